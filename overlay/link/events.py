@@ -1,0 +1,90 @@
+"""What a core is told and what it asks for: the whole boundary between cores and I/O.
+
+A core (broker, registration service) is a plain object with ``handle(event, now) -> actions``.
+A shell (Trio in production, the simulator in tests) feeds it events and carries the actions out.
+
+The one rule that makes a broker's word good: **all Put and Delete actions of one call are
+committed to the store, together, before any SendData of the same call leaves**.  A crash
+therefore loses either the whole call (nobody was told) or nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TypeAlias
+
+
+class Flow(IntEnum):
+    """The four flows on one connection (section 5 of the paper), most urgent first."""
+
+    CONTROL = 0
+    CATALOG = 1
+    QUERY = 2
+    MESSAGE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionOpened:
+    """A transport connection exists; ``peer`` is who we dialled, "" for one we accepted."""
+
+    connection: int
+    peer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DataReceived:
+    connection: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLost:
+    """The transport is gone, by whomever; no more events carry this number."""
+
+    connection: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimePassed:
+    """Sent now and then (about once a second) so that keep-alives and time-outs happen."""
+
+
+Event: TypeAlias = ConnectionOpened | DataReceived | ConnectionLost | TimePassed
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Make a row of the durable store: ``space`` is the kind of row, ``key`` unique within."""
+
+    space: str
+    key: str
+    value: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Remove a row; a row that is not there is no error."""
+
+    space: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class SendData:
+    """One encoded frame for a connection; ignored if the connection is gone."""
+
+    connection: int
+    flow: Flow
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class CloseConnection:
+    """Send what is queued, then close."""
+
+    connection: int
+    reason: str
+
+
+Action: TypeAlias = Put | Delete | SendData | CloseConnection

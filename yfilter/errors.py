@@ -1,0 +1,48 @@
+"""Why a profile was refused."""
+
+from __future__ import annotations
+
+
+class ProfileRefused(Exception):
+    """A profile text that is not in the language, or is beyond a limit.
+
+    ``code`` is a stable word ("syntax", "undeclared-prefix", "unsupported", "too-long", ...),
+    ``line`` and ``column`` count from 1, ``expected`` says what could stand there ("" if nothing
+    helpful can be said).  ``str()`` shows the line with a caret under the place.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        reason: str,
+        text: str = "",
+        offset: int = 0,
+        expected: str = "",
+    ) -> None:
+        super().__init__(reason)
+        self.code = code
+        self.reason = reason
+        self.expected = expected
+        before = text[:offset]
+        self.line = before.count("\n") + 1
+        self.column = offset - (before.rfind("\n") + 1) + 1
+        lines = text.splitlines() or [""]
+        self.source_line = lines[min(self.line, len(lines)) - 1]
+
+    def __str__(self) -> str:
+        expected = f"; expected {self.expected}" if self.expected else ""
+        caret = " " * (self.column - 1) + "^"
+        return (
+            f"line {self.line}, column {self.column}: {self.reason}{expected} [{self.code}]\n"
+            f"    {self.source_line}\n"
+            f"    {caret}"
+        )
+
+
+class MatchLimitExceeded(Exception):
+    """A message that would cost the engine more than a stated bound; ``code`` names the bound."""
+
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+        self.reason = reason
