@@ -1,0 +1,64 @@
+"""What a network consists of: registration nodes, brokers, and the links between brokers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+DEFAULT_LATENCY_MS = 1.0
+DEFAULT_BANDWIDTH_KBPS = 1_000_000.0
+DEFAULT_CAPACITY = 100_000
+
+LinkFormat: TypeAlias = Literal["text", "binary"]
+
+
+class Address(NamedTuple):
+    """Where a node listens; ``str()`` is the form of the file, an IPv6 host in brackets."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class Place(NamedTuple):
+    """A point on the earth, in degrees; north and east are positive."""
+
+    latitude: float
+    longitude: float
+
+
+@dataclass(frozen=True, slots=True)
+class RegistrationNode:
+    id: str
+    listen: Address
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerNode:
+    """One broker: ``capacity`` is how many profiles it may host (0: it only routes).
+
+    ``label`` is for people (a city, a data centre) and means nothing to the network.
+    """
+
+    id: str
+    listen: Address
+    place: Place | None = None
+    capacity: int = DEFAULT_CAPACITY
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A connection between two brokers, used in both directions.
+
+    ``latency_ms`` (one way) and ``bandwidth_kbps`` (1000 bits a second, each way) are what the
+    operator expects of it; broadcast trees and placement are computed from them, nothing is
+    slowed down to them.  ``format`` is the wire format of messages on it.
+    """
+
+    ends: tuple[str, str]
+    latency_ms: float = DEFAULT_LATENCY_MS
+    bandwidth_kbps: float = DEFAULT_BANDWIDTH_KBPS
+    format: LinkFormat = "binary"

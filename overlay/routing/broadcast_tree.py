@@ -1,0 +1,134 @@
+"""BroadcastTree: the way of a root broker's messages to every other broker (control plane).
+
+Section 3.2 of the paper: every broker has a broadcast tree rooted at it.  Messages go down the
+tree, from parent to children; routing queries go up, each broker representing its whole subtree
+in its parent::
+
+    B1                 parent:   B1 -> None, B2 -> B1, B3 -> B1, B4 -> B1, B5 -> B4, B6 -> B4
+    ├── B2             children: B1 -> (B2, B3, B4), B4 -> (B5, B6), others -> ()
+    ├── B3
+    └── B4             next_hop_towards(B5, B2) = B4      (up towards the common ancestor)
+        ├── B5         next_hop_towards(B1, B6) = B4      (down)
+        └── B6
+
+Which tree: least latency from the root; among ways of equal latency the one with fewer links;
+among those the parent with the smallest id.  So every broker computes the same trees from the
+same topology, whatever the order of its file, without exchanging a word.  Latencies are counted
+in whole microseconds, so that equal sums are equal however they were added up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import networkx as nx
+
+from overlay.topology import Topology
+
+
+@dataclass(frozen=True, slots=True)
+class BroadcastTree:
+    """One broadcast tree; every broker of the network is a key of ``parent`` and ``children``.
+
+    ``parent``    None for the root, otherwise the neighbour one step nearer to it
+    ``children``  sorted by id
+    ``latency_by_broker_ms``  from the root along the tree
+    """
+
+    root: str
+    parent: Mapping[str, str | None]
+    children: Mapping[str, tuple[str, ...]]
+    latency_by_broker_ms: Mapping[str, float] = field(default_factory=dict)
+
+    def path(self, broker: str) -> tuple[str, ...]:
+        """The brokers from the root to ``broker``, both included; KeyError if it is unknown."""
+        upwards = [broker]
+        while (parent := self.parent[upwards[-1]]) is not None:
+            upwards.append(parent)
+        return tuple(reversed(upwards))
+
+    def next_hop_towards(self, broker_from: str, broker_to: str) -> str:
+        """The tree neighbour of ``broker_from`` on the way to ``broker_to``.
+
+        KeyError if one of them is unknown, ValueError if they are the same.
+        """
+        if broker_from == broker_to:
+            raise ValueError(f"{broker_from} is already there")
+        parent = self.parent[broker_from]
+        step = broker_to
+        while (above := self.parent[step]) is not None:
+            if above == broker_from:
+                return step
+            step = above
+        # Only the root has everybody below it, and it is not the one we started from.
+        assert parent is not None
+        return parent
+
+    def latency_ms(self, broker: str) -> float:
+        """One way, from the root to ``broker`` along the tree; KeyError if it is unknown."""
+        return self.latency_by_broker_ms[broker]
+
+    def breadth_first(self) -> tuple[str, ...]:
+        """All brokers, parents before children, siblings in the order of their ids."""
+        order = [self.root]
+        for broker in order:
+            order.extend(self.children[broker])
+        return tuple(order)
+
+    def dump(self) -> str:
+        """One line a broker, indented by depth, with its latency from the root."""
+        lines = []
+        stack = [(self.root, 0)]
+        while stack:
+            broker, depth = stack.pop()
+            latency_ms = self.latency_by_broker_ms.get(broker)
+            shown = "" if latency_ms is None else f" {latency_ms:.10g} ms"
+            lines.append(f"{'  ' * depth}{broker}{shown}")
+            stack.extend((child, depth + 1) for child in reversed(self.children[broker]))
+        return "\n".join(lines)
+
+
+def broadcast_tree(topology: Topology, root: str) -> BroadcastTree:
+    """The broadcast tree of ``root``; KeyError if it is no broker of ``topology``."""
+    topology.broker(root)
+    return _tree(_cost_graph(topology), root)
+
+
+def broadcast_trees(topology: Topology) -> dict[str, BroadcastTree]:
+    """The broadcast tree of every broker, by its id, in the order of the topology."""
+    graph = _cost_graph(topology)
+    return {root: _tree(graph, root) for root in topology.broker_ids}
+
+
+def _cost_graph(topology: Topology) -> nx.Graph:
+    """Links weighted so that a way's cost orders first by latency, then by number of links.
+
+    A link costs ``latency in µs * brokers + 1``: no simple way has as many links as there are
+    brokers, so the count never spills into the latency.
+    """
+    graph = nx.Graph()
+    scale = len(topology.brokers)
+    graph.add_nodes_from(topology.broker_ids)
+    for link in topology.links:
+        graph.add_edge(*link.ends, cost=round(link.latency_ms * 1000) * scale + 1)
+    return graph
+
+
+def _tree(graph: nx.Graph, root: str) -> BroadcastTree:
+    cost: dict[str, int] = nx.single_source_dijkstra_path_length(graph, root, weight="cost")
+    parent: dict[str, str | None] = dict.fromkeys(graph)
+    children: dict[str, list[str]] = {broker: [] for broker in graph}
+    for broker in sorted(graph):
+        if broker != root:
+            edges = graph[broker].items()
+            nearer = min(n for n, edge in edges if cost[n] + edge["cost"] == cost[broker])
+            parent[broker] = nearer
+            children[nearer].append(broker)
+    scale = len(graph)
+    return BroadcastTree(
+        root=root,
+        parent=parent,
+        children={broker: tuple(below) for broker, below in children.items()},
+        latency_by_broker_ms={broker: cost[broker] // scale / 1000 for broker in graph},
+    )

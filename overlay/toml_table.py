@@ -1,0 +1,150 @@
+"""TomlTable: one table of a TOML file, read key by key with a check at each.
+
+Whatever is wrong becomes a ``TopologyError`` that names the file and the key.  Keys that nobody
+knows are refused when the table is opened, so that a misspelt key is never silently a default.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Collection, Iterable, Mapping
+
+from overlay.errors import TopologyError
+
+
+class TomlTable:
+    """A table at ``path`` ("" for the whole file) of which only the keys ``known`` are legal."""
+
+    def __init__(
+        self, file: str, path: str, entries: Mapping[str, object], known: Collection[str]
+    ) -> None:
+        self.file = file
+        self.path = path
+        self._entries = entries
+        for key in entries:
+            if key not in known:
+                raise self.refusal(key, f"unknown key{did_you_mean(key, known)}")
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._entries
+
+    def refusal(self, key: str, reason: str) -> TopologyError:
+        """The error to raise about ``key`` of this table ("" for the table itself)."""
+        return TopologyError(self.file, self._path_of(key), reason)
+
+    def text(self, key: str, default: str | None = None) -> str:
+        """A string that is not empty."""
+        value = self._value(key, default, "a string")
+        if not isinstance(value, str):
+            raise self._wrong_type(key, "a string", value)
+        if not value:
+            raise self.refusal(key, "must not be empty")
+        return value
+
+    def choice(self, key: str, choices: Collection[str], default: str) -> str:
+        """One of ``choices``."""
+        value = self.text(key, default)
+        if value not in choices:
+            expected = " or ".join(quote(choice) for choice in choices)
+            raise self.refusal(
+                key,
+                f"{quote(value)} is not known, expected {expected}{did_you_mean(value, choices)}",
+            )
+        return value
+
+    def number(self, key: str, low: float, high: float, default: float | None = None) -> float:
+        """An integer or a float, ``low <= value <= high``."""
+        value = self._value(key, default, "a number")
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise self._wrong_type(key, "a number", value)
+        return float(self._in_range(key, value, low, high))
+
+    def integer(self, key: str, low: int, high: int, default: int | None = None) -> int:
+        """An integer, ``low <= value <= high``."""
+        value = self._value(key, default, "an integer")
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise self._wrong_type(key, "an integer", value)
+        return int(self._in_range(key, value, low, high))
+
+    def array(self, key: str, length: int, expected: str) -> list[object]:
+        """An array of exactly ``length`` entries; ``expected`` describes it for the refusal."""
+        value = self._value(key, None, expected)
+        if not isinstance(value, list):
+            raise self._wrong_type(key, expected, value)
+        if len(value) != length:
+            raise self.refusal(key, f"has {len(value)} entries, expected {expected}")
+        return value
+
+    def table(self, key: str, known: Collection[str]) -> TomlTable:
+        """The table ``[key]``; an empty one when the file has none."""
+        value = self._entries.get(key, {})
+        if not isinstance(value, dict):
+            raise self._wrong_type(key, f"a table [{key}]", value)
+        return TomlTable(self.file, self._path_of(key), value, known)
+
+    def tables(self, key: str, known: Collection[str], entries_max: int) -> list[TomlTable]:
+        """The array of tables ``[[key]]``, at most ``entries_max``; empty when there is none."""
+        value = self._entries.get(key, [])
+        if not isinstance(value, list):
+            raise self._wrong_type(key, f"an array of tables [[{key}]]", value)
+        if len(value) > entries_max:
+            raise self.refusal(key, f"has {len(value)} entries, at most {entries_max} are allowed")
+        opened = []
+        for index, entry in enumerate(value):
+            path = self._path_of(f"{key}[{index}]")
+            if not isinstance(entry, dict):
+                raise TopologyError(self.file, path, f"must be a table, not {_kind(entry)}")
+            opened.append(TomlTable(self.file, path, entry, known))
+        return opened
+
+    def is_array(self, key: str) -> bool:
+        """Whether ``key`` was written as ``[[key]]``."""
+        return isinstance(self._entries.get(key), list)
+
+    def _path_of(self, key: str) -> str:
+        key = key if key.isprintable() and len(key) <= 80 else quote(key)
+        return ".".join(part for part in (self.path, key) if part)
+
+    def _value(self, key: str, default: object, expected: str) -> object:
+        value = self._entries.get(key, default)
+        if value is None:
+            raise self.refusal(key, f"is missing, expected {expected}")
+        return value
+
+    def _wrong_type(self, key: str, expected: str, value: object) -> TopologyError:
+        return self.refusal(key, f"must be {expected}, not {_kind(value)}")
+
+    def _in_range(self, key: str, value: float, low: float, high: float) -> float:
+        # Written so that NaN, which TOML allows, falls outside.
+        if not low <= value <= high:
+            shown = value if isinstance(value, int) or not math.isfinite(value) else f"{value:g}"
+            raise self.refusal(key, f"{shown} is out of range, expected {low:.15g} to {high:.15g}")
+        return value
+
+
+def quote(text: str) -> str:
+    """``text`` in double quotes for a message, cut short and without control characters."""
+    shown = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+    return f'"{shown[:80]}…"' if len(shown) > 80 else f'"{shown}"'
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """``"; did you mean X?"`` when a known word is close, otherwise ""."""
+    candidates = sorted(known)
+    folded = {candidate.casefold(): candidate for candidate in candidates}
+    close = difflib.get_close_matches(word.casefold(), folded, n=1)
+    return f"; did you mean {quote(folded[close[0]])}?" if close else ""
+
+
+def _kind(value: object) -> str:
+    """What a TOML value is, for a message."""
+    names: tuple[tuple[type, str], ...] = (
+        (bool, "a boolean"),
+        (str, "a string"),
+        (int, "an integer"),
+        (float, "a float"),
+        (list, "an array"),
+        (dict, "a table"),
+    )
+    return next((name for kind, name in names if isinstance(value, kind)), "a date or time")

@@ -1,0 +1,367 @@
+"""Topology: the network as an operator describes it - brokers, links, registration, limits.
+
+A topology file (TOML, see docs/topologies.md) is read once, checked completely, and then never
+changes; every process of a network is started from the same one::
+
+    name = "pair"
+    [registration]                 # where sources and users register
+    id = "registration"
+    listen = "127.0.0.1:7000"
+    [[broker]]
+    id = "B1"
+    listen = "127.0.0.1:7001"      # port 0: any free port, see Topology.with_addresses
+    [[broker]]
+    id = "B2"
+    listen = "127.0.0.1:7002"
+    [[link]]
+    ends = ["B1", "B2"]
+    latency_ms = 5
+
+Invariants of every topology that ``parse_topology`` returns: at least one broker and one
+registration node; ids are unique; no two nodes listen at the same address; links join two
+different brokers, each pair at most once; every broker can be reached from every other.
+
+Figures 3 and 4 of the paper.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import cast
+
+from overlay.errors import TopologyError
+from overlay.limits import Limits, limits_to_toml, read_limits
+from overlay.nodes import (
+    DEFAULT_CAPACITY,
+    Address,
+    BrokerNode,
+    Link,
+    LinkFormat,
+    Place,
+    RegistrationNode,
+)
+from overlay.toml_table import TomlTable, did_you_mean, quote
+
+__all__ = [
+    "Address",
+    "BrokerNode",
+    "Limits",
+    "Link",
+    "LinkFormat",
+    "Place",
+    "RegistrationNode",
+    "Topology",
+    "TopologyError",
+    "load_topology",
+    "parse_topology",
+    "to_toml",
+]
+
+FILE_BYTES_MAX = 4 * 1024 * 1024
+BROKERS_MAX = 1_000
+LINKS_MAX = 10_000
+REGISTRATION_NODES_MAX = 1  # a registration service of several nodes is not built yet
+
+_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_FORMATS = ("text", "binary")
+_TOP_KEYS = ("name", "data_directory", "registration", "broker", "link", "defaults", "limits")
+_NODE_KEYS = ("id", "listen")
+_BROKER_KEYS = ("id", "listen", "label", "place", "capacity")
+_LINK_KEYS = ("ends", "latency_ms", "bandwidth_kbps", "bandwidth_mbps", "format")
+_DEFAULT_KEYS = ("latency_ms", "bandwidth_kbps", "bandwidth_mbps", "format", "capacity")
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """A whole network; brokers and links in the order of the file.
+
+    ``data_directory`` is relative to the current directory unless it is absolute.
+    """
+
+    name: str
+    data_directory: Path
+    registration: tuple[RegistrationNode, ...]
+    brokers: tuple[BrokerNode, ...]
+    links: tuple[Link, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+    _broker_by_id: dict[str, BrokerNode] = field(init=False, repr=False, compare=False)
+    _links_of: dict[str, dict[str, Link]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        links_of: dict[str, dict[str, Link]] = {broker.id: {} for broker in self.brokers}
+        for link in self.links:
+            a, b = link.ends
+            links_of[a][b] = links_of[b][a] = link
+        object.__setattr__(self, "_broker_by_id", {broker.id: broker for broker in self.brokers})
+        object.__setattr__(self, "_links_of", links_of)
+
+    @property
+    def broker_ids(self) -> tuple[str, ...]:
+        """In the order of the file."""
+        return tuple(self._broker_by_id)
+
+    def broker(self, broker_id: str) -> BrokerNode:
+        """KeyError when there is no such broker."""
+        return self._broker_by_id[broker_id]
+
+    def neighbours(self, broker_id: str) -> tuple[str, ...]:
+        """The brokers one link away, sorted; KeyError when there is no such broker."""
+        return tuple(sorted(self._links_of[broker_id]))
+
+    def link(self, a: str, b: str) -> Link:
+        """The link between two brokers, either way round; KeyError when there is none."""
+        return self._links_of[a][b]
+
+    def address(self, node_id: str) -> Address:
+        """Where a broker or registration node listens; KeyError when there is no such node."""
+        if node_id in self._broker_by_id:
+            return self._broker_by_id[node_id].listen
+        for node in self.registration:
+            if node.id == node_id:
+                return node.listen
+        raise KeyError(node_id)
+
+    def with_addresses(self, addresses: Mapping[str, tuple[str, int]]) -> Topology:
+        """The same network with the nodes in ``addresses`` (id -> host, port) listening there.
+
+        The launcher binds the sockets of port 0 itself and tells everybody what it got.
+        KeyError when an id is no node of this network.
+        """
+        for node_id in addresses:
+            self.address(node_id)
+        return replace(
+            self,
+            registration=tuple(
+                replace(node, listen=Address(*addresses.get(node.id, node.listen)))
+                for node in self.registration
+            ),
+            brokers=tuple(
+                replace(broker, listen=Address(*addresses.get(broker.id, broker.listen)))
+                for broker in self.brokers
+            ),
+        )
+
+
+def load_topology(path: Path) -> Topology:
+    """Read and check a topology file; TopologyError says what is wrong with it and where."""
+    file = str(path)
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(FILE_BYTES_MAX + 1)
+        if len(data) > FILE_BYTES_MAX:
+            raise TopologyError(file, "", f"is longer than {FILE_BYTES_MAX} bytes")
+        return parse_topology(data.decode("utf-8"), file)
+    except OSError as error:
+        raise TopologyError(file, "", f"cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise TopologyError(file, "", f"is not UTF-8 (byte {error.start})") from None
+
+
+def parse_topology(text: str, file: str) -> Topology:
+    """The topology in ``text``; ``file`` is its name for the TopologyError."""
+    try:
+        entries = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise TopologyError(file, "", f"is not valid TOML: {error}") from None
+    except RecursionError:
+        raise TopologyError(file, "", "is not valid TOML: nested too deeply") from None
+    top = TomlTable(file, "", entries, _TOP_KEYS)
+    name = _read_id(top, "name")
+    registration = _read_registration(top)
+    defaults = top.table("defaults", _DEFAULT_KEYS)
+    default_capacity = defaults.integer("capacity", 0, 1_000_000_000, DEFAULT_CAPACITY)
+    default_link = _read_link_values(defaults, Link(("", "")))
+    broker_tables = top.tables("broker", _BROKER_KEYS, BROKERS_MAX)
+    brokers = tuple(_read_broker(table, default_capacity) for table in broker_tables)
+    if not brokers:
+        raise top.refusal("broker", "a network needs at least one [[broker]]")
+    _check_nodes(registration, brokers, top)
+    link_tables = top.tables("link", _LINK_KEYS, LINKS_MAX)
+    links = tuple(_read_links(link_tables, {broker.id for broker in brokers}, default_link))
+    data_directory = top.text("data_directory", f".onyx/{name}")
+    if "\0" in data_directory:
+        raise top.refusal("data_directory", "must not contain a NUL character")
+    limits = read_limits(top)
+    topology = Topology(name, Path(data_directory), registration, brokers, links, limits)
+    _check_connected(topology, top)
+    return topology
+
+
+def to_toml(topology: Topology) -> str:
+    """The topology as a file, every value written out: ``parse_topology`` gives it back equal."""
+    return "\n".join(_toml_lines(topology)) + "\n"
+
+
+def _read_id(table: TomlTable, key: str) -> str:
+    value = table.text(key)
+    # "." and ".." would be fine words but are no names for a directory.
+    if not _ID.fullmatch(value) or not value.strip("."):
+        raise table.refusal(
+            key, f"{quote(value)} is no name, expected 1 to 64 of A-Z a-z 0-9 . _ - (not only dots)"
+        )
+    return value
+
+
+def _read_address(table: TomlTable, key: str) -> Address:
+    value = table.text(key)
+    host, colon, port = value.rpartition(":")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        raise table.refusal(key, f"{quote(value)}: write an IPv6 host in brackets, [::1]:7000")
+    if (
+        not colon
+        or not re.fullmatch(r"[A-Za-z0-9.:%_-]+", host)
+        or not re.fullmatch("[0-9]+", port)
+    ):
+        raise table.refusal(key, f'{quote(value)} is no address, expected "host:port"')
+    if len(port) > 5 or int(port) > 65_535:
+        raise table.refusal(key, f"{quote(value)}: the port is out of range, expected 0 to 65535")
+    return Address(host, int(port))
+
+
+def _read_registration(top: TomlTable) -> tuple[RegistrationNode, ...]:
+    """``[registration]``, or ``[[registration]]`` when there is more than one node."""
+    if "registration" not in top:
+        raise top.refusal("registration", "a network needs a [registration] node")
+    if top.is_array("registration"):
+        tables = top.tables("registration", _NODE_KEYS, REGISTRATION_NODES_MAX)
+    else:
+        tables = [top.table("registration", _NODE_KEYS)]
+    if not tables:
+        raise top.refusal("registration", "a network needs a [registration] node")
+    return tuple(
+        RegistrationNode(_read_id(table, "id"), _read_address(table, "listen")) for table in tables
+    )
+
+
+def _read_broker(table: TomlTable, default_capacity: int) -> BrokerNode:
+    label = table.text("label") if "label" in table else ""
+    if len(label) > 64 or not label.isprintable():
+        raise table.refusal("label", "must be at most 64 printable characters")
+    return BrokerNode(
+        id=_read_id(table, "id"),
+        listen=_read_address(table, "listen"),
+        place=_read_place(table) if "place" in table else None,
+        capacity=table.integer("capacity", 0, 1_000_000_000, default_capacity),
+        label=label,
+    )
+
+
+def _read_place(table: TomlTable) -> Place:
+    expected = "[latitude, longitude] in degrees"
+    values = table.array("place", 2, expected)
+    degrees = []
+    for value, what, bound in zip(values, ("latitude", "longitude"), (90, 180), strict=True):
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise table.refusal("place", f"the {what} is not a number, expected {expected}")
+        if not -bound <= value <= bound:
+            reason = f"the {what} {value} is out of range, expected -{bound} to {bound}"
+            raise table.refusal("place", reason)
+        degrees.append(float(value))
+    return Place(*degrees)
+
+
+def _check_nodes(
+    registration: tuple[RegistrationNode, ...], brokers: tuple[BrokerNode, ...], top: TomlTable
+) -> None:
+    """Ids and addresses are unique over all nodes."""
+    prefix = "registration[{}]" if top.is_array("registration") else "registration"
+    nodes: list[tuple[str, RegistrationNode | BrokerNode]] = [
+        (prefix.format(index), node) for index, node in enumerate(registration)
+    ]
+    nodes += [(f"broker[{index}]", broker) for index, broker in enumerate(brokers)]
+    key_of_id: dict[str, str] = {}
+    key_of_address: dict[Address, str] = {}
+    for key, node in nodes:
+        first = key_of_id.setdefault(node.id, key)
+        if first != key:
+            raise top.refusal(f"{key}.id", f"{quote(node.id)} is already the id of {first}")
+        first = key_of_address.setdefault(node.listen, key) if node.listen.port else key
+        if first != key:
+            reason = f"{quote(str(node.listen))} is already the address of {first}"
+            raise top.refusal(f"{key}.listen", reason)
+
+
+def _read_links(tables: list[TomlTable], ids: set[str], default: Link) -> Iterator[Link]:
+    path_of_pair: dict[frozenset[str], str] = {}
+    for table in tables:
+        ends = table.array("ends", 2, "the ids of two brokers")
+        for end in ends:
+            if not isinstance(end, str):
+                raise table.refusal("ends", "must be the ids of two brokers, as strings")
+            if end not in ids:
+                reason = f"{quote(end)} is no broker of this network{did_you_mean(end, ids)}"
+                raise table.refusal("ends", reason)
+        a, b = cast("list[str]", ends)
+        if a == b:
+            raise table.refusal("ends", f"links {quote(a)} to itself")
+        first = path_of_pair.setdefault(frozenset((a, b)), table.path)
+        if first != table.path:
+            raise table.refusal("ends", f"{quote(a)} and {quote(b)} are already joined by {first}")
+        yield _read_link_values(table, replace(default, ends=(a, b)))
+
+
+def _read_link_values(table: TomlTable, default: Link) -> Link:
+    """``default`` with what the table says differently."""
+    if "bandwidth_kbps" in table and "bandwidth_mbps" in table:
+        raise table.refusal(
+            "bandwidth_mbps", "bandwidth_kbps is given as well, expected one of both"
+        )
+    if "bandwidth_mbps" in table:
+        bandwidth_kbps = table.number("bandwidth_mbps", 0.001, 1e6) * 1000
+    else:
+        bandwidth_kbps = table.number("bandwidth_kbps", 1, 1e9, default.bandwidth_kbps)
+    return replace(
+        default,
+        latency_ms=table.number("latency_ms", 0, 60_000, default.latency_ms),
+        bandwidth_kbps=bandwidth_kbps,
+        format=cast("LinkFormat", table.choice("format", _FORMATS, default.format)),
+    )
+
+
+def _check_connected(topology: Topology, top: TomlTable) -> None:
+    start = topology.brokers[0].id
+    reached = {start}
+    frontier = [start]
+    while frontier:
+        new = [n for broker in frontier for n in topology.neighbours(broker) if n not in reached]
+        frontier = list(dict.fromkeys(new))
+        reached.update(frontier)
+    lost = [broker_id for broker_id in topology.broker_ids if broker_id not in reached]
+    if lost:
+        shown = ", ".join(lost[:5]) + (f" and {len(lost) - 5} more" if len(lost) > 5 else "")
+        raise top.refusal("link", f"the network is not connected: no way from {start} to {shown}")
+
+
+def _toml_lines(topology: Topology) -> Iterator[str]:
+    yield f"name = {_toml_text(topology.name)}"
+    yield f"data_directory = {_toml_text(str(topology.data_directory))}"
+    for node in topology.registration:
+        yield from ("", "[registration]" if len(topology.registration) == 1 else "[[registration]]")
+        yield f"id = {_toml_text(node.id)}"
+        yield f"listen = {_toml_text(str(node.listen))}"
+    for broker in topology.brokers:
+        yield from ("", "[[broker]]", f"id = {_toml_text(broker.id)}")
+        yield f"listen = {_toml_text(str(broker.listen))}"
+        if broker.label:
+            yield f"label = {_toml_text(broker.label)}"
+        if broker.place is not None:
+            yield f"place = [{broker.place.latitude!r}, {broker.place.longitude!r}]"
+        yield f"capacity = {broker.capacity}"
+    for link in topology.links:
+        yield from ("", "[[link]]", f"ends = [{', '.join(_toml_text(end) for end in link.ends)}]")
+        yield f"latency_ms = {link.latency_ms!r}"
+        yield f"bandwidth_kbps = {link.bandwidth_kbps!r}"
+        yield f"format = {_toml_text(link.format)}"
+    yield from limits_to_toml(topology.limits)
+
+
+def _toml_text(text: str) -> str:
+    """A TOML basic string: JSON's escapes are TOML's, except that TOML escapes DEL too."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
