@@ -20,7 +20,7 @@ class FormatError(Exception):
         self.reason = reason
 
 
-class MessageRefused(FormatError):
+class MessageRefused(FormatError):  # noqa: N818 - a refusal is the event, not a defect
     """An XML text that is not well-formed, or is beyond a limit.
 
     ``line`` and ``column`` count from 1; 0 means that the place is not known.
@@ -32,9 +32,7 @@ class MessageRefused(FormatError):
         self.column = column
 
     def __str__(self) -> str:
-        if self.line:
-            return f"line {self.line}, column {self.column}: {self.reason} [{self.code}]"
-        return f"{self.reason} [{self.code}]"
+        return _with_position(self.line, self.column, self)
 
 
 class DecodeError(FormatError):
@@ -48,5 +46,18 @@ class DecodeError(FormatError):
         return f"byte {self.offset}: {self.reason} [{self.code}]"
 
 
-class SchemaRefused(FormatError):
-    """A source's schema that cannot be read."""
+class SchemaRefused(FormatError):  # noqa: N818
+    """A source's schema that cannot be read; ``line`` and ``column`` as in MessageRefused."""
+
+    def __init__(self, code: str, reason: str, line: int = 0, column: int = 0) -> None:
+        super().__init__(code, reason)
+        self.line = line
+        self.column = column
+
+    def __str__(self) -> str:
+        return _with_position(self.line, self.column, self)
+
+
+def _with_position(line: int, column: int, refusal: FormatError) -> str:
+    position = f"line {line}, column {column}: " if line else ""
+    return f"{position}{refusal.reason} [{refusal.code}]"

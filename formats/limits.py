@@ -18,7 +18,11 @@ class MessageLimits:
     elements_max     elements in the message (``too-many-elements``)
     attributes_max   attributes, namespace declarations included, on one element
                      (``too-many-attributes``)
+    attributes_total_max  attributes and namespace declarations in the whole message; a DTD can
+                     give each element many that are nowhere written (``too-many-attributes``)
     names_max        distinct names in the message (``too-many-names``)
+    namespace_bytes_max  one namespace name (``namespace-too-long``)
+    entities_max     entity declarations in the DOCTYPE (``too-many-entities``)
     expansion_max    bytes of text, attribute values, comments and processing instructions after
                      expansion of internal entities (``entity-expansion``)
     """
@@ -27,7 +31,10 @@ class MessageLimits:
     depth_max: int = 256
     elements_max: int = 500_000
     attributes_max: int = 1_024
+    attributes_total_max: int = 2_000_000
     names_max: int = 20_000
+    namespace_bytes_max: int = 1_024
+    entities_max: int = 1_000
     expansion_max: int = 16 * 1024 * 1024
 
 

@@ -1,0 +1,51 @@
+"""What XML 1.0 (fifth edition) allows in names and values.
+
+The parser has this from expat; the binary decoder and the writer ask here, so that neither hostile
+bytes nor a computed result can become a text that no XML parser reads.
+"""
+
+from __future__ import annotations
+
+import re
+
+_NAME_START = (
+    "A-Z_a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d"
+    "\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+)
+_NAME = _NAME_START + "\\-.0-9\u00b7\u0300-\u036f\u203f\u2040"
+_COLONLESS_NAME = re.compile(f"[{_NAME_START}][{_NAME}]*")
+_ANY_NAME = re.compile(f"[:{_NAME_START}][:{_NAME}]*")
+_ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def is_colonless_name(value: str) -> bool:
+    """Whether this is an NCName: a prefix, or the local part of a qualified name."""
+    return _COLONLESS_NAME.fullmatch(value) is not None
+
+
+def find_illegal_character(value: str) -> int:
+    """The index of the first character that XML cannot carry at all, or -1."""
+    found = _ILLEGAL.search(value)
+    return found.start() if found else -1
+
+
+def is_comment(value: str) -> bool:
+    """Whether this can stand between ``<!--`` and ``-->`` and be read back as it is.
+
+    A carriage return cannot: a parser reads it as a line feed.
+    """
+    return not (
+        "--" in value or value.endswith("-") or "\r" in value or find_illegal_character(value) >= 0
+    )
+
+
+def is_processing_instruction(target: str, data: str) -> bool:
+    """Whether ``<?target data?>`` is read back as it is; see is_comment."""
+    return (
+        _ANY_NAME.fullmatch(target) is not None
+        and target.lower() != "xml"
+        and data[:1] not in {" ", "\t", "\n"}
+        and "?>" not in data
+        and "\r" not in data
+        and find_illegal_character(data) < 0
+    )
