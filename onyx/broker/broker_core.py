@@ -1,0 +1,246 @@
+"""BrokerCore: a whole broker without I/O (Figure 10 of the paper).
+
+``handle(event, now) -> actions`` is all there is; see overlay/link/events.py for the rule that
+makes it safe to crash at any moment.  The link layer is packet listener and packet sender, this
+file hands each frame to the plane it belongs to:
+
+::
+
+    event ─> LinkLayer ─> frame ─┬─ control plane   trees, catalog
+                                 ├─ query plane     profiles, routing table
+                                 ├─ data plane      messages
+                                 └─ requests        of users and operators
+    actions <─ rows to store, frames to send
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+
+from formats import WireFormat
+from onyx.broker.broker_requests import BrokerRequests
+from onyx.broker.control_plane import ControlPlane
+from onyx.broker.data_plane import DataPlane
+from onyx.broker.observers import Observers
+from onyx.broker.query_plane import QueryPlane
+from overlay.link.events import Action, Event, Flow
+from overlay.link.frames import (
+    Frame,
+    Hello,
+    LiveMarker,
+    LiveReached,
+    Message,
+    PlaceProfile,
+    Publish,
+    Request,
+    RoutingDelta,
+    SourceAnnounced,
+    TreeReady,
+)
+from overlay.link.link_layer import Arrival, LinkLayer
+from overlay.link.row_log import RowLog
+from overlay.topology import Topology
+from yfilter.errors import ProfileRefused
+from yfilter.matcher import Matcher
+
+Rows = Iterable[tuple[str, str, bytes]]
+
+
+class BrokerCore:
+    """One broker of a topology."""
+
+    def __init__(self, topology: Topology, identity: str, instance: str, rows: Rows = ()) -> None:
+        """``instance`` is new for every start; ``rows`` is what the store held."""
+        limits = topology.limits
+        self.identity = identity
+        self._rows = RowLog()
+        self._links = LinkLayer(
+            role="broker",
+            identity=identity,
+            instance=instance,
+            formats=[wire_format.value for wire_format in WireFormat],
+            limits=limits.link,
+            may_acknowledge=self._may_acknowledge,
+        )
+        self.control = ControlPlane(identity, topology, self._links, self._rows)
+        matcher = Matcher(message_limits=limits.message)
+        self.query = QueryPlane(self.control, self._links, self._rows, matcher)
+        self._observers = Observers(identity, self._links)
+        self.data = DataPlane(self.control, self._links, matcher, self._observers)
+        self._requests = BrokerRequests(
+            self._links, self.query, self._observers, self.statistics, limits
+        )
+        self._counters: Counter[str] = Counter()
+        self._handlers: Mapping[type[Frame], Callable[[Arrival], None]] = {
+            SourceAnnounced: self._handle_source_announced,
+            TreeReady: self._handle_tree_ready,
+            PlaceProfile: self._handle_place_profile,
+            RoutingDelta: self._handle_routing_delta,
+            LiveMarker: self._handle_live_marker,
+            LiveReached: self._handle_live_reached,
+            Publish: self._handle_publish,
+            Message: self._handle_message,
+            Request: self._handle_request,
+        }
+        self._restore(list(rows))
+
+    def handle(self, event: Event, now: float) -> list[Action]:
+        for arrival in self._links.handle(event, now):
+            self._handle_arrival(arrival)
+        self._observers.flush()
+        return [*self._rows.drain(), *self._links.drain()]
+
+    def statistics(self) -> dict[str, object]:
+        return {
+            "broker": self.identity,
+            "control": self.control.statistics(),
+            "query": self.query.statistics(),
+            "data": self.data.statistics(),
+            "links": self._links.statistics(),
+            "observers": self._observers.statistics(),
+            "unexpected": dict(self._counters),
+        }
+
+    def _restore(self, rows: list[tuple[str, str, bytes]]) -> None:
+        self._links.restore(rows)
+        self.control.restore(rows)
+        self.query.restore(rows)
+
+    def _may_acknowledge(self, peer: str, flow: Flow, key: str) -> bool:
+        if flow is not Flow.MESSAGE:
+            return True
+        root = self.identity if peer.startswith("source/") else key
+        return self.data.may_acknowledge(root)
+
+    # --- arrivals -------------------------------------------------------------------------
+
+    def _handle_arrival(self, arrival: Arrival) -> None:
+        if arrival.frame is None:
+            self._observers.remove(arrival.connection)
+            self._requests.forget(arrival.connection)
+            return
+        if isinstance(arrival.frame, Hello):
+            self._check_hello(arrival)
+            return
+        handler = self._handlers.get(type(arrival.frame))
+        if handler is None or not _may_send(arrival):
+            self._unexpected(arrival, "not-expected")
+            return
+        handler(arrival)
+
+    def _check_hello(self, arrival: Arrival) -> None:
+        """Sources are validated against the catalog, subscribers against the profiles here."""
+        role, _, name = arrival.peer.partition("/")
+        if role == "broker" and name not in self.control.topology.neighbours(self.identity):
+            self._links.refuse(
+                arrival.connection, "unknown-broker", f"{name!r} is no neighbour of {self.identity}"
+            )
+        elif role == "source" and not self._publishes_here(name):
+            self._links.refuse(
+                arrival.connection,
+                "unknown-source",
+                f"{self.identity} is not the root broker of a source {name!r}",
+            )
+        elif role == "subscriber" and name not in self.query.profiles:
+            self._links.refuse(
+                arrival.connection,
+                "unknown-profile",
+                f"{self.identity} is not the host broker of a profile {name!r}",
+            )
+
+    def _publishes_here(self, source: str) -> bool:
+        entry = self.control.sources.get(source)
+        return entry is not None and entry.root == self.identity and entry.ready
+
+    def _unexpected(self, arrival: Arrival, code: str, detail: str = "") -> None:
+        """A frame that this peer has no business to send: counted, told, nothing else."""
+        self._counters[code] += 1
+        frame = type(arrival.frame).__name__
+        self._links.refuse(
+            arrival.connection, code, detail or f"{frame} from {arrival.peer} is not expected here"
+        )
+
+    # --- control plane --------------------------------------------------------------------
+
+    def _handle_source_announced(self, arrival: Arrival) -> None:
+        assert isinstance(arrival.frame, SourceAnnounced)
+        entry = self.control.add_source(arrival.frame)
+        if entry is not None:
+            self.query.open_tree(entry.root)
+            self.control.await_children(entry)
+
+    def _handle_tree_ready(self, arrival: Arrival) -> None:
+        assert isinstance(arrival.frame, TreeReady)
+        self.control.handle_tree_ready(arrival.frame, _name(arrival))
+
+    # --- query plane ----------------------------------------------------------------------
+
+    def _handle_place_profile(self, arrival: Arrival) -> None:
+        assert isinstance(arrival.frame, PlaceProfile)
+        try:
+            self.query.place(arrival.frame)
+        except ProfileRefused as refusal:
+            self._unexpected(arrival, "profile-refused", str(refusal))
+
+    def _handle_routing_delta(self, arrival: Arrival) -> None:
+        assert isinstance(arrival.frame, RoutingDelta)
+        if arrival.frame.root not in self.query.table.roots:
+            self._unexpected(arrival, "unknown-root")
+            return
+        try:
+            self.query.handle_routing_delta(arrival.frame, _name(arrival))
+        except ProfileRefused as refusal:
+            self._unexpected(arrival, "routing-refused", str(refusal))
+
+    def _handle_live_marker(self, arrival: Arrival) -> None:
+        assert isinstance(arrival.frame, LiveMarker)
+        self.query.handle_live_marker(arrival.frame)
+
+    def _handle_live_reached(self, arrival: Arrival) -> None:
+        assert isinstance(arrival.frame, LiveReached)
+        wait = self.query.handle_live_reached(arrival.frame)
+        if wait is not None:
+            self._requests.answer_live(wait)
+
+    # --- data plane -----------------------------------------------------------------------
+
+    def _handle_publish(self, arrival: Arrival) -> None:
+        assert isinstance(arrival.frame, Publish)
+        if arrival.frame.source != _name(arrival):
+            self._unexpected(arrival, "not-expected")
+            return
+        self.data.handle_publish(arrival.frame, arrival.sequence)
+
+    def _handle_message(self, arrival: Arrival) -> None:
+        assert isinstance(arrival.frame, Message)
+        self.data.handle_message(arrival.frame)
+
+    # --- requests -------------------------------------------------------------------------
+
+    def _handle_request(self, arrival: Arrival) -> None:
+        assert isinstance(arrival.frame, Request)
+        self._requests.handle(arrival.connection, arrival.frame)
+
+
+def _name(arrival: Arrival) -> str:
+    return arrival.peer.partition("/")[2]
+
+
+_SENDERS: Mapping[type[Frame], frozenset[str]] = {
+    SourceAnnounced: frozenset({"registration", "broker"}),
+    TreeReady: frozenset({"broker"}),
+    PlaceProfile: frozenset({"registration"}),
+    RoutingDelta: frozenset({"broker"}),
+    LiveMarker: frozenset({"broker"}),
+    LiveReached: frozenset({"broker"}),
+    Publish: frozenset({"source"}),
+    Message: frozenset({"broker"}),
+    Request: frozenset({"client", "source", "subscriber"}),
+}
+
+
+def _may_send(arrival: Arrival) -> bool:
+    """Whether a peer of this role may send such a frame."""
+    role = arrival.peer.partition("/")[0]
+    return role in _SENDERS.get(type(arrival.frame), frozenset())

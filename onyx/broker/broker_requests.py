@@ -1,0 +1,116 @@
+"""What users and operators may ask of a broker: one verb, one function.
+
+Changes to a profile go straight to its host broker (section 3.1 of the paper).  A request is
+answered once its effect is durable; with ``wait`` once it is live on every tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from onyx.broker.live_wait import LiveWait
+from onyx.broker.observers import Observers
+from onyx.broker.query_plane import QueryPlane
+from overlay.limits import Limits
+from overlay.link.frames import Request
+from overlay.link.link_layer import LinkLayer
+from overlay.link.request_server import RequestRefused, RequestServer, Result, text_argument
+from yfilter.errors import ProfileRefused
+
+
+class BrokerRequests:
+    """Answers requests with what the planes say."""
+
+    def __init__(
+        self,
+        links: LinkLayer,
+        query: QueryPlane,
+        observers: Observers,
+        statistics: Callable[[], Result],
+        limits: Limits,
+    ) -> None:
+        self._query = query
+        self._observers = observers
+        self._limits = limits
+        # (profile, version) -> who wants to know when it is live: (connection, request, result)
+        self._waiting: dict[tuple[str, int], list[tuple[int, str, Result]]] = {}
+        self._server = RequestServer(
+            links,
+            "a broker",
+            {
+                "statistics": lambda connection, request: statistics(),
+                "dump": self._dump,
+                "observe": self._observe,
+                "profile.list": self._list_profiles,
+                "profile.show": self._show_profile,
+                "profile.update": self._update_profile,
+                "profile.remove": self._remove_profile,
+            },
+        )
+
+    def handle(self, connection: int, request: Request) -> None:
+        self._server.handle(connection, request)
+
+    def answer_live(self, wait: LiveWait) -> None:
+        """A version of a profile is live: tell those who wait."""
+        for connection, request, result in self._waiting.pop((wait.profile, wait.version), ()):
+            self._server.answer(connection, request, {**result, "live": True})
+
+    def forget(self, connection: int) -> None:
+        """A connection is gone; nobody waits on it any more."""
+        self._waiting = {
+            key: left
+            for key, waiting in self._waiting.items()
+            if (left := [entry for entry in waiting if entry[0] != connection])
+        }
+
+    # --- verbs ----------------------------------------------------------------------------
+
+    def _dump(self, connection: int, request: Request) -> Result:
+        return {
+            "matcher": self._query.matcher.dump(),
+            "routing_table": self._query.table.dump(),
+        }
+
+    def _observe(self, connection: int, request: Request) -> Result:
+        self._observers.add(connection)
+        return {"observing": True}
+
+    def _list_profiles(self, connection: int, request: Request) -> Result:
+        return {"profiles": sorted(self._query.profiles)}
+
+    def _show_profile(self, connection: int, request: Request) -> Result:
+        profile = self._profile_argument(request)
+        hosted = self._query.profiles[profile]
+        return {
+            "profile": profile,
+            "user": hosted.user,
+            "version": hosted.version,
+            "text": hosted.text,
+            "routing_query": [str(disjunct) for disjunct in hosted.disjuncts],
+        }
+
+    def _update_profile(self, connection: int, request: Request) -> Result | None:
+        profile = self._profile_argument(request)
+        text = text_argument(request, "text", self._limits.profile_length_max)
+        try:
+            version, live = self._query.update(profile, text)
+        except ProfileRefused as refusal:
+            raise RequestRefused("profile-refused", str(refusal)) from refusal
+        result: Result = {"profile": profile, "version": version, "live": live is not None}
+        if live is not None or not request.arguments.get("wait"):
+            return result
+        waiting = self._waiting.setdefault((profile, version), [])
+        waiting.append((connection, request.request, result))
+        return None
+
+    def _remove_profile(self, connection: int, request: Request) -> Result:
+        profile = self._profile_argument(request)
+        self._query.remove(profile)
+        return {"profile": profile, "removed": True}
+
+    def _profile_argument(self, request: Request) -> str:
+        profile = text_argument(request, "profile")
+        if profile not in self._query.profiles:
+            raise RequestRefused("unknown-profile", f"this broker does not host {profile!r}")
+        return profile

@@ -1,0 +1,189 @@
+"""Data plane: a message's way through one broker (section 4.3 of the paper).
+
+::
+
+    Publish  ─ parse text, check the source ─┐
+                                             ├─ match once ─┬─ RouteMatch   -> Message to the child
+    Message  ─ decode the link's format ─────┘              └─ ProfileMatch -> Delivery to the user
+
+Only children whose routing query holds get the message; undecoded bytes are passed on as they
+came when the next link speaks the same format.  A message that is refused at the root broker is
+refused whole: its source is told where and why, and nobody gets any of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from formats import DecodeError, ElementStream, MessageRefused, WireFormat, decode, encode
+from onyx.broker.control_plane import ControlPlane
+from onyx.broker.observers import Observers
+from overlay.link.events import Flow
+from overlay.link.frames import Delivery, Message, Publish, Refused
+from overlay.link.link_layer import LinkLayer
+from yfilter.errors import MatchLimitExceeded
+from yfilter.matcher import Matcher, ProfileMatch, RouteMatch
+
+
+@dataclass(frozen=True, slots=True)
+class _Parcel:
+    """A message at this broker: its identity, its bytes as they came, and its element stream."""
+
+    root: str
+    source: str
+    number: int
+    hops: int
+    wire_format: WireFormat
+    payload: bytes
+    stream: ElementStream
+
+
+class DataPlane:
+    """Takes messages in and acts on what the Matcher decides."""
+
+    def __init__(
+        self, control: ControlPlane, links: LinkLayer, matcher: Matcher, observers: Observers
+    ) -> None:
+        self._control = control
+        self._links = links
+        self._matcher = matcher
+        self._observers = observers
+        self._limits = control.topology.limits
+        self._counters: Counter[str] = Counter()
+        self._crossings: Counter[str] = Counter()  # messages sent, by child link
+
+    def handle_publish(self, frame: Publish, number: int) -> None:
+        """A source's message, the ``number``-th of it; refused to the source when it is bad."""
+        self._counters["published"] += 1
+        identity = self._control.identity
+        try:
+            parcel = self._open(identity, frame.source, number, 0, frame.format, frame.payload)
+            decisions = list(self._matcher.match(parcel.stream, root=identity))
+        except (MessageRefused, DecodeError, MatchLimitExceeded) as refusal:
+            self._refuse(frame.source, number, refusal)
+            return
+        self._observers.note("accepted", source=frame.source, number=number)
+        self._act(parcel, decisions)
+
+    def handle_message(self, frame: Message) -> None:
+        """A message from the parent on the root broker's tree.
+
+        What the root has accepted can be refused here only by a broker with tighter limits or
+        by damage; it is counted and not passed on.
+        """
+        self._counters["received"] += 1
+        try:
+            parcel = self._open(
+                frame.root, frame.source, frame.number, frame.hops, frame.format, frame.payload
+            )
+            decisions = list(self._matcher.match(parcel.stream, root=frame.root))
+        except (MessageRefused, DecodeError, MatchLimitExceeded):
+            self._counters["abandoned"] += 1
+            return
+        self._act(parcel, decisions)
+
+    def may_acknowledge(self, root: str) -> bool:
+        """Whether messages of a tree may go on coming: no child's backlog is beyond the limit.
+
+        Withheld acknowledgements fill the window of whoever sends here, and so on up to the
+        source.  Waiting follows the direction of one tree, so it can never go round in a circle.
+        """
+        limit = self._limits.link_backlog_bytes_max
+        return all(
+            self._links.backlog_bytes(f"broker/{child}", Flow.MESSAGE, root) <= limit
+            for child in self._control.children(root)
+        )
+
+    def statistics(self) -> dict[str, object]:
+        return {**self._counters, "crossings": dict(self._crossings)}
+
+    def _open(
+        self, root: str, source: str, number: int, hops: int, format_name: str, payload: bytes
+    ) -> _Parcel:
+        try:
+            wire_format = WireFormat(format_name)
+        except ValueError:
+            raise DecodeError("unknown-format", f"no wire format {format_name!r}") from None
+        stream = decode(payload, wire_format, self._limits.message)
+        return _Parcel(root, source, number, hops, wire_format, payload, stream)
+
+    def _refuse(
+        self, source: str, number: int, refusal: MessageRefused | DecodeError | MatchLimitExceeded
+    ) -> None:
+        self._counters["refused"] += 1
+        self._observers.note("refused", source=source, number=number, code=refusal.code)
+        frame = Refused(
+            source=source,
+            number=number,
+            code=refusal.code,
+            reason=refusal.reason,
+            line=getattr(refusal, "line", 0),
+            column=getattr(refusal, "column", 0),
+        )
+        self._links.send(f"source/{source}", source, frame)
+
+    def _act(self, parcel: _Parcel, decisions: list[RouteMatch | ProfileMatch]) -> None:
+        payload_in = _encoder(parcel)
+        for decision in decisions:
+            if isinstance(decision, RouteMatch):
+                self._forward(parcel, decision.link, payload_in)
+            else:
+                self._deliver(parcel, decision)
+
+    def _forward(
+        self, parcel: _Parcel, child: str, payload_in: Callable[[WireFormat], bytes]
+    ) -> None:
+        wire_format = self._control.topology.link(self._control.identity, child).format
+        frame = Message(
+            root=parcel.root,
+            source=parcel.source,
+            number=parcel.number,
+            format=wire_format.value,
+            hops=parcel.hops + 1,
+            payload=payload_in(wire_format),
+        )
+        self._links.send(f"broker/{child}", parcel.root, frame)
+        self._crossings[child] += 1
+        self._observers.note(
+            "crossing",
+            source=parcel.source,
+            number=parcel.number,
+            link=child,
+            bytes=len(frame.payload),
+        )
+
+    def _deliver(self, parcel: _Parcel, match: ProfileMatch) -> None:
+        results = match.results()
+        subscriber = f"subscriber/{match.profile_id}"
+        frame = Delivery(
+            profile=match.profile_id,
+            source=parcel.source,
+            number=parcel.number,
+            lengths=[len(result) for result in results],
+            payload=b"".join(results),
+        )
+        self._links.send(subscriber, match.profile_id, frame)
+        self._counters["delivered"] += 1
+        self._counters["dropped_deliveries"] += self._links.drop_oldest(
+            subscriber,
+            Flow.MESSAGE,
+            match.profile_id,
+            self._limits.delivery_backlog_bytes_max,
+        )
+        self._observers.note(
+            "delivery", source=parcel.source, number=parcel.number, profile=match.profile_id
+        )
+
+
+def _encoder(parcel: _Parcel) -> Callable[[WireFormat], bytes]:
+    """The message in any format, each made at most once; in its own format the very bytes."""
+    made = {parcel.wire_format: parcel.payload}
+
+    def payload_in(wire_format: WireFormat) -> bytes:
+        if wire_format not in made:
+            made[wire_format] = encode(parcel.stream, wire_format)
+        return made[wire_format]
+
+    return payload_in

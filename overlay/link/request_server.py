@@ -1,0 +1,78 @@
+"""RequestServer: requests in, responses out, for any core.
+
+A verb is a function ``(connection, request) -> result or None``; None means that the answer comes
+later through ``answer``.  What a verb raises as RequestRefused becomes the error of the response.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from overlay.link.frames import Request, Response
+from overlay.link.link_layer import LinkLayer
+
+Result: TypeAlias = dict[str, Any]
+Verb: TypeAlias = Callable[[int, Request], Result | None]
+
+
+class RequestRefused(Exception):
+    """A request that cannot be carried out; ``code`` is a stable word for machines."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class RequestServer:
+    """Dispatches requests to verbs and sends the responses."""
+
+    def __init__(self, links: LinkLayer, who: str, verbs: Mapping[str, Verb]) -> None:
+        """``who`` is named in the refusal of an unknown verb ("a broker")."""
+        self._links = links
+        self._who = who
+        self._verbs = verbs
+
+    def handle(self, connection: int, request: Request) -> None:
+        try:
+            verb = self._verbs.get(request.verb)
+            if verb is None:
+                known = ", ".join(sorted(self._verbs))
+                raise RequestRefused(
+                    "unknown-verb", f"{self._who} has no verb {request.verb!r}; it has {known}"
+                )
+            result = verb(connection, request)
+        except RequestRefused as refusal:
+            error = {"code": refusal.code, "message": str(refusal)}
+            self._links.reply(connection, Response(request=request.request, ok=False, result=error))
+        else:
+            if result is not None:
+                self.answer(connection, request.request, result)
+
+    def answer(self, connection: int, request: str, result: Result) -> None:
+        self._links.reply(connection, Response(request=request, ok=True, result=result))
+
+
+def text_argument(
+    request: Request, name: str, length_max: int = 4096, default: str | None = None
+) -> str:
+    """A string argument of at most ``length_max`` characters; no default means required."""
+    value = request.arguments.get(name, default)
+    if not isinstance(value, str):
+        raise RequestRefused("bad-argument", f"{request.verb}: {name!r} must be a string")
+    if len(value) > length_max:
+        raise RequestRefused(
+            "too-long",
+            f"{request.verb}: {name!r} has {len(value)} characters, at most {length_max}",
+        )
+    return value
+
+
+def number_argument(request: Request, name: str, default: float) -> float:
+    """A number that is not negative."""
+    value = request.arguments.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e15:
+        raise RequestRefused(
+            "bad-argument", f"{request.verb}: {name!r} must be a number of at least 0"
+        )
+    return float(value)

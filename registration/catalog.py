@@ -1,0 +1,175 @@
+"""The catalog: which data sources and profiles there are (section 3.1 of the paper).
+
+Source entries are disseminated to every broker; profile entries stay with the registration
+service and, in full, with their host brokers.  Entries are plain values; what makes them durable
+is the record form, one row each.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from overlay.link.row_log import RowLog, read_record
+
+SOURCE_SPACE = "source"
+PROFILE_SPACE = "profile"
+NUMBER_SPACE = "number"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceEntry:
+    """A data source.
+
+    ``location`` (latitude, longitude) in degrees or None; ``rate`` messages a second and ``size``
+    bytes a message as the source expects them; ``schema`` the text of its DTD, XSD or RELAX NG
+    (empty: none).  ``request`` is the client's own id of the registration, so that a repeated
+    request finds the entry instead of making another.  ``ready`` says that every broker knows the
+    source and has sent its interests up the tree: from then on messages are accepted.
+    """
+
+    source: str
+    name: str
+    root: str
+    location: tuple[float, float] | None = None
+    rate: float = 0.0
+    size: int = 0
+    schema_name: str = ""
+    schema_kind: str = ""
+    schema: bytes = b""
+    request: str = ""
+    ready: bool = False
+
+    @property
+    def volume(self) -> float:
+        """Expected bytes a second."""
+        return self.rate * self.size
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "root": self.root,
+            "location": self.location,
+            "rate": self.rate,
+            "size": self.size,
+            "schema_name": self.schema_name,
+            "schema_kind": self.schema_kind,
+            "schema": self.schema,
+            "request": self.request,
+            "ready": self.ready,
+        }
+
+    @classmethod
+    def from_record(cls, source: str, record: dict[str, Any]) -> SourceEntry:
+        location = record.pop("location")
+        return cls(source=source, location=tuple(location) if location else None, **record)
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileEntry:
+    """A user's profile; ``version`` counts its updates from 1, ``placed`` says that the host
+    broker has it, ``live`` that every broker on the way from every root broker knew version
+    ``live`` of it (0: none yet)."""
+
+    profile: str
+    user: str
+    host: str
+    text: str
+    version: int = 1
+    request: str = ""
+    placed: bool = False
+    live: int = 0
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "user": self.user,
+            "host": self.host,
+            "text": self.text,
+            "version": self.version,
+            "request": self.request,
+            "placed": self.placed,
+            "live": self.live,
+        }
+
+    @classmethod
+    def from_record(cls, profile: str, record: dict[str, Any]) -> ProfileEntry:
+        return cls(profile=profile, **record)
+
+
+class Catalog:
+    """All entries of the registration service, in memory and as rows.
+
+    Memory: an entry and its text, about 0.5 KB a profile.
+    """
+
+    def __init__(self, rows: RowLog) -> None:
+        self._rows = rows
+        self.sources: dict[str, SourceEntry] = {}
+        self.profiles: dict[str, ProfileEntry] = {}
+        self._by_request: dict[str, str] = {}  # request id -> source or profile id
+        self.profiles_by_broker: Counter[str] = Counter()
+        self.volume_by_root: Counter[str] = Counter()  # expected bytes/s, rounded
+        self._numbers = {"s": 0, "p": 0}
+
+    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
+        for space, key, value in rows:
+            if space == SOURCE_SPACE:
+                self._index_source(SourceEntry.from_record(key, read_record(value)))
+            elif space == PROFILE_SPACE:
+                self._index_profile(ProfileEntry.from_record(key, read_record(value)))
+            elif space == NUMBER_SPACE:
+                self._numbers[key] = int(read_record(value)["last"])
+
+    def new_id(self, kind: str) -> str:
+        """A fresh id, "s1", "p1", ...; numbers are never used again."""
+        self._numbers[kind] += 1
+        self._rows.put(NUMBER_SPACE, kind, {"last": self._numbers[kind]})
+        return f"{kind}{self._numbers[kind]}"
+
+    def find_request(self, request: str) -> str | None:
+        """The id that an earlier request with the same request id was given."""
+        return self._by_request.get(request) if request else None
+
+    def put_source(self, entry: SourceEntry) -> None:
+        self._index_source(entry)
+        self._rows.put(SOURCE_SPACE, entry.source, entry.record())
+
+    def put_profile(self, entry: ProfileEntry) -> None:
+        self._index_profile(entry)
+        self._rows.put(PROFILE_SPACE, entry.profile, entry.record())
+
+    def remove_profile(self, profile: str) -> None:
+        entry = self.profiles.pop(profile, None)
+        if entry is None:
+            return
+        self._by_request.pop(entry.request, None)
+        self.profiles_by_broker[entry.host] -= 1
+        self._rows.delete(PROFILE_SPACE, profile)
+
+    def change_profile(self, profile: str, **changes: Any) -> ProfileEntry | None:
+        """The entry with some fields replaced; None if there is no such profile."""
+        entry = self.profiles.get(profile)
+        if entry is None:
+            return None
+        entry = replace(entry, **changes)
+        self.put_profile(entry)
+        return entry
+
+    def statistics(self) -> dict[str, int]:
+        return {"sources": len(self.sources), "profiles": len(self.profiles)}
+
+    def _index_source(self, entry: SourceEntry) -> None:
+        if entry.source not in self.sources:
+            self.volume_by_root[entry.root] += round(entry.volume)
+        self.sources[entry.source] = entry
+        if entry.request:
+            self._by_request[entry.request] = entry.source
+
+    def _index_profile(self, entry: ProfileEntry) -> None:
+        if entry.profile not in self.profiles:
+            self.profiles_by_broker[entry.host] += 1
+        self.profiles[entry.profile] = entry
+        if entry.request:
+            self._by_request[entry.request] = entry.profile
