@@ -1,0 +1,53 @@
+"""What a peer may do wrong, and the word that tells it so.
+
+A ``ProtocolError`` becomes one error frame on the connection that caused it.  ``fatal`` says
+whether the connection ends with it; the rule is in docs/protocol.md ("Errors").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+ERROR_CODES: Mapping[str, str] = MappingProxyType(
+    {
+        "malformed": "the bytes are not a frame: header not a map, lengths that do not add up, "
+        "bytes left over",
+        "too-long": "a frame, field or list is longer than its bound",
+        "unknown-frame": "no frame has this type",
+        "unknown-field": "the frame has a field that its type does not have",
+        "missing-field": "a field of the frame's type is not there",
+        "bad-field": "a field has a value of the wrong type or out of range",
+        "not-expected": "a well-formed frame at a moment or from a role that may not send it, "
+        "or a sequence number that leaves a gap",
+        "unsupported-version": "the peer speaks another version of the protocol",
+        "wrong-peer": "the process that answered is not the one that was dialled",
+        "hello-timeout": "no hello came in time",
+        "silent": "nothing was heard from the peer for three keep-alive intervals",
+        "replaced": "the same peer has opened a newer connection",
+        "forgotten": "the state kept for this peer was deleted on purpose",
+        "window-exceeded": "more unacknowledged frames on a channel than any window allows",
+        "too-many-channels": "more channels than are kept for one peer",
+        "too-many-errors": "too many wrong frames on one connection",
+        "peer-limit": "a frame of the journal is longer than this peer accepts",
+    }
+)
+"""Every code that the link layer itself sends; cores add their own to Refused and Response."""
+
+
+class ProtocolError(Exception):
+    """Something that the protocol does not allow.
+
+    ``code`` is a stable word for machines (``ERROR_CODES``), ``detail`` a sentence for people,
+    ``fatal`` whether the connection ends.
+    """
+
+    def __init__(self, code: str, detail: str, *, fatal: bool = False) -> None:
+        super().__init__(f"{detail} [{code}]")
+        self.code = code
+        self.detail = detail
+        self.fatal = fatal
+
+
+class StoreError(Exception):
+    """A store that cannot be used: another format version, or rows that cannot be read."""

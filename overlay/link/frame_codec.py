@@ -1,0 +1,274 @@
+"""Frames to bytes and back, strictly.
+
+::
+
+    0        4           6                    6+h                        4+length
+    +--------+-----------+--------------------+--------------------------+
+    | length | header h  | header             | body (if the type has    |
+    | u32 BE | u16 BE    | MessagePack map    | such fields) and payload |
+    +--------+-----------+--------------------+--------------------------+
+
+``length`` counts what follows it.  The header holds ``t`` (the frame's type), for sequenced
+frames ``k`` (channel key) and ``n`` (sequence), and the frame's short fields.  The body is a
+second MessagePack map with the fields marked BODY; what is left is the payload.
+
+Strict: exactly the fields of the type, each of its type and within its bound, no key twice, no
+byte left over.  A violation is a ProtocolError.  It is fatal if the frame was, or may have been,
+sequenced as far as the header can be read: a receiver must not leave out a frame of a channel
+silently.  A frame whose header cannot be read at all is not fatal: if it was sequenced, the next
+one on its channel leaves a gap, which is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import msgpack
+
+from overlay.link.errors import ProtocolError
+from overlay.link.frame_fields import SEQUENCE_MAX, FieldCheck, field_checks
+from overlay.link.frames import FRAME_TYPES, PROTOCOL_VERSION, Frame, Hello
+
+LENGTH_BYTES = 4
+HEADER_BYTES_MAX = 65_535
+KEY_BYTES_MAX = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """A decoded frame with its place on a channel; key "" and sequence 0 if unsequenced."""
+
+    frame: Frame
+    key: str = ""
+    sequence: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """How one frame type is laid out."""
+
+    cls: type[Frame]
+    header: tuple[FieldCheck, ...]
+    body: tuple[FieldCheck, ...]
+    has_payload: bool
+
+
+def encode(frame: Frame, key: str = "", sequence: int = 0) -> bytes:
+    """The frame as bytes, length prefix included.
+
+    ``key`` and ``sequence`` (from 1) belong to sequenced frames only.  Raises ProtocolError if a
+    field does not hold what its type says: nothing leaves that a peer would have to refuse.
+    """
+    layout = _layout_of(type(frame))
+    frame.check()
+    header: dict[str, object] = {"t": frame.type}
+    if frame.sequenced:
+        _check_place(key, sequence)
+        header["k"] = key
+        header["n"] = sequence
+    elif key or sequence:
+        raise ValueError(f"a {frame.type} frame is not sequenced")
+    for field in layout.header:
+        header[field.name] = field.check(field.name, getattr(frame, field.name))
+    packed = msgpack.packb(header)
+    if len(packed) > HEADER_BYTES_MAX:
+        raise ProtocolError(
+            "too-long", f"header of {len(packed)} bytes; at most {HEADER_BYTES_MAX}"
+        )
+    body = b""
+    if layout.body:
+        body = msgpack.packb({f.name: f.check(f.name, getattr(frame, f.name)) for f in layout.body})
+    payload = cast(bytes, getattr(frame, "payload", b""))
+    length = 2 + len(packed) + len(body) + len(payload)
+    if length >= 1 << 32:
+        raise ProtocolError("too-long", f"frame of {length} bytes")
+    return b"".join(
+        (length.to_bytes(4, "big"), len(packed).to_bytes(2, "big"), packed, body, payload)
+    )
+
+
+def decode(data: bytes) -> Envelope:
+    """One frame without its length prefix.  Raises ProtocolError, see the module's text."""
+    header_bytes = int.from_bytes(data[:2], "big")
+    start = 2 + header_bytes
+    if len(data) < 2 or start > len(data):
+        raise ProtocolError("malformed", f"{len(data)} bytes do not hold the header they announce")
+    header = _unpack_map(data[2:start], "header")
+    name = header.pop("t", None)
+    layout = _LAYOUTS.get(name) if isinstance(name, str) else None
+    try:
+        if layout is None:
+            shown = repr(name)[:80]
+            raise ProtocolError("unknown-frame", f"no frame has the type {shown}")
+        return _decode_known(layout, header, data, start)
+    except ProtocolError as error:
+        error.fatal = error.fatal or "n" in header or (layout is not None and layout.cls.sequenced)
+        raise
+
+
+class FrameDecoder:
+    """Cuts received bytes into frames; keeps at most one frame and one read.
+
+    ``frame_bytes_max`` may be raised between frames (after the peer's hello).
+    """
+
+    __slots__ = ("_buffer", "_start", "frame_bytes_max")
+
+    def __init__(self, frame_bytes_max: int) -> None:
+        self.frame_bytes_max = frame_bytes_max
+        self._buffer = bytearray()
+        self._start = 0
+
+    def feed(self, data: bytes) -> None:
+        """Add what was received; take all frames out before feeding again."""
+        if self._start:
+            del self._buffer[: self._start]
+            self._start = 0
+        self._buffer += data
+
+    def next_frame(self) -> bytes | None:
+        """The next whole frame without its length, None if it is not all there yet.
+
+        Raises a fatal ProtocolError if it is announced longer than allowed: from there on the
+        bytes cannot be cut into frames any more.
+        """
+        start = self._start + LENGTH_BYTES
+        if len(self._buffer) < start:
+            return None
+        length = int.from_bytes(self._buffer[self._start : start], "big")
+        if length > self.frame_bytes_max:
+            raise ProtocolError(
+                "too-long",
+                f"frame of {length} bytes announced; at most {self.frame_bytes_max}",
+                fatal=True,
+            )
+        if len(self._buffer) < start + length:
+            return None
+        self._start = start + length
+        return bytes(self._buffer[start : start + length])
+
+    @property
+    def buffered_bytes(self) -> int:
+        """Bytes kept that are not a whole frame yet (or not taken out)."""
+        return len(self._buffer) - self._start
+
+
+def _decode_known(layout: _Layout, header: dict[str, object], data: bytes, start: int) -> Envelope:
+    if layout.cls is Hello:
+        _check_version(header)
+    key, sequence = "", 0
+    if layout.cls.sequenced:
+        if "k" not in header or "n" not in header:
+            raise ProtocolError("missing-field", "a sequenced frame without 'k' or 'n'")
+        # Checked here, taken out after the fields: "n" in the header makes an error fatal.
+        key, sequence = _check_place(header["k"], header["n"])
+    values = _take_fields(layout.header, header, {"k", "n"} if layout.cls.sequenced else set())
+    if layout.body:
+        body, start = _unpack_body(data, start)
+        values |= _take_fields(layout.body, body, set())
+    if layout.has_payload:
+        values["payload"] = data[start:]
+    elif start != len(data):
+        raise ProtocolError("malformed", f"{len(data) - start} bytes after a {layout.cls.type}")
+    frame = layout.cls(**values)
+    frame.check()
+    return Envelope(frame, key, sequence)
+
+
+def _take_fields(
+    checks: tuple[FieldCheck, ...], given: dict[str, object], besides: set[str]
+) -> dict[str, Any]:
+    """The values of exactly these fields; ``besides`` may be there as well."""
+    values: dict[str, Any] = {}
+    for field in checks:
+        if field.name not in given:
+            raise ProtocolError("missing-field", f"field {field.name!r} is not there")
+        values[field.name] = field.check(field.name, given[field.name])
+    if len(given) != len(checks) + len(besides):
+        unknown = sorted(given.keys() - values.keys() - besides)
+        raise ProtocolError("unknown-field", f"no field is called {unknown[0][:80]!r}")
+    return values
+
+
+def _check_place(key: object, sequence: object) -> tuple[str, int]:
+    if not isinstance(key, str) or len(key.encode(errors="replace")) > KEY_BYTES_MAX:
+        raise ProtocolError("bad-field", f"'k' is not text of at most {KEY_BYTES_MAX} bytes")
+    if not isinstance(sequence, int) or isinstance(sequence, bool):
+        raise ProtocolError("bad-field", "'n' is not an integer")
+    if not 1 <= sequence <= SEQUENCE_MAX:
+        raise ProtocolError("bad-field", f"'n' is {sequence}; expected 1 to {SEQUENCE_MAX}")
+    return key, sequence
+
+
+def _check_version(header: dict[str, object]) -> None:
+    """Before the fields: another version may well have other fields."""
+    version = header.get("version")
+    if isinstance(version, int) and version != PROTOCOL_VERSION:
+        raise ProtocolError(
+            "unsupported-version",
+            f"version {version} is spoken there, version {PROTOCOL_VERSION} here",
+            fatal=True,
+        )
+
+
+def _unpack_map(data: bytes, where: str) -> dict[str, object]:
+    try:
+        value = msgpack.unpackb(data, object_pairs_hook=_distinct, strict_map_key=True)
+    except ProtocolError:
+        raise
+    except (ValueError, TypeError, RecursionError, msgpack.UnpackException) as error:
+        raise ProtocolError("malformed", f"{where} is not MessagePack: {error}"[:200]) from None
+    if not isinstance(value, dict):
+        raise ProtocolError("malformed", f"{where} is not a map")
+    return value
+
+
+def _unpack_body(data: bytes, start: int) -> tuple[dict[str, object], int]:
+    """The body map that starts at ``start`` and where the payload begins."""
+    rest = data[start:]
+    unpacker = msgpack.Unpacker(
+        object_pairs_hook=_distinct, strict_map_key=True, max_buffer_size=max(len(rest), 1)
+    )
+    unpacker.feed(rest)
+    try:
+        value = unpacker.unpack()
+    except ProtocolError:
+        raise
+    except (ValueError, TypeError, RecursionError, msgpack.UnpackException) as error:
+        raise ProtocolError("malformed", f"body is not MessagePack: {error}"[:200]) from None
+    if not isinstance(value, dict):
+        raise ProtocolError("malformed", "body is not a map")
+    return value, start + unpacker.tell()
+
+
+def _distinct(pairs: list[tuple[object, object]]) -> dict[str, object]:
+    """A map without a key twice and with text keys only."""
+    result: dict[str, object] = {}
+    for key, value in pairs:
+        if not isinstance(key, str):
+            raise ProtocolError("malformed", "a map with a key that is not text")
+        if key in result:
+            raise ProtocolError("malformed", f"the key {key[:80]!r} twice in one map")
+        result[key] = value
+    return result
+
+
+def _lay_out(cls: type[Frame]) -> _Layout:
+    checks = field_checks(cls)
+    return _Layout(
+        cls=cls,
+        header=tuple(check for check in checks if not check.in_body),
+        body=tuple(check for check in checks if check.in_body),
+        has_payload="payload" in cls.__dataclass_fields__,
+    )
+
+
+def _layout_of(cls: type[Frame]) -> _Layout:
+    layout = _LAYOUTS.get(cls.type)
+    if layout is None or layout.cls is not cls:
+        raise ValueError(f"{cls.__name__} is not a frame of the protocol")
+    return layout
+
+
+_LAYOUTS = {name: _lay_out(cls) for name, cls in FRAME_TYPES.items()}

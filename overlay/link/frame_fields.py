@@ -1,0 +1,241 @@
+"""What a field of a frame may hold, read from the annotations of the frame's dataclass.
+
+A frame's fields are annotated with the types below; ``field_checks(cls)`` turns the annotations
+into one function per field, which is used on both ends: before a frame is encoded and after it
+was decoded.  A value that passes on one side therefore passes on the other.
+
+=========================  =========================================================
+annotation              accepted
+=========================  =========================================================
+``int``                 0 .. 2**63 - 1 (``Bound`` narrows it); never a bool
+``float``               a finite number; an integer becomes a float
+``bool``                a bool
+``str``                 UTF-8 text of at most ``Bound`` bytes
+``bytes``               bytes of at most ``Bound`` bytes
+``list[X]``             at most ``Bound`` values X (tuples are taken too)
+``tuple[X, Y, Z]``      a list of exactly these
+``Mapping[str, object]`` a map with text keys, nested at most MAP_DEPTH_MAX deep
+``X | None``            X or nil
+=========================  =========================================================
+
+``Annotated[X, BODY]`` moves a field from the header (at most 64 KiB) to the frame's body.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from types import NoneType, UnionType
+from typing import Annotated, Any, TypeAlias, get_args, get_origin, get_type_hints
+
+from overlay.link.errors import ProtocolError
+
+INTEGER_MAX = 2**63 - 1
+SEQUENCE_MAX = 10**15
+"""A billion frames a second for eleven days, or ten thousand a second for three thousand years."""
+MAP_DEPTH_MAX = 16
+DEFAULT_LENGTH_MAX = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The largest integer, the most bytes of a text, the most values of a list."""
+
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class InBody:
+    """Marks a field that may be long: it travels in the body, not in the header."""
+
+
+BODY = InBody()
+
+Name: TypeAlias = Annotated[str, Bound(256)]
+"""An identifier: a source, profile, broker, format, verb or code."""
+Detail: TypeAlias = Annotated[str, Bound(4096)]
+"""A sentence for people."""
+Text: TypeAlias = Annotated[str, Bound(256 * 1024)]
+"""The text of a profile or of a disjunct of a routing query."""
+SequenceNumber: TypeAlias = Annotated[int, Bound(SEQUENCE_MAX)]
+"""A position on a channel; the first frame is 1, so 0 means "nothing yet"."""
+FlowNumber: TypeAlias = Annotated[int, Bound(3)]
+
+Check: TypeAlias = Callable[[str, object], object]
+"""(name of the field, value) -> the value as the dataclass holds it; raises ProtocolError."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldCheck:
+    """One field of a frame type: its name, where it travels and what it may hold."""
+
+    name: str
+    in_body: bool
+    check: Check
+
+
+def field_checks(cls: type) -> tuple[FieldCheck, ...]:
+    """The fields of a frame's dataclass in order, without ``payload``."""
+    hints = get_type_hints(cls, include_extras=True)
+    checks = []
+    for field in fields(cls):
+        if field.name != "payload":
+            hint = hints[field.name]
+            in_body = BODY in getattr(hint, "__metadata__", ())
+            checks.append(FieldCheck(field.name, in_body, _check_for(hint)))
+    return tuple(checks)
+
+
+def _check_for(hint: Any) -> Check:
+    """The check for one annotation; a TypeError here is a mistake in a frame's dataclass."""
+    most: int | None = None
+    if get_origin(hint) is Annotated:
+        inner, *marks = get_args(hint)
+        bounds = [mark.most for mark in marks if isinstance(mark, Bound)]
+        most = bounds[0] if bounds else None
+        hint = inner
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is UnionType or NoneType in arguments:
+        (inner,) = (argument for argument in arguments if argument is not NoneType)
+        return _optional(_check_for(Annotated[inner, Bound(most)] if most is not None else inner))
+    if hint is int:
+        return _integer(INTEGER_MAX if most is None else most)
+    if hint is str:
+        return _string(DEFAULT_LENGTH_MAX if most is None else most)
+    if hint is bytes:
+        return _bytes(DEFAULT_LENGTH_MAX if most is None else most)
+    if hint is bool:
+        return _boolean
+    if hint is float:
+        return _float
+    if origin is list:
+        return _list(_check_for(arguments[0]), DEFAULT_LENGTH_MAX if most is None else most)
+    if origin is tuple:
+        return _tuple([_check_for(argument) for argument in arguments])
+    if origin is Mapping:
+        return _map
+    raise TypeError(f"no check for a field annotated {hint!r}")
+
+
+def _bad(name: str, value: object, expected: str) -> ProtocolError:
+    return ProtocolError(
+        "bad-field", f"field {name!r} is {type(value).__name__}; expected {expected}"
+    )
+
+
+def _optional(check: Check) -> Check:
+    def optional(name: str, value: object) -> object:
+        return None if value is None else check(name, value)
+
+    return optional
+
+
+def _integer(most: int) -> Check:
+    def integer(name: str, value: object) -> object:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise _bad(name, value, "an integer")
+        if not 0 <= value <= most:
+            raise ProtocolError("bad-field", f"field {name!r} is {value}; expected 0 to {most}")
+        return int(value)
+
+    return integer
+
+
+def _float(name: str, value: object) -> object:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise _bad(name, value, "a number")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ProtocolError("bad-field", f"field {name!r} is not a finite number")
+    return number
+
+
+def _boolean(name: str, value: object) -> object:
+    if not isinstance(value, bool):
+        raise _bad(name, value, "a bool")
+    return value
+
+
+def _string(most: int) -> Check:
+    def string(name: str, value: object) -> object:
+        if not isinstance(value, str):
+            raise _bad(name, value, "text")
+        try:
+            length = len(value.encode())
+        except UnicodeEncodeError:
+            raise ProtocolError("bad-field", f"field {name!r} is not valid Unicode") from None
+        if length > most:
+            raise _too_long(name, length, most, "bytes")
+        return value
+
+    return string
+
+
+def _bytes(most: int) -> Check:
+    def octets(name: str, value: object) -> object:
+        if not isinstance(value, bytes):
+            raise _bad(name, value, "bytes")
+        if len(value) > most:
+            raise _too_long(name, len(value), most, "bytes")
+        return value
+
+    return octets
+
+
+def _list(check: Check, most: int) -> Check:
+    def values(name: str, value: object) -> object:
+        if not isinstance(value, list | tuple):
+            raise _bad(name, value, "a list")
+        if len(value) > most:
+            raise _too_long(name, len(value), most, "values")
+        return [check(name, item) for item in value]
+
+    return values
+
+
+def _tuple(checks: list[Check]) -> Check:
+    def record(name: str, value: object) -> object:
+        if not isinstance(value, list | tuple):
+            raise _bad(name, value, f"a list of {len(checks)}")
+        if len(value) != len(checks):
+            raise ProtocolError(
+                "bad-field", f"field {name!r} has {len(value)} values; expected {len(checks)}"
+            )
+        return tuple(check(name, item) for check, item in zip(checks, value, strict=True))
+
+    return record
+
+
+def _map(name: str, value: object) -> object:
+    if not isinstance(value, dict):
+        raise _bad(name, value, "a map")
+    _check_nested(name, value, MAP_DEPTH_MAX)
+    return value
+
+
+def _check_nested(name: str, value: object, depth: int) -> None:
+    """A value inside a map: only what every MessagePack library can represent."""
+    if depth == 0:
+        raise ProtocolError(
+            "too-long", f"field {name!r} is nested deeper than {MAP_DEPTH_MAX} levels"
+        )
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise _bad(name, key, "text keys")
+            _check_nested(name, item, depth - 1)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            _check_nested(name, item, depth - 1)
+    elif isinstance(value, int) and not -(2**63) <= value <= INTEGER_MAX:
+        raise ProtocolError("bad-field", f"field {name!r} holds an integer beyond 64 bits")
+    elif value is not None and not isinstance(value, bool | int | float | str | bytes):
+        raise _bad(name, value, "nil, a bool, a number, text, bytes, a list or a map")
+
+
+def _too_long(name: str, length: int, most: int, unit: str) -> ProtocolError:
+    return ProtocolError("too-long", f"field {name!r} has {length} {unit}; at most {most}")

@@ -1,0 +1,50 @@
+"""Every bound of the link layer in one place, with what happens at it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+WINDOW_FRAMES_CEILING = 1024
+"""No sender may have more unacknowledged frames of one channel on the wire; a receiver ends the
+connection of one that does (``window-exceeded``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkLimits:
+    """Bounds for one process's connections; seconds, bytes and frames as the names say.
+
+    frame_bytes_max      one frame, without its length prefix: a longer one is fatal (``too-long``)
+    hello_bytes_max      the same until the peer's hello has come
+    window_frames        unacknowledged frames of one channel on the wire; the rest waits in the
+                         journal
+    window_bytes         the same in bytes (one frame always may go)
+    flow_window_bytes    unacknowledged bytes of all channels of one flow to one peer on the wire
+                         (one frame always may go)
+    channels_max         channels kept per peer and direction: one more is fatal
+                         (``too-many-channels``)
+    errors_max           wrong frames on one connection: one more is fatal (``too-many-errors``)
+    keepalive_seconds    a ping after so much silence; the connection is dead after three times it
+    hello_seconds        a connection without a hello after so long is closed (``hello-timeout``)
+
+    How much may wait in a journal is not bounded here: the core sees ``backlog_bytes`` and
+    withholds acknowledgements (``may_acknowledge``) or drops (``drop_oldest``).
+    """
+
+    frame_bytes_max: int = 16 * 1024 * 1024
+    hello_bytes_max: int = 1024 * 1024
+    window_frames: int = 256
+    window_bytes: int = 4 * 1024 * 1024
+    flow_window_bytes: int = 16 * 1024 * 1024
+    channels_max: int = 4_096
+    errors_max: int = 32
+    keepalive_seconds: float = 15.0
+    hello_seconds: float = 10.0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.window_frames <= WINDOW_FRAMES_CEILING:
+            raise ValueError(
+                f"window_frames is {self.window_frames}; expected 1 to {WINDOW_FRAMES_CEILING}"
+            )
+
+
+DEFAULT_LINK_LIMITS = LinkLimits()
