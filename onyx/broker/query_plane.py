@@ -8,7 +8,7 @@ on upward as far as it is news there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -31,6 +31,7 @@ from yfilter.query_parser import parse_profile
 
 HOSTED_SPACE = "hosted"
 ROUTE_SPACE = "route"
+DISJUNCTS_PER_FRAME = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,14 +197,23 @@ class QueryPlane:
     def _send_up(self, deltas: dict[str, Delta]) -> None:
         for root, delta in deltas.items():
             parent = self._control.parent(root)
-            if parent is None or not delta:
+            if parent is None:
                 continue
-            frame = RoutingDelta(root=root, added=texts(delta.added), removed=texts(delta.removed))
-            self._links.send(f"broker/{parent}", root, frame)
+            for added, removed in _portions(texts(delta.added), texts(delta.removed)):
+                frame = RoutingDelta(root=root, added=added, removed=removed)
+                self._links.send(f"broker/{parent}", root, frame)
 
     def _report_live(self, wait: LiveWait) -> None:
         frame = ProfileLive(profile=wait.profile, version=wait.version)
         self._links.send(self._control.registration, REGISTRATION_KEY, frame)
+
+
+def _portions(added: list[str], removed: list[str]) -> Iterator[tuple[list[str], list[str]]]:
+    """A delta in pieces that fit into a frame, additions first so that nothing is ever missing."""
+    for first in range(0, len(added), DISJUNCTS_PER_FRAME):
+        yield added[first : first + DISJUNCTS_PER_FRAME], []
+    for first in range(0, len(removed), DISJUNCTS_PER_FRAME):
+        yield [], removed[first : first + DISJUNCTS_PER_FRAME]
 
 
 def _merge(additions: Delta, removals: Delta) -> Delta:

@@ -215,19 +215,6 @@ class SourceAnnounced(Frame):
 
 @on_the_wire
 @dataclass(frozen=True, slots=True)
-class TreeReady(Frame):
-    """The sender's part of the broadcast tree of ``root`` knows ``source``."""
-
-    type: ClassVar[str] = "tree-ready"
-    flow: ClassVar[Flow] = Flow.CATALOG
-    sequenced: ClassVar[bool] = True
-
-    root: Name
-    source: Name
-
-
-@on_the_wire
-@dataclass(frozen=True, slots=True)
 class SourceReady(Frame):
     """The whole tree knows ``source``; it may publish."""
 
@@ -253,6 +240,22 @@ class RoutingDelta(Frame):
     root: Name
     added: Annotated[list[Text], Bound(65_536), BODY]
     removed: Annotated[list[Text], Bound(65_536), BODY]
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class TreeReady(Frame):
+    """The sender's part of the broadcast tree of ``root`` knows ``source``.
+
+    On the query flow, because it must stay behind the RoutingDelta that says what that part wants.
+    """
+
+    type: ClassVar[str] = "tree-ready"
+    flow: ClassVar[Flow] = Flow.QUERY
+    sequenced: ClassVar[bool] = True
+
+    root: Name
+    source: Name
 
 
 @on_the_wire
