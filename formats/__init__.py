@@ -1,0 +1,30 @@
+"""XML in and out: the element stream, its text and its wire forms.
+
+``parse_text`` and ``decode`` make an ElementStream of bytes from a stranger or a peer, ``to_text``
+and ``encode`` go back, ``XmlWriter`` writes results.  Nothing here does I/O, and no input, however
+hostile, can do more than raise MessageRefused, DecodeError or SchemaRefused.
+"""
+
+from formats.element_stream import ContentKind, ElementStream, ElementStreamBuilder
+from formats.errors import DecodeError, FormatError, MessageRefused, SchemaRefused
+from formats.limits import DEFAULT_LIMITS, MessageLimits
+from formats.names import XML_NAMESPACE, QualifiedName
+from formats.text import parse_text, to_text
+from formats.xml_writer import XmlWriter
+
+__all__ = [
+    "DEFAULT_LIMITS",
+    "XML_NAMESPACE",
+    "ContentKind",
+    "DecodeError",
+    "ElementStream",
+    "ElementStreamBuilder",
+    "FormatError",
+    "MessageLimits",
+    "MessageRefused",
+    "QualifiedName",
+    "SchemaRefused",
+    "XmlWriter",
+    "parse_text",
+    "to_text",
+]

@@ -14,7 +14,6 @@ _NAME_START = (
 )
 _NAME = _NAME_START + "\\-.0-9\u00b7\u0300-\u036f\u203f\u2040"
 _COLONLESS_NAME = re.compile(f"[{_NAME_START}][{_NAME}]*")
-_ANY_NAME = re.compile(f"[:{_NAME_START}][:{_NAME}]*")
 _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -42,7 +41,7 @@ def is_comment(value: str) -> bool:
 def is_processing_instruction(target: str, data: str) -> bool:
     """Whether ``<?target data?>`` is read back as it is; see is_comment."""
     return (
-        _ANY_NAME.fullmatch(target) is not None
+        is_colonless_name(target)
         and target.lower() != "xml"
         and data[:1] not in {" ", "\t", "\n"}
         and "?>" not in data

@@ -13,18 +13,18 @@ from dataclasses import dataclass
 class MessageLimits:
     """Bounds for one message; sizes in bytes of UTF-8.
 
-    bytes_max        wire size (code ``too-large``)
-    depth_max        nesting of elements (``too-deep``)
-    elements_max     elements in the message (``too-many-elements``)
-    attributes_max   attributes, namespace declarations included, on one element
-                     (``too-many-attributes``)
-    attributes_total_max  attributes and namespace declarations in the whole message; a DTD can
-                     give each element many that are nowhere written (``too-many-attributes``)
-    names_max        distinct names in the message (``too-many-names``)
-    namespace_bytes_max  one namespace name (``namespace-too-long``)
-    entities_max     entity declarations in the DOCTYPE (``too-many-entities``)
-    expansion_max    bytes of text, attribute values, comments and processing instructions after
-                     expansion of internal entities (``entity-expansion``)
+    bytes_max             wire size (code ``too-large``)
+    depth_max             nesting of elements; also of entities in entities (``too-deep``)
+    elements_max          elements in the message (``too-many-elements``)
+    attributes_max        attributes, namespace declarations included, on one element
+                          (``too-many-attributes``)
+    attributes_total_max  the same in the whole message; a DTD can give every element attributes
+                          that are nowhere written (``too-many-attributes``)
+    names_max             distinct names in the message (``too-many-names``)
+    namespace_bytes_max   one namespace name (``namespace-too-long``)
+    doctype_bytes_max     the DOCTYPE declaration with its internal subset (``doctype-too-large``)
+    expansion_max         text, attribute values, comments and processing instructions after
+                          expansion of internal entities (``entity-expansion``)
     """
 
     bytes_max: int = 4 * 1024 * 1024
@@ -34,7 +34,7 @@ class MessageLimits:
     attributes_total_max: int = 2_000_000
     names_max: int = 20_000
     namespace_bytes_max: int = 1_024
-    entities_max: int = 1_000
+    doctype_bytes_max: int = 64 * 1024
     expansion_max: int = 16 * 1024 * 1024
 
 

@@ -237,6 +237,8 @@ def _bindings_needed(
             yield attribute.prefix, attribute.namespace
         elif attribute.namespace:
             raise ValueError(f"<{name}>: attribute {attribute} in a namespace needs a prefix")
+        elif attribute.local == "xmlns":
+            raise ValueError(f"<{name}>: xmlns is a declaration, not an attribute")
 
 
 def _legal(value: str) -> str:

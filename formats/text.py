@@ -1,0 +1,298 @@
+"""XML text: parsed into an ElementStream, and written back.
+
+Parsing is expat's, namespace-aware.  A message is data from a stranger, so nothing outside the
+bytes given is ever read: external DTD subsets are not loaded, a reference that would need one is
+refused (its content would be lost silently), parameter entities are refused altogether, internal
+entities are expanded within a bound that is checked before the expansion (``entity_budget``).
+Every other bound of MessageLimits is checked while parsing; a refusal names line and column.
+
+What is kept is what canonical XML keeps: elements, attributes (defaults of the internal subset
+included), namespace declarations, text with CDATA sections resolved, comments and processing
+instructions.  The DOCTYPE and the XML declaration are dropped.
+"""
+
+from __future__ import annotations
+
+import pyexpat
+import re
+from typing import NoReturn
+
+from formats.element_stream import ElementStream, ElementStreamBuilder
+from formats.entity_budget import EntityBudget
+from formats.errors import MessageRefused
+from formats.limits import DEFAULT_LIMITS, MessageLimits
+from formats.names import QualifiedName
+from formats.xml_writer import XmlWriter
+
+# Between namespace, local name and prefix in expat's names; no XML text can contain it.
+_SEPARATOR = "\x01"
+
+# Expat reads the first row itself, Python's codecs give it the tables of the others.
+_ENCODING = re.compile(
+    r"utf-8|utf-16(be|le)?|us-ascii|iso-8859-1"
+    r"|iso-8859-\d\d?|windows-\d{3,4}|koi8-[ru]|cp\d{3,4}|macintosh",
+    re.IGNORECASE,
+)
+
+_EXPAT_CODES = {
+    pyexpat.errors.codes[text]: code
+    for text, code in (
+        (pyexpat.errors.XML_ERROR_UNDEFINED_ENTITY, "undefined-entity"),
+        (pyexpat.errors.XML_ERROR_RECURSIVE_ENTITY_REF, "recursive-entity"),
+        (pyexpat.errors.XML_ERROR_ATTRIBUTE_EXTERNAL_ENTITY_REF, "external-entity"),
+        (pyexpat.errors.XML_ERROR_BINARY_ENTITY_REF, "external-entity"),
+        (pyexpat.errors.XML_ERROR_UNKNOWN_ENCODING, "unknown-encoding"),
+        (pyexpat.errors.XML_ERROR_UNBOUND_PREFIX, "undeclared-prefix"),
+    )
+}
+_AMPLIFICATION_LIMIT_BREACH = 43  # expat 2.4; not among pyexpat's names in Python 3.11
+
+
+def parse_text(data: bytes, limits: MessageLimits = DEFAULT_LIMITS) -> ElementStream:
+    """The element stream of an XML document, or MessageRefused.
+
+    Codes: ``malformed`` (not well-formed, namespaces included), ``undeclared-prefix``,
+    ``undefined-entity``, ``recursive-entity``, ``external-entity``, ``parameter-entity``,
+    ``unknown-encoding``, and those of MessageLimits.
+    """
+    if len(data) > limits.bytes_max:
+        raise MessageRefused(
+            "too-large", f"the message has {len(data)} bytes; at most {limits.bytes_max} allowed"
+        )
+    return _TextParser(data, limits).parse()
+
+
+def to_text(stream: ElementStream) -> bytes:
+    """The message as XML in UTF-8 without XML declaration; equal to the original in canonical XML.
+
+    Comments and processing instructions outside the root element stand on lines of their own.
+    """
+    writer = XmlWriter()
+    written = False
+    for content, parent in enumerate(stream.content_parent):
+        if parent < 0:
+            if stream.content_next[content] and not written:
+                writer.copy_element(stream, 0)
+                written = True
+            if written:
+                writer.text("\n")
+            writer.copy_content(stream, content)
+            if not written:
+                writer.text("\n")
+    if not written:
+        writer.copy_element(stream, 0)
+    return writer.getvalue()
+
+
+class _TextParser:
+    """One parse: expat's callbacks in the order in which they come."""
+
+    def __init__(self, data: bytes, limits: MessageLimits) -> None:
+        self._data = data
+        self._limits = limits
+        self._builder = ElementStreamBuilder()
+        self._names: dict[str, QualifiedName] = {}  # expat's form -> name
+        self._declarations: list[tuple[str, str]] = []  # of the next start tag
+        self._attributes_total = 0
+        self._declaration_bytes = 0
+        self._encoding: str | None = None
+        self._doctype_start = 0
+        self._budget: EntityBudget | None = None
+
+        parser = self._parser = pyexpat.ParserCreate(None, _SEPARATOR)
+        parser.namespace_prefixes = True
+        parser.ordered_attributes = True
+        parser.buffer_text = True
+        parser.buffer_size = 64 * 1024
+        # Without this expat would skip an undefined parameter entity without a word.
+        parser.SetParamEntityParsing(pyexpat.XML_PARAM_ENTITY_PARSING_ALWAYS)
+        parser.XmlDeclHandler = self._xml_declaration
+        parser.StartDoctypeDeclHandler = self._doctype
+        parser.EntityDeclHandler = self._entity_declaration
+        parser.AttlistDeclHandler = self._attribute_list_declaration
+        parser.EndDoctypeDeclHandler = self._end_doctype
+        parser.ExternalEntityRefHandler = self._external_entity
+        parser.SkippedEntityHandler = self._skipped_entity
+        parser.StartNamespaceDeclHandler = self._namespace_declaration
+        parser.StartElementHandler = self._start_element
+        parser.EndElementHandler = self._end_element
+        # PERF: text is most of the callbacks, so it goes to the builder directly; it cannot be
+        # more than the bytes given and the entity budget allow.
+        parser.CharacterDataHandler = self._builder.text
+        self._hear_comments(True)
+
+    def parse(self) -> ElementStream:
+        try:
+            self._parser.Parse(self._data, True)
+        except pyexpat.ExpatError as error:
+            self._refuse_as_expat(error)
+        except (ValueError, LookupError) as error:  # from the table of a declared encoding
+            self._refuse("unknown-encoding", f"encoding {self._encoding!r} is not read: {error}")
+        self._check_expansion()
+        return self._builder.finish()
+
+    def _xml_declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:
+        self._encoding = encoding
+        if encoding is not None and not _ENCODING.fullmatch(encoding):
+            self._refuse(
+                "unknown-encoding",
+                f"encoding {encoding!r} is not read; expected UTF-8, UTF-16, US-ASCII, "
+                "an ISO-8859 or a Windows code page",
+            )
+
+    def _doctype(
+        self, _name: str, _system_id: str | None, _public_id: str | None, _subset: int
+    ) -> None:
+        self._hear_comments(False)  # those of the DTD are not part of the document
+        start = self._doctype_start = self._parser.CurrentByteIndex
+        line, column = self._position()
+        limits = self._limits
+        text = self._data[start:].decode(_codec(self._data, self._encoding), "replace")
+        self._budget = EntityBudget(text, line, column, limits.expansion_max, limits.depth_max)
+
+    def _entity_declaration(
+        self,
+        name: str,
+        is_parameter: bool,
+        value: str | None,
+        _base: str | None,
+        _system_id: str | None,
+        _public_id: str | None,
+        _notation: str | None,
+    ) -> None:
+        self._check_doctype_size()
+        if is_parameter:
+            self._refuse("parameter-entity", f"parameter entity %{name}; is not read in a message")
+        assert self._budget is not None
+        if value is None:
+            self._budget.declare_external(name, *self._position())
+        else:
+            self._budget.declare(name, value, *self._position())
+
+    def _attribute_list_declaration(self, *_: object) -> None:
+        self._check_doctype_size()
+
+    def _end_doctype(self) -> None:
+        self._check_doctype_size()
+        assert self._budget is not None
+        self._budget.close()
+        self._budget = None
+        self._hear_comments(True)
+
+    def _external_entity(
+        self, context: str | None, _base: str | None, system_id: str | None, _public: str | None
+    ) -> int:
+        if context is not None:
+            self._refuse("external-entity", f"external entity {system_id!r} is never loaded")
+        return 1  # the external DTD subset: go on without it
+
+    def _skipped_entity(self, name: str, is_parameter: bool) -> None:
+        reference = f"%{name};" if is_parameter else f"&{name};"
+        self._refuse("undefined-entity", f"entity {reference} is not declared")
+
+    def _namespace_declaration(self, prefix: str | None, namespace: str | None) -> None:
+        if prefix == "xml":
+            return  # always in force
+        size = len(namespace.encode()) if namespace else 0
+        if size > self._limits.namespace_bytes_max:
+            self._refuse(
+                "namespace-too-long",
+                f"the namespace of prefix {prefix or ''!r} has {size} bytes; "
+                f"at most {self._limits.namespace_bytes_max} are allowed",
+            )
+        self._declaration_bytes += size
+        self._declarations.append((prefix or "", namespace or ""))
+
+    def _start_element(self, raw_name: str, raw_attributes: list[str]) -> None:
+        builder, limits, names = self._builder, self._limits, self._names
+        attributes = [
+            (names.get(raw) or self._new_name(raw), value)
+            for raw, value in zip(raw_attributes[::2], raw_attributes[1::2], strict=True)
+        ]
+        count = len(attributes) + len(self._declarations)
+        self._attributes_total += count
+        if builder.depth >= limits.depth_max:
+            self._refuse(
+                "too-deep", f"elements are nested more than {limits.depth_max} levels deep"
+            )
+        if builder.element_count >= limits.elements_max:
+            self._refuse("too-many-elements", f"there are more than {limits.elements_max} elements")
+        if count > limits.attributes_max:
+            self._refuse(
+                "too-many-attributes",
+                f"an element has {count} attributes and namespace declarations; "
+                f"at most {limits.attributes_max} are allowed",
+            )
+        if self._attributes_total > limits.attributes_total_max:
+            self._refuse(
+                "too-many-attributes",
+                f"there are more than {limits.attributes_total_max} attributes and namespace "
+                "declarations in the message",
+            )
+        builder.start_element(
+            names.get(raw_name) or self._new_name(raw_name), attributes, self._declarations
+        )
+        if self._declarations:
+            self._declarations = []
+        self._check_expansion()
+
+    def _end_element(self, _name: str) -> None:
+        self._builder.end_element()
+
+    def _new_name(self, raw: str) -> QualifiedName:
+        if len(self._names) >= self._limits.names_max:
+            self._refuse(
+                "too-many-names", f"there are more than {self._limits.names_max} distinct names"
+            )
+        parts = raw.split(_SEPARATOR)
+        if len(parts) == 1:
+            name = QualifiedName("", "", raw)
+        else:
+            name = QualifiedName(parts[2] if len(parts) == 3 else "", parts[0], parts[1])
+        self._names[raw] = name
+        return name
+
+    def _hear_comments(self, heard: bool) -> None:
+        self._parser.CommentHandler = self._builder.comment if heard else None
+        self._parser.ProcessingInstructionHandler = (
+            self._builder.processing_instruction if heard else None
+        )
+
+    def _check_doctype_size(self) -> None:
+        size = self._parser.CurrentByteIndex - self._doctype_start
+        if size > self._limits.doctype_bytes_max:
+            self._refuse(
+                "doctype-too-large",
+                f"the DOCTYPE has more than {self._limits.doctype_bytes_max} bytes",
+            )
+
+    def _check_expansion(self) -> None:
+        size = self._builder.value_bytes + self._declaration_bytes
+        if size > self._limits.expansion_max:
+            self._refuse(
+                "entity-expansion",
+                f"text and attribute values have more than {self._limits.expansion_max} bytes",
+            )
+
+    def _position(self) -> tuple[int, int]:
+        return self._parser.CurrentLineNumber, self._parser.CurrentColumnNumber + 1
+
+    def _refuse(self, code: str, reason: str) -> NoReturn:
+        raise MessageRefused(code, reason, *self._position())
+
+    def _refuse_as_expat(self, error: pyexpat.ExpatError) -> NoReturn:
+        if error.code == _AMPLIFICATION_LIMIT_BREACH:
+            code, reason = "entity-expansion", "entities expand to far more than what was sent"
+        else:
+            code = _EXPAT_CODES.get(error.code, "malformed")
+            reason = pyexpat.ErrorString(error.code) or "not well-formed"
+        raise MessageRefused(code, reason, error.lineno, error.offset + 1) from None
+
+
+def _codec(data: bytes, declared: str | None) -> str:
+    """Python's name for the encoding in which expat reads ``data``, for a part without its mark."""
+    if data[:2] in {b"\xfe\xff", b"\x00<"}:
+        return "utf-16-be"
+    if data[:2] in {b"\xff\xfe", b"<\x00"}:
+        return "utf-16-le"
+    return declared or "utf-8"
