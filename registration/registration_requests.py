@@ -1,0 +1,300 @@
+"""What sources and users may ask of the registration service: one verb, one function.
+
+==================  ==========================================================================
+``source.register``  answered when every broker knows the source and its interests are up
+``profile.add``      answered when the host broker has the profile; with ``wait`` when it is live
+                     on every tree
+==================  ==========================================================================
+
+A request carries the client's own request id: repeated after a broken connection it finds what
+the first one made, and makes nothing twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from formats import FormatError
+from formats.schema import read_schema
+from overlay.link.frames import PlaceProfile, Request, SourceAnnounced
+from overlay.link.link_layer import LinkLayer
+from overlay.link.request_server import (
+    RequestRefused,
+    RequestServer,
+    Result,
+    number_argument,
+    text_argument,
+)
+from overlay.routing.broadcast_tree import broadcast_trees
+from overlay.topology import Topology
+from registration.catalog import Catalog, ProfileEntry, SourceEntry
+from registration.placement import PlacementError, choose_host_broker, choose_root_broker
+from yfilter.errors import ProfileRefused
+from yfilter.matcher import Matcher
+
+CHANNEL_KEY = "registration"
+SCHEMA_BYTES_MAX = 4 * 1024 * 1024
+LIST_MAX = 10_000
+
+
+class RegistrationRequests:
+    """Answers requests from the catalog, and changes it."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        catalog: Catalog,
+        links: LinkLayer,
+        statistics: Callable[[], Result],
+    ) -> None:
+        self._topology = topology
+        self._trees = broadcast_trees(topology)
+        self._catalog = catalog
+        self._links = links
+        # source or profile id -> (connection, request, wait until live)
+        self._waiting: dict[str, list[tuple[int, str, bool]]] = {}
+        self._server = RequestServer(
+            links,
+            "the registration service",
+            {
+                "network": self._network,
+                "statistics": lambda connection, request: statistics(),
+                "source.register": self._register_source,
+                "source.list": self._list_sources,
+                "source.show": self._show_source,
+                "profile.add": self._add_profile,
+                "profile.list": self._list_profiles,
+                "profile.show": self._show_profile,
+            },
+        )
+
+    def handle(self, connection: int, request: Request) -> None:
+        self._server.handle(connection, request)
+
+    def answer_source(self, entry: SourceEntry) -> None:
+        """A source is ready: tell those who wait."""
+        for connection, request, _ in self._waiting.pop(entry.source, ()):
+            self._server.answer(connection, request, self._source_result(entry))
+
+    def answer_profile(self, entry: ProfileEntry) -> None:
+        """A profile is placed or live: tell those whose wait is over."""
+        left = []
+        for connection, request, wait in self._waiting.pop(entry.profile, ()):
+            if _settled(entry, wait):
+                self._server.answer(connection, request, self._profile_result(entry))
+            else:
+                left.append((connection, request, wait))
+        if left:
+            self._waiting[entry.profile] = left
+
+    def answer_removed(self, profile: str) -> None:
+        """A profile is gone while somebody still waits for it."""
+        for connection, request, _ in self._waiting.pop(profile, ()):
+            self._server.answer(connection, request, {"profile": profile, "removed": True})
+
+    def forget(self, connection: int) -> None:
+        """A connection is gone; nobody waits on it any more."""
+        self._waiting = {
+            key: left
+            for key, waiting in self._waiting.items()
+            if (left := [entry for entry in waiting if entry[0] != connection])
+        }
+
+    def statistics(self) -> dict[str, int]:
+        return {"waiting": sum(len(waiting) for waiting in self._waiting.values())}
+
+    # --- sources --------------------------------------------------------------------------
+
+    def _register_source(self, connection: int, request: Request) -> Result | None:
+        known = self._catalog.find_request(request.request)
+        if known is not None and known in self._catalog.sources:
+            entry = self._catalog.sources[known]
+        else:
+            entry = self._new_source(request)
+        if entry.ready:
+            return self._source_result(entry)
+        self._waiting.setdefault(entry.source, []).append((connection, request.request, False))
+        return None
+
+    def _new_source(self, request: Request) -> SourceEntry:
+        limit = self._topology.limits.sources_max
+        if len(self._catalog.sources) >= limit:
+            raise RequestRefused("too-many-sources", f"there are {limit} sources already")
+        location = _location_argument(request)
+        rate = number_argument(request, "rate", 1.0)
+        size = int(number_argument(request, "size", 1024))
+        schema_name, schema_kind, schema = self._schema_argument(request)
+        root = choose_root_broker(
+            self._topology, self._trees, location, rate, size, self._catalog.volume_by_root
+        )
+        source = self._catalog.new_id("s")
+        entry = SourceEntry(
+            source=source,
+            name=text_argument(request, "name", 256, default=source),
+            root=root,
+            location=location,
+            rate=rate,
+            size=size,
+            schema_name=schema_name,
+            schema_kind=schema_kind,
+            schema=schema,
+            request=request.request,
+        )
+        self._catalog.put_source(entry)
+        announced = SourceAnnounced(
+            source=entry.source,
+            name=entry.name,
+            root=root,
+            location=list(location) if location else None,
+            rate=rate,
+            size=size,
+            schema_name=schema_name,
+            schema_kind=schema_kind,
+            payload=schema,
+        )
+        self._links.send(f"broker/{root}", CHANNEL_KEY, announced)
+        return entry
+
+    def _schema_argument(self, request: Request) -> tuple[str, str, bytes]:
+        name = text_argument(request, "schema_name", 256, default="")
+        data = request.arguments.get("schema", b"")
+        if not name:
+            return "", "", b""
+        if not isinstance(data, bytes) or len(data) > SCHEMA_BYTES_MAX:
+            raise RequestRefused(
+                "bad-argument", f"'schema' must be at most {SCHEMA_BYTES_MAX} bytes"
+            )
+        try:
+            schema = read_schema(name, data)
+        except FormatError as refusal:
+            raise RequestRefused("schema-refused", f"{name}: {refusal}") from refusal
+        return schema.name, schema.kind, schema.data
+
+    def _source_result(self, entry: SourceEntry) -> Result:
+        return {
+            "source": entry.source,
+            "name": entry.name,
+            "root": entry.root,
+            "address": str(self._topology.address(entry.root)),
+            "location": list(entry.location) if entry.location else None,
+            "rate": entry.rate,
+            "size": entry.size,
+            "schema_name": entry.schema_name,
+            "schema_kind": entry.schema_kind,
+            "ready": entry.ready,
+        }
+
+    def _list_sources(self, connection: int, request: Request) -> Result:
+        return {"sources": [self._source_result(entry) for entry in self._catalog.sources.values()]}
+
+    def _show_source(self, connection: int, request: Request) -> Result:
+        source = text_argument(request, "source")
+        if source not in self._catalog.sources:
+            raise RequestRefused("unknown-source", f"there is no source {source!r}")
+        return self._source_result(self._catalog.sources[source])
+
+    # --- profiles -------------------------------------------------------------------------
+
+    def _add_profile(self, connection: int, request: Request) -> Result | None:
+        known = self._catalog.find_request(request.request)
+        if known is not None and known in self._catalog.profiles:
+            entry = self._catalog.profiles[known]
+        else:
+            entry = self._new_profile(request)
+        wait = bool(request.arguments.get("wait"))
+        if _settled(entry, wait):
+            return self._profile_result(entry)
+        self._waiting.setdefault(entry.profile, []).append((connection, request.request, wait))
+        return None
+
+    def _new_profile(self, request: Request) -> ProfileEntry:
+        limits = self._topology.limits
+        if len(self._catalog.profiles) >= limits.profiles_max:
+            raise RequestRefused(
+                "too-many-profiles", f"there are {limits.profiles_max} profiles already"
+            )
+        text = text_argument(request, "text", limits.profile_length_max)
+        user = text_argument(request, "user", 256, default="")
+        location = _location_argument(request)
+        try:
+            Matcher().add(text)
+            host = choose_host_broker(self._topology, location, self._catalog.profiles_by_broker)
+        except ProfileRefused as refusal:
+            raise RequestRefused("profile-refused", str(refusal)) from refusal
+        except PlacementError as refusal:
+            raise RequestRefused("no-capacity", str(refusal)) from refusal
+        profile = self._catalog.new_id("p")
+        entry = ProfileEntry(profile, user, host, text, request=request.request)
+        self._catalog.put_profile(entry)
+        place = PlaceProfile(
+            profile=profile, user=user, text=text, version=1, request=request.request
+        )
+        self._links.send(f"broker/{host}", CHANNEL_KEY, place)
+        return entry
+
+    def _profile_result(self, entry: ProfileEntry) -> Result:
+        return {
+            "profile": entry.profile,
+            "user": entry.user,
+            "host": entry.host,
+            "address": str(self._topology.address(entry.host)),
+            "version": entry.version,
+            "placed": entry.placed,
+            "live": entry.live >= entry.version,
+        }
+
+    def _list_profiles(self, connection: int, request: Request) -> Result:
+        """One page in order of registration: those after the id ``after``."""
+        user = text_argument(request, "user", 256, default="")
+        after = text_argument(request, "after", default="")
+        entries = [entry for entry in self._catalog.profiles.values() if user in ("", entry.user)]
+        if after:
+            ids = [entry.profile for entry in entries]
+            entries = entries[ids.index(after) + 1 :] if after in ids else []
+        page = entries[:LIST_MAX]
+        return {
+            "profiles": [self._profile_result(entry) for entry in page],
+            "more": len(entries) > LIST_MAX,
+        }
+
+    def _show_profile(self, connection: int, request: Request) -> Result:
+        profile = text_argument(request, "profile")
+        entry = self._catalog.profiles.get(profile)
+        if entry is None:
+            raise RequestRefused("unknown-profile", f"there is no profile {profile!r}")
+        return {**self._profile_result(entry), "text": entry.text}
+
+    # --- the rest -------------------------------------------------------------------------
+
+    def _network(self, connection: int, request: Request) -> Result:
+        """Where every broker is: what a client needs to look at the network."""
+        return {
+            "name": self._topology.name,
+            "brokers": {broker.id: str(broker.listen) for broker in self._topology.brokers},
+        }
+
+
+def _settled(entry: ProfileEntry, wait: bool) -> bool:
+    return entry.placed and (not wait or entry.live >= entry.version)
+
+
+def _location_argument(request: Request) -> tuple[float, float] | None:
+    """``location``: [latitude, longitude] in degrees, or absent."""
+    value = request.arguments.get("location")
+    if value is None:
+        return None
+    bounds = (90, 180)
+    good = (
+        isinstance(value, list)
+        and len(value) == len(bounds)
+        and all(
+            isinstance(part, int | float) and not isinstance(part, bool) and abs(part) <= bound
+            for part, bound in zip(value, bounds, strict=True)
+        )
+    )
+    if not good:
+        raise RequestRefused(
+            "bad-argument",
+            f"{request.verb}: 'location' must be [latitude, longitude] in degrees, not {value!r}",
+        )
+    return float(value[0]), float(value[1])

@@ -1,0 +1,226 @@
+"""A scenario: a random network, sources, profiles that come, change and go, and messages.
+
+What must hold is written down as it happens, for each (profile, message): it *must* be delivered
+once when the version of the profile that is in force was live before the message left its source,
+it *may* be when message and version overlapped, and it *must not* otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+
+import networkx as nx
+from lxml import etree
+
+from onyx.broker.broker_core import BrokerCore
+from overlay.link.limits import LinkLimits
+from overlay.topology import Topology, parse_topology
+from registration.registration_core import RegistrationCore
+from tests.simulation.sim_clients import AskingClient, SourceClient, SubscriberClient
+from tests.simulation.sim_network import SimNetwork
+
+PATIENCE = 600.0  # simulated seconds
+
+
+@dataclass
+class Version:
+    """One text of a profile, and when (simulated seconds) it began and ended to be in force."""
+
+    text: str
+    asked: float
+    live: float = float("inf")
+    ended: float = float("inf")  # the request that ends it was answered
+
+
+@dataclass
+class Interest:
+    """A profile as its user sees it."""
+
+    profile: str
+    host: str
+    subscriber: SubscriberClient
+    versions: list[Version]
+    removed: bool = False
+
+
+@dataclass
+class Published:
+    source: str
+    number: int
+    xml: bytes
+    at: float
+
+
+@dataclass
+class Scenario:
+    """One run; everything random comes from the network's seed."""
+
+    seed: int
+    brokers: int
+    net: SimNetwork = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.net = SimNetwork(self.seed)
+        self.random = self.net.random
+        self.topology = random_topology(self.net, self.brokers)
+        self.limits: LinkLimits = self.topology.limits.link
+        self.interests: dict[str, Interest] = {}
+        self.sources: dict[str, SourceClient] = {}
+        self.published: list[Published] = []
+        self.registrar = AskingClient("asker", "asker#1", self.limits)
+        self.hosts: dict[str, AskingClient] = {}
+        for broker in self.topology.broker_ids:
+            self._start_broker(broker)
+        registration = self.topology.registration[0].id
+        self.net.add(
+            f"registration/{registration}",
+            lambda rows, instance: RegistrationCore(self.topology, registration, instance, rows),
+        )
+        self.net.add(
+            "client/asker",
+            lambda rows, instance: self.registrar,
+            dials=[f"registration/{registration}"],
+        )
+
+    @property
+    def server_peers(self) -> list[str]:
+        return [peer for peer in self.net.nodes if peer.startswith(("broker/", "registration/"))]
+
+    def _start_broker(self, broker: str) -> None:
+        neighbours = self.topology.neighbours(broker)
+        dials = [f"broker/{other}" for other in neighbours if broker < other]
+        dials.append(f"registration/{self.topology.registration[0].id}")
+        self.net.add(
+            f"broker/{broker}",
+            lambda rows, instance: BrokerCore(self.topology, broker, instance, rows),
+            dials=dials,
+        )
+        asker = self.hosts[broker] = AskingClient(f"at-{broker}", f"at-{broker}#1", self.limits)
+        self.net.add(f"client/at-{broker}", lambda rows, instance: asker, [f"broker/{broker}"])
+
+    # --- what users and sources do ------------------------------------------------------------
+
+    def ask(self, client: AskingClient, verb: str, **arguments: object) -> dict[str, object]:
+        """A request answered, whatever breaks on the way."""
+        request = client.ask(verb, **arguments)
+        self.wait(lambda: client.answer(request) is not None, f"{verb} is not answered")
+        response = client.answer(request)
+        assert response is not None and response.ok, (self.seed, verb, response)
+        return dict(response.result)
+
+    def wait(self, condition: Callable[[], bool], complaint: str) -> None:
+        assert self.net.run_until(condition, PATIENCE), f"seed {self.seed}: {complaint}"
+
+    def register_source(self) -> SourceClient:
+        location = [self.random.uniform(-90, 90), self.random.uniform(-180, 180)]
+        result = self.ask(self.registrar, "source.register", location=location)
+        source, root = str(result["source"]), str(result["root"])
+        client = SourceClient(source, root, f"{source}#1", self.limits)
+        self.sources[source] = client
+        self.net.add(f"source/{source}", lambda rows, instance: client, [f"broker/{root}"])
+        return client
+
+    def add_profile(self, text: str) -> Interest:
+        asked = self.net.now
+        location = [self.random.uniform(-90, 90), self.random.uniform(-180, 180)]
+        result = self.ask(self.registrar, "profile.add", text=text, location=location, wait=True)
+        profile, host = str(result["profile"]), str(result["host"])
+        subscriber = SubscriberClient(profile, f"{profile}#1", self.limits)
+        version = Version(text, asked, live=self.net.now)
+        interest = self.interests[profile] = Interest(profile, host, subscriber, [version])
+        self.net.add(f"subscriber/{profile}", lambda rows, instance: subscriber, [f"broker/{host}"])
+        return interest
+
+    def update_profile(self, interest: Interest, text: str) -> None:
+        old = interest.versions[-1]
+        new = Version(text, self.net.now)
+        interest.versions.append(new)
+        host = self.hosts[interest.host]
+        self.ask(host, "profile.update", profile=interest.profile, text=text, wait=True)
+        old.ended = new.live = self.net.now
+
+    def remove_profile(self, interest: Interest) -> None:
+        """Asked again after a broken connection the broker may say that it is gone already."""
+        interest.removed = True
+        host = self.hosts[interest.host]
+        request = host.ask("profile.remove", profile=interest.profile)
+        self.wait(lambda: host.answer(request) is not None, "profile.remove is not answered")
+        interest.versions[-1].ended = self.net.now
+
+    def publish(self, source: SourceClient, xml: bytes) -> None:
+        source.publish(xml)
+        number = sum(1 for published in self.published if published.source == source.source) + 1
+        self.published.append(Published(source.source, number, xml, self.net.now))
+
+    # --- the verdict --------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Faults end; wait until all that must be delivered is there, then a while longer."""
+        self.net.faulty = False
+        self.wait(lambda: not any(self.missing()), f"never delivered: {self.missing()[:5]}")
+        self.net.run_until(lambda: False, 30.0)
+
+    def missing(self) -> list[tuple[str, str, int]]:
+        return [
+            (interest.profile, message.source, message.number)
+            for interest in self.interests.values()
+            for message in self.published
+            if must_deliver(interest, message)
+            and not interest.subscriber.got[message.source, message.number]
+        ]
+
+    def wrong(self) -> list[str]:
+        """Everything that was delivered twice or should not have been delivered."""
+        faults = []
+        for interest in self.interests.values():
+            for message in self.published:
+                times = interest.subscriber.got[message.source, message.number]
+                if times > 1:
+                    faults.append(f"{interest.profile} got {message.number} {times} times")
+                if times and not may_deliver(interest, message):
+                    faults.append(f"{interest.profile} got {message.number}, never asked for it")
+        return faults
+
+
+def must_deliver(interest: Interest, message: Published) -> bool:
+    """The version in force was live before the message left."""
+    version = interest.versions[-1]
+    return (
+        not interest.removed and version.live <= message.at and matches(version.text, message.xml)
+    )
+
+
+def may_deliver(interest: Interest, message: Published) -> bool:
+    """Some version was in force at some time between the message's leaving and now."""
+    return any(
+        message.at <= version.ended and matches(version.text, message.xml)
+        for version in interest.versions
+    )
+
+
+@cache
+def matches(text: str, xml: bytes) -> bool:
+    """lxml's word for it; the scenario's profiles are XPath 1.0."""
+    return bool(etree.fromstring(xml).getroottree().xpath(text))
+
+
+def random_topology(net: SimNetwork, brokers: int) -> Topology:
+    """A random connected network: a tree plus a few links."""
+    random = net.random
+    graph = nx.random_labeled_tree(brokers, seed=random.randrange(2**31))
+    for _ in range(random.randrange(3)):
+        a, b = random.randrange(brokers), random.randrange(brokers)
+        if a != b:
+            graph.add_edge(a, b)
+    lines = ['name = "simulated"', "[registration]", 'id = "r1"', 'listen = "127.0.0.1:1"']
+    for broker in graph.nodes:
+        place = [round(random.uniform(-80, 80), 3), round(random.uniform(-170, 170), 3)]
+        lines += ["[[broker]]", f'id = "B{broker}"', 'listen = "127.0.0.1:0"', f"place = {place}"]
+    for a, b in graph.edges:
+        wire_format = random.choice(["text", "binary"])
+        lines += ["[[link]]", f'ends = ["B{a}", "B{b}"]', f"latency_ms = {random.randint(1, 50)}"]
+        lines.append(f'format = "{wire_format}"')
+    lines += ["[limits]", f"window_frames = {random.choice([1, 3, 64])}"]
+    return parse_topology("\n".join(lines), "simulated")

@@ -1,0 +1,109 @@
+"""Sources, subscribers and askers of the simulated network: the real link layer, no more.
+
+They stand for well-behaved clients that do not die: what they were told they remember.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from overlay.link.events import Action, Event
+from overlay.link.frames import Delivery, Hello, Publish, Refused, Request, Response
+from overlay.link.limits import LinkLimits
+from overlay.link.link_layer import LinkLayer
+
+
+class SourceClient:
+    """Publishes to its root broker; the link layer sends again what was not acknowledged."""
+
+    def __init__(self, source: str, root: str, instance: str, limits: LinkLimits) -> None:
+        self.source = source
+        self.root = root
+        self.refused: list[Refused] = []
+        self._to_publish: list[bytes] = []
+        self.links = LinkLayer(
+            role="source", identity=source, instance=instance, formats=["text"], limits=limits
+        )
+
+    def publish(self, xml: bytes) -> None:
+        """To be called between events; goes out with the next one."""
+        self._to_publish.append(xml)
+
+    def handle(self, event: Event, now: float) -> list[Action]:
+        for arrival in self.links.handle(event, now):
+            if isinstance(arrival.frame, Refused):
+                self.refused.append(arrival.frame)
+        for xml in self._to_publish:
+            frame = Publish(source=self.source, format="text", payload=xml)
+            self.links.send(f"broker/{self.root}", self.source, frame)
+        self._to_publish.clear()
+        return self.links.drain()
+
+
+class SubscriberClient:
+    """Counts what it gets."""
+
+    def __init__(self, profile: str, instance: str, limits: LinkLimits) -> None:
+        self.got: Counter[tuple[str, int]] = Counter()  # (source, number) -> times
+        self.results: dict[tuple[str, int], list[bytes]] = {}
+        self._links = LinkLayer(
+            role="subscriber", identity=profile, instance=instance, formats=[], limits=limits
+        )
+
+    def handle(self, event: Event, now: float) -> list[Action]:
+        for arrival in self._links.handle(event, now):
+            frame = arrival.frame
+            if isinstance(frame, Delivery):
+                self.got[frame.source, frame.number] += 1
+                self.results[frame.source, frame.number] = frame.results()
+        return self._links.drain()
+
+
+@dataclass
+class _Question:
+    verb: str
+    arguments: dict[str, object]
+    answers: list[Response] = field(default_factory=list)
+
+
+class AskingClient:
+    """Asks until it is answered: repeats a request with its id on every new connection."""
+
+    def __init__(self, identity: str, instance: str, limits: LinkLimits) -> None:
+        self._questions: dict[str, _Question] = {}
+        self._unsent: list[str] = []
+        self._identity = identity
+        self._connection: int | None = None
+        self._links = LinkLayer(
+            role="client", identity=identity, instance=instance, formats=[], limits=limits
+        )
+
+    def ask(self, verb: str, **arguments: object) -> str:
+        """The id under which ``answer`` will have the response."""
+        request = f"{self._identity}-{len(self._questions)}"
+        self._questions[request] = _Question(verb, arguments)
+        self._unsent.append(request)
+        return request
+
+    def answer(self, request: str) -> Response | None:
+        answers = self._questions[request].answers
+        return answers[0] if answers else None
+
+    def handle(self, event: Event, now: float) -> list[Action]:
+        for arrival in self._links.handle(event, now):
+            frame = arrival.frame
+            if frame is None and arrival.connection == self._connection:
+                self._connection = None
+            elif isinstance(frame, Hello):
+                self._connection = arrival.connection
+                self._unsent = [key for key, asked in self._questions.items() if not asked.answers]
+            elif isinstance(frame, Response):
+                self._questions[frame.request].answers.append(frame)
+        if self._connection is not None:
+            for request in self._unsent:
+                asked = self._questions[request]
+                frame_out = Request(request=request, verb=asked.verb, arguments=asked.arguments)
+                self._links.reply(self._connection, frame_out)
+            self._unsent.clear()
+        return self._links.drain()

@@ -1,0 +1,268 @@
+"""A network in one thread: the real cores over a simulated transport, clock and disks.
+
+Everything that can go wrong between processes goes wrong here, as the seed says: connections
+break with bytes in flight, dialling fails for a while, processes die between any two of *handle*,
+*commit* and *send* and come back with what their disk had.  Time is a number in a heap; a run of
+minutes takes milliseconds and a failing seed replays exactly.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable
+from itertools import count
+from random import Random
+from typing import Protocol
+
+from overlay.link.events import (
+    Action,
+    CloseConnection,
+    ConnectionLost,
+    ConnectionOpened,
+    DataReceived,
+    Delete,
+    Event,
+    Put,
+    SendData,
+    TimePassed,
+)
+
+Rows = list[tuple[str, str, bytes]]
+
+
+class Core(Protocol):
+    def handle(self, event: Event, now: float) -> list[Action]: ...
+
+
+class SimNode:
+    """One process: a core while it is up, and a disk that outlives it."""
+
+    def __init__(self, peer: str, start: Callable[[Rows, str], Core], dials: Iterable[str]) -> None:
+        self.peer = peer
+        self.start = start
+        self.dials = tuple(dials)
+        self.core: Core | None = None
+        self.life = 0  # counts starts; what an earlier life had under way is void
+        self.disk: dict[tuple[str, str], bytes] = {}
+        self.inbox: list[Event] = []
+        self.busy = False
+        self.dialled: set[str] = set()  # peers that a dialled connection exists to
+
+    def rows(self) -> Rows:
+        return [(space, key, value) for (space, key), value in sorted(self.disk.items())]
+
+
+class SimConnection:
+    """Two ends; an end is (node, connection number at that node)."""
+
+    def __init__(self, ends: list[tuple[SimNode, int]], dialled: str) -> None:
+        self.ends = ends
+        self.dialled = dialled
+        self.open = [True, True]
+        self.last_arrival = [0.0, 0.0]
+
+
+class SimNetwork:
+    """Nodes, connections, time and faults."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        self.now = 0.0
+        self.nodes: dict[str, SimNode] = {}
+        self.faulty = True
+        self.crashes = 0
+        self.cuts = 0
+        self._queue: list[tuple[float, int, Callable[[], None]]] = []
+        self._order = count()
+        self._numbers = count(1)
+        self._connections: dict[tuple[str, int], tuple[SimConnection, int]] = {}
+
+    # --- time ---------------------------------------------------------------------------------
+
+    def after(self, delay: float, call: Callable[[], None]) -> None:
+        heapq.heappush(self._queue, (self.now + delay, next(self._order), call))
+
+    def run_until(self, condition: Callable[[], bool], time_max: float) -> bool:
+        """Let time pass until the condition holds; False when ``time_max`` seconds were not
+        enough."""
+        end = self.now + time_max
+        while not condition():
+            if not self._queue or self._queue[0][0] > end:
+                return condition()
+            self.now, _, call = heapq.heappop(self._queue)
+            call()
+        return True
+
+    # --- nodes --------------------------------------------------------------------------------
+
+    def add(
+        self, peer: str, start: Callable[[Rows, str], Core], dials: Iterable[str] = ()
+    ) -> SimNode:
+        node = self.nodes[peer] = SimNode(peer, start, dials)
+        self.after(self.random.uniform(0, 0.5), lambda: self.boot(node))
+        return node
+
+    def boot(self, node: SimNode) -> None:
+        node.life += 1
+        node.core = node.start(node.rows(), f"{node.peer}#{node.life}")
+        self._tick(node, node.life)
+        for peer in node.dials:
+            self._dial(node, node.life, peer)
+
+    def crash(self, node: SimNode, downtime: float) -> None:
+        """Kill a process now; what it had not committed never was."""
+        if node.core is None:
+            return
+        self.crashes += 1
+        node.core = None
+        node.life += 1
+        node.inbox.clear()
+        node.busy = False
+        for (peer, number), (connection, end) in list(self._connections.items()):
+            if peer == node.peer:
+                self._cut(connection, end)
+                self._connections.pop((peer, number), None)
+        node.dialled.clear()
+        self.after(downtime, lambda: self.boot(node))
+
+    def tell(self, node: SimNode, event: Event) -> None:
+        node.inbox.append(event)
+        if not node.busy:
+            node.busy = True
+            life = node.life
+            self.after(self.random.uniform(0, 0.01), lambda: self._process(node, life))
+
+    def _tick(self, node: SimNode, life: int) -> None:
+        if node.life == life:
+            self.tell(node, TimePassed())
+            self.after(1.0, lambda: self._tick(node, life))
+
+    def _process(self, node: SimNode, life: int) -> None:
+        """Handle a batch, then commit it, then send: three moments a crash can fall between."""
+        if node.life != life or node.core is None:
+            return
+        size = self.random.randint(1, max(1, len(node.inbox)))
+        batch, node.inbox = node.inbox[:size], node.inbox[size:]
+        actions = [action for event in batch for action in node.core.handle(event, self.now)]
+        self.after(self.random.uniform(0, 0.02), lambda: self._commit(node, life, actions))
+
+    def _commit(self, node: SimNode, life: int, actions: list[Action]) -> None:
+        if node.life != life:
+            return
+        for action in actions:
+            if isinstance(action, Put):
+                node.disk[action.space, action.key] = action.value
+            elif isinstance(action, Delete):
+                node.disk.pop((action.space, action.key), None)
+        self.after(self.random.uniform(0, 0.005), lambda: self._send(node, life, actions))
+
+    def _send(self, node: SimNode, life: int, actions: list[Action]) -> None:
+        if node.life != life:
+            return
+        for action in actions:
+            if isinstance(action, SendData):
+                self._transmit(node, action.connection, action.data)
+            elif isinstance(action, CloseConnection):
+                self._close(node, action.connection)
+        node.busy = False
+        if node.inbox:
+            node.busy = True
+            self.after(self.random.uniform(0, 0.01), lambda: self._process(node, life))
+
+    # --- connections --------------------------------------------------------------------------
+
+    def _dial(self, node: SimNode, life: int, peer: str) -> None:
+        """One attempt; repeats itself while the process lives."""
+        if node.life != life:
+            return
+        self.after(self.random.uniform(0.05, 1.0), lambda: self._dial(node, life, peer))
+        other = self.nodes.get(peer)
+        if peer in node.dialled or other is None or other.core is None:
+            return
+        if self.faulty and self.random.random() < 0.2:
+            return
+        node.dialled.add(peer)
+        ends = [(node, next(self._numbers)), (other, next(self._numbers))]
+        connection = SimConnection(ends, peer)
+        for end, (owner, number) in enumerate(ends):
+            self._connections[owner.peer, number] = (connection, end)
+        self.tell(node, ConnectionOpened(ends[0][1], peer))
+        self.tell(other, ConnectionOpened(ends[1][1]))
+
+    def _transmit(self, node: SimNode, number: int, data: bytes) -> None:
+        found = self._connections.get((node.peer, number))
+        if found is None:
+            return
+        connection, end = found
+        for piece in self._pieces(data):
+            self._arrive_later(connection, 1 - end, lambda c, o, p=piece: self._arrive(c, o, p))
+
+    def _pieces(self, data: bytes) -> list[bytes]:
+        """TCP keeps no frame boundaries: now and then a frame comes in two."""
+        if len(data) > 1 and self.random.random() < 0.2:
+            cut = self.random.randrange(1, len(data))
+            return [data[:cut], data[cut:]]
+        return [data]
+
+    def _arrive_later(
+        self, connection: SimConnection, end: int, call: Callable[[SimConnection, int], None]
+    ) -> None:
+        """In order per direction, each after its own delay."""
+        arrival = max(connection.last_arrival[end], self.now + self.random.uniform(0.001, 0.05))
+        connection.last_arrival[end] = arrival
+        self.after(arrival - self.now, lambda: call(connection, end))
+
+    def _arrive(self, connection: SimConnection, end: int, data: bytes) -> None:
+        node, number = connection.ends[end]
+        if connection.open[end] and (node.peer, number) in self._connections:
+            self.tell(node, DataReceived(number, data))
+
+    def _close(self, node: SimNode, number: int) -> None:
+        """An orderly end: what was sent before still arrives."""
+        found = self._connections.get((node.peer, number))
+        if found is None:
+            return
+        connection, end = found
+        self._arrive_later(connection, 1 - end, self._lose)
+        self._lose(connection, end)
+
+    def _cut(self, connection: SimConnection, dead_end: int | None = None) -> None:
+        """The transport breaks: what is in flight to a dead end is lost, the ends learn late."""
+        for end in (0, 1):
+            if end != dead_end:
+                delay = self.random.uniform(0, 0.5)
+                self.after(delay, lambda end=end: self._lose(connection, end))  # type: ignore[misc]
+            else:
+                connection.open[end] = False
+
+    def _lose(self, connection: SimConnection, end: int) -> None:
+        node, number = connection.ends[end]
+        connection.open[end] = False
+        if self._connections.pop((node.peer, number), None) is None:
+            return
+        if end == 0:
+            node.dialled.discard(connection.dialled)
+        self.tell(node, ConnectionLost(number))
+
+    # --- faults -------------------------------------------------------------------------------
+
+    def disturb(self, cut_every: float, crash_every: float, may_crash: Iterable[str]) -> None:
+        """Cut a random connection and kill a random process, each about every so many seconds."""
+        self._disturb_cut(cut_every)
+        self._disturb_crash(crash_every, tuple(may_crash))
+
+    def _disturb_cut(self, every: float) -> None:
+        if not self.faulty:
+            return
+        if self._connections:
+            self.cuts += 1
+            connection, _ = self._connections[self.random.choice(sorted(self._connections))]
+            self._cut(connection)
+        self.after(self.random.expovariate(1 / every), lambda: self._disturb_cut(every))
+
+    def _disturb_crash(self, every: float, peers: tuple[str, ...]) -> None:
+        if not self.faulty:
+            return
+        node = self.nodes[self.random.choice(peers)]
+        self.crash(node, self.random.uniform(0.05, 3.0))
+        self.after(self.random.expovariate(1 / every), lambda: self._disturb_crash(every, peers))
