@@ -54,7 +54,9 @@ class LocationStep:
     """One step; ``descendant`` says that ``//`` stood before it.
 
     ``test`` is None for TEXT, SELF and PARENT.  ``//x`` is XPath's
-    ``/descendant-or-self::node()/child::x``.
+    ``/descendant-or-self::node()/child::x``.  SELF and PARENT are never descendant, and SELF
+    stands only as a path's first step, with predicates (``.[a]``, ``$n[a]``): anywhere else its
+    predicates belong to the step before it.
     """
 
     descendant: bool
@@ -78,9 +80,14 @@ class PathExpression:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A string or a number; an untyped value is compared with it as its type says."""
+    """A string or a number; an untyped value is compared with it as its type says.
+
+    ``written`` is how an integer or decimal literal reads as a string, where the xs:double of
+    the same value would read otherwise ("1000000", not "1.0E6"); else "".
+    """
 
     value: str | float
+    written: str = ""
 
 
 class Operator(Enum):
@@ -103,11 +110,15 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class And:
+    """Two or more parts, none of them an And."""
+
     parts: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
+    """Two or more parts, none of them an Or."""
+
     parts: tuple[Expression, ...]
 
 
@@ -124,7 +135,9 @@ class Constructor:
     """A direct element constructor.
 
     ``attributes``: each value is a sequence of literal text and enclosed expressions.
-    ``declarations``: (prefix, namespace) declared by the constructor itself.
+    ``declarations``: (prefix, namespace) declared by the constructor itself, followed by those
+    that its own names need and no constructor around it declares; so a constructor says all
+    about its namespaces, whatever the prolog was.
     ``content``: literal text (boundary white space already stripped), nested constructors and
     enclosed expressions, in order.
     """

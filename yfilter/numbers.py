@@ -1,0 +1,51 @@
+"""xs:double: how a number is read from a message and how it is written.
+
+Python's ``float()`` is no help as it stands: it takes "1_000", "infinity" and "nan", and writes
+"1e+16"; XML Schema writes "1.0E16", "INF" and "NaN".
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from math import isinf, isnan
+
+_DOUBLE = re.compile(
+    r"[ \t\n\r]*([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[ \t\n\r]*"
+)
+_SPECIAL = {"INF": float("inf"), "-INF": float("-inf"), "NaN": float("nan")}
+
+
+def parse_double(text: str) -> float | None:
+    """The xs:double that ``text`` is the lexical form of, or None.
+
+    White space around it does not count; what is too large is an infinity.
+    """
+    match = _DOUBLE.fullmatch(text)
+    if match is not None:
+        return float(match[1])
+    return _SPECIAL.get(text.strip(" \t\n\r"))
+
+
+def number_text(value: float | int) -> str:
+    """A number as a string, as XPath 2.0 casts it.
+
+    An ``int`` (from ``count`` or ``string-length``) is an xs:integer, a ``float`` an xs:double:
+    plain digits from 0.000001 up to a million, else with an exponent.
+    """
+    if isinstance(value, int):
+        return str(value)
+    if isnan(value):
+        return "NaN"
+    if isinf(value):
+        return "INF" if value > 0 else "-INF"
+    if value == 0:
+        return "-0" if str(value).startswith("-") else "0"
+    shortest = Decimal(repr(value))
+    if 1e-6 <= abs(value) < 1e6:
+        plain = f"{shortest:f}"
+        return plain.rstrip("0").rstrip(".") if "." in plain else plain
+    sign, digits, _ = shortest.as_tuple()
+    mantissa = "".join(map(str, digits)).rstrip("0")
+    fraction = mantissa[1:] or "0"
+    return f"{'-' if sign else ''}{mantissa[0]}.{fraction}E{shortest.adjusted()}"

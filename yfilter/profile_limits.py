@@ -1,0 +1,47 @@
+"""What one profile, and one evaluation of it, may cost.
+
+The policy: a profile beyond a bound of ProfileLimits is refused at registration with the code
+given here; a message that needs more than EvaluationLimits allow is not evaluated further and
+MatchLimitExceeded names the bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileLimits:
+    """Bounds for the text of one profile.
+
+    length_max    characters of the text (code ``too-long``)
+    depth_max     nesting of predicates, parentheses, function calls, constructors and FLWOR
+                  expressions, taken together (``too-deep``)
+    steps_max     location steps in the whole profile (``too-many-steps``)
+    clauses_max   for and let clauses in the whole profile (``too-many-clauses``)
+    pattern_max   characters of a regular expression (``pattern``)
+    """
+
+    length_max: int = 65_536
+    depth_max: int = 64
+    steps_max: int = 256
+    clauses_max: int = 64
+    pattern_max: int = 256
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationLimits:
+    """Bounds for one profile on one message.
+
+    visits_max   nodes looked at by location steps (code ``too-many-visits``)
+    tuples_max   tuples that for clauses bind (``too-many-tuples``)
+    bytes_max    bytes of all results together (``result-too-large``)
+    """
+
+    visits_max: int = 5_000_000
+    tuples_max: int = 100_000
+    bytes_max: int = 16 * 1024 * 1024
+
+
+DEFAULT_PROFILE_LIMITS = ProfileLimits()
+DEFAULT_EVALUATION_LIMITS = EvaluationLimits()
