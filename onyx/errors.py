@@ -1,0 +1,100 @@
+"""Why something could not be done, as the program and its Python interface say it.
+
+Every error carries the exit code of the command line (2 as argparse has it, otherwise the numbers of
+``sysexits.h``), so that a script can tell a refused profile from a network that is down.
+``str()`` is what a person reads.
+"""
+
+from __future__ import annotations
+
+EXIT_OK = 0
+EXIT_USAGE = 2  # the command line is wrong
+EXIT_DATA = 65  # a message or profile was refused
+EXIT_NO_INPUT = 66  # a file that was named cannot be read
+EXIT_UNAVAILABLE = 69  # the network cannot be reached
+EXIT_SOFTWARE = 70  # a process of the network failed again and again
+EXIT_CANNOT_CREATE = 73  # a file cannot be written
+EXIT_BUSY = 75  # somebody else is using it; later it may work
+EXIT_CONFIG = 78  # a topology that cannot be used, an address that is taken
+
+
+class UserError(Exception):
+    """Base of all errors of this package: things that a person can do something about.
+
+    ``exit_code`` is how the command line ends for it.
+    """
+
+    exit_code = EXIT_SOFTWARE
+
+    def __init__(self, message: str, exit_code: int | None = None) -> None:
+        super().__init__(message)
+        if exit_code is not None:
+            self.exit_code = exit_code
+
+
+class UnreadableInput(UserError):  # noqa: N818 - names what it is about
+    """A file that was named and cannot be read."""
+
+    exit_code = EXIT_NO_INPUT
+
+
+class UnwritableOutput(UserError):  # noqa: N818
+    """A file that cannot be written."""
+
+    exit_code = EXIT_CANNOT_CREATE
+
+
+class DataDirectoryInUse(UserError):  # noqa: N818
+    """A data directory belongs to one process at a time, and another one has it."""
+
+    exit_code = EXIT_BUSY
+
+
+class DataDirectoryError(UserError):
+    """A data directory that cannot be used for this network."""
+
+    exit_code = EXIT_CONFIG
+
+
+class LaunchError(UserError):
+    """A network that did not come up, or a process of it that does not stay up.
+
+    ``node`` is the process that failed ("" when it is not one); ``last_lines`` what it said last.
+    """
+
+    exit_code = EXIT_SOFTWARE
+
+    def __init__(self, reason: str, node: str = "", last_lines: tuple[str, ...] = ()) -> None:
+        said = "".join(f"\n    {line}" for line in last_lines)
+        super().__init__(reason + (f"; it said last:{said}" if said else ""))
+        self.node = node
+        self.last_lines = last_lines
+
+
+class NetworkUnreachable(UserError):  # noqa: N818
+    """Nobody answers at an address, or not as an Onyx process would."""
+
+    exit_code = EXIT_UNAVAILABLE
+
+
+class RequestFailed(UserError):  # noqa: N818
+    """The network answered and said no.
+
+    ``code`` is a stable word for machines ("unknown-profile", "too-many-sources", ...),
+    ``reason`` the sentence for people.
+    """
+
+    exit_code = EXIT_DATA
+
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__(f"{reason} [{code}]")
+        self.code = code
+        self.reason = reason
+
+
+class ProfileNotAccepted(RequestFailed):
+    """A profile text was refused; ``str()`` shows the line with a caret under the place."""
+
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__(code, reason)
+        self.args = (reason,)
