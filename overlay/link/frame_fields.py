@@ -4,27 +4,27 @@ A frame's fields are annotated with the types below; ``field_checks(cls)`` turns
 into one function per field, which is used on both ends: before a frame is encoded and after it
 was decoded.  A value that passes on one side therefore passes on the other.
 
-=========================  =========================================================
-annotation              accepted
-=========================  =========================================================
-``int``                 0 .. 2**63 - 1 (``Bound`` narrows it); never a bool
-``float``               a finite number; an integer becomes a float
-``bool``                a bool
-``str``                 UTF-8 text of at most ``Bound`` bytes
-``bytes``               bytes of at most ``Bound`` bytes
-``list[X]``             at most ``Bound`` values X (tuples are taken too)
-``tuple[X, Y, Z]``      a list of exactly these
-``Mapping[str, object]`` a map with text keys, nested at most MAP_DEPTH_MAX deep
-``X | None``            X or nil
-=========================  =========================================================
+=========================  ================================================
+annotation                 accepted
+=========================  ================================================
+``int``                    0 .. 2**63 - 1 (``Bound`` narrows it); never a bool
+``float``                  a finite number; an integer becomes a float
+``bool``                   a bool
+``str``                    UTF-8 text of at most ``Bound`` bytes
+``bytes``                  bytes of at most ``Bound`` bytes
+``list[X]``                at most ``Bound`` values X (tuples are taken too)
+``tuple[X, Y, Z]``         a list of exactly these
+``Mapping[str, object]``   a map with text keys, nested at most MAP_DEPTH_MAX deep
+``X | None``               X or nil
+=========================  ================================================
 
-``Annotated[X, BODY]`` moves a field from the header (at most 64 KiB) to the frame's body.
+``Annotated[X, BODY]``     moves a field from the header (at most 64 KiB) to the frame's body.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeAlias, get_args, get_origin, get_type_hints
@@ -32,8 +32,10 @@ from typing import Annotated, Any, TypeAlias, get_args, get_origin, get_type_hin
 from overlay.link.errors import ProtocolError
 
 INTEGER_MAX = 2**63 - 1
-SEQUENCE_MAX = 10**15
-"""A billion frames a second for eleven days, or ten thousand a second for three thousand years."""
+SEQUENCE_MAX = 2 * 10**15
+"""The largest number of a frame on a channel: ten thousand a second for six thousand years."""
+CLAIMED_SEQUENCE_MAX = SEQUENCE_MAX // 2
+"""The largest number that a peer may claim to have: a false claim leaves room to go on."""
 MAP_DEPTH_MAX = 16
 DEFAULT_LENGTH_MAX = 256
 
@@ -58,7 +60,7 @@ Detail: TypeAlias = Annotated[str, Bound(4096)]
 """A sentence for people."""
 Text: TypeAlias = Annotated[str, Bound(256 * 1024)]
 """The text of a profile or of a disjunct of a routing query."""
-SequenceNumber: TypeAlias = Annotated[int, Bound(SEQUENCE_MAX)]
+SequenceNumber: TypeAlias = Annotated[int, Bound(CLAIMED_SEQUENCE_MAX)]
 """A position on a channel; the first frame is 1, so 0 means "nothing yet"."""
 FlowNumber: TypeAlias = Annotated[int, Bound(3)]
 
@@ -109,7 +111,7 @@ def _check_for(hint: Any) -> Check:
         return _boolean
     if hint is float:
         return _float
-    if origin is list:
+    if origin in (list, Sequence):
         return _list(_check_for(arguments[0]), DEFAULT_LENGTH_MAX if most is None else most)
     if origin is tuple:
         return _tuple([_check_for(argument) for argument in arguments])

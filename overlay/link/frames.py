@@ -13,7 +13,7 @@ Adding a frame is adding a dataclass here; ``frame_codec`` does the rest from th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, TypeVar
 
@@ -186,7 +186,7 @@ class Observed(Frame):
 
     type: ClassVar[str] = "observed"
 
-    events: Annotated[list[Mapping[str, object]], Bound(4_096), BODY]
+    events: Annotated[Sequence[Mapping[str, object]], Bound(4_096), BODY]
 
 
 # --- catalog flow, sequenced ----------------------------------------------------------------

@@ -18,8 +18,6 @@ class LinkLimits:
     window_frames        unacknowledged frames of one channel on the wire; the rest waits in the
                          journal
     window_bytes         the same in bytes (one frame always may go)
-    flow_window_bytes    unacknowledged bytes of all channels of one flow to one peer on the wire
-                         (one frame always may go)
     channels_max         channels kept per peer and direction: one more is fatal
                          (``too-many-channels``)
     errors_max           wrong frames on one connection: one more is fatal (``too-many-errors``)
@@ -27,14 +25,15 @@ class LinkLimits:
     hello_seconds        a connection without a hello after so long is closed (``hello-timeout``)
 
     How much may wait in a journal is not bounded here: the core sees ``backlog_bytes`` and
-    withholds acknowledgements (``may_acknowledge``) or drops (``drop_oldest``).
+    withholds acknowledgements (``may_acknowledge``) or drops (``drop_oldest``).  Nor is there a
+    window over all channels of a connection: one held-up channel would then hold up the others,
+    and back-pressure that crosses from tree to tree can go round in a circle.
     """
 
     frame_bytes_max: int = 16 * 1024 * 1024
     hello_bytes_max: int = 1024 * 1024
     window_frames: int = 256
-    window_bytes: int = 4 * 1024 * 1024
-    flow_window_bytes: int = 16 * 1024 * 1024
+    window_bytes: int = 1024 * 1024
     channels_max: int = 4_096
     errors_max: int = 32
     keepalive_seconds: float = 15.0

@@ -1,0 +1,382 @@
+"""Journal: the durable relation to one peer, across connections and across crashes.
+
+What was sent stays here until the peer has said that it holds it durably; what was received is
+remembered by its number.  Together with the rule of ``events`` (rows are committed before
+anything leaves) every frame of a channel arrives exactly once and in order:
+
+- a sender numbers without gaps, resends everything after the peer's last number, and never
+  forgets a frame that was not acknowledged (except by ``drop_oldest``, which it announces);
+- a receiver drops what it already has, refuses a gap, and stores its new number together with
+  whatever the core made of the frame.
+
+Rows (``SPACES``); a peer has no ``|`` in its name, a key may:
+
+=============  ===================================  ====================================
+space          key                                  value
+=============  ===================================  ====================================
+outbox         ``peer|flow|key|0000000000000042``   the encoded frame, length included
+outbox-floor   ``peer|flow|key``                    [acknowledged, floor]
+inbox          ``peer|flow|key``                    [last number processed]
+=============  ===================================  ====================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
+
+import msgpack
+
+from overlay.link.channels import ReceivingChannel, SendingChannel
+from overlay.link.errors import ProtocolError, StoreError
+from overlay.link.events import Delete, Flow, Put
+from overlay.link.frame_codec import LENGTH_BYTES, decode, encode
+from overlay.link.frames import Ack, Frame, Skipped
+from overlay.link.limits import LinkLimits
+
+OUTBOX = "outbox"
+OUTBOX_FLOOR = "outbox-floor"
+INBOX = "inbox"
+SPACES = (OUTBOX, OUTBOX_FLOOR, INBOX)
+"""The spaces of the store that belong to the link layer."""
+
+ChannelName: TypeAlias = tuple[Flow, str]
+
+
+class Journal:
+    """All channels from and to one peer.
+
+    Methods change the state in memory; ``rows()`` gives what must be stored for it, and the
+    caller stores that before anything from ``transmissions()`` or ``acknowledgements()`` leaves.
+    """
+
+    __slots__ = (
+        "_changed_floors",
+        "_changed_inboxes",
+        "_frame_bytes_max",
+        "_limits",
+        "_manual",
+        "_pending_rows",
+        "_ready",
+        "_unacknowledged",
+        "adopted",
+        "dropped",
+        "duplicates",
+        "online",
+        "peer",
+        "receiving",
+        "sending",
+        "skipped",
+    )
+
+    def __init__(self, peer: str, limits: LinkLimits, *, manual: bool = False) -> None:
+        """``manual``: frames count as processed only by ``processed()``, not on arrival."""
+        self.peer = peer
+        self.online = False
+        self.sending: dict[ChannelName, SendingChannel] = {}
+        self.receiving: dict[ChannelName, ReceivingChannel] = {}
+        self.adopted = self.dropped = self.duplicates = self.skipped = 0
+        self._limits = limits
+        self._manual = manual
+        self._frame_bytes_max = limits.frame_bytes_max
+        # Channels with something to send and an open window, in turn.
+        self._ready: dict[ChannelName, SendingChannel] = {}
+        # Channels whose peer is to be sent an Ack.
+        self._unacknowledged: dict[ChannelName, ReceivingChannel] = {}
+        self._pending_rows: list[Put | Delete] = []
+        self._changed_floors: dict[ChannelName, SendingChannel] = {}
+        self._changed_inboxes: dict[ChannelName, ReceivingChannel] = {}
+
+    # --- sending --------------------------------------------------------------------------
+
+    def send(self, key: str, frame: Frame) -> int:
+        """Number, encode and keep a sequenced frame; returns its number."""
+        channel = self._sending_channel(frame.flow, key)
+        sequence = channel.last + 1
+        data = encode(frame, key, sequence)
+        if len(data) - LENGTH_BYTES > self._limits.frame_bytes_max:
+            raise ProtocolError(
+                "too-long",
+                f"{frame.type} frame of {len(data)} bytes; at most {self._limits.frame_bytes_max}",
+            )
+        channel.append(data)
+        self._pending_rows.append(Put(OUTBOX, self._frame_key(channel, sequence), data))
+        self._refresh(channel)
+        return sequence
+
+    def acknowledge(self, frame: Ack) -> None:
+        """The peer has taken frames; an Ack beyond what was ever sent is a ProtocolError."""
+        channel = self.sending.get((Flow(frame.about), frame.key))
+        if channel is None or frame.sequence > channel.last:
+            raise ProtocolError(
+                "not-expected", f"{frame.sequence} of channel {frame.key!r} was never sent"
+            )
+        channel.confirmed = max(channel.confirmed, frame.sequence)
+        self._trim(channel, frame.sequence)
+        self._refresh(channel)
+
+    def drop_oldest(self, flow: Flow, key: str, bytes_max: int) -> int:
+        """Give up the oldest frames of a channel beyond ``bytes_max``; returns how many."""
+        channel = self.sending.get((flow, key))
+        if channel is None or channel.backlog_bytes <= bytes_max:
+            return 0
+        removed = channel.drop(bytes_max)
+        self._delete_frames(channel, removed)
+        self._changed_floors[flow, key] = channel
+        self.dropped += len(removed)
+        self._refresh(channel)
+        return len(removed)
+
+    def transmissions(self) -> Iterator[tuple[Flow, bytes]]:
+        """What may go on the wire now: (flow to queue in, encoded frame), channel by channel in
+        turn.  Raises a fatal ProtocolError for a frame that this peer does not accept."""
+        while self._ready:
+            name, channel = next(iter(self._ready.items()))
+            del self._ready[name]
+            gone = channel.skip_dropped()
+            if gone is not None:
+                through, lost = gone
+                notice = Skipped(channel.flow, channel.key, through, lost)
+                yield channel.flow, encode(notice)
+            elif channel.has_waiting:
+                data = channel.take_next()
+                if len(data) - LENGTH_BYTES > self._frame_bytes_max:
+                    raise ProtocolError(
+                        "peer-limit",
+                        f"a frame of {len(data)} bytes waits, {self.peer} accepts "
+                        f"{self._frame_bytes_max}",
+                        fatal=True,
+                    )
+                yield channel.flow, data
+            self._refresh(channel)
+
+    # --- receiving ------------------------------------------------------------------------
+
+    def accept(self, flow: Flow, key: str, sequence: int) -> bool:
+        """Whether a frame is new and must be handed on; a gap is a fatal ProtocolError."""
+        channel = self._receiving_channel(flow, key)
+        if not channel.accept(sequence):
+            self.duplicates += 1
+            # Sent again, so our acknowledgement was not heard.
+            self._unacknowledged[flow, key] = channel
+            return False
+        if not self._manual:
+            self._process(channel, sequence)
+        return True
+
+    def skip(self, frame: Skipped) -> bool:
+        """The peer will not send these; whether any that anyone may miss are among them."""
+        channel = self._receiving_channel(Flow(frame.about), frame.key)
+        if frame.through <= channel.last:
+            return False
+        if channel.processed == channel.last:
+            self._process(channel, frame.through)
+        channel.last = frame.through
+        channel.told = max(channel.told, frame.through)
+        self.skipped += frame.lost
+        return frame.lost > 0
+
+    def processed(self, flow: Flow, key: str, sequence: int) -> None:
+        """The core is done with everything up to ``sequence`` (manual acknowledgement)."""
+        channel = self._receiving_channel(flow, key)
+        if sequence > channel.last:
+            raise ValueError(f"{sequence} of channel {key!r} was never received")
+        if sequence > channel.processed:
+            self._process(channel, sequence)
+
+    def received(self) -> list[tuple[int, str, int]]:
+        """For a hello: (flow, key, last number processed) of every channel."""
+        for channel in self.receiving.values():
+            channel.told = channel.processed
+        return [(int(c.flow), c.key, c.processed) for c in self.receiving.values()]
+
+    @property
+    def owes_acknowledgements(self) -> bool:
+        return bool(self._unacknowledged)
+
+    def acknowledgements(self) -> Iterator[ReceivingChannel]:
+        """Channels that want an Ack; answer each with ``told()`` or leave it for later."""
+        if self.online:
+            yield from list(self._unacknowledged.values())
+
+    def told(self, channel: ReceivingChannel) -> Ack:
+        """The Ack for a channel, which is owed no longer."""
+        del self._unacknowledged[channel.flow, channel.key]
+        channel.told = max(channel.told, channel.processed)
+        return Ack(channel.flow, channel.key, channel.processed)
+
+    def has_waiting(self, flow: Flow) -> bool:
+        """Whether any frame on this flow is not on the wire yet."""
+        return any(c.has_waiting for c in self.sending.values() if c.flow is flow)
+
+    # --- connections ----------------------------------------------------------------------
+
+    def resume(self, received: Iterable[tuple[int, str, int]], frame_bytes_max: int) -> None:
+        """Both hellos are exchanged: trim what the peer has, send the rest, acknowledge all."""
+        self.online = True
+        self._frame_bytes_max = frame_bytes_max
+        has = {(Flow(flow), key): sequence for flow, key, sequence in received}
+        for flow, key in has:
+            self._sending_channel(flow, key, bounded=True)
+        for name, channel in self.sending.items():
+            sequence = has.get(name, 0)
+            if sequence > channel.last:
+                self._adopt(channel, sequence)
+            channel.begin(sequence)
+            self._trim(channel, sequence)
+            self._refresh(channel)
+        self._unacknowledged = dict(self.receiving)
+
+    def suspend(self) -> None:
+        """The connection is gone."""
+        self.online = False
+        self._ready.clear()
+        self._unacknowledged.clear()
+
+    # --- rows -----------------------------------------------------------------------------
+
+    def rows(self) -> list[Put | Delete]:
+        """Everything to store since the last call, in order."""
+        rows = self._pending_rows
+        self._pending_rows = []
+        for sender in self._changed_floors.values():
+            value = msgpack.packb([sender.acknowledged, sender.floor])
+            rows.append(Put(OUTBOX_FLOOR, self._channel_key(sender), value))
+        for receiver in self._changed_inboxes.values():
+            value = msgpack.packb([receiver.processed])
+            rows.append(Put(INBOX, self._channel_key(receiver), value))
+        self._changed_floors.clear()
+        self._changed_inboxes.clear()
+        return rows
+
+    def forgotten(self) -> list[Delete]:
+        """The rows whose removal makes the peer unknown."""
+        rows: list[Delete] = []
+        for sender in self.sending.values():
+            for sequence, _ in sender.frames():
+                rows.append(Delete(OUTBOX, self._frame_key(sender, sequence)))
+            rows.append(Delete(OUTBOX_FLOOR, self._channel_key(sender)))
+        for receiver in self.receiving.values():
+            rows.append(Delete(INBOX, self._channel_key(receiver)))
+        return rows
+
+    def restore_floor(self, flow: Flow, key: str, value: bytes) -> None:
+        channel = self._sending_channel(flow, key)
+        channel.acknowledged, channel.floor = _numbers(value, 2)
+
+    def restore_frame(self, flow: Flow, key: str, sequence: int, value: bytes) -> None:
+        """After the floors, in order of the numbers."""
+        self._sending_channel(flow, key).restore(sequence, value)
+
+    def restore_inbox(self, flow: Flow, key: str, value: bytes) -> None:
+        (processed,) = _numbers(value, 1)
+        self.receiving[flow, key] = ReceivingChannel(flow, key, processed)
+
+    def statistics(self) -> dict[str, object]:
+        return {
+            "online": self.online,
+            "adopted": self.adopted,
+            "dropped": self.dropped,
+            "duplicates": self.duplicates,
+            "skipped": self.skipped,
+            "sending": {
+                f"{channel.flow.name.lower()}:{channel.key}": {
+                    "acknowledged": channel.acknowledged,
+                    "last": channel.last,
+                    "backlog_bytes": channel.backlog_bytes,
+                }
+                for channel in self.sending.values()
+            },
+            "receiving": {
+                f"{channel.flow.name.lower()}:{channel.key}": channel.last
+                for channel in self.receiving.values()
+            },
+        }
+
+    # --- helpers --------------------------------------------------------------------------
+
+    def _sending_channel(self, flow: Flow, key: str, *, bounded: bool = False) -> SendingChannel:
+        channel = self.sending.get((flow, key))
+        if channel is None:
+            if bounded:
+                self._check_count(len(self.sending))
+            channel = self.sending[flow, key] = SendingChannel(flow, key)
+        return channel
+
+    def _receiving_channel(self, flow: Flow, key: str) -> ReceivingChannel:
+        channel = self.receiving.get((flow, key))
+        if channel is None:
+            self._check_count(len(self.receiving))
+            channel = self.receiving[flow, key] = ReceivingChannel(flow, key)
+        return channel
+
+    def _check_count(self, count: int) -> None:
+        if count >= self._limits.channels_max:
+            raise ProtocolError(
+                "too-many-channels",
+                f"{self.peer} opens more than {self._limits.channels_max} channels",
+                fatal=True,
+            )
+
+    def _refresh(self, channel: SendingChannel) -> None:
+        """Keep ``_ready`` true to its meaning; a channel that was ready goes to the end."""
+        name = (channel.flow, channel.key)
+        self._ready.pop(name, None)
+        if self.online and channel.has_waiting and channel.window_open(self._limits):
+            self._ready[name] = channel
+
+    def _trim(self, channel: SendingChannel, through: int) -> None:
+        if through > channel.acknowledged:
+            self._changed_floors[channel.flow, channel.key] = channel
+        self._delete_frames(channel, channel.trim(through))
+
+    def _adopt(self, channel: SendingChannel, received: int) -> None:
+        """The peer has more than we ever sent: our store was lost, go on from there."""
+
+        def renumber(data: bytes, sequence: int) -> bytes:
+            return encode(decode(data[LENGTH_BYTES:]).frame, channel.key, sequence)
+
+        self._delete_frames(channel, channel.adopt(received, renumber))
+        for sequence, data in channel.frames():
+            self._pending_rows.append(Put(OUTBOX, self._frame_key(channel, sequence), data))
+        self._changed_floors[channel.flow, channel.key] = channel
+        self.adopted += 1
+
+    def _process(self, channel: ReceivingChannel, sequence: int) -> None:
+        channel.processed = sequence
+        self._changed_inboxes[channel.flow, channel.key] = channel
+        self._unacknowledged[channel.flow, channel.key] = channel
+
+    def _delete_frames(self, channel: SendingChannel, sequences: range) -> None:
+        self._pending_rows.extend(
+            Delete(OUTBOX, self._frame_key(channel, sequence)) for sequence in sequences
+        )
+
+    def _channel_key(self, channel: SendingChannel | ReceivingChannel) -> str:
+        return f"{self.peer}|{int(channel.flow)}|{channel.key}"
+
+    def _frame_key(self, channel: SendingChannel, sequence: int) -> str:
+        return f"{self._channel_key(channel)}|{sequence:016d}"
+
+
+def parse_channel_key(key: str) -> tuple[str, Flow, str]:
+    """``peer|flow|key`` taken apart; StoreError if it is not that."""
+    try:
+        peer, flow, name = key.split("|", 2)
+        return peer, Flow(int(flow)), name
+    except ValueError:
+        raise StoreError(f"{key!r} is not the key of a channel") from None
+
+
+def _numbers(value: bytes, count: int) -> list[int]:
+    try:
+        numbers = msgpack.unpackb(value)
+    except ValueError:
+        numbers = None
+    if (
+        not isinstance(numbers, list)
+        or len(numbers) != count
+        or not all(isinstance(number, int) and number >= 0 for number in numbers)
+    ):
+        raise StoreError(f"a stored value is {value[:40]!r}; expected {count} numbers")
+    return numbers

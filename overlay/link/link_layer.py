@@ -1,0 +1,440 @@
+"""LinkLayer: all connections and journals of one process, without I/O.
+
+::
+
+    core     for arrival in links.handle(event, now):   # lazily: react, then take the next
+                 ... links.send(peer, key, frame) ...
+             return links.drain()                       # rows, then what leaves
+
+A peer is "role/id" ("broker/B1", "source/s1", "subscriber/p7", "client/<uuid>"); a connection is
+a number that the shell gives.  Channels exist between two processes of durable roles.
+
+What the core sees of a connection, in this order:
+
+1. ``Arrival(frame=Hello)`` as soon as the peer has said who it is.  The core may ``refuse`` it
+   there; nothing has been sent yet on a connection that was accepted.  After that the hellos are
+   exchanged, ``connected(peer)`` is true, and the journal is sent again from where the peer is.
+2. Its frames, each exactly once; pings, acknowledgements and errors are dealt with here.
+3. ``Arrival(frame=None)``: the connection is gone, or closed by this layer or by ``refuse``.
+   Exactly one for each Hello arrival.  A newer connection of the same peer replaces the old one:
+   the old one's None comes before the new one's Hello.
+
+With ``notices=True`` (for clients) ErrorFrame and Skipped arrive too; a refused dialler sees the
+ErrorFrame without a Hello before it, ``peer`` being whom it dialled.
+
+Acknowledgements are made in ``drain()``, one per channel.  They travel ahead of everything on the
+control flow, except those to a source: an Ack tells a source that its messages were accepted
+unless they were refused, so it queues behind the refusals, and waits for refusals that wait.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from overlay.link.errors import ProtocolError, StoreError
+from overlay.link.events import (
+    Action,
+    ConnectionLost,
+    ConnectionOpened,
+    DataReceived,
+    Event,
+    Flow,
+    TimePassed,
+)
+from overlay.link.frame_codec import Envelope
+from overlay.link.frames import (
+    DURABLE_ROLES,
+    PROTOCOL_VERSION,
+    ROLES,
+    Ack,
+    ErrorFrame,
+    Frame,
+    Hello,
+    Skipped,
+)
+from overlay.link.journal import (
+    INBOX,
+    OUTBOX,
+    OUTBOX_FLOOR,
+    SPACES,
+    Journal,
+    parse_channel_key,
+)
+from overlay.link.limits import LinkLimits
+from overlay.link.session import Session, SessionState
+
+ANYONE = "*"
+"""Dialled without knowing who will answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A frame for the core; ``frame`` None says that the connection is gone.
+
+    ``key`` and ``sequence`` are the place on the channel of a sequenced frame ("" and 0 else).
+    """
+
+    connection: int
+    peer: str
+    frame: Frame | None
+    key: str = ""
+    sequence: int = 0
+
+
+def always(peer: str, flow: Flow, key: str) -> bool:
+    """Acknowledge everything at once."""
+    return True
+
+
+class LinkLayer:
+    """See the module's text.  ``spaces`` are the rows of the store that are its own."""
+
+    spaces = SPACES
+
+    def __init__(
+        self,
+        *,
+        role: str,
+        identity: str,
+        instance: str,
+        formats: Sequence[str],
+        limits: LinkLimits,
+        may_acknowledge: Callable[[str, Flow, str], bool] = always,
+        manual: bool = False,
+        notices: bool = False,
+    ) -> None:
+        """``may_acknowledge(peer, flow, key)`` False withholds acknowledgements, so that the
+        peer's window fills: back-pressure.  It is asked again in every ``drain``.
+
+        ``manual``: frames count as taken only when the core says so with ``processed``; until
+        then a peer keeps them, also across connections.
+        """
+        if role not in ROLES:
+            raise ValueError(f"role {role!r}; expected one of {sorted(ROLES)}")
+        self._role = role
+        self._identity = identity
+        self._instance = instance
+        self._formats = list(formats)
+        self._limits = limits
+        self._may_acknowledge = may_acknowledge
+        self._manual = manual
+        self._notices = notices
+        self._sessions: dict[int, Session] = {}
+        self._connected: dict[str, Session] = {}
+        self._journals: dict[str, Journal] = {}
+        self._changed: dict[str, Journal] = {}  # with rows to store or acknowledgements owed
+        self._announced: set[int] = set()  # connections whose Hello the core has seen
+        self._gone: list[Arrival] = []
+        self._forgotten_rows: list[Action] = []
+        self._sends: list[Action] = []
+        self._counts: Counter[str] = Counter()
+
+    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
+        """Take back (space, key, value) rows, in any order; other spaces are left out.
+
+        Raises StoreError for rows that no link layer has written.
+        """
+        frames: list[tuple[str, bytes]] = []
+        for space, key, value in rows:
+            if space == OUTBOX:
+                frames.append((key, value))
+            elif space in (OUTBOX_FLOOR, INBOX):
+                peer, flow, name = parse_channel_key(key)
+                if space == INBOX:
+                    self._journal(peer).restore_inbox(flow, name, value)
+                else:
+                    self._journal(peer).restore_floor(flow, name, value)
+        for key, value in sorted(frames):
+            channel_key, _, number = key.rpartition("|")
+            peer, flow, name = parse_channel_key(channel_key)
+            try:
+                self._journal(peer).restore_frame(flow, name, int(number), value)
+            except ValueError as error:
+                raise StoreError(f"row {key!r}: {error}") from None
+
+    def handle(self, event: Event, now: float) -> Iterator[Arrival]:
+        """What an event brings; take all of it before ``drain``."""
+        if isinstance(event, DataReceived):
+            session = self._sessions.get(event.connection)
+            if session is not None:
+                yield from self._handle_data(session, event.data, now)
+        elif isinstance(event, ConnectionOpened):
+            self._handle_opened(event, now)
+        elif isinstance(event, ConnectionLost):
+            session = self._sessions.pop(event.connection, None)
+            if session is not None:
+                session.lost()
+                self._retire(session)
+        elif isinstance(event, TimePassed):
+            for session in list(self._sessions.values()):
+                session.tick(now)
+                self._retire_if_closed(session)
+        yield from self._departures()
+
+    def send(self, peer: str, key: str, frame: Frame) -> int:
+        """Put a sequenced frame on the channel (peer, the frame's flow, key); returns its number.
+
+        Journaled: it arrives whether the peer is there or not.  Raises ProtocolError if the frame
+        is not one that the protocol allows (a field out of bounds, too long).
+        """
+        if not frame.sequenced:
+            raise ValueError(f"a {frame.type} frame is not sequenced; use reply")
+        if not self._durable(peer):
+            raise ValueError(f"no channels between a {self._role} and {peer!r}")
+        journal = self._journal(peer)
+        sequence = journal.send(key, frame)
+        self._changed[peer] = journal
+        self._transmit(journal)
+        return sequence
+
+    def reply(self, connection: int, frame: Frame) -> None:
+        """Send an unsequenced frame; dropped if the connection is gone."""
+        if frame.sequenced:
+            raise ValueError(f"a {frame.type} frame is sequenced; use send")
+        session = self._sessions.get(connection)
+        if session is not None:
+            session.send(frame)
+
+    def refuse(self, connection: int, code: str, detail: str) -> None:
+        """Send a fatal error frame and close."""
+        session = self._sessions.get(connection)
+        if session is not None:
+            self._counts["refused"] += 1
+            session.report(ProtocolError(code, detail, fatal=True))
+            self._retire_if_closed(session)
+
+    def forget(self, peer: str) -> None:
+        """Delete all that is kept for a peer, in memory and in the store; closes its connection,
+        since numbers begin anew."""
+        session = self._connected.get(peer)
+        if session is not None:
+            detail = "the state of this peer was deleted"
+            session.report(ProtocolError("forgotten", detail, fatal=True))
+            self._retire_if_closed(session)
+        journal = self._journals.pop(peer, None)
+        self._changed.pop(peer, None)
+        if journal is not None:
+            # Rows of this very call may already be on their way: keep the order.
+            self._forgotten_rows += [*journal.rows(), *journal.forgotten()]
+
+    def drop_oldest(self, peer: str, flow: Flow, key: str, bytes_max: int) -> int:
+        """Throw away a channel's oldest unacknowledged frames beyond ``bytes_max``; returns how
+        many.  The receiver is told with Skipped, so that it does not take it for a gap."""
+        journal = self._journals.get(peer)
+        if journal is None:
+            return 0
+        count = journal.drop_oldest(flow, key, bytes_max)
+        if count:
+            self._changed[peer] = journal
+            self._transmit(journal)
+        return count
+
+    def processed(self, peer: str, flow: Flow, key: str, sequence: int) -> None:
+        """The core is done with everything up to ``sequence`` (with ``manual`` only)."""
+        journal = self._journal(peer)
+        journal.processed(flow, key, sequence)
+        self._changed[peer] = journal
+
+    def connected(self, peer: str) -> bool:
+        """Whether hellos were exchanged on a connection that is still there."""
+        return peer in self._connected
+
+    def connection_of(self, peer: str) -> int | None:
+        session = self._connected.get(peer)
+        return None if session is None else session.connection
+
+    def backlog_bytes(self, peer: str, flow: Flow, key: str) -> int:
+        """Bytes of the channel's frames that the peer has not acknowledged."""
+        journal = self._journals.get(peer)
+        channel = None if journal is None else journal.sending.get((flow, key))
+        return 0 if channel is None else channel.backlog_bytes
+
+    def acknowledged(self, peer: str, flow: Flow, key: str) -> int:
+        """The highest number in an Ack that came in this run, 0 if none: what it covers is
+        settled, also as to refusals (a hello only says that it was received)."""
+        journal = self._journals.get(peer)
+        channel = None if journal is None else journal.sending.get((flow, key))
+        return 0 if channel is None else channel.confirmed
+
+    def peer_formats(self, peer: str) -> Sequence[str]:
+        """The formats of the peer's hello, best first; none while it is away."""
+        session = self._connected.get(peer)
+        return () if session is None or session.hello is None else session.hello.formats
+
+    def drain(self) -> list[Action]:
+        """Everything asked for since the last drain: all rows, then what leaves."""
+        rows = self._forgotten_rows
+        self._forgotten_rows = []
+        for peer, journal in list(self._changed.items()):
+            self._acknowledge(journal)
+            rows.extend(journal.rows())
+            if not (journal.online and journal.owes_acknowledgements):
+                del self._changed[peer]
+        rows.extend(self._sends)
+        self._sends.clear()
+        return rows
+
+    def statistics(self) -> dict[str, object]:
+        return {
+            **self._counts,
+            "connections": {str(n): s.statistics() for n, s in self._sessions.items()},
+            "journals": {peer: j.statistics() for peer, j in self._journals.items()},
+        }
+
+    # --- events ---------------------------------------------------------------------------
+
+    def _handle_opened(self, event: ConnectionOpened, now: float) -> None:
+        session = Session(event.connection, event.peer, self._limits, now, self._sends)
+        self._sessions[event.connection] = session
+        self._counts["opened"] += 1
+        if event.peer:
+            session.send_hello(self._hello(event.peer))
+
+    def _handle_data(self, session: Session, data: bytes, now: float) -> Iterator[Arrival]:
+        for envelope in session.receive(data, now):
+            try:
+                yield from self._handle_frame(session, envelope)
+            except ProtocolError as error:
+                session.report(error)
+            if session.closed:
+                break
+        self._retire_if_closed(session)
+
+    def _handle_frame(self, session: Session, envelope: Envelope) -> Iterator[Arrival]:
+        frame = envelope.frame
+        if isinstance(frame, Hello):
+            yield from self._handle_hello(session, frame)
+        elif isinstance(frame, ErrorFrame):
+            yield from self._handle_error(session, frame)
+        elif not frame.sequenced and not isinstance(frame, Ack | Skipped):
+            yield Arrival(session.connection, session.peer, frame)
+        else:
+            yield from self._handle_channel(session, envelope)
+
+    def _handle_hello(self, session: Session, hello: Hello) -> Iterator[Arrival]:
+        peer = f"{hello.role}/{hello.peer}"
+        if session.dialled not in ("", ANYONE, peer):
+            raise ProtocolError(
+                "wrong-peer", f"{peer} answered where {session.dialled} was dialled", fatal=True
+            )
+        if peer == f"{self._role}/{self._identity}":
+            raise ProtocolError("not-expected", f"{peer} is this process itself", fatal=True)
+        former = self._connected.get(peer)
+        if former is not None:
+            self._counts["replaced"] += 1
+            detail = f"{peer} has opened a newer connection"
+            former.report(ProtocolError("replaced", detail, fatal=True))
+            self._retire_if_closed(former)
+            yield from self._departures()
+        session.peer = peer
+        session.take_hello(hello)
+        self._announced.add(session.connection)
+        yield Arrival(session.connection, peer, hello)
+        if not session.closed:
+            self._establish(session, hello)
+
+    def _establish(self, session: Session, hello: Hello) -> None:
+        """Hellos are exchanged: the journal goes on where the peer is."""
+        if not session.dialled:
+            session.send_hello(self._hello(session.peer))
+        session.establish()
+        self._connected[session.peer] = session
+        if self._durable(session.peer):
+            journal = self._journal(session.peer)
+            self._changed[session.peer] = journal
+            journal.resume(hello.received, hello.frame_bytes_max)
+            self._transmit(journal)
+
+    def _handle_error(self, session: Session, frame: ErrorFrame) -> Iterator[Arrival]:
+        self._counts["errors_received"] += 1
+        if self._notices:
+            yield Arrival(session.connection, session.peer or session.dialled, frame)
+        if frame.fatal:
+            session.close(f"the peer says {frame.code}: {frame.detail}")
+
+    def _handle_channel(self, session: Session, envelope: Envelope) -> Iterator[Arrival]:
+        frame = envelope.frame
+        if not self._durable(session.peer):
+            raise ProtocolError(
+                "not-expected",
+                f"{frame.type} between a {self._role} and {session.peer}: no channels there",
+                fatal=True,
+            )
+        journal = self._journal(session.peer)
+        self._changed[session.peer] = journal
+        if isinstance(frame, Ack):
+            journal.acknowledge(frame)
+            self._transmit(journal)
+        elif isinstance(frame, Skipped):
+            if journal.skip(frame) and self._notices:
+                yield Arrival(session.connection, session.peer, frame)
+        elif journal.accept(frame.flow, envelope.key, envelope.sequence):
+            yield Arrival(session.connection, session.peer, frame, envelope.key, envelope.sequence)
+
+    # --- helpers --------------------------------------------------------------------------
+
+    def _hello(self, peer: str) -> Hello:
+        """What is said to a peer; ANYONE is told of no channels, and so sends all it keeps."""
+        journal = self._journals.get(peer)
+        return Hello(
+            version=PROTOCOL_VERSION,
+            role=self._role,
+            peer=self._identity,
+            instance=self._instance,
+            formats=self._formats,
+            frame_bytes_max=self._limits.frame_bytes_max,
+            received=[] if journal is None else journal.received(),
+        )
+
+    def _transmit(self, journal: Journal) -> None:
+        """Send what the windows allow."""
+        session = self._connected.get(journal.peer)
+        if session is None:
+            return
+        try:
+            for flow, data in journal.transmissions():
+                session.send_encoded(flow, data)
+        except ProtocolError as error:
+            session.report(error)
+            self._retire_if_closed(session)
+
+    def _acknowledge(self, journal: Journal) -> None:
+        session = self._connected.get(journal.peer)
+        if session is None:
+            return
+        to_source = journal.peer.startswith("source/")
+        for channel in journal.acknowledgements():
+            if to_source and journal.has_waiting(channel.flow):
+                continue
+            if self._may_acknowledge(journal.peer, channel.flow, channel.key):
+                session.send(journal.told(channel), channel.flow if to_source else Flow.CONTROL)
+
+    def _retire_if_closed(self, session: Session) -> None:
+        if session.state is SessionState.CLOSED:
+            self._retire(session)
+
+    def _retire(self, session: Session) -> None:
+        """The session has ended: the peer is away, and the core is told once."""
+        if self._connected.get(session.peer) is session:
+            del self._connected[session.peer]
+            journal = self._journals.get(session.peer)
+            if journal is not None:
+                journal.suspend()
+        if session.connection in self._announced:
+            self._announced.remove(session.connection)
+            self._gone.append(Arrival(session.connection, session.peer, None))
+
+    def _departures(self) -> Iterator[Arrival]:
+        while self._gone:
+            yield self._gone.pop(0)
+
+    def _durable(self, peer: str) -> bool:
+        return self._role in DURABLE_ROLES and peer.partition("/")[0] in DURABLE_ROLES
+
+    def _journal(self, peer: str) -> Journal:
+        journal = self._journals.get(peer)
+        if journal is None:
+            journal = self._journals[peer] = Journal(peer, self._limits, manual=self._manual)
+        return journal

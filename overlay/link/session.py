@@ -1,0 +1,194 @@
+"""Session: one connection, from its first byte to its last, without I/O.
+
+::
+
+    dialled    --- Hello --->                       OPEN: only Hello and error frames may come
+               <-- Hello ----  accepted             ESTABLISHED: everything
+               <-> frames, Ping, Pong <->           CLOSED: nothing is read or sent any more
+
+The session cuts bytes into frames, answers pings, sends pings when it is quiet, turns what is
+wrong into error frames, and closes.  What frames mean is the link layer's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum, auto
+
+from overlay.link.errors import ProtocolError
+from overlay.link.events import Action, CloseConnection, Flow, SendData
+from overlay.link.frame_codec import Envelope, FrameDecoder, decode, encode
+from overlay.link.frames import ErrorFrame, Frame, Hello, Ping, Pong
+from overlay.link.limits import LinkLimits
+
+DETAIL_CHARACTERS_MAX = 500
+
+
+class SessionState(Enum):
+    OPEN = auto()
+    ESTABLISHED = auto()
+    CLOSED = auto()
+
+
+class Session:
+    """One connection; appends SendData and CloseConnection to the list it was given.
+
+    ``dialled`` is the peer that was dialled, ``ANYONE`` if its id is not known, "" if the
+    connection was accepted.  ``peer`` and ``hello`` are set by the link layer.
+    """
+
+    __slots__ = (
+        "_actions",
+        "_decoder",
+        "_heard_at",
+        "_held",
+        "_limits",
+        "_opened_at",
+        "_pinged_at",
+        "_pings",
+        "connection",
+        "dialled",
+        "errors",
+        "hello",
+        "peer",
+        "reason",
+        "state",
+    )
+
+    def __init__(
+        self, connection: int, dialled: str, limits: LinkLimits, now: float, actions: list[Action]
+    ) -> None:
+        self.connection = connection
+        self.dialled = dialled
+        self.peer = ""
+        self.hello: Hello | None = None
+        self.state = SessionState.OPEN
+        self.reason = ""
+        self.errors = 0
+        self._limits = limits
+        self._actions = actions
+        self._decoder = FrameDecoder(limits.hello_bytes_max)
+        self._held: list[tuple[Flow, bytes]] = []
+        self._opened_at = self._heard_at = self._pinged_at = now
+        self._pings = 0
+
+    @property
+    def closed(self) -> bool:
+        return self.state is SessionState.CLOSED
+
+    def receive(self, data: bytes, now: float) -> Iterator[Envelope]:
+        """The frames in ``data`` (and what was left before it), one by one.
+
+        Lazily: each is decoded after the one before was dealt with.  Pings and pongs do not come
+        out, nor does what is wrong; nothing comes out of a closed session.
+        """
+        if self.closed:
+            return
+        self._heard_at = now
+        self._decoder.feed(data)
+        while not self.closed:
+            try:
+                raw = self._decoder.next_frame()
+                if raw is None:
+                    return
+                envelope = decode(raw)
+                self._check_expected(envelope.frame)
+            except ProtocolError as error:
+                self.report(error)
+                continue
+            frame = envelope.frame
+            if isinstance(frame, Ping):
+                self.send(Pong(frame.nonce))
+            elif not isinstance(frame, Pong):
+                yield envelope
+
+    def tick(self, now: float) -> None:
+        """Time has passed: ping a quiet peer, close a dead one."""
+        keepalive = self._limits.keepalive_seconds
+        if self.state is SessionState.OPEN:
+            if now - self._opened_at >= self._limits.hello_seconds:
+                self.report(ProtocolError("hello-timeout", "no hello came", fatal=True))
+        elif self.state is SessionState.ESTABLISHED and now - self._heard_at >= keepalive:
+            if now - self._heard_at >= 3 * keepalive:
+                detail = f"nothing was heard for {3 * keepalive:g} seconds"
+                self.report(ProtocolError("silent", detail, fatal=True))
+            elif now - self._pinged_at >= keepalive:
+                self._pinged_at = now
+                self._pings += 1
+                self.send(Ping(self._pings))
+
+    def send_hello(self, hello: Hello) -> None:
+        """The first frame on the connection, before the session is established."""
+        self._emit(hello.flow, encode(hello))
+
+    def take_hello(self, hello: Hello) -> None:
+        """The peer's hello was accepted as far as this layer is concerned."""
+        self.hello = hello
+        self._decoder.frame_bytes_max = self._limits.frame_bytes_max
+
+    def establish(self) -> None:
+        """Both hellos are exchanged; what was sent in between follows them."""
+        self.state = SessionState.ESTABLISHED
+        held, self._held = self._held, []
+        for flow, data in held:
+            self._emit(flow, data)
+
+    def send(self, frame: Frame, flow: Flow | None = None) -> None:
+        """Send an unsequenced frame, in another flow's queue if ``flow`` says so."""
+        self.send_encoded(frame.flow if flow is None else flow, encode(frame))
+
+    def send_encoded(self, flow: Flow, data: bytes) -> None:
+        """Send a frame; held back until the hellos are exchanged, dropped once closed."""
+        if self.state is SessionState.OPEN:
+            self._held.append((flow, data))
+        elif self.state is SessionState.ESTABLISHED:
+            self._emit(flow, data)
+
+    def report(self, error: ProtocolError) -> None:
+        """Tell the peer what was wrong; close if it is fatal or one time too many."""
+        if self.closed:
+            return
+        self.errors += 1
+        self._send_error(error)
+        if error.fatal:
+            self.close(f"{error.code}: {error.detail}")
+        elif self.errors > self._limits.errors_max:
+            detail = f"{self.errors} wrong frames; at most {self._limits.errors_max}"
+            self._send_error(ProtocolError("too-many-errors", detail, fatal=True))
+            self.close(f"too-many-errors: {detail}")
+
+    def close(self, reason: str) -> None:
+        """Send what is queued, then nothing any more; idempotent."""
+        if not self.closed:
+            self.state = SessionState.CLOSED
+            self.reason = reason
+            self._held.clear()
+            self._actions.append(CloseConnection(self.connection, reason))
+
+    def lost(self) -> None:
+        """The transport is gone."""
+        self.state = SessionState.CLOSED
+
+    def statistics(self) -> dict[str, object]:
+        return {
+            "peer": self.peer,
+            "state": self.state.name.lower(),
+            "errors": self.errors,
+            "buffered_bytes": self._decoder.buffered_bytes,
+        }
+
+    def _check_expected(self, frame: Frame) -> None:
+        """Hello first and only once."""
+        if isinstance(frame, ErrorFrame):
+            return
+        if self.hello is None and not isinstance(frame, Hello):
+            raise ProtocolError("not-expected", f"{frame.type} before hello", fatal=True)
+        if self.hello is not None and isinstance(frame, Hello):
+            raise ProtocolError("not-expected", "a second hello", fatal=True)
+
+    def _send_error(self, error: ProtocolError) -> None:
+        detail = error.detail[:DETAIL_CHARACTERS_MAX].encode(errors="replace").decode()
+        self._emit(Flow.CONTROL, encode(ErrorFrame(error.code, detail, error.fatal)))
+
+    def _emit(self, flow: Flow, data: bytes) -> None:
+        self._actions.append(SendData(self.connection, flow, data))
