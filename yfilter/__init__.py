@@ -1,0 +1,32 @@
+"""YFilter: one message against all profiles and routes of a broker, sharing what they share.
+
+::
+
+    matcher = Matcher()
+    matcher.add('/nitf[head/pubdata/@edition.area = "SF"]', "alice")
+    for match in matcher.match(message):
+        ...
+"""
+
+from yfilter.errors import MatchLimitExceeded, ProfileRefused
+from yfilter.linear_paths import Conjunction, LinearPath, LinearStep, routing_query
+from yfilter.match_limits import MatchLimits
+from yfilter.matcher import LinkTarget, Matcher, ProfileMatch, RouteMatch
+from yfilter.query_ast import Profile
+from yfilter.query_parser import parse_profile
+
+__all__ = [
+    "Conjunction",
+    "LinearPath",
+    "LinearStep",
+    "LinkTarget",
+    "MatchLimitExceeded",
+    "MatchLimits",
+    "Matcher",
+    "Profile",
+    "ProfileMatch",
+    "ProfileRefused",
+    "RouteMatch",
+    "parse_profile",
+    "routing_query",
+]

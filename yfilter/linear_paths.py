@@ -1,0 +1,188 @@
+"""Linear paths, and the routing queries made of them (section 4.2.1).
+
+A linear path is a path without branches: what the NFA runs.  A routing query is a disjunction of
+conjunctions of linear paths (DNF); it relaxes a profile's nested paths, since each linear path
+may be found anywhere in the message::
+
+    /nitf[head/pubdata/@edition.area = "SF"][.//series]
+        /nitf//series and /nitf/head/pubdata[@edition.area = "SF"]
+
+Conjunctions travel between brokers as their text.  ``routing_query`` (the paper's Map) makes
+them, and never loses a message: whatever linear paths cannot say is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from yfilter.errors import ProfileRefused
+from yfilter.matching_path import matching_path
+from yfilter.nfa import StructuralStep
+from yfilter.profile_limits import ProfileLimits
+from yfilter.query_ast import (
+    ANY,
+    And,
+    Expression,
+    LocationStep,
+    NameTest,
+    NodeKind,
+    Origin,
+    PathExpression,
+    Profile,
+)
+from yfilter.query_parser import parse_expression
+from yfilter.query_text import unparse
+from yfilter.step_conditions import element_test, is_local
+from yfilter.twigs import Branch, main_alternatives
+
+# What a conjunction may be as text.  A profile within its own limits stays far below, unless long
+# namespaces or long common prefixes are repeated very often.
+CONJUNCTION_LIMITS = ProfileLimits(length_max=262_144, depth_max=80, steps_max=65_536)
+
+_AND = " and "
+
+
+@dataclass(frozen=True, slots=True)
+class LinearStep:
+    """One step and the conditions that its element alone decides, sorted by their text."""
+
+    descendant: bool
+    test: NameTest
+    selections: tuple[Expression, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.selections) > 1:
+            canonical = tuple(sorted(dict.fromkeys(self.selections), key=unparse))
+            object.__setattr__(self, "selections", canonical)
+
+    @property
+    def location_step(self) -> LocationStep:
+        return LocationStep(self.descendant, NodeKind.ELEMENT, self.test, self.selections)
+
+    @property
+    def structure(self) -> StructuralStep:
+        return (self.descendant, self.test)
+
+
+@dataclass(frozen=True, slots=True)
+class LinearPath:
+    """A path from the document node, of at least one step."""
+
+    steps: tuple[LinearStep, ...]
+
+    def __str__(self) -> str:
+        steps = tuple(step.location_step for step in self.steps)
+        return unparse(PathExpression(Origin.MESSAGE, steps))
+
+    def implies(self, other: LinearPath) -> bool:
+        """Whether ``other`` is the beginning of this path, with no condition of its own."""
+        return len(other.steps) <= len(self.steps) and all(
+            mine.structure == theirs.structure and set(theirs.selections) <= set(mine.selections)
+            for mine, theirs in zip(self.steps, other.steps, strict=False)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunction:
+    """Linear paths that all have to be found: one disjunct of a routing query.
+
+    The paths are sorted by their text, without duplicates.  ``str()`` is self-contained (no
+    prefix needs a declaration, names without one are in no namespace) and ``parse`` reads it back exactly.
+    """
+
+    paths: tuple[LinearPath, ...]
+
+    def __post_init__(self) -> None:
+        if not self.paths:
+            raise ValueError("a conjunction has at least one path")
+        canonical = tuple(sorted(dict.fromkeys(self.paths), key=str))
+        object.__setattr__(self, "paths", canonical)
+
+    def __str__(self) -> str:
+        return _AND.join(str(path) for path in self.paths)
+
+    @classmethod
+    def parse(cls, text: str) -> Conjunction:
+        """Read what ``str()`` wrote; ProfileRefused for anything else."""
+        condition = parse_expression(text, CONJUNCTION_LIMITS)
+        parts = condition.parts if isinstance(condition, And) else (condition,)
+        conjunction = cls(tuple(_linear_path(part, text) for part in parts))
+        if str(conjunction) != text:
+            raise _not_linear(text, "the text is not in canonical form")
+        return conjunction
+
+
+# Every message has a root element.
+ANY_MESSAGE = Conjunction((LinearPath((LinearStep(False, NameTest(ANY, ANY)),)),))
+
+
+def routing_query(profile: Profile, disjuncts_max: int = 32) -> tuple[Conjunction, ...]:
+    """The routing query of a profile: every message that the profile matches satisfies one.
+
+    Exact for a profile that is one linear path; a profile of n nested paths becomes n + 1 linear
+    paths, of which one that another implies is left out.  ``or`` between nested paths becomes
+    several conjunctions; where that would be more than ``disjuncts_max``, what the alternatives
+    have in common is kept.  What does not fit CONJUNCTION_LIMITS is left out as well.
+    """
+    path = matching_path(profile)
+    found: dict[Conjunction, None] = {}
+    for branch in main_alternatives(path, disjuncts_max):
+        found[_conjunction(branch)] = None
+    return tuple(sorted(found, key=str))
+
+
+def _conjunction(branch: Branch) -> Conjunction:
+    kept: list[LinearPath] = []
+    length = 0
+    for path in _without_implied(tuple(_linear_paths_of((), branch))):
+        length += len(str(path)) + len(_AND)
+        if length > CONJUNCTION_LIMITS.length_max:
+            break
+        kept.append(path)
+    return Conjunction(tuple(kept)) if kept else ANY_MESSAGE
+
+
+def _linear_paths_of(prefix: tuple[LinearStep, ...], branch: Branch) -> Iterator[LinearPath]:
+    """The path of a branch that continues ``prefix``, and of all branches on it."""
+    for step in branch:
+        twig = step.twig
+        prefix = (*prefix, LinearStep(step.descendant, step.test, twig.selections))
+        for nested in twig.branches:
+            yield from _linear_paths_of(prefix, nested)
+        for absolute in twig.absolute:
+            yield from _linear_paths_of((), absolute)
+    yield LinearPath(prefix)
+
+
+def _without_implied(paths: tuple[LinearPath, ...]) -> tuple[LinearPath, ...]:
+    distinct = tuple(dict.fromkeys(paths))
+    return tuple(
+        path
+        for path in distinct
+        if not any(other != path and other.implies(path) for other in distinct)
+    )
+
+
+def _linear_path(expression: Expression, text: str) -> LinearPath:
+    if not isinstance(expression, PathExpression) or expression.origin is not Origin.MESSAGE:
+        raise _not_linear(text, "a part is not a path from the message")
+    steps = []
+    for step in expression.steps:
+        if step.kind is not NodeKind.ELEMENT:
+            raise _not_linear(text, "a step does not select elements")
+        if not all(is_local(predicate) for predicate in step.predicates):
+            raise _not_linear(text, "a condition needs more than its element")
+        steps.append(LinearStep(step.descendant, element_test(step), step.predicates))
+    if not steps:
+        raise _not_linear(text, "a path has no steps")
+    return LinearPath(tuple(steps))
+
+
+def _not_linear(text: str, reason: str) -> ProfileRefused:
+    return ProfileRefused(
+        "not-linear",
+        f"not a conjunction of linear paths: {reason}",
+        text,
+        expected="linear paths with conditions on their own elements, joined by 'and'",
+    )

@@ -1,0 +1,26 @@
+"""What the matcher may hold and what one message may cost it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class MatchLimits:
+    """Bounds of one matcher.
+
+    profiles_max   profiles registered at the same time; one more is refused with
+                   ProfileRefused, code ``too-many-profiles``
+    routes_max     (conjunction, target) pairs; one more is refused with ProfileRefused, code
+                   ``too-many-routes``
+    tuples_max     elements delivered between operators plus ancestors visited by joins, for one
+                   message; beyond it the match ends with MatchLimitExceeded, code
+                   ``too-many-tuples``
+    """
+
+    profiles_max: int = 1_000_000
+    routes_max: int = 1_000_000
+    tuples_max: int = 10_000_000
+
+
+DEFAULT_MATCH_LIMITS = MatchLimits()

@@ -1,0 +1,42 @@
+"""A condition that neither the automaton nor a join can serve, evaluated on the bound element.
+
+Disjunctions and negations of nested paths, counts, paths compared with paths, parent steps: they
+see more of the message than the element itself, so they run after everything cheaper has passed,
+and may look at EvaluationLimits.visits_max nodes of a message, no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from yfilter.evaluation import Evaluator, element_node
+from yfilter.operators.operator import Operator
+from yfilter.query_ast import Expression
+from yfilter.query_text import unparse
+from yfilter.scratch import Elements, Scratch
+
+
+class Residual(Operator):
+    """Keeps the elements for which the condition holds."""
+
+    __slots__ = ("condition",)
+
+    def __init__(self, source: Operator, condition: Expression) -> None:
+        super().__init__((source,))
+        self.condition = condition
+
+    @property
+    def key(self) -> Hashable:
+        return (Residual, self.inputs[0], self.condition)
+
+    def execute(self, delivered: list[Elements], scratch: Scratch) -> Elements:
+        # One evaluator: its bound on visited nodes is for the operator, not for each element.
+        evaluator = Evaluator(scratch.stream)
+        return [
+            element
+            for element in delivered[0]
+            if evaluator.holds(self.condition, element_node(element), {})
+        ]
+
+    def describe(self) -> str:
+        return f"residual {unparse(self.condition)}"

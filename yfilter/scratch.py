@@ -1,0 +1,44 @@
+"""Scratch: what one message needs while the network runs on it, apart from the structure."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from formats.element_stream import ElementStream
+from yfilter.errors import MatchLimitExceeded
+from yfilter.query_ast import NameTest
+
+# What operators deliver: element numbers in document order, each once.
+Elements: TypeAlias = list[int]
+
+# What an operator delivers that is about the message as a whole: the document node.
+DOCUMENT = -1
+
+
+class Scratch:
+    """The message, a budget of tuples, and which names of the message a test accepts."""
+
+    __slots__ = ("_accepted", "_tuples_max", "stream", "tuples")
+
+    def __init__(self, stream: ElementStream, tuples_max: int) -> None:
+        self.stream = stream
+        self.tuples = 0
+        self._tuples_max = tuples_max
+        self._accepted: dict[NameTest, list[bool]] = {}
+
+    def charge(self, tuples: int) -> None:
+        """Count work; MatchLimitExceeded once the message's budget is used up."""
+        self.tuples += tuples
+        if self.tuples > self._tuples_max:
+            raise MatchLimitExceeded(
+                "too-many-tuples",
+                f"the message needs more than {self._tuples_max} tuples to be matched",
+            )
+
+    def accepts(self, test: NameTest, element: int) -> bool:
+        accepted = self._accepted.get(test)
+        if accepted is None:
+            accepted = self._accepted[test] = [
+                test.accepts(name.namespace, name.local) for name in self.stream.names
+            ]
+        return accepted[self.stream.element_name[element]]

@@ -1,0 +1,199 @@
+"""What kind of condition stands at a step: the rules by which predicates are taken apart.
+
+::
+
+    [@id = "x" and not(text() = "y")]   local: decided by the element alone       -> selection
+    [a/b]  [.//c/@id = 3]  ["x" = a]    a nested path, found anywhere below        -> branch
+    [$msg/a = 1]                        a path from the message, the same for all elements
+    [not(a)] [count(a) > 1] [a = b]     sees more than the element, and is no path -> residual
+
+The language has no positions, so predicates may be taken apart and put together in any order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from yfilter.query_ast import (
+    ANY,
+    And,
+    Comparison,
+    Expression,
+    FunctionCall,
+    Literal,
+    LocationStep,
+    NameTest,
+    NodeKind,
+    Operator,
+    Or,
+    Origin,
+    PathExpression,
+)
+
+CONTEXT_ITEM = PathExpression(Origin.CONTEXT, ())
+
+_MIRRORED = {
+    Operator.EQ: Operator.EQ,
+    Operator.NE: Operator.NE,
+    Operator.LT: Operator.GT,
+    Operator.LE: Operator.GE,
+    Operator.GT: Operator.LT,
+    Operator.GE: Operator.LE,
+}
+
+
+def conjuncts(condition: Expression) -> tuple[Expression, ...]:
+    """The parts of a condition that all have to hold."""
+    if isinstance(condition, And):
+        return tuple(part for nested in condition.parts for part in conjuncts(nested))
+    return (condition,)
+
+
+def is_local(condition: Expression) -> bool:
+    """Whether an element decides the condition by its name, attributes, text and string value."""
+    match condition:
+        case Literal():
+            return True
+        case Comparison(left, _, right):
+            return is_local(left) and is_local(right)
+        case And(parts) | Or(parts):
+            return all(is_local(part) for part in parts)
+        case FunctionCall(_, arguments):
+            return all(is_local(argument) for argument in arguments)
+        case PathExpression(Origin.CONTEXT, steps):
+            return _is_local_path(steps)
+        case _:
+            return False
+
+
+def as_existence(condition: Expression) -> PathExpression | None:
+    """The path that selects something exactly when the condition holds, if there is one.
+
+    A comparison of a path with a literal holds when it does for some node of the path, so it
+    becomes a predicate of the last step: ``a/@id = "x"`` is ``a/@id[. = "x"]``.
+    """
+    match condition:
+        case PathExpression():
+            return condition
+        case Comparison(PathExpression() as path, operator, Literal() as literal):
+            return _with_predicate(path, Comparison(CONTEXT_ITEM, operator, literal))
+        case Comparison(Literal() as literal, operator, PathExpression() as path):
+            mirrored = _MIRRORED[operator]
+            return _with_predicate(path, Comparison(CONTEXT_ITEM, mirrored, literal))
+        case _:
+            return None
+
+
+def split_path(
+    path: PathExpression,
+) -> tuple[tuple[LocationStep, ...], tuple[LocationStep, ...]]:
+    """The leading element steps of a path, and the rest."""
+    for index, step in enumerate(path.steps):
+        if step.kind is not NodeKind.ELEMENT:
+            return path.steps[:index], path.steps[index:]
+    return path.steps, ()
+
+
+def fold_parents(steps: tuple[LocationStep, ...]) -> tuple[LocationStep, ...]:
+    """The same path with ``..`` after a child step said as a predicate: ``a/b/..`` is ``a[b]``.
+
+    Only the first step of the result can be ``.[…]``; ``..`` stays where it leads above the
+    origin, or after ``//``, whose steps have more than one way up.
+    """
+    folded: list[LocationStep] = []
+    for step in steps:
+        last = folded[-1] if folded else None
+        if step.kind is NodeKind.SELF and last is not None:
+            folded[-1] = replace(last, predicates=last.predicates + step.predicates)
+        elif (
+            step.kind is NodeKind.PARENT
+            and last is not None
+            and not last.descendant
+            and last.kind not in (NodeKind.PARENT, NodeKind.SELF)
+        ):
+            folded.pop()
+            predicates = (PathExpression(Origin.CONTEXT, (last,)), *step.predicates)
+            if folded:
+                upper = folded[-1]
+                folded[-1] = replace(upper, predicates=upper.predicates + predicates)
+            else:
+                folded.append(LocationStep(False, NodeKind.SELF, None, predicates))
+        else:
+            folded.append(step)
+    return tuple(folded)
+
+
+def take_self(
+    steps: tuple[LocationStep, ...],
+) -> tuple[tuple[Expression, ...], tuple[LocationStep, ...]]:
+    """The predicates of a leading ``.[…]``, and the steps after it."""
+    if steps and steps[0].kind is NodeKind.SELF:
+        return steps[0].predicates, steps[1:]
+    return (), steps
+
+
+def rest_condition(rest: tuple[LocationStep, ...]) -> tuple[Expression, ...]:
+    """What the steps after the last element step ask of that element, in the plainest form.
+
+    ``@id[. = "x"]`` is put back to ``@id = "x"``, and a bare ``.[condition]`` to its conditions,
+    so that equal conditions look equal however they were written.
+    """
+    if not rest:
+        return ()
+    if rest[0].kind is NodeKind.SELF:
+        return rest[0].predicates + rest_condition(rest[1:])
+    last = rest[-1]
+    match last.predicates:
+        case (Comparison(left, operator, Literal() as literal),) if left == CONTEXT_ITEM:
+            plain = (*rest[:-1], replace(last, predicates=()))
+            return (Comparison(PathExpression(Origin.CONTEXT, plain), operator, literal),)
+        case _:
+            return (PathExpression(Origin.CONTEXT, rest),)
+
+
+def main_steps(path: PathExpression) -> tuple[LocationStep, ...]:
+    """The element steps of a profile's path; what stands after them becomes a predicate.
+
+    ``/a/b/@id`` is ``/a/b[@id]`` and ``//text()`` is ``//*[text()]``: the path selects something
+    exactly when these steps do.
+    """
+    if path.origin is not Origin.MESSAGE or not path.steps:
+        raise ValueError("a profile's path leads down from the message")
+    elements, rest = split_path(path)
+    if any(step.kind in (NodeKind.SELF, NodeKind.PARENT) for step in rest):
+        raise ValueError("a profile's path has neither '.' nor '..' outside conditions")
+    if not elements:
+        elements = (LocationStep(True, NodeKind.ELEMENT, NameTest(ANY, ANY)),)
+        rest = (replace(rest[0], descendant=False), *rest[1:])
+    last = elements[-1]
+    return (*elements[:-1], replace(last, predicates=last.predicates + rest_condition(rest)))
+
+
+def element_test(step: LocationStep) -> NameTest:
+    """The name test of an element step."""
+    if step.kind is not NodeKind.ELEMENT or step.test is None:
+        raise ValueError(f"not an element step: {step}")
+    return step.test
+
+
+def _is_local_path(steps: tuple[LocationStep, ...]) -> bool:
+    """``.``, ``@name`` or ``text()``; with predicates only if these stay where they are."""
+    for index, step in enumerate(steps):
+        leaf = step.kind in (NodeKind.ATTRIBUTE, NodeKind.TEXT)
+        if step.descendant or not (leaf or step.kind is NodeKind.SELF):
+            return False
+        if leaf and index < len(steps) - 1:
+            return False
+        if not all(is_local(predicate) for predicate in step.predicates):
+            return False
+    return True
+
+
+def _with_predicate(path: PathExpression, predicate: Expression) -> PathExpression:
+    if not path.steps:
+        step = LocationStep(False, NodeKind.SELF, None, (predicate,))
+        return replace(path, steps=(step,))
+    last = path.steps[-1]
+    return replace(
+        path, steps=(*path.steps[:-1], replace(last, predicates=(*last.predicates, predicate)))
+    )

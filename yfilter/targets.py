@@ -1,0 +1,34 @@
+"""What operators of the network are annotated with: links and local queries.
+
+The paper calls both *targets* (section 4.2.1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from yfilter.query_ast import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class LinkTarget:
+    """A link to a neighbour, on the broadcast tree of the root broker ``root``."""
+
+    root: str
+    link: str
+
+
+class Query:
+    """One internal query: all profiles with equal bodies.  Compared by identity.
+
+    ``subscribers`` maps a profile id to the count of changes to the matcher when it was
+    registered, so that a match already under way does not see newer ones.  ``remainder`` says that
+    the network's answer is necessary but not sufficient, so that the rendering decides.
+    """
+
+    __slots__ = ("profile", "remainder", "subscribers")
+
+    def __init__(self, profile: Profile, remainder: bool) -> None:
+        self.profile = profile
+        self.remainder = remainder
+        self.subscribers: dict[str, int] = {}

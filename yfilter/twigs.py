@@ -1,0 +1,247 @@
+"""Twigs: what a matching path asks for, as alternatives without ``or`` (Map, section 4.2.1).
+
+A twig is a path with branches whose every condition is either a selection or another branch.  A
+condition becomes a list of alternative twigs, of which one is satisfied wherever the condition
+holds; the converse need not be true.  That is the one rule here: **never a false negative**.  So
+a condition that twigs cannot say becomes the twig that asks for nothing, and alternatives that
+grow beyond a bound are replaced by what they have in common.
+
+::
+
+    [a/@x = 1 or b][@y]      @y, branch a[@x = 1]        @y, branch b
+    [not(a)]                 nothing
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import prod
+from typing import TypeAlias, TypeVar
+
+from yfilter.query_ast import (
+    ANY,
+    And,
+    Comparison,
+    Expression,
+    FunctionCall,
+    Literal,
+    LocationStep,
+    NameTest,
+    NodeKind,
+    Operator,
+    Or,
+    Origin,
+    PathExpression,
+)
+from yfilter.step_conditions import (
+    CONTEXT_ITEM,
+    as_existence,
+    element_test,
+    fold_parents,
+    is_local,
+    main_steps,
+    rest_condition,
+    split_path,
+    take_self,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Twig:
+    """What is asked at one element.
+
+    ``selections`` the element decides, ``branches`` start at it, ``absolute`` at the message.
+    """
+
+    selections: tuple[Expression, ...] = ()
+    branches: tuple[Branch, ...] = ()
+    absolute: tuple[Branch, ...] = ()
+
+    def merge(self, other: Twig) -> Twig:
+        return Twig(
+            _union(self.selections, other.selections),
+            _union(self.branches, other.branches),
+            _union(self.absolute, other.absolute),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TwigStep:
+    descendant: bool
+    test: NameTest
+    twig: Twig
+
+
+Branch: TypeAlias = tuple[TwigStep, ...]
+
+ANYTHING = Twig()
+_EVERY = (ANYTHING,)
+
+_Part = TypeVar("_Part")
+
+# Conditions on a string that the empty string does not meet, when the second argument is not "".
+_STRING_TESTS = frozenset(("contains", "starts-with", "ends-with"))
+
+
+def main_alternatives(path: PathExpression, alternatives_max: int) -> tuple[Branch, ...]:
+    """The alternatives of a profile's whole path; at most ``alternatives_max``, at least one."""
+    if alternatives_max < 1:
+        raise ValueError("alternatives_max is at least 1")
+    return _Alternatives(alternatives_max).of_steps(main_steps(path))
+
+
+class _Alternatives:
+    """The alternatives of conditions and steps, never more than ``limit`` of anything."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+
+    def of_steps(self, steps: Sequence[LocationStep]) -> tuple[Branch, ...]:
+        choices = self._bounded([self.of_all(step.predicates) for step in steps])
+        return tuple(
+            tuple(
+                TwigStep(step.descendant, element_test(step), twig)
+                for step, twig in zip(steps, choice, strict=True)
+            )
+            for choice in product(*choices)
+        )
+
+    def of_all(self, conditions: Sequence[Expression]) -> tuple[Twig, ...]:
+        """Alternatives of conditions that all have to hold."""
+        choices = self._bounded([self.of(condition) for condition in conditions])
+        merged: dict[Twig, None] = {}
+        for choice in product(*choices):
+            twig = ANYTHING
+            for part in choice:
+                twig = twig.merge(part)
+            merged[twig] = None
+        return tuple(merged)
+
+    def of(self, condition: Expression) -> tuple[Twig, ...]:
+        if isinstance(condition, And):
+            return self.of_all(condition.parts)
+        if is_local(condition):
+            # Always true: a path of no steps selects the element itself.
+            return _EVERY if condition == CONTEXT_ITEM else (Twig(selections=(condition,)),)
+        if isinstance(condition, Or):
+            return self._some(tuple(twig for part in condition.parts for twig in self.of(part)))
+        path = as_existence(condition) or _implied_path(condition)
+        if path is not None:
+            return self._of_path(path)
+        if isinstance(condition, Comparison):
+            sides = (condition.left, condition.right)
+            return self.of_all([side for side in sides if isinstance(side, PathExpression)])
+        return _EVERY
+
+    def _of_path(self, path: PathExpression) -> tuple[Twig, ...]:
+        steps = fold_parents(path.steps)
+        if path.origin is Origin.MESSAGE:
+            return self._of_absolute_path(replace(path, steps=steps))
+        if path.origin is Origin.VARIABLE:
+            return _EVERY
+        own, steps = take_self(steps)
+        elements, rest = split_path(replace(path, steps=steps))
+        if not elements:
+            return self.of_all(own + _at_any_depth(rest))
+        last = elements[-1]
+        predicates = last.predicates + rest_condition(rest)
+        elements = (*elements[:-1], replace(last, predicates=predicates))
+        branches = tuple(Twig(branches=(branch,)) for branch in self.of_steps(elements))
+        return self._products(self.of_all(own), branches)
+
+    def _of_absolute_path(self, path: PathExpression) -> tuple[Twig, ...]:
+        if not path.steps or any(
+            step.kind in (NodeKind.SELF, NodeKind.PARENT) for step in path.steps
+        ):
+            return _EVERY
+        return tuple(Twig(absolute=(branch,)) for branch in self.of_steps(main_steps(path)))
+
+    def _some(self, alternatives: tuple[Twig, ...]) -> tuple[Twig, ...]:
+        distinct = tuple(dict.fromkeys(alternatives))
+        if ANYTHING in distinct:
+            return _EVERY
+        return (_common(distinct),) if len(distinct) > self._limit else distinct
+
+    def _products(self, left: tuple[Twig, ...], right: tuple[Twig, ...]) -> tuple[Twig, ...]:
+        ours, theirs = self._bounded([left, right])
+        return tuple(mine.merge(other) for mine in ours for other in theirs)
+
+    def _bounded(self, choices: list[tuple[Twig, ...]]) -> list[tuple[Twig, ...]]:
+        """The choices, the largest ones generalised until their product is within the limit."""
+        while prod(map(len, choices)) > self._limit:
+            largest = max(range(len(choices)), key=lambda index: len(choices[index]))
+            choices[largest] = (_common(choices[largest]),)
+        return choices
+
+
+def _at_any_depth(rest: tuple[LocationStep, ...]) -> tuple[Expression, ...]:
+    """What steps that lead to no element ask of the element where they start.
+
+    ``.//@id`` is ``@id or .//*/@id``; anything that is not local then is left out.
+    """
+    if not rest:
+        return ()
+    conditions = rest_condition(rest)
+    if rest[0].descendant and rest[0].kind in (NodeKind.ATTRIBUTE, NodeKind.TEXT):
+        own = (replace(rest[0], descendant=False), *rest[1:])
+        any_element = LocationStep(True, NodeKind.ELEMENT, NameTest(ANY, ANY))
+        here, below = rest_condition(own), PathExpression(Origin.CONTEXT, (any_element, *own))
+        return (Or((*here, below)),)
+    return tuple(condition for condition in conditions if is_local(condition))
+
+
+def _implied_path(condition: Expression) -> PathExpression | None:
+    """A path that selects something wherever the condition holds."""
+    match condition:
+        case FunctionCall(name, (PathExpression() as path, Literal(str(text)))) if (
+            name in _STRING_TESTS and text
+        ):
+            # The function looks at the first node, so it holds for some node.
+            return _with_call(path, condition)
+        case Comparison(FunctionCall("count", (PathExpression() as path,)), operator, literal):
+            return path if _asks_for_some(operator, literal) else None
+        case _:
+            return None
+
+
+def _with_call(path: PathExpression, call: FunctionCall) -> PathExpression:
+    """``path[call]``, with the call about each node of the path."""
+    predicate = FunctionCall(call.name, (CONTEXT_ITEM, *call.arguments[1:]))
+    if not path.steps:
+        return replace(path, steps=(LocationStep(False, NodeKind.SELF, None, (predicate,)),))
+    last = path.steps[-1]
+    changed = replace(last, predicates=(*last.predicates, predicate))
+    return replace(path, steps=(*path.steps[:-1], changed))
+
+
+def _asks_for_some(operator: Operator, bound: Expression) -> bool:
+    """Whether a count that compares so is above zero."""
+    if not isinstance(bound, Literal) or not isinstance(bound.value, float):
+        return False
+    match operator:
+        case Operator.GT:
+            return bound.value >= 0
+        case Operator.GE | Operator.EQ:
+            return bound.value > 0
+        case Operator.NE:
+            return bound.value == 0
+        case _:
+            return False
+
+
+def _common(alternatives: tuple[Twig, ...]) -> Twig:
+    """What all alternatives ask for: a twig that is satisfied wherever one of them is."""
+    first, *others = alternatives
+    for other in others:
+        first = Twig(
+            tuple(part for part in first.selections if part in other.selections),
+            tuple(part for part in first.branches if part in other.branches),
+            tuple(part for part in first.absolute if part in other.absolute),
+        )
+    return first
+
+
+def _union(left: tuple[_Part, ...], right: tuple[_Part, ...]) -> tuple[_Part, ...]:
+    return tuple(dict.fromkeys(left + right))
