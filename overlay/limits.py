@@ -4,40 +4,21 @@ Each bound has one named policy for what happens at it:
 
 - *refuse*  what would go beyond is refused with a code, nothing of it is done, all else goes on;
 - *close*   the peer broke the protocol: its connection is closed with the reason;
-- *wait*    the sender is made to wait (back-pressure) until there is room again.
+- *wait*    the sender is made to wait (back-pressure) until there is room again;
+- *drop*    the oldest goes, and is counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 
 from formats.limits import MessageLimits
+from overlay.link.limits import WINDOW_FRAMES_CEILING, LinkLimits
 from overlay.toml_table import TomlTable
 
 KIB = 1024
 MIB = 1024 * KIB
-INTEGER_MAX = 2**31 - 1
-BYTES_MAX = 2**40
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """The least and the greatest value an operator may give a limit."""
-
-    low: float
-    high: float
-
-
-def _count(default: int, low: int, high: int) -> int:
-    """A whole-numbered field that knows its own range (see ``_bound_of``)."""
-    value: int = field(default=default, metadata={"bound": Bound(low, high)})
-    return value
-
-
-def _number(default: float, low: float, high: float) -> float:
-    value: float = field(default=default, metadata={"bound": Bound(low, high)})
-    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,88 +26,90 @@ class Limits:
     """The bounds of one network; the same on every node of it.
 
     message                     bounds of one XML message, ``[limits.message]`` (refuse)
-    frame_bytes_max             bytes of one frame on a connection; at least
-                                ``message.bytes_max`` (close)
-    link_backlog_bytes_max      bytes kept for a neighbour that has not acknowledged them (wait)
-    delivery_backlog_bytes_max  bytes of results kept for one user who has not acknowledged
-                                them (wait)
-    window_frames               frames a peer may be sent before it acknowledges (wait)
-    keepalive_seconds           silence after which a peer is asked for a sign of life; after
-                                three times that its connection is given up (close)
+    link                        bounds of one connection, ``[limits.link]`` (close, and wait for
+                                the windows)
+    link_backlog_bytes_max      bytes of messages of one broadcast tree kept for a neighbour that
+                                has not acknowledged them (wait)
+    delivery_backlog_bytes_max  bytes of results kept for one profile whose user has not
+                                acknowledged them (drop)
     profile_length_max          characters in the text of one profile (refuse)
     profiles_max                profiles in the whole network (refuse)
     sources_max                 data sources in the whole network (refuse)
     """
 
     message: MessageLimits = field(default_factory=MessageLimits)
-    frame_bytes_max: int = _count(32 * MIB, KIB, INTEGER_MAX)
-    link_backlog_bytes_max: int = _count(256 * MIB, KIB, BYTES_MAX)
-    delivery_backlog_bytes_max: int = _count(64 * MIB, KIB, BYTES_MAX)
-    window_frames: int = _count(256, 1, 65_536)
-    keepalive_seconds: float = _number(10.0, 0.1, 3_600.0)
-    profile_length_max: int = _count(64 * KIB, 1, 16 * MIB)
-    profiles_max: int = _count(1_000_000, 1, 100_000_000)
-    sources_max: int = _count(10_000, 1, 1_000_000)
+    link: LinkLimits = field(default_factory=LinkLimits)
+    link_backlog_bytes_max: int = 256 * MIB
+    delivery_backlog_bytes_max: int = 64 * MIB
+    profile_length_max: int = 64 * KIB
+    profiles_max: int = 1_000_000
+    sources_max: int = 10_000
 
 
 def read_limits(top: TomlTable) -> Limits:
-    """``[limits]`` and ``[limits.message]`` of a topology file, with defaults for what is absent.
+    """``[limits]`` and its sub-tables of a topology file, with defaults for what is absent.
 
     TopologyError for an unknown key, a wrong type or a value out of range.
     """
-    table = top.table("limits", [entry.name for entry in fields(Limits)])
+    table = top.table("limits", _names(Limits))
+    message_table = table.table("message", _names(MessageLimits))
+    link_table = table.table("link", _names(LinkLimits))
+    message = MessageLimits(**_read_counts(message_table, MessageLimits()))
     limits = Limits(
-        message=_read_message_limits(table),
-        frame_bytes_max=_read_count(table, "frame_bytes_max"),
-        link_backlog_bytes_max=_read_count(table, "link_backlog_bytes_max"),
-        delivery_backlog_bytes_max=_read_count(table, "delivery_backlog_bytes_max"),
-        window_frames=_read_count(table, "window_frames"),
-        keepalive_seconds=_read_number(table, "keepalive_seconds"),
-        profile_length_max=_read_count(table, "profile_length_max"),
-        profiles_max=_read_count(table, "profiles_max"),
-        sources_max=_read_count(table, "sources_max"),
+        message=message,
+        link=_read_link_limits(link_table),
+        **_read_counts(table, Limits()),
     )
-    if limits.frame_bytes_max < limits.message.bytes_max:
+    if limits.link.frame_bytes_max < limits.message.bytes_max:
         reason = f"must be at least limits.message.bytes_max, {limits.message.bytes_max}"
-        raise table.refusal("frame_bytes_max", reason)
+        raise link_table.refusal("frame_bytes_max", reason)
     return limits
 
 
 def limits_to_toml(limits: Limits) -> Iterator[str]:
-    """The lines of ``[limits]`` and ``[limits.message]``, every value written out."""
-    yield from ("", "[limits]")
-    for entry in fields(limits):
-        if entry.name != "message":
-            yield f"{entry.name} = {getattr(limits, entry.name)!r}"
-    yield from ("", "[limits.message]")
-    for entry in fields(limits.message):
-        yield f"{entry.name} = {getattr(limits.message, entry.name)!r}"
-
-
-def _read_message_limits(table: TomlTable) -> MessageLimits:
-    defaults = {
-        entry.name: int(getattr(MessageLimits(), entry.name)) for entry in fields(MessageLimits)
+    """The lines of ``[limits]`` and its sub-tables, every value written out."""
+    parts: Mapping[str, Limits | MessageLimits | LinkLimits] = {
+        "limits": limits,
+        "limits.message": limits.message,
+        "limits.link": limits.link,
     }
-    message = table.table("message", defaults)
-    return MessageLimits(
-        **{
-            name: message.integer(name, 1, INTEGER_MAX, default)
-            for name, default in defaults.items()
-        }
+    for name, part in parts.items():
+        yield from ("", f"[{name}]")
+        for key in _names(type(part)):
+            value = getattr(part, key)
+            if isinstance(value, (int, float)):
+                yield f"{key} = {value!r}"
+
+
+# What an operator may set, where it is not simply 1 to 2^31 - 1 (seconds: 0.1 to 3600).
+_INTEGER_MAX = 2**31 - 1
+_BOUNDS: Mapping[str, tuple[int, int]] = {
+    "link_backlog_bytes_max": (KIB, 2**40),
+    "delivery_backlog_bytes_max": (KIB, 2**40),
+    "profile_length_max": (1, 16 * MIB),
+    "window_frames": (1, WINDOW_FRAMES_CEILING),
+}
+
+
+def _names(part: type[Limits] | type[MessageLimits] | type[LinkLimits]) -> list[str]:
+    return [entry.name for entry in fields(part)]
+
+
+def _read_link_limits(table: TomlTable) -> LinkLimits:
+    default = LinkLimits()
+    return LinkLimits(
+        **_read_counts(table, default),
+        keepalive_seconds=table.number("keepalive_seconds", 0.1, 3_600, default.keepalive_seconds),
+        hello_seconds=table.number("hello_seconds", 0.1, 3_600, default.hello_seconds),
     )
 
 
-def _read_count(table: TomlTable, name: str) -> int:
-    bound = _bound_of(name)
-    return table.integer(name, int(bound.low), int(bound.high), getattr(Limits(), name))
-
-
-def _read_number(table: TomlTable, name: str) -> float:
-    bound = _bound_of(name)
-    return table.number(name, bound.low, bound.high, getattr(Limits(), name))
-
-
-def _bound_of(name: str) -> Bound:
-    bound = next(entry.metadata["bound"] for entry in fields(Limits) if entry.name == name)
-    assert isinstance(bound, Bound)
-    return bound
+def _read_counts(table: TomlTable, default: Limits | MessageLimits | LinkLimits) -> dict[str, int]:
+    """The whole-numbered fields of ``default`` as the table sets them."""
+    counts = {}
+    for name in _names(type(default)):
+        value = getattr(default, name)
+        if isinstance(value, int):
+            low, high = _BOUNDS.get(name, (1, _INTEGER_MAX))
+            counts[name] = table.integer(name, low, high, value)
+    return counts

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
+
+from formats.codec import WireFormat
 
 DEFAULT_LATENCY_MS = 1.0
 DEFAULT_BANDWIDTH_KBPS = 1_000_000.0
 DEFAULT_CAPACITY = 100_000
-
-LinkFormat: TypeAlias = Literal["text", "binary"]
 
 
 class Address(NamedTuple):
@@ -61,4 +61,4 @@ class Link:
     ends: tuple[str, str]
     latency_ms: float = DEFAULT_LATENCY_MS
     bandwidth_kbps: float = DEFAULT_BANDWIDTH_KBPS
-    format: LinkFormat = "binary"
+    format: WireFormat = WireFormat.BINARY

@@ -34,6 +34,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
+from formats.codec import WireFormat
 from overlay.errors import TopologyError
 from overlay.limits import Limits, limits_to_toml, read_limits
 from overlay.nodes import (
@@ -41,7 +42,6 @@ from overlay.nodes import (
     Address,
     BrokerNode,
     Link,
-    LinkFormat,
     Place,
     RegistrationNode,
 )
@@ -52,7 +52,6 @@ __all__ = [
     "BrokerNode",
     "Limits",
     "Link",
-    "LinkFormat",
     "Place",
     "RegistrationNode",
     "Topology",
@@ -68,7 +67,6 @@ LINKS_MAX = 10_000
 REGISTRATION_NODES_MAX = 1  # a registration service of several nodes is not built yet
 
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_FORMATS = ("text", "binary")
 _TOP_KEYS = ("name", "data_directory", "registration", "broker", "link", "defaults", "limits")
 _NODE_KEYS = ("id", "listen")
 _BROKER_KEYS = ("id", "listen", "label", "place", "capacity")
@@ -321,7 +319,7 @@ def _read_link_values(table: TomlTable, default: Link) -> Link:
         default,
         latency_ms=table.number("latency_ms", 0, 60_000, default.latency_ms),
         bandwidth_kbps=bandwidth_kbps,
-        format=cast("LinkFormat", table.choice("format", _FORMATS, default.format)),
+        format=WireFormat(table.choice("format", [*WireFormat], default.format)),
     )
 
 

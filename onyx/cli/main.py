@@ -1,0 +1,121 @@
+"""The command ``onyx``: finds the verb, runs it, and turns errors into messages and exit codes.
+
+To add a verb: write a module in this package with ``add_parser`` (see verb.py) and name it in
+``VERBS``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+from collections.abc import Sequence
+from importlib import metadata
+
+from onyx.cli import topology
+from onyx.cli.verb import Verb
+from onyx.errors import EXIT_CONFIG, EXIT_USAGE, UserError
+from overlay.topology import TopologyError
+
+VERBS: tuple[Verb, ...] = (topology,)  # in the order of onyx --help
+
+EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells count
+EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE
+
+DESCRIPTION = """\
+Onyx brings XML messages from data sources to users, through a network of brokers.
+A user registers a profile, a query in XQuery; every message is matched inside the
+network against every profile, and each user gets exactly what his profile asks for.
+"""
+
+EPILOG = """\
+examples:
+  onyx topology show topologies/figure4.toml    look at a network before starting it
+  onyx VERB --help                              more about a verb, with examples
+
+exit codes:
+  0 done                          70 a process of the network failed
+  2 wrong usage                   73 a file cannot be written
+ 65 a message or profile refused  75 in use by somebody else, try later
+ 66 a file cannot be read         78 a topology that cannot be used
+ 69 the network is unreachable   130 interrupted
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line (default: that of the process); the exit code.
+
+    SystemExit only from argparse: wrong usage, ``--help``, ``--version``.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a character gets a "?" instead of a traceback.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    parser = build_parser()
+    arguments = parser.parse_args(argv)
+    if not hasattr(arguments, "run"):
+        parser.print_help(sys.stderr)
+        return EXIT_USAGE
+    try:
+        code = int(arguments.run(arguments))
+        sys.stdout.flush()
+    except BaseException as error:
+        expected = _expected_error(error)
+        if expected is None:
+            raise
+        return _report(expected)
+    return code
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser with all verbs."""
+    parser = argparse.ArgumentParser(
+        prog="onyx",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"onyx {_version()}")
+    subparsers = parser.add_subparsers(title="verbs", metavar="VERB")
+    for verb in VERBS:
+        verb.add_parser(subparsers)
+    return parser
+
+
+def _version() -> str:
+    try:
+        return metadata.version("onyx-dissemination")
+    except metadata.PackageNotFoundError:
+        return "(not installed)"
+
+
+def _expected_error(error: BaseException) -> BaseException | None:
+    """The error to report to the user, or None for a fault of the program.
+
+    Trio hands over groups of errors; a group is expected when everything in it is, and then the
+    one with something to say counts.
+    """
+    leaves = _leaves(error)
+    telling = (UserError, TopologyError)
+    if not all(isinstance(e, (*telling, KeyboardInterrupt, BrokenPipeError)) for e in leaves):
+        return None
+    return next((e for e in leaves if isinstance(e, telling)), leaves[0])
+
+
+def _leaves(error: BaseException) -> list[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        return [leaf for inner in error.exceptions for leaf in _leaves(inner)]
+    return [error]
+
+
+def _report(error: BaseException) -> int:
+    if isinstance(error, KeyboardInterrupt):
+        return EXIT_INTERRUPTED
+    if isinstance(error, BrokenPipeError):
+        # Whoever read our output has gone (onyx ... | head).  What is still buffered goes
+        # nowhere, or Python would complain about it when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_BROKEN_PIPE
+    print(f"onyx: {error}", file=sys.stderr)
+    return error.exit_code if isinstance(error, UserError) else EXIT_CONFIG
