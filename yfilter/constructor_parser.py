@@ -235,7 +235,18 @@ class ConstructorParser(ConditionParser):
                 raise self.refusal("syntax", "'<' in the value of an attribute", position, "'&lt;'")
             else:
                 position = self._reference_or_brace(parts, position, attribute.end)
+                self._check_value(parts, match.start())
         return parts.finish()
+
+    def _check_value(self, parts: _Parts, offset: int) -> None:
+        """An element constructed only to be made a string again is surely a mistake."""
+        last: str | Expression = parts.parts[-1] if parts.parts else ""
+        while isinstance(last, Flwor):
+            last = last.result
+        if isinstance(last, Constructor):
+            raise self.unsupported_at(
+                "a constructor in the value of an attribute is", offset, "a path or a function call"
+            )
 
     # -- content
 

@@ -153,9 +153,10 @@ class PathParser(ABC):
         return self.refusal("syntax", f"unexpected {token}", token.offset, expected)
 
     def unsupported(self, what: str, token: Token, instead: str = "") -> ProfileRefused:
-        return self.refusal(
-            "unsupported", f"{what} not in the profile language", token.offset, instead
-        )
+        return self.unsupported_at(what, token.offset, instead)
+
+    def unsupported_at(self, what: str, offset: int, instead: str = "") -> ProfileRefused:
+        return self.refusal("unsupported", f"{what} not in the profile language", offset, instead)
 
     def refusal(self, code: str, reason: str, offset: int, expected: str = "") -> ProfileRefused:
         return self.lexer.refusal(code, reason, offset, expected)
@@ -180,6 +181,10 @@ class PathParser(ABC):
     def checked_uri(self, uri: str, offset: int) -> str:
         if uri == ANY:
             raise self.refusal("syntax", "'*' is not a namespace", offset, "the URI of a namespace")
+        if len(uri) > self.limits.uri_max:
+            raise self.refusal(
+                "too-long", f"a namespace of more than {self.limits.uri_max} characters", offset
+            )
         return uri
 
     # -- origins and steps

@@ -20,6 +20,7 @@ class ProfileLimits:
     steps_max     location steps in the whole profile (``too-many-steps``)
     clauses_max   for and let clauses in the whole profile (``too-many-clauses``)
     pattern_max   characters of a regular expression (``pattern``)
+    uri_max       characters of a namespace (``too-long``)
     """
 
     length_max: int = 65_536
@@ -27,6 +28,7 @@ class ProfileLimits:
     steps_max: int = 256
     clauses_max: int = 64
     pattern_max: int = 256
+    uri_max: int = 1_024
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,4 +46,8 @@ class EvaluationLimits:
 
 
 DEFAULT_PROFILE_LIMITS = ProfileLimits()
+
+# For the text of paths that were derived from accepted profiles (matching_path.py): names are
+# written in full there, and conditions have moved a few levels down.
+DERIVED_PATH_LIMITS = ProfileLimits(length_max=1_048_576, depth_max=72, steps_max=1_024)
 DEFAULT_EVALUATION_LIMITS = EvaluationLimits()

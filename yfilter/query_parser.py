@@ -22,7 +22,7 @@ from yfilter.constructor_parser import ConstructorParser
 from yfilter.errors import ProfileRefused
 from yfilter.item_kinds import NODES, PARENTS, ItemKind
 from yfilter.path_parser import MESSAGE_VARIABLE, Scope
-from yfilter.profile_limits import DEFAULT_PROFILE_LIMITS, ProfileLimits
+from yfilter.profile_limits import DEFAULT_PROFILE_LIMITS, DERIVED_PATH_LIMITS, ProfileLimits
 from yfilter.query_ast import (
     Constructor,
     Expression,
@@ -51,7 +51,7 @@ def parse_profile(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> 
     return Profile(parser.profile(), text)
 
 
-def parse_path(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> PathExpression:
+def parse_path(text: str, limits: ProfileLimits = DERIVED_PATH_LIMITS) -> PathExpression:
     """A path that starts at the message or at the context item, in the form of ``unparse``."""
     expression = parse_expression(text, limits)
     if not isinstance(expression, PathExpression):
@@ -61,7 +61,7 @@ def parse_path(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> Pat
 
 def parse_expression(
     text: str,
-    limits: ProfileLimits = DEFAULT_PROFILE_LIMITS,
+    limits: ProfileLimits = DERIVED_PATH_LIMITS,
     variables: Mapping[str, ItemKind] | None = None,
 ) -> Expression:
     """A condition whose context item is an element; ``variables`` are those bound around it."""
