@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, fields
 
 from formats.limits import MessageLimits
 from overlay.link.limits import WINDOW_FRAMES_CEILING, LinkLimits
+from overlay.link.limits import WINDOW_FRAMES_CEILING, LinkLimits
 from overlay.toml_table import TomlTable
 
 KIB = 1024
