@@ -66,6 +66,10 @@ class RegistrationCore:
             self._handle_arrival(arrival)
         return [*self._rows.drain(), *self._links.drain()]
 
+    def connected(self, peer: str) -> bool:
+        """Whether a peer ("broker/B2") is there."""
+        return self._links.connected(peer)
+
     def statistics(self) -> Result:
         return {
             "registration": self.identity,

@@ -284,17 +284,16 @@ def _location_argument(request: Request) -> tuple[float, float] | None:
     if value is None:
         return None
     bounds = (90, 180)
-    good = (
+    if (
         isinstance(value, list)
         and len(value) == len(bounds)
         and all(
             isinstance(part, int | float) and not isinstance(part, bool) and abs(part) <= bound
             for part, bound in zip(value, bounds, strict=True)
         )
+    ):
+        return float(value[0]), float(value[1])
+    raise RequestRefused(
+        "bad-argument",
+        f"{request.verb}: 'location' must be [latitude, longitude] in degrees, not {value!r}",
     )
-    if not good:
-        raise RequestRefused(
-            "bad-argument",
-            f"{request.verb}: 'location' must be [latitude, longitude] in degrees, not {value!r}",
-        )
-    return float(value[0]), float(value[1])

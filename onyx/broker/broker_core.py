@@ -91,6 +91,10 @@ class BrokerCore:
         self._observers.flush()
         return [*self._rows.drain(), *self._links.drain()]
 
+    def connected(self, peer: str) -> bool:
+        """Whether a peer ("broker/B2", "registration/r1") is there."""
+        return self._links.connected(peer)
+
     def statistics(self) -> dict[str, object]:
         return {
             "broker": self.identity,
@@ -242,5 +246,5 @@ _SENDERS: Mapping[type[Frame], frozenset[str]] = {
 
 def _may_send(arrival: Arrival) -> bool:
     """Whether a peer of this role may send such a frame."""
-    role = arrival.peer.partition("/")[0]
-    return role in _SENDERS.get(type(arrival.frame), frozenset())
+    assert arrival.frame is not None
+    return arrival.peer.partition("/")[0] in _SENDERS.get(type(arrival.frame), ())

@@ -135,7 +135,8 @@ class DataPlane:
     def _forward(
         self, parcel: _Parcel, child: str, payload_in: Callable[[WireFormat], bytes]
     ) -> None:
-        wire_format = self._control.topology.link(self._control.identity, child).format
+        link = self._control.topology.link(self._control.identity, child)
+        wire_format = WireFormat(link.format)
         frame = Message(
             root=parcel.root,
             source=parcel.source,
