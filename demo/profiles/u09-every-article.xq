@@ -1,0 +1,2 @@
+(: Igor near Chicago: Every single article. :)
+/nitf

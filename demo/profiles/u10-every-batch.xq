@@ -1,0 +1,2 @@
+(: Jana: Every batch, wherever there is room for this profile. :)
+/batched-nitf

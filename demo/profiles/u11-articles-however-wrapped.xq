@@ -1,0 +1,2 @@
+(: Kofi near Houston: Articles, single or in a batch. :)
+//nitf

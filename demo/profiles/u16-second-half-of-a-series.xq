@@ -1,0 +1,2 @@
+(: Pavel near Los Angeles: Late parts of long series. :)
+//series[@series.totalpart >= 6][@series.part > 3]

@@ -1,0 +1,2 @@
+(: Quinn near Houston: The last part of any series: part and total are the same. :)
+//series[@series.part = @series.totalpart]

@@ -1,0 +1,2 @@
+(: Willi near New York: Whatever names Grace Kim. :)
+//*[person = "Grace Kim"]

@@ -1,0 +1,2 @@
+(: Xenia near New York: The bank in the running text. :)
+//p[org = "Oak Street Bank"][contains(., "prices")]

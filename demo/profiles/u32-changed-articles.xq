@@ -1,0 +1,2 @@
+(: Flora: Articles that say when they were changed. :)
+/nitf[@change.date]

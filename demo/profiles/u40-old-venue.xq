@@ -1,0 +1,2 @@
+(: Noah near Chicago: Ticks without a namespace: the old venue. :)
+/ticks[@venue = "OLDX"]

@@ -1,0 +1,2 @@
+(: Ola: Ticks in whatever namespace. :)
+/*:ticks[*:trade]

@@ -1,0 +1,3 @@
+(: Pia near Houston: Anything of the markets namespace. :)
+declare namespace m = "urn:demo:markets";
+/m:*

@@ -1,0 +1,2 @@
+(: Wanda near New York: Francs where currencies have no namespace. :)
+//quote[@currency = "CHF"]

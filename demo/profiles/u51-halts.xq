@@ -1,0 +1,2 @@
+(: Zita: Trading halts of every venue. :)
+//*:halt/*:reason[@code]

@@ -1,0 +1,3 @@
+(: Enno near San Francisco: All alerts. :)
+declare namespace cap = "urn:oasis:names:tc:emergency:cap:1.2";
+/cap:alert

@@ -1,0 +1,2 @@
+(: Kaori: A word in Japanese. :)
+//*:instruction[contains(., "海岸")]

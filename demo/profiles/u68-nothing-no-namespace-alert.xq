@@ -1,0 +1,2 @@
+(: Ralf near Houston: Matches nothing: alerts always have a namespace. :)
+/alert[info]

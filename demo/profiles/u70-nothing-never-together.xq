@@ -1,0 +1,2 @@
+(: Theo near Los Angeles: Matches nothing: no article is in a basket report. :)
+//*:basket-report[.//nitf]
