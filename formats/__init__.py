@@ -5,16 +5,19 @@ and ``encode`` go back, ``XmlWriter`` writes results.  Nothing here does I/O, an
 hostile, can do more than raise MessageRefused, DecodeError or SchemaRefused.
 """
 
+from formats.codec import Codec, WireFormat, codec_for, decode, encode
 from formats.element_stream import ContentKind, ElementStream, ElementStreamBuilder
 from formats.errors import DecodeError, FormatError, MessageRefused, SchemaRefused
 from formats.limits import DEFAULT_LIMITS, MessageLimits
 from formats.names import XML_NAMESPACE, QualifiedName
+from formats.schema import Schema, read_schema
 from formats.text import parse_text, to_text
 from formats.xml_writer import XmlWriter
 
 __all__ = [
     "DEFAULT_LIMITS",
     "XML_NAMESPACE",
+    "Codec",
     "ContentKind",
     "DecodeError",
     "ElementStream",
@@ -23,8 +26,14 @@ __all__ = [
     "MessageLimits",
     "MessageRefused",
     "QualifiedName",
+    "Schema",
     "SchemaRefused",
+    "WireFormat",
     "XmlWriter",
+    "codec_for",
+    "decode",
+    "encode",
     "parse_text",
+    "read_schema",
     "to_text",
 ]

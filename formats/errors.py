@@ -6,15 +6,19 @@ An error names the place (line and column for text, byte offset for binary) and 
 
 from __future__ import annotations
 
+_REASON_LENGTH_MAX = 300
+
 
 class FormatError(Exception):
     """Base of all refusals of this package.
 
     ``code`` is a stable word for machines ("malformed", "too-deep", ...), ``reason`` a sentence
-    for people.
+    for people; a long one is cut, since it may quote what a stranger sent.
     """
 
     def __init__(self, code: str, reason: str) -> None:
+        if len(reason) > _REASON_LENGTH_MAX:
+            reason = reason[:_REASON_LENGTH_MAX] + "…"
         super().__init__(reason)
         self.code = code
         self.reason = reason
