@@ -88,7 +88,8 @@ class Conjunction:
     """Linear paths that all have to be found: one disjunct of a routing query.
 
     The paths are sorted by their text, without duplicates.  ``str()`` is self-contained (no
-    prefix needs a declaration, names without one are in no namespace) and ``parse`` reads it back exactly.
+    prefix needs a declaration, names without one are in no namespace) and ``parse`` reads it back
+    exactly.
     """
 
     paths: tuple[LinearPath, ...]

@@ -32,7 +32,6 @@ from yfilter.query_parser import parse_profile
 from yfilter.result import render
 from yfilter.targets import LinkTarget, Query
 
-
 __all__ = ["LinkTarget", "Matcher", "ProfileMatch", "RouteMatch"]
 
 
