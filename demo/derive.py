@@ -311,9 +311,9 @@ class _Draft:
         if attributes and self._random.random() < 0.6:
             name, value = self._random.choice(attributes)
             return f"[{self.writer.attribute(name)} = {literal(value)}]"
-        value = leaf_value(element)
-        if value is not None and self._random.random() < 0.4:
-            return f"[. = {literal(value)}]"
+        text = leaf_value(element)
+        if text is not None and self._random.random() < 0.4:
+            return f"[. = {literal(text)}]"
         return ""
 
     def _condition(self, outer: Element, element: Element) -> str:

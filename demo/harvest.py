@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from random import Random
+from typing import Any, TypeAlias
 
 from lxml import etree
 
-Element = etree._Element
+Element: TypeAlias = Any  # lxml brings no types
 
 _NUMBER = re.compile(r"-?[0-9]{1,9}(\.[0-9]{1,6})?")
 _VALUE_LENGTH_MAX = 60

@@ -102,12 +102,12 @@ def _subjects(random: Random) -> list[str]:
 def _docdata(random: Random, number: int) -> str:
     keys = random.sample([matter for matters in SUBJECTS.values() for matter in matters], 3)
     series = ""
-    if random.random() < 0.25:
+    if random.random() < 0.4:
         total = random.randint(3, 9)
         series = element(
             "series",
             {
-                "series.name": random.choice(SERIES),
+                "series.name": random.choices(SERIES, (4, 2, 2, 1))[0],
                 "series.part": str(random.randint(1, total)),
                 "series.totalpart": str(total),
             },

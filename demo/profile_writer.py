@@ -36,13 +36,14 @@ class ProfileWriter:
     def name(self, element: Element) -> str:
         """The element's name as a name test."""
         name = etree.QName(element)
+        local = str(name.localname)
         if not name.namespace:
             # Under a default namespace an unprefixed name would be another one.
-            return f"*:{name.localname}" if self._default is not None else name.localname
+            return f"*:{local}" if self._default is not None else local
         if name.namespace == self._default:
             self._default_used = True
-            return name.localname
-        return f"{self._prefix(name.namespace)}:{name.localname}"
+            return local
+        return f"{self._prefix(name.namespace)}:{local}"
 
     def attribute(self, attribute: str) -> str:
         """``@name`` of an attribute given in lxml's form."""

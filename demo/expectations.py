@@ -1,0 +1,101 @@
+"""Expectations: every profile on every message, each on its own, by the oracle.
+
+Profiles x messages are many evaluations, so they run in processes of their own while the network
+runs.  What comes back are fingerprints; the results themselves are evaluated again where a fault
+is to be shown.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from multiprocessing import get_context
+
+from demo.acceptance import independent_refusal
+from demo.oracle import canonical, expected_results
+
+_CHUNK = 4
+_WORKERS_MAX = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What should become of one message: what lxml has against it, and for each profile (by its
+    place in the list of profiles) the fingerprints of its results, where there are any."""
+
+    refusal: str | None
+    results: dict[int, tuple[bytes, ...]]
+
+
+class Expectations:
+    """The evaluations under way."""
+
+    def __init__(self, futures: Sequence[Future[list[Expectation]]]) -> None:
+        self._futures = futures
+
+    def wait(self) -> list[Expectation]:
+        """One for each message, in order; raises what the oracle raised."""
+        return [expectation for future in self._futures for expectation in future.result()]
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """Parts that are done, and all."""
+        return sum(future.done() for future in self._futures), len(self._futures)
+
+
+@contextmanager
+def start_expecting(profiles: Sequence[str], messages: Sequence[bytes]) -> Iterator[Expectations]:
+    """Evaluate in the background; at the end of the block no process is left."""
+    executor = ProcessPoolExecutor(
+        min(_WORKERS_MAX, os.cpu_count() or 1),
+        # Not forked: the parent may already have threads.
+        mp_context=get_context("spawn"),
+        initializer=_start_worker,
+        initargs=(list(profiles),),
+    )
+    try:
+        chunks = [messages[first : first + _CHUNK] for first in range(0, len(messages), _CHUNK)]
+        yield Expectations([executor.submit(_expect_chunk, list(chunk)) for chunk in chunks])
+    finally:
+        executor.shutdown(wait=True, cancel_futures=True)
+
+
+def expect(profiles: Sequence[str], message: bytes) -> Expectation:
+    """What should become of one message."""
+    refusal = independent_refusal(message)
+    results: dict[int, tuple[bytes, ...]] = {}
+    if refusal is None:
+        for place, profile in enumerate(profiles):
+            found = expected_results(profile, message)
+            if found:
+                results[place] = tuple(fingerprint(result) for result in found)
+    return Expectation(refusal, results)
+
+
+def fingerprint(result: bytes) -> bytes:
+    """The same for results that are equal as canonical XML.
+
+    What is not even XML has a fingerprint that no expected result has.
+    """
+    try:
+        return sha256(canonical(result)).digest()
+    except ValueError:
+        return b"not XML: " + sha256(result).digest()
+
+
+_profiles: list[str] = []  # of a worker process
+
+
+def _start_worker(profiles: list[str]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers
+    os.nice(5)  # the network is what is being shown
+    _profiles[:] = profiles
+
+
+def _expect_chunk(messages: list[bytes]) -> list[Expectation]:
+    return [expect(_profiles, message) for message in messages]
