@@ -55,7 +55,9 @@ class ConstructorParser(ConditionParser):
         )
         name = self._constructed_name(tag, token.offset + 1, attribute=False)
         attributes = self._attributes(raw)
-        self._declare_names(declarations, [name, *(attribute for attribute, _ in attributes)])
+        # An attribute without a prefix is in no namespace, whatever the default is.
+        prefixed = [attribute for attribute, _ in attributes if attribute.prefix]
+        self._declare_names(declarations, [name, *prefixed])
         content: tuple[str | Expression, ...] = ()
         if not is_empty:
             content, position = self._content(tag, token.offset, position)
