@@ -52,6 +52,10 @@ class Published:
     xml: bytes
     at: float
 
+    @property
+    def malformed(self) -> bool:
+        return not self.xml.endswith(b">")
+
 
 @dataclass
 class Scenario:
@@ -181,6 +185,14 @@ class Scenario:
                     faults.append(f"{interest.profile} got {message.number} {times} times")
                 if times and not may_deliver(interest, message):
                     faults.append(f"{interest.profile} got {message.number}, never asked for it")
+                results = interest.subscriber.results.get((message.source, message.number), [])
+                if any(canonical(r) != canonical(message.xml) for r in results):
+                    faults.append(f"{interest.profile} got another message {message.number}")
+        for source in self.sources.values():
+            told = sorted(refused.number for refused in source.refused)
+            bad = [m.number for m in self.published if m.source == source.source and m.malformed]
+            if told != bad:
+                faults.append(f"{source.source} was told of {told}, malformed were {bad}")
         return faults
 
 
@@ -202,8 +214,12 @@ def may_deliver(interest: Interest, message: Published) -> bool:
 
 @cache
 def matches(text: str, xml: bytes) -> bool:
-    """lxml's word for it; the scenario's profiles are XPath 1.0."""
-    return bool(etree.fromstring(xml).getroottree().xpath(text))
+    """lxml's word for it; the scenario's profiles are XPath 1.0, a malformed message has none."""
+    return xml.endswith(b">") and bool(etree.fromstring(xml).getroottree().xpath(text))
+
+
+def canonical(xml: bytes) -> bytes:
+    return bytes(etree.tostring(etree.fromstring(xml), method="c14n"))
 
 
 def random_topology(net: SimNetwork, brokers: int) -> Topology:
@@ -222,5 +238,5 @@ def random_topology(net: SimNetwork, brokers: int) -> Topology:
         wire_format = random.choice(["text", "binary"])
         lines += ["[[link]]", f'ends = ["B{a}", "B{b}"]', f"latency_ms = {random.randint(1, 50)}"]
         lines.append(f'format = "{wire_format}"')
-    lines += ["[limits]", f"window_frames = {random.choice([1, 3, 64])}"]
+    lines += ["[limits.link]", f"window_frames = {random.choice([1, 3, 64])}"]
     return parse_topology("\n".join(lines), "simulated")

@@ -1,0 +1,118 @@
+"""Hundreds of networks with breaking links and dying processes; see scenario.py for what holds."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.simulation.scenario import Interest, Scenario
+
+RUNS = int(os.environ.get("ONYX_SIMULATION_RUNS", "300"))
+FIRST_SEED = int(os.environ.get("ONYX_SIMULATION_SEED", "1"))
+RUNS_PER_TEST = 25
+
+
+def random_path(scenario: Scenario) -> str:
+    """A profile over messages of random_message: from nearly all of them to none."""
+    random = scenario.random
+    key, value = random.choice("abc"), random.randrange(3)
+    return random.choice(
+        [
+            "/m",
+            f"/m[@{key} = '{value}']",
+            f"/m/part[@{key} = '{value}']",
+            f"//part[@{key} > {value}]",
+            f"/m[part[@a = '{value}']][part/@b = '{random.randrange(3)}']",
+            f"/m[@{key} = '{value}' or part/@c = '0']",
+            f"//part[text() = 'word{value}']",
+            "/nothing/like/it",
+        ]
+    )
+
+
+def random_message(scenario: Scenario) -> bytes:
+    """Small; one in fifteen is cut off and must be refused."""
+    random = scenario.random
+    if random.random() < 1 / 15:
+        return b"<m><part>cut of"
+    parts = "".join(
+        f'<part {random.choice("abc")}="{random.randrange(3)}">word{random.randrange(4)}</part>'
+        for _ in range(random.randrange(4))
+    )
+    return f'<m {random.choice("abc")}="{random.randrange(3)}">{parts}</m>'.encode()
+
+
+def change_something(scenario: Scenario) -> None:
+    """One of the things that users do."""
+    random = scenario.random
+    kept = [interest for interest in scenario.interests.values() if not interest.removed]
+    choice = random.random()
+    if choice < 0.5 or not kept:
+        scenario.add_profile(random_path(scenario))
+        return
+    interest: Interest = random.choice(kept)
+    if random.random() < 0.5:
+        # So that what the old version was owed is checked strictly, not only what the last is.
+        scenario.wait(lambda: not scenario.missing(), "what was owed before a change")
+    if choice < 0.8:
+        scenario.update_profile(interest, random_path(scenario))
+    else:
+        scenario.remove_profile(interest)
+
+
+def run(seed: int) -> Scenario:
+    scenario = Scenario(seed, brokers=1 + seed % 6)
+    random = scenario.random
+    scenario.net.disturb(
+        cut_every=random.choice([0.5, 2.0, 10.0]),
+        crash_every=random.choice([2.0, 5.0, 1000.0]),
+        may_crash=scenario.server_peers,
+    )
+    for _ in range(random.randint(1, 3)):
+        scenario.add_profile(random_path(scenario))
+    sources = [scenario.register_source()]
+    for _ in range(random.randint(10, 40)):
+        action = random.random()
+        if action < 0.7:
+            scenario.publish(random.choice(sources), random_message(scenario))
+        elif action < 0.75 and len(sources) < 3:
+            sources.append(scenario.register_source())
+        else:
+            change_something(scenario)
+        pause = random.uniform(0, 0.3)
+        scenario.net.run_until(lambda: False, pause)
+    scenario.settle()
+    return scenario
+
+
+@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + RUNS, RUNS_PER_TEST))
+def test_every_message_reaches_each_live_profile_exactly_once(first: int) -> None:
+    for seed in range(first, min(first + RUNS_PER_TEST, FIRST_SEED + RUNS)):
+        scenario = run(seed)
+        assert not scenario.missing(), f"seed {seed}"
+        assert not scenario.wrong(), f"seed {seed}"
+
+
+def test_the_simulation_really_disturbs_and_really_delivers() -> None:
+    """A net without holes: over a few seeds all of it happens."""
+    scenarios = [run(seed) for seed in range(1, 13)]
+    assert sum(scenario.net.cuts for scenario in scenarios) > 50
+    assert sum(scenario.net.crashes for scenario in scenarios) > 10
+    delivered = sum(
+        interest.subscriber.got.total()
+        for scenario in scenarios
+        for interest in scenario.interests.values()
+    )
+    assert delivered > 100
+
+
+def test_the_same_seed_gives_the_same_run() -> None:
+    def story(seed: int) -> list[tuple[str, dict[tuple[str, int], int]]]:
+        scenario = run(seed)
+        return [
+            (interest.profile, dict(interest.subscriber.got))
+            for interest in scenario.interests.values()
+        ]
+
+    assert story(5) == story(5)
