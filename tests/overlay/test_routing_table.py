@@ -1,0 +1,139 @@
+"""The routing table against its definition, and its shape on the paper's examples."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from overlay.routing.routing_table import Delta, RoutingTable, parse_delta, texts
+from yfilter.linear_paths import Conjunction, routing_query
+from yfilter.matcher import Matcher, RouteMatch
+from yfilter.query_parser import parse_profile
+
+
+def disjunct(path: str) -> Conjunction:
+    (only,) = routing_query(parse_profile(path))
+    return only
+
+
+A, B, C, D = (disjunct(f"/m/{name}") for name in "abcd")
+
+
+def links(matcher: Matcher, xml: bytes, root: str) -> set[str]:
+    return {match.link for match in matcher.match(xml, root) if isinstance(match, RouteMatch)}
+
+
+def test_a_local_profile_is_announced_on_every_tree_once() -> None:
+    table = RoutingTable(Matcher())
+    table.open_tree("R1")
+    table.open_tree("R2")
+    assert table.add_local([A]) == {"R1": Delta((A,)), "R2": Delta((A,))}
+    assert table.add_local([A]) == {}  # a second taker is no news
+    assert table.remove_local([A]) == {}
+    assert table.remove_local([A]) == {"R1": Delta((), (A,)), "R2": Delta((), (A,))}
+
+
+def test_a_tree_that_opens_later_is_told_what_is_there() -> None:
+    table = RoutingTable(Matcher())
+    table.add_local([A, B])
+    assert table.open_tree("R") == Delta((A, B))
+    assert table.open_tree("R") == Delta()
+
+
+def test_what_another_link_wants_already_is_not_sent_up_again() -> None:
+    table = RoutingTable(Matcher())
+    table.open_tree("R")
+    assert table.change_child("R", "L1", Delta((A, B))) == Delta((A, B))
+    assert table.change_child("R", "L2", Delta((B, C))) == Delta((C,))
+    assert table.add_local([A]) == {}
+    # withdrawn only when the last taker goes
+    assert table.change_child("R", "L1", Delta((), (A, B))) == Delta()
+    assert table.remove_local([A]) == {"R": Delta((), (A,))}
+    assert table.change_child("R", "L2", Delta((), (B, C))) == Delta((), (B, C))
+
+
+def test_a_delta_applied_twice_changes_nothing_the_second_time() -> None:
+    table = RoutingTable(Matcher())
+    table.open_tree("R")
+    table.change_child("R", "L", Delta((A,)))
+    before = table.statistics()
+    assert table.change_child("R", "L", Delta((A,))) == Delta()
+    assert table.change_child("R", "L", Delta((), (D,))) == Delta()
+    assert table.statistics() == before
+
+
+def test_links_of_one_tree_share_one_network() -> None:
+    """Box (c) of the paper's Figure 6: the common path is there once."""
+    matcher = Matcher()
+    table = RoutingTable(matcher)
+    table.open_tree("R")
+    table.change_child("R", "L1", Delta((A,)))
+    one = matcher.statistics()
+    table.change_child("R", "L2", Delta((A,)))
+    two = matcher.statistics()
+    assert two["nfa_states"] == one["nfa_states"]
+    assert links(matcher, b"<m><a/></m>", "R") == {"L1", "L2"}
+    assert links(matcher, b"<m><b/></m>", "R") == set()
+
+
+def test_trees_do_not_mix() -> None:
+    matcher = Matcher()
+    table = RoutingTable(matcher)
+    table.open_tree("R1")
+    table.open_tree("R2")
+    table.change_child("R1", "L1", Delta((A,)))
+    table.change_child("R2", "L2", Delta((A,)))
+    assert links(matcher, b"<m><a/></m>", "R1") == {"L1"}
+    assert links(matcher, b"<m><a/></m>", "R2") == {"L2"}
+
+
+def test_deltas_survive_their_wire_form() -> None:
+    rich = routing_query(parse_profile('/m[a[@x = "1"]][.//b > 2]'))
+    delta = Delta(rich, (A,))
+    assert parse_delta(texts(delta.added), texts(delta.removed)) == delta
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_parent_always_knows_exactly_the_union(seed: int) -> None:
+    """Random changes: what was sent up, summed, is local ∪ children; after all removals nothing."""
+    random = Random(seed)
+    matcher = Matcher()
+    empty = matcher.statistics()
+    table = RoutingTable(matcher)
+    table.open_tree("R")
+    known: set[Conjunction] = set()  # what the parent knows
+    local: list[Conjunction] = []
+    wanted: dict[str, set[Conjunction]] = {"L1": set(), "L2": set(), "L3": set()}
+    pool = [disjunct(f"/m/{x}[@{y} = '1']") for x in "abc" for y in "xy"]
+
+    def apply(delta: Delta) -> None:
+        assert not known & set(delta.added), "sent up twice"
+        assert set(delta.removed) <= known, "withdrawn without having been sent"
+        known.update(delta.added)
+        known.difference_update(delta.removed)
+
+    for _ in range(200):
+        one = random.choice(pool)
+        choice = random.randrange(4)
+        if choice == 0:
+            local.append(one)
+            apply(table.add_local([one]).get("R", Delta()))
+        elif choice == 1 and local:
+            gone = local.pop(random.randrange(len(local)))
+            apply(table.remove_local([gone]).get("R", Delta()))
+        elif choice == 2:
+            link = random.choice(list(wanted))
+            wanted[link].add(one)
+            apply(table.change_child("R", link, Delta((one,))))
+        else:
+            link = random.choice(list(wanted))
+            wanted[link].discard(one)
+            apply(table.change_child("R", link, Delta((), (one,))))
+        assert known == set(local).union(*wanted.values()) == table.aggregate("R")
+    for gone in local:
+        table.remove_local([gone])
+    for link, disjuncts in wanted.items():
+        table.change_child("R", link, Delta((), tuple(disjuncts)))
+    assert table.aggregate("R") == set()
+    assert matcher.statistics()["nfa_states"] == empty["nfa_states"]
