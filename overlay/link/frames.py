@@ -28,6 +28,7 @@ from overlay.link.frame_fields import (
     SequenceNumber,
     Text,
 )
+from overlay.link.limits import FRAME_BYTES_MAX_LEAST
 
 PROTOCOL_VERSION = 1
 
@@ -86,6 +87,11 @@ class Hello(Frame):
     received: Annotated[list[tuple[FlowNumber, Name, SequenceNumber]], Bound(65_536), BODY]
 
     def check(self) -> None:
+        if self.frame_bytes_max < FRAME_BYTES_MAX_LEAST:
+            raise ProtocolError(
+                "bad-field",
+                f"frame_bytes_max is {self.frame_bytes_max}; at least {FRAME_BYTES_MAX_LEAST}",
+            )
         if self.role not in ROLES:
             raise ProtocolError("bad-field", f"role {self.role!r}; expected one of {sorted(ROLES)}")
         if not self.peer or any(c in "|/" or not c.isprintable() for c in self.peer):

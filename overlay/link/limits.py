@@ -8,6 +8,9 @@ WINDOW_FRAMES_CEILING = 1024
 """No sender may have more unacknowledged frames of one channel on the wire; a receiver ends the
 connection of one that does (``window-exceeded``)."""
 
+FRAME_BYTES_MAX_LEAST = 64 * 1024
+"""Every process accepts frames of this length, so that control frames always fit."""
+
 
 @dataclass(frozen=True, slots=True)
 class LinkLimits:
@@ -40,6 +43,11 @@ class LinkLimits:
     hello_seconds: float = 10.0
 
     def __post_init__(self) -> None:
+        for name in ("frame_bytes_max", "hello_bytes_max"):
+            if getattr(self, name) < FRAME_BYTES_MAX_LEAST:
+                raise ValueError(
+                    f"{name} is {getattr(self, name)}; at least {FRAME_BYTES_MAX_LEAST}"
+                )
         if not 1 <= self.window_frames <= WINDOW_FRAMES_CEILING:
             raise ValueError(
                 f"window_frames is {self.window_frames}; expected 1 to {WINDOW_FRAMES_CEILING}"

@@ -52,6 +52,7 @@ from overlay.link.frames import (
     ErrorFrame,
     Frame,
     Hello,
+    Response,
     Skipped,
 )
 from overlay.link.journal import (
@@ -190,12 +191,23 @@ class LinkLayer:
         return sequence
 
     def reply(self, connection: int, frame: Frame) -> None:
-        """Send an unsequenced frame; dropped if the connection is gone."""
+        """Send an unsequenced frame; dropped if the connection is gone.
+
+        A response that does not fit (a result longer than the peer accepts, or with values that
+        no frame can carry) becomes an error response ``too-long`` or ``bad-field``.
+        """
         if frame.sequenced:
             raise ValueError(f"a {frame.type} frame is sequenced; use send")
         session = self._sessions.get(connection)
-        if session is not None:
+        if session is None:
+            return
+        try:
             session.send(frame)
+        except ProtocolError as error:
+            if not isinstance(frame, Response):
+                raise
+            result = {"code": error.code, "message": f"the result cannot be sent: {error.detail}"}
+            session.send(Response(frame.request, ok=False, result=result))
 
     def refuse(self, connection: int, code: str, detail: str) -> None:
         """Send a fatal error frame and close."""

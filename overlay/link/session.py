@@ -17,7 +17,7 @@ from enum import Enum, auto
 
 from overlay.link.errors import ProtocolError
 from overlay.link.events import Action, CloseConnection, Flow, SendData
-from overlay.link.frame_codec import Envelope, FrameDecoder, decode, encode
+from overlay.link.frame_codec import LENGTH_BYTES, Envelope, FrameDecoder, decode, encode
 from overlay.link.frames import ErrorFrame, Frame, Hello, Ping, Pong
 from overlay.link.limits import LinkLimits
 
@@ -134,8 +134,19 @@ class Session:
             self._emit(flow, data)
 
     def send(self, frame: Frame, flow: Flow | None = None) -> None:
-        """Send an unsequenced frame, in another flow's queue if ``flow`` says so."""
-        self.send_encoded(frame.flow if flow is None else flow, encode(frame))
+        """Send an unsequenced frame, in another flow's queue if ``flow`` says so.
+
+        ProtocolError if the frame breaks a rule or is longer than the peer accepts.
+        """
+        data = encode(frame)
+        most = self._limits.frame_bytes_max
+        if self.hello is not None:
+            most = min(most, self.hello.frame_bytes_max)
+        if len(data) - LENGTH_BYTES > most:
+            raise ProtocolError(
+                "too-long", f"{frame.type} frame of {len(data)} bytes; at most {most}"
+            )
+        self.send_encoded(frame.flow if flow is None else flow, data)
 
     def send_encoded(self, flow: Flow, data: bytes) -> None:
         """Send a frame; held back until the hellos are exchanged, dropped once closed."""

@@ -1,0 +1,410 @@
+"""ClientConnection: the other end of a broker or registration service, for asynchronous code.
+
+::
+
+    async with open_client(host, port, role="client", identity=uuid) as connection:
+        result = await connection.call("profile.list", {})
+
+    async with open_client(host, port, role="source", identity="s1") as connection:
+        number = await connection.publish(payload, "xml")     # waits while too much is open
+        outcome = await connection.outcome(number)             # accepted, or why it was refused
+
+    async with open_client(host, port, role="subscriber", identity="p7") as connection:
+        async for delivery in connection.deliveries():         # acknowledged when the next is
+            ...                                                # asked for
+
+A lost connection is dialled again for as long as the block lasts: publishes that were not settled
+are sent again, deliveries that were not acknowledged come again only if this process never
+received them.  The journal is in memory; what a broker keeps for this peer outlives the process,
+so that a subscriber that starts again gets what it had not acknowledged, a source that starts
+again goes on with the next number.
+
+It ends for good, and everything that waits raises, when the peer does not want it: refused at the
+hello, replaced by a newer connection of the same id, or forgotten.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import trio
+
+from overlay.link.events import (
+    CloseConnection,
+    ConnectionLost,
+    ConnectionOpened,
+    DataReceived,
+    Event,
+    Flow,
+    SendData,
+    TimePassed,
+)
+from overlay.link.frames import (
+    DURABLE_ROLES,
+    Delivery,
+    ErrorFrame,
+    Hello,
+    Observed,
+    Publish,
+    Refused,
+    Request,
+    Response,
+    Skipped,
+)
+from overlay.link.limits import DEFAULT_LINK_LIMITS, LinkLimits
+from overlay.link.link_io import Connection
+from overlay.link.link_layer import ANYONE, Arrival, LinkLayer
+from overlay.link.node import open_stream, redial_seconds
+
+FINAL_CODES = frozenset({"replaced", "forgotten", "unsupported-version", "wrong-peer"})
+"""Fatal errors after which dialling again would not help; so is any before the hello."""
+TICK_SECONDS = 1.0
+
+
+class RemoteError(Exception):
+    """The other side said no; ``code`` is a stable word, ``message`` a sentence."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(f"{message} [{code}]")
+        self.code = code
+        self.message = message
+
+
+class ConnectionFailed(Exception):  # noqa: N818 - what happened, not "an error"
+    """Nobody answered in time, or the connection was lost while a call waited for its answer
+    (whether the call was carried out is then not known)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientLimits:
+    """open_seconds      to connect and exchange hellos at the start (ConnectionFailed)
+    publishes_max     publishes whose outcome is not known; ``publish`` waits beyond
+    outcomes_max      settled outcomes kept for who asks later; the oldest is forgotten
+    observed_max      observed events not taken yet; the oldest is dropped and counted
+    link              bounds of the connection
+    """
+
+    open_seconds: float = 10.0
+    publishes_max: int = 256
+    outcomes_max: int = 65_536
+    observed_max: int = 10_000
+    link: LinkLimits = DEFAULT_LINK_LIMITS
+
+
+DEFAULT_CLIENT_LIMITS = ClientLimits()
+
+
+@asynccontextmanager
+async def open_client(
+    host: str,
+    port: int,
+    *,
+    role: str,
+    identity: str,
+    formats: Sequence[str] = (),
+    limits: ClientLimits = DEFAULT_CLIENT_LIMITS,
+) -> AsyncIterator[ClientConnection]:
+    """Connect, and stay connected for the length of the block.
+
+    ConnectionFailed if there is no hello within ``open_seconds``, RemoteError if it is refused.
+    """
+    connection = ClientConnection(host, port, role, identity, formats, limits)
+    try:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(connection._run)
+            try:
+                await connection._wait_open()
+                yield connection
+            finally:
+                nursery.cancel_scope.cancel()
+    except BaseExceptionGroup as group:
+        # The block raised one error; the nursery around it is no concern of its caller.
+        if len(group.exceptions) == 1:
+            raise group.exceptions[0] from None
+        raise
+
+
+class ClientConnection:
+    """See the module's text; made by ``open_client``.
+
+    ``lost`` counts deliveries that the broker threw away while this subscriber was away too long.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        role: str,
+        identity: str,
+        formats: Sequence[str],
+        limits: ClientLimits,
+    ) -> None:
+        self.peer = ANYONE  # who answered, from the first hello on
+        self.formats: Sequence[str] = ()
+        self.lost = 0
+        self._where = (host, port)
+        self._durable = role in DURABLE_ROLES
+        self._identity = identity
+        self._limits = limits
+        self._links = LinkLayer(
+            role=role,
+            identity=identity,
+            instance=uuid.uuid4().hex,
+            formats=formats,
+            limits=limits.link,
+            manual=role == "subscriber",
+            notices=True,
+        )
+        self._transport: Connection | None = None
+        self._connections = 0
+        self._failure: RemoteError | None = None
+        self._requests = 0
+        self._answers: dict[str, Response | None] = {}  # None: not answered yet
+        self._open_publishes: deque[int] = deque()
+        self._outcomes: dict[int, Refused | None] = {}  # refused and settled ones
+        self._deliveries: deque[Arrival] = deque()
+        self._observed: deque[Mapping[str, object]] = deque()
+        self._changed = trio.Event()
+        self._counts: Counter[str] = Counter()
+
+    # --- asking ---------------------------------------------------------------------------
+
+    async def call(self, verb: str, arguments: Mapping[str, object]) -> Mapping[str, object]:
+        """Ask and wait for the answer.
+
+        RemoteError with the code of the answer; ConnectionFailed if the connection is not there
+        or is lost meanwhile.
+        """
+        self._check_failure()
+        transport = self._transport
+        if transport is None or not self._links.connected(self.peer):
+            raise ConnectionFailed(f"{verb}: not connected to {self._where[0]}:{self._where[1]}")
+        self._requests += 1
+        request = str(self._requests)
+        self._answers[request] = None
+        try:
+            self._links.reply(transport.number, Request(request, verb, arguments))
+            self._carry_out()
+            while (answer := self._answers[request]) is None:
+                if self._transport is not transport:
+                    raise ConnectionFailed(f"{verb}: the connection was lost before the answer")
+                await self._wait_changed()
+        finally:
+            del self._answers[request]
+        if not answer.ok:
+            code, message = answer.result.get("code", ""), answer.result.get("message", "")
+            raise RemoteError(str(code), str(message))
+        return answer.result
+
+    async def observed(self) -> AsyncIterator[Mapping[str, object]]:
+        """Events that this connection asked to observe, as they come, until it is lost."""
+        transport = self._transport
+        while True:
+            while self._observed:
+                yield self._observed.popleft()
+            if self._transport is not transport:
+                raise ConnectionFailed("the observed connection was lost")
+            await self._wait_changed()
+
+    # --- publishing -----------------------------------------------------------------------
+
+    async def publish(self, payload: bytes, wire_format: str) -> int:
+        """Send a message; returns its number at once, unless ``publishes_max`` are open.
+
+        It arrives exactly once even if the connection is lost; ``outcome`` tells what became of
+        it.
+        """
+        self._check_failure()
+        while len(self._open_publishes) >= self._limits.publishes_max:
+            await self._wait_changed()
+        frame = Publish(source=self._identity, format=wire_format, payload=payload)
+        number = self._links.send(self.peer, self._identity, frame)
+        self._open_publishes.append(number)
+        self._carry_out()
+        await trio.lowlevel.checkpoint()
+        return number
+
+    async def outcome(self, number: int) -> Refused | None:
+        """Wait until the message is settled: None accepted, or the refusal.
+
+        Each outcome is told once; KeyError for a number that is not open (any more).
+        """
+        while number in self._open_publishes:
+            await self._wait_changed()
+        return self._outcomes.pop(number)
+
+    async def wait_settled(self) -> None:
+        """Wait until every message published so far is settled."""
+        last = self._open_publishes[-1] if self._open_publishes else 0
+        while self._open_publishes and self._open_publishes[0] <= last:
+            await self._wait_changed()
+
+    # --- subscribing ----------------------------------------------------------------------
+
+    async def deliveries(self) -> AsyncIterator[Delivery]:
+        """The results, message by message; each is acknowledged when the next is asked for.
+
+        One that was being worked on when the process ended comes again in the next run.
+        """
+        while True:
+            arrival = await self._next_delivery()
+            assert isinstance(arrival.frame, Delivery)
+            yield arrival.frame
+            self._links.processed(arrival.peer, Flow.MESSAGE, arrival.key, arrival.sequence)
+            self._carry_out()
+
+    # --- state ----------------------------------------------------------------------------
+
+    @property
+    def connected(self) -> bool:
+        """Whether the other side is there right now."""
+        return self._links.connected(self.peer)
+
+    async def wait_lost(self) -> None:
+        """Wait until the present connection is gone."""
+        transport = self._transport
+        while transport is not None and self._transport is transport:
+            await self._wait_changed()
+
+    def statistics(self) -> dict[str, object]:
+        return {
+            **self._counts,
+            "connections": self._connections,
+            "open_publishes": len(self._open_publishes),
+            "deliveries_waiting": len(self._deliveries),
+            "lost": self.lost,
+            "links": self._links.statistics(),
+        }
+
+    # --- the connection -------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        """Dial, and dial again, until there is no point any more."""
+        attempt = 0
+        host, port = self._where
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._tick)
+            while self._failure is None:
+                stream = await open_stream(host, port, self._limits.open_seconds)
+                if stream is not None:
+                    before = self._counts["hellos"]
+                    await self._run_connection(stream)
+                    if self._counts["hellos"] > before:
+                        attempt = 0
+                if self._failure is None:
+                    attempt += 1
+                    await trio.sleep(redial_seconds(self._identity, attempt))
+            nursery.cancel_scope.cancel()
+        self._notify()
+
+    async def _run_connection(self, stream: trio.SocketStream) -> None:
+        self._connections += 1
+        self._transport = Connection(self._connections, stream)
+        try:
+            await self._handle(ConnectionOpened(self._connections, self.peer))
+            await self._transport.run(self._handle)
+        finally:
+            self._transport = None
+            self._notify()
+
+    async def _tick(self) -> None:
+        while True:
+            await trio.sleep(TICK_SECONDS)
+            await self._handle(TimePassed())
+
+    async def _handle(self, event: Event) -> None:
+        """The same loop as a core's, with nothing to store."""
+        if isinstance(event, ConnectionLost):
+            self._transport = None
+        for arrival in self._links.handle(event, trio.current_time()):
+            self._take(arrival)
+        self._settle()
+        self._carry_out()
+        self._notify()
+        if isinstance(event, DataReceived):
+            await trio.lowlevel.checkpoint()
+
+    def _take(self, arrival: Arrival) -> None:
+        frame = arrival.frame
+        if isinstance(frame, Hello):
+            self.peer = arrival.peer
+            self.formats = frame.formats
+            self._counts["hellos"] += 1
+        elif isinstance(frame, Response):
+            if frame.request in self._answers:
+                self._answers[frame.request] = frame
+        elif isinstance(frame, Observed):
+            self._observed.extend(frame.events)
+            while len(self._observed) > self._limits.observed_max:
+                self._observed.popleft()
+                self._counts["observed_dropped"] += 1
+        elif isinstance(frame, Delivery):
+            self._deliveries.append(arrival)
+        elif isinstance(frame, Refused):
+            self._outcomes[frame.number] = frame
+        elif isinstance(frame, Skipped):
+            self.lost += frame.lost
+        elif isinstance(frame, ErrorFrame):
+            self._take_error(frame)
+
+    def _take_error(self, frame: ErrorFrame) -> None:
+        self._counts["errors_received"] += 1
+        early = frame.code != "hello-timeout" and not self._links.connected(self.peer)
+        if frame.fatal and (early or frame.code in FINAL_CODES) and self._failure is None:
+            self._failure = RemoteError(frame.code, frame.detail)
+
+    def _settle(self) -> None:
+        """Publishes that an Ack covers are settled; their refusals have come before it."""
+        if not self._open_publishes:
+            return
+        through = self._links.acknowledged(self.peer, Flow.MESSAGE, self._identity)
+        while self._open_publishes and self._open_publishes[0] <= through:
+            self._outcomes.setdefault(self._open_publishes.popleft(), None)
+        while len(self._outcomes) > self._limits.outcomes_max:
+            del self._outcomes[next(iter(self._outcomes))]
+
+    def _carry_out(self) -> None:
+        """Rows are not kept; the rest goes to the connection it is for, if that is still there."""
+        for action in self._links.drain():
+            transport = self._transport
+            if transport is None or not isinstance(action, SendData | CloseConnection):
+                continue
+            if action.connection != transport.number:
+                continue
+            if isinstance(action, SendData):
+                transport.send_nowait(action.flow, action.data)
+            else:
+                transport.close_nowait(action.reason)
+
+    async def _next_delivery(self) -> Arrival:
+        while not self._deliveries:
+            await self._wait_changed()
+        await trio.lowlevel.checkpoint()
+        return self._deliveries.popleft()
+
+    async def _wait_open(self) -> None:
+        with trio.move_on_after(self._limits.open_seconds):
+            while not self._links.connected(self.peer):
+                await self._wait_changed()
+            return
+        host, port = self._where
+        raise ConnectionFailed(f"no answer from {host}:{port} in {self._limits.open_seconds:g} s")
+
+    async def _wait_changed(self) -> None:
+        """Until something happened; raises what ended the connection for good."""
+        self._check_failure()
+        await self._changed.wait()
+        self._check_failure()
+
+    def _check_failure(self) -> None:
+        if self._failure is not None:
+            # A new object: it may be raised in several tasks, each with its own traceback.
+            raise RemoteError(self._failure.code, self._failure.message)
+
+    def _notify(self) -> None:
+        self._changed.set()
+        self._changed = trio.Event()

@@ -1,0 +1,144 @@
+"""Connection: bytes between one Trio stream and the events and actions of a core.
+
+::
+
+    stream --> reader --> deliver(DataReceived)      waits while the inbox is full: TCP pushes back
+    stream <-- writer <-- FlowScheduler <-- send_nowait
+
+Knows nothing of frames beyond that ``send_nowait`` gets whole ones, which are never interleaved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import trio
+
+from overlay.link.events import ConnectionLost, DataReceived, Event, Flow
+from overlay.link.flow_scheduler import DEFAULT_SCHEDULER_LIMITS, FlowScheduler, SchedulerLimits
+
+Deliver: TypeAlias = Callable[[Event], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """read_bytes_max   bytes of one DataReceived
+    write_bytes_max  small frames are written together up to so many bytes
+    close_seconds    how long a closing connection may take to send what is queued
+    """
+
+    read_bytes_max: int = 64 * 1024
+    write_bytes_max: int = 64 * 1024
+    close_seconds: float = 5.0
+    scheduler: SchedulerLimits = DEFAULT_SCHEDULER_LIMITS
+
+
+DEFAULT_CONNECTION_LIMITS = ConnectionLimits()
+
+
+class Connection:
+    """One transport connection; ``run`` lives as long as it does."""
+
+    def __init__(
+        self,
+        number: int,
+        stream: trio.abc.Stream,
+        limits: ConnectionLimits = DEFAULT_CONNECTION_LIMITS,
+    ) -> None:
+        self.number = number
+        self.close_reason = ""
+        self._stream = stream
+        self._limits = limits
+        self._scheduler = FlowScheduler(limits.scheduler)
+        self._wake_writer = trio.Event()
+        self._closing = False
+        self._scope = trio.CancelScope()
+        self._bytes_read = self._bytes_written = 0
+
+    async def run(self, deliver: Deliver) -> None:
+        """Read and write until either side closes; the last event delivered is
+        ConnectionLost, and then the stream is closed."""
+        try:
+            with self._scope:
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(self._read, deliver)
+                    nursery.start_soon(self._write)
+        finally:
+            self._closing = True
+            with trio.CancelScope(shield=True):
+                await trio.aclose_forcefully(self._stream)
+        await deliver(ConnectionLost(self.number))
+
+    def send_nowait(self, flow: Flow, data: bytes) -> None:
+        """Queue one encoded frame; closes the connection at once if its queue is full."""
+        if self._closing:
+            return
+        if not self._scheduler.push(flow, data):
+            self.close_reason = f"the {flow.name.lower()} queue is full: the peer is too slow"
+            self._closing = True
+            self._scope.cancel()
+            return
+        self._wake_writer.set()
+
+    def close_nowait(self, reason: str) -> None:
+        """Send what is queued and an end of file, then wait for the peer's; ``close_seconds`` at
+        the most.  What still comes is read and thrown away: closing a socket with unread bytes
+        would reset it, and the peer might never see the error frame that says why."""
+        if not self._closing:
+            self.close_reason = reason
+            self._closing = True
+            self._scope.deadline = trio.current_time() + self._limits.close_seconds
+            self._wake_writer.set()
+
+    def statistics(self) -> dict[str, object]:
+        return {
+            "bytes_read": self._bytes_read,
+            "bytes_written": self._bytes_written,
+            "queued": self._scheduler.statistics(),
+        }
+
+    async def _read(self, deliver: Deliver) -> None:
+        try:
+            while True:
+                data = await self._stream.receive_some(self._limits.read_bytes_max)
+                if not data:
+                    break
+                self._bytes_read += len(data)
+                if not self._closing:
+                    await deliver(DataReceived(self.number, bytes(data)))
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            pass
+        self._scope.cancel()
+
+    async def _write(self) -> None:
+        try:
+            while True:
+                data = self._next_write()
+                if data:
+                    await self._stream.send_all(data)
+                    self._bytes_written += len(data)
+                elif self._closing:
+                    if isinstance(self._stream, trio.abc.HalfCloseableStream):
+                        await self._stream.send_eof()
+                        return
+                    break
+                else:
+                    await self._wake_writer.wait()
+                    self._wake_writer = trio.Event()
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            pass
+        self._scope.cancel()
+
+    def _next_write(self) -> bytes:
+        """Whole frames, as many as fit ``write_bytes_max`` but at least one; b"" if none."""
+        parts: list[bytes] = []
+        size = 0
+        while size < self._limits.write_bytes_max:
+            frame = self._scheduler.pop()
+            if frame is None:
+                break
+            parts.append(frame)
+            size += len(frame)
+        return parts[0] if len(parts) == 1 else b"".join(parts)

@@ -1,0 +1,217 @@
+"""Node: the Trio shell that runs any core against sockets and a store.
+
+::
+
+    accept loops, dial loops, connections, clock
+              |  events                                    (bounded inbox: TCP pushes back)
+              v
+    one processing task: a batch of waiting events -> core.handle each
+              |  Put, Delete of the whole batch: one transaction, in a thread
+              v
+    SendData, CloseConnection handed to the connections
+
+Nothing of a batch leaves before everything of the batch is on disk; see ``events``.  An exception
+of the core or the store ends the node: it is started again from what was committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+from zlib import crc32
+
+import trio
+
+from overlay.link.events import (
+    Action,
+    CloseConnection,
+    ConnectionOpened,
+    Delete,
+    Event,
+    Put,
+    SendData,
+    TimePassed,
+)
+from overlay.link.link_io import DEFAULT_CONNECTION_LIMITS, Connection, ConnectionLimits
+
+
+class Core(Protocol):
+    """A broker, a registration service: anything that is only events and actions."""
+
+    def handle(self, event: Event, now: float) -> list[Action]:
+        """React to one event; ``now`` in seconds of a clock that never goes back."""
+        ...
+
+
+class RowStore(Protocol):
+    """What the node needs of a store (``store.Store``)."""
+
+    def commit(self, changes: Iterable[Put | Delete]) -> None:
+        """All or none, durable on return."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLimits:
+    """inbox_events          events that may wait; beyond, readers wait
+    batch_events          events handled before one commit
+    connections_max       accepted at once; one more is closed right away
+    tick_seconds          between two TimePassed
+    dial_seconds          for one attempt to connect
+    redial_seconds_min    after the first failure; doubles with each one
+    redial_seconds_max    and stays here; a connection that lasted so long starts anew
+    """
+
+    inbox_events: int = 256
+    batch_events: int = 64
+    connections_max: int = 1024
+    tick_seconds: float = 1.0
+    dial_seconds: float = 10.0
+    redial_seconds_min: float = 0.1
+    redial_seconds_max: float = 10.0
+    connection: ConnectionLimits = DEFAULT_CONNECTION_LIMITS
+
+
+DEFAULT_NODE_LIMITS = NodeLimits()
+
+
+async def run_node(
+    core: Core,
+    *,
+    listeners: Sequence[trio.SocketListener],
+    dials: Mapping[str, tuple[str, int]],
+    store: RowStore,
+    clock: Callable[[], float] = trio.current_time,
+    limits: NodeLimits = DEFAULT_NODE_LIMITS,
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Run ``core`` until cancelled; started once it accepts connections.
+
+    ``dials`` maps peers ("role/id") to (host, port); each is dialled again whenever its connection
+    is lost.  For two nodes that know each other only one may dial.  The listeners are closed at
+    the end, the store is not.
+    """
+    node = _Node(core, store, clock, limits)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(node.process)
+        nursery.start_soon(node.tick)
+        for peer, (host, port) in dials.items():
+            nursery.start_soon(node.dial, peer, host, port)
+        if listeners:
+            await nursery.start(_serve, node, listeners)
+        task_status.started()
+
+
+def redial_seconds(peer: str, attempt: int, limits: NodeLimits = DEFAULT_NODE_LIMITS) -> float:
+    """How long to wait before dialling again after ``attempt`` failures in a row (from 1).
+
+    Doubles up to the bound, times a factor in [0.5, 1) that depends on the peer and the attempt
+    only: many who lost the same broker do not come back in step, and a test knows the time.
+    """
+    doubled = limits.redial_seconds_min * 2.0 ** min(attempt - 1, 30)
+    jitter = crc32(f"{peer}|{attempt}".encode()) / 2**33
+    return min(doubled, limits.redial_seconds_max) * (0.5 + jitter)
+
+
+async def _serve(
+    node: _Node,
+    listeners: Sequence[trio.SocketListener],
+    task_status: trio.TaskStatus[object] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    await trio.serve_listeners(node.accept, list(listeners), task_status=task_status)
+
+
+class _Node:
+    """The state of one ``run_node``."""
+
+    def __init__(
+        self, core: Core, store: RowStore, clock: Callable[[], float], limits: NodeLimits
+    ) -> None:
+        self._core = core
+        self._store = store
+        self._clock = clock
+        self._limits = limits
+        self._connections: dict[int, Connection] = {}
+        self._accepted = 0
+        self._numbers = 0
+        self._inbox_send, self._inbox = trio.open_memory_channel[Event](limits.inbox_events)
+
+    async def process(self) -> None:
+        """The one task that touches the core."""
+        while True:
+            changes: list[Put | Delete] = []
+            leaving: list[SendData | CloseConnection] = []
+            for event in await self._batch():
+                for action in self._core.handle(event, self._clock()):
+                    if isinstance(action, Put | Delete):
+                        changes.append(action)
+                    else:
+                        leaving.append(action)
+            if changes:
+                await trio.to_thread.run_sync(self._store.commit, changes)
+            for action in leaving:
+                connection = self._connections.get(action.connection)
+                if connection is None:
+                    continue
+                if isinstance(action, SendData):
+                    connection.send_nowait(action.flow, action.data)
+                else:
+                    connection.close_nowait(action.reason)
+
+    async def tick(self) -> None:
+        while True:
+            await trio.sleep(self._limits.tick_seconds)
+            await self._inbox_send.send(TimePassed())
+
+    async def accept(self, stream: trio.SocketStream) -> None:
+        if self._accepted >= self._limits.connections_max:
+            await trio.aclose_forcefully(stream)
+            return
+        self._accepted += 1
+        try:
+            await self._run_connection(stream, "")
+        finally:
+            self._accepted -= 1
+
+    async def dial(self, peer: str, host: str, port: int) -> None:
+        attempt = 0
+        while True:
+            began = trio.current_time()
+            stream = await open_stream(host, port, self._limits.dial_seconds)
+            if stream is not None:
+                await self._run_connection(stream, peer)
+            if trio.current_time() - began >= self._limits.redial_seconds_max:
+                attempt = 0
+            attempt += 1
+            await trio.sleep(redial_seconds(peer, attempt, self._limits))
+
+    async def _run_connection(self, stream: trio.SocketStream, peer: str) -> None:
+        self._numbers += 1
+        connection = Connection(self._numbers, stream, self._limits.connection)
+        self._connections[connection.number] = connection
+        try:
+            await self._inbox_send.send(ConnectionOpened(connection.number, peer))
+            await connection.run(self._inbox_send.send)
+        finally:
+            del self._connections[connection.number]
+
+    async def _batch(self) -> list[Event]:
+        """All events that wait, at least one, at most ``batch_events``."""
+        events = [await self._inbox.receive()]
+        while len(events) < self._limits.batch_events:
+            try:
+                events.append(self._inbox.receive_nowait())
+            except trio.WouldBlock:
+                break
+        return events
+
+
+async def open_stream(host: str, port: int, seconds: float) -> trio.SocketStream | None:
+    """A connection, or None if there is none within so many seconds."""
+    with trio.move_on_after(seconds):
+        try:
+            return await trio.open_tcp_stream(host, port)
+        except OSError:
+            return None
+    return None

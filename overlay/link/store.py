@@ -1,0 +1,140 @@
+"""Store: the durable rows of one process, in one SQLite file.
+
+One table ``rows(space, key, value)``; what the rows mean is the cores' business.  A commit is one
+transaction: after a crash of the process or of the machine all of it is there or none of it
+(write-ahead log, ``synchronous = FULL``: the log is on the disk before ``commit`` returns).
+
+One process at a time: the file is locked from opening to ``close``.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from overlay.link.errors import StoreError
+from overlay.link.events import Delete, Put
+
+APPLICATION_ID = 0x4F4E5958  # "ONYX", in the header of the file
+FORMAT_VERSION = 1
+
+
+class Store:
+    """Rows by (space, key).  Any thread may call, one at a time; a context manager that closes."""
+
+    def __init__(self, path: Path | str) -> None:
+        """Open the file, made if it is not there (its directory must be).
+
+        StoreError if it is in use, not a store, or of another format version.
+        """
+        self.path = Path(path)
+        self._commits = self._puts = self._deletes = 0
+        try:
+            self._connection = sqlite3.connect(
+                self.path, isolation_level=None, check_same_thread=False, timeout=0
+            )
+        except sqlite3.Error as error:
+            raise StoreError(f"{path} cannot be opened: {error}") from None
+        try:
+            _prepare(self.path, self._connection)
+        except sqlite3.Error as error:
+            self._connection.close()
+            reason = "in use by another process" if "locked" in str(error) else str(error)
+            raise StoreError(f"{path} cannot be used: {reason}") from None
+        except StoreError:
+            self._connection.close()
+            raise
+
+    @classmethod
+    def open(cls, path: Path | str) -> Self:
+        """The same as ``Store(path)``."""
+        return cls(path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def rows(self) -> Iterator[tuple[str, str, bytes]]:
+        """All rows (space, key, value), by space and key."""
+        yield from self._connection.execute("SELECT space, key, value FROM rows ORDER BY 1, 2")
+
+    def load(self, spaces: Iterable[str]) -> Iterator[tuple[str, str, bytes]]:
+        """All rows (space, key, value) of these spaces, by key within each space."""
+        for space in spaces:
+            yield from self._connection.execute(
+                "SELECT space, key, value FROM rows WHERE space = ? ORDER BY key", (space,)
+            )
+
+    def commit(self, changes: Iterable[Put | Delete]) -> None:
+        """Carry the changes out in order, all or none, and have them on disk on return."""
+        puts = deletes = 0
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            for change in changes:
+                if isinstance(change, Put):
+                    self._connection.execute(
+                        "INSERT INTO rows VALUES (?, ?, ?)"
+                        " ON CONFLICT (space, key) DO UPDATE SET value = excluded.value",
+                        (change.space, change.key, change.value),
+                    )
+                    puts += 1
+                else:
+                    self._connection.execute(
+                        "DELETE FROM rows WHERE space = ? AND key = ?", (change.space, change.key)
+                    )
+                    deletes += 1
+            self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+        self._commits += 1
+        self._puts += puts
+        self._deletes += deletes
+
+    def close(self) -> None:
+        """Close the file; idempotent."""
+        self._connection.close()
+
+    def statistics(self) -> dict[str, object]:
+        return {
+            "path": str(self.path),
+            "commits": self._commits,
+            "puts": self._puts,
+            "deletes": self._deletes,
+        }
+
+
+def _prepare(path: Path, connection: sqlite3.Connection) -> None:
+    """Check or make the table; the lock is taken here and kept."""
+    connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("BEGIN EXCLUSIVE")
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    if tables == 0 and application == 0:
+        connection.execute(
+            "CREATE TABLE rows (space TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL,"
+            " PRIMARY KEY (space, key)) WITHOUT ROWID"
+        )
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
+    elif application != APPLICATION_ID:
+        raise StoreError(f"{path} is an SQLite file but not a store of this program")
+    elif version != FORMAT_VERSION:
+        raise StoreError(
+            f"{path} has store format {version}; this program reads format {FORMAT_VERSION}"
+        )
+    connection.execute("COMMIT")
