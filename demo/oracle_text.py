@@ -7,7 +7,6 @@ for granted that the profile is one that the system accepts.
 
 from __future__ import annotations
 
-import html
 import re
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -79,7 +78,7 @@ class ProfileText:
         """The whole profile."""
         self._skip_space()
         while match := _DECLARE.match(self._text, self._at):
-            uri = " ".join(html.unescape(match[2][1:-1]).split())
+            uri = " ".join(_expand(match[2][1:-1]).split())
             if match[1]:
                 self._prefixes[match[1]] = uri
             else:
@@ -154,7 +153,7 @@ class ProfileText:
         text, at = self._text, self._at
         if match := _STRING.match(text, at):
             quote = match[0][0]
-            value = html.unescape(match[0][1:-1].replace(quote * 2, quote))
+            value = _expand(match[0][1:-1].replace(quote * 2, quote))
             doubled = value.replace('"', '""')
             return match[0], f'"{doubled}"'
         if match := _EXPANDED_NAME.match(text, at):
@@ -175,7 +174,7 @@ class ProfileText:
         raw = self._raw_attributes()
         for name, first, last in raw:
             if name == "xmlns" or name.startswith("xmlns:"):
-                uri = " ".join(html.unescape(self._text[first:last]).split())
+                uri = " ".join(_expand(self._text[first:last]).split())
                 template.namespaces[name[6:] or None] = uri
                 if name == "xmlns":
                     self._default = uri
@@ -247,12 +246,12 @@ class ProfileText:
                 literal += character
                 self._at += 2
             elif character == "{":
-                parts += [html.unescape(literal), self._enclosed()]
+                parts += [_expand(literal), self._enclosed()]
                 literal = ""
             else:
                 literal += " " if character in "\t\n" else character
                 self._at += 1
-        return [part for part in [*parts, html.unescape(literal)] if part != ""]
+        return [part for part in [*parts, _expand(literal)] if part != ""]
 
     def _enclosed(self) -> Part:
         self._at += 1
@@ -273,7 +272,7 @@ class ProfileText:
                 literal, verbatim = literal + self._text[rest + 9 : end], True
                 self._at = end + 3
             elif reference:
-                literal, verbatim = literal + html.unescape(reference[0]), True
+                literal, verbatim = literal + _expand(reference[0]), True
                 self._at = reference.end()
             elif self._text.startswith(("{{", "}}"), rest):
                 literal += self._text[rest]
@@ -316,6 +315,17 @@ class ProfileText:
                     break
 
 
+def _expand(text: str) -> str:
+    """Character and entity references resolved."""
+    return re.sub(r"&(#x?)?(\w+);", _character, text)
+
+
+def _character(match: re.Match[str]) -> str:
+    if match[1]:
+        return chr(int(match[2], 16 if match[1] == "#x" else 10))
+    return {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}[match[2]]
+
+
 def _ends_operand(piece: str) -> bool:
     """Whether a clause word can follow; after an operator or a slash it would be a name."""
     return piece != "" and piece not in _OPERATORS and piece[-1] not in "/@:=<>([,|!"
@@ -323,7 +333,7 @@ def _ends_operand(piece: str) -> bool:
 
 def _as_xpath_2(match: re.Match[str], names: dict[str, str]) -> str:
     """``Q{uri}local`` with a prefix of its own, added to ``names``."""
-    at, uri, local = match[1], " ".join(html.unescape(match[2]).split()), match[3]
+    at, uri, local = match[1], " ".join(_expand(match[2]).split()), match[3]
     if not uri:
         if at:
             return f"@{local}" if local != "*" else "@*[namespace-uri() = '']"
