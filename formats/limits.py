@@ -21,10 +21,12 @@ class MessageLimits:
     attributes_total_max  the same in the whole message; a DTD can give every element attributes
                           that are nowhere written (``too-many-attributes``)
     names_max             distinct names in the message (``too-many-names``)
+    name_bytes_max        one prefix or local name (``name-too-long``)
     namespace_bytes_max   one namespace name (``namespace-too-long``)
     doctype_bytes_max     the DOCTYPE declaration with its internal subset (``doctype-too-large``)
-    expansion_max         text, attribute values, comments and processing instructions after
-                          expansion of internal entities (``entity-expansion``)
+    expansion_max         text, attribute values, comments and processing instructions, names and
+                          namespaces as often as they stand in the message, after expansion of
+                          internal entities (``entity-expansion``)
     """
 
     bytes_max: int = 4 * 1024 * 1024
@@ -33,6 +35,7 @@ class MessageLimits:
     attributes_max: int = 1_024
     attributes_total_max: int = 2_000_000
     names_max: int = 20_000
+    name_bytes_max: int = 1_024
     namespace_bytes_max: int = 1_024
     doctype_bytes_max: int = 64 * 1024
     expansion_max: int = 16 * 1024 * 1024

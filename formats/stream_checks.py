@@ -42,22 +42,36 @@ def check_stream(stream: ElementStream, limits: MessageLimits) -> None:
     The caller vouches for the shape: all numbers in range, depths and ends that nest, offsets
     that do not decrease and end with their run, content in document order.
     """
-    _check_limits(stream, limits)
-    bindings = _Bindings(limits.namespace_bytes_max)
-    _check_names(stream, bindings)
-    _check_declarations(stream, bindings)
+    _check_counts(stream, limits)
+    _check_names(stream, limits)
+    _check_declarations(stream, limits)
+    _bound("entity-expansion", "content_values", written_size(stream), limits.expansion_max)
     _check_prefixes_and_attributes(stream)
     _check_attribute_values(stream)
     _check_content(stream)
 
 
-def _check_limits(stream: ElementStream, limits: MessageLimits) -> None:
+def written_size(stream: ElementStream) -> int:
+    """Bytes of all values, names and namespaces, each as often as it stands in the message.
+
+    A wire form names a name once and a number for each use; without this bound a small message
+    could become a text of any size.
+    """
+    name_sizes = [len(str(name).encode()) for name in stream.names]
+    return (
+        len(stream.attribute_values)
+        + len(stream.content_values)
+        + sum(name_sizes[name] for name in stream.element_name)
+        + sum(name_sizes[name] for name in stream.attribute_name)
+        + sum(len(prefix) + len(namespace.encode()) for prefix, namespace in stream.declarations)
+    )
+
+
+def _check_counts(stream: ElementStream, limits: MessageLimits) -> None:
     _bound("too-many-elements", "element_name", len(stream), limits.elements_max)
     _bound("too-many-names", "names", len(stream.names), limits.names_max)
     total = len(stream.attribute_name) + len(stream.declarations)
     _bound("too-many-attributes", "attribute_name", total, limits.attributes_total_max)
-    size = len(stream.attribute_values) + len(stream.content_values)
-    _bound("entity-expansion", "content_values", size, limits.expansion_max)
     declared = dict.fromkeys(stream.declaration_element, 0)
     for element in stream.declaration_element:
         declared[element] += 1
@@ -81,23 +95,22 @@ def _bound(code: str, column: str, value: int, bound: int) -> None:
         raise InvalidStreamError(code, f"{value}, at most {bound} are allowed", column, 0)
 
 
-def _check_names(stream: ElementStream, bindings: _Bindings) -> None:
+def _check_names(stream: ElementStream, limits: MessageLimits) -> None:
     seen: set[QualifiedName] = set()
-    locals_: set[str] = set()  # found to be names; a long one may stand in many names
     for index, name in enumerate(stream.names):
-        bindings.check(name.prefix, name.namespace, "names", index)
-        if name.local not in locals_ and not is_colonless_name(name.local):
+        _check_binding(name.prefix, name.namespace, limits, "names", index)
+        _check_length(name.local, limits.name_bytes_max, "name", "names", index)
+        if not is_colonless_name(name.local):
             raise InvalidStreamError("bad-name", f"{name.local!r} is not a name", "names", index)
         if name in seen:
             raise InvalidStreamError("bad-name", f"name {name} stands twice", "names", index)
-        locals_.add(name.local)
         seen.add(name)
 
 
-def _check_declarations(stream: ElementStream, bindings: _Bindings) -> None:
+def _check_declarations(stream: ElementStream, limits: MessageLimits) -> None:
     seen: set[tuple[int, str]] = set()
     for index, (prefix, namespace) in enumerate(stream.declarations):
-        bindings.check(prefix, namespace, "declarations", index)
+        _check_binding(prefix, namespace, limits, "declarations", index)
         place = (stream.declaration_element[index], prefix)
         fault = ""
         if prefix == "xml":
@@ -109,36 +122,31 @@ def _check_declarations(stream: ElementStream, bindings: _Bindings) -> None:
         seen.add(place)
 
 
-class _Bindings:
-    """Checks pairs of prefix and namespace, each string only once however often it is used."""
+def _check_binding(
+    prefix: str, namespace: str, limits: MessageLimits, column: str, index: int
+) -> None:
+    """Whether the prefix can mean the namespace."""
+    _check_length(prefix, limits.name_bytes_max, "name", column, index)
+    _check_length(namespace, limits.namespace_bytes_max, "namespace", column, index)
+    fault = ""
+    if (prefix == "xml") != (namespace == XML_NAMESPACE):
+        fault = "prefix xml and its namespace belong together"
+    elif prefix == "xmlns" or namespace == XMLNS_NAMESPACE:
+        fault = "prefix xmlns and its namespace are reserved"
+    elif prefix and not is_colonless_name(prefix):
+        fault = f"{prefix!r} is not a prefix"
+    elif prefix and not namespace:
+        fault = f"prefix {prefix} without a namespace"
+    elif find_illegal_character(namespace) >= 0:
+        fault = f"{namespace!r} has a character that XML cannot carry"
+    if fault:
+        raise InvalidStreamError("bad-namespace", fault, column, index)
 
-    def __init__(self, namespace_bytes_max: int) -> None:
-        self._namespace_bytes_max = namespace_bytes_max
-        self._prefixes = {""}
-        self._namespaces = {""}
 
-    def check(self, prefix: str, namespace: str, column: str, index: int) -> None:
-        code, fault = "bad-namespace", ""
-        if namespace not in self._namespaces:
-            if len(namespace.encode()) > self._namespace_bytes_max:
-                code = "namespace-too-long"
-                fault = f"more than {self._namespace_bytes_max} bytes"
-            elif find_illegal_character(namespace) >= 0:
-                fault = f"{namespace!r} has a character that XML cannot carry"
-            self._namespaces.add(namespace)
-        if fault:
-            pass
-        elif (prefix == "xml") != (namespace == XML_NAMESPACE):
-            fault = "prefix xml and its namespace belong together"
-        elif prefix == "xmlns" or namespace == XMLNS_NAMESPACE:
-            fault = "prefix xmlns and its namespace are reserved"
-        elif prefix not in self._prefixes and not is_colonless_name(prefix):
-            fault = f"{prefix!r} is not a prefix"
-        elif prefix and not namespace:
-            fault = f"prefix {prefix} without a namespace"
-        if fault:
-            raise InvalidStreamError(code, fault, column, index)
-        self._prefixes.add(prefix)
+def _check_length(value: str, bound: int, what: str, column: str, index: int) -> None:
+    # The number of characters first: many names may share one very long string.
+    if len(value) > bound or len(value.encode()) > bound:
+        raise InvalidStreamError(f"{what}-too-long", f"more than {bound} bytes", column, index)
 
 
 def _check_prefixes_and_attributes(stream: ElementStream) -> None:

@@ -22,6 +22,7 @@ from formats.entity_budget import EntityBudget
 from formats.errors import MessageRefused
 from formats.limits import DEFAULT_LIMITS, MessageLimits
 from formats.names import QualifiedName
+from formats.stream_checks import written_size
 from formats.xml_writer import XmlWriter
 
 # Between namespace, local name and prefix in expat's names; no XML text can contain it.
@@ -128,8 +129,9 @@ class _TextParser:
             self._refuse_as_expat(error)
         except (ValueError, LookupError) as error:  # from the table of a declared encoding
             self._refuse("unknown-encoding", f"encoding {self._encoding!r} is not read: {error}")
-        self._check_expansion()
-        return self._builder.finish()
+        stream = self._builder.finish()
+        self._check_expansion(written_size(stream))
+        return stream
 
     def _xml_declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:
         self._encoding = encoding
@@ -234,7 +236,7 @@ class _TextParser:
         )
         if self._declarations:
             self._declarations = []
-        self._check_expansion()
+        self._check_expansion(builder.value_bytes + self._declaration_bytes)
 
     def _end_element(self, _name: str) -> None:
         self._builder.end_element()
@@ -249,6 +251,11 @@ class _TextParser:
             name = QualifiedName("", "", raw)
         else:
             name = QualifiedName(parts[2] if len(parts) == 3 else "", parts[0], parts[1])
+        if max(len(name.prefix.encode()), len(name.local.encode())) > self._limits.name_bytes_max:
+            self._refuse(
+                "name-too-long",
+                f"a name has more than {self._limits.name_bytes_max} bytes",
+            )
         self._names[raw] = name
         return name
 
@@ -266,12 +273,11 @@ class _TextParser:
                 f"the DOCTYPE has more than {self._limits.doctype_bytes_max} bytes",
             )
 
-    def _check_expansion(self) -> None:
-        size = self._builder.value_bytes + self._declaration_bytes
+    def _check_expansion(self, size: int) -> None:
         if size > self._limits.expansion_max:
             self._refuse(
                 "entity-expansion",
-                f"text and attribute values have more than {self._limits.expansion_max} bytes",
+                f"values, names and namespaces have more than {self._limits.expansion_max} bytes",
             )
 
     def _position(self) -> tuple[int, int]:
