@@ -7,7 +7,8 @@ depend on what it tests.  A message that lxml refuses yields nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import Any, TypeAlias
 
@@ -30,6 +31,8 @@ class Harvest:
         if len(trees) > _DOCUMENTS_MAX:
             trees = random.sample(trees, _DOCUMENTS_MAX)
         self._documents = [[*root.iter(etree.Element)] for root in trees]
+        names = ({element.tag for element in document} for document in self._documents)
+        self._documents_with_name = Counter(name for found in names for name in found)
 
     def __len__(self) -> int:
         """The number of documents."""
@@ -37,7 +40,7 @@ class Harvest:
 
     def element(self) -> Element:
         """Any element of any document."""
-        return self._random.choice(self._random.choice(self._documents))
+        return self._draw(self._random.choice(self._documents))
 
     def element_with_attribute(self) -> tuple[Element, str, str] | None:
         """An element, and the name and value of one of its attributes."""
@@ -70,8 +73,13 @@ class Harvest:
         for _ in range(20):
             found = [element for element in self._random.choice(self._documents) if wanted(element)]
             if found:
-                return self._random.choice(found)
+                return self._draw(found)
         return None
+
+    def _draw(self, elements: Sequence[Element]) -> Element:
+        """Any of the elements, at times preferring names that many documents have."""
+        candidates = self._random.choices(elements, k=self._random.choice((1, 1, 4)))
+        return max(candidates, key=lambda element: self._documents_with_name[element.tag])
 
 
 def parse_or_none(data: bytes) -> Element | None:
