@@ -320,6 +320,6 @@ def _append_text(element: etree._Element, text: str) -> None:
 def _serialised(item: Any) -> bytes:
     kind = getattr(item, "node_kind", None)
     if kind == "document":
-        return bytes(etree.tostring(item.value))
+        return bytes(etree.tostring(item.value, encoding="UTF-8"))
     element = _copy(item.value) if kind == "element" else item
-    return bytes(etree.tostring(element))
+    return bytes(etree.tostring(element, encoding="UTF-8"))
