@@ -60,12 +60,12 @@ def bandwidth_text(bandwidth_kbps: float) -> str:
 
 
 def place_text(place: Place | None) -> str:
-    """``41.88° N  87.63° W``; "" for a broker without a place."""
+    """``41.88° N   87.63° W``; "" for a broker without a place."""
     if place is None:
         return ""
     north = "N" if place.latitude >= 0 else "S"
     east = "E" if place.longitude >= 0 else "W"
-    return f"{abs(place.latitude):5.2f}° {north} {abs(place.longitude):6.2f}° {east}"
+    return f"{abs(place.latitude):5.2f}° {north}  {abs(place.longitude):6.2f}° {east}"
 
 
 def _branches(tree: BroadcastTree) -> Iterator[tuple[str, str]]:

@@ -210,7 +210,8 @@ def _card(broker: BrokerNode, point: Point, is_root: bool) -> Iterator[str]:
     x, y = point
     kind = "card root" if is_root else "card" if broker.capacity else "card routes-only"
     colour = " on-root" if is_root else ""
-    facts = [broker_text(broker), str(broker.listen), place_text(broker.place)]
+    place = " ".join(place_text(broker.place).split())
+    facts = [broker_text(broker), str(broker.listen), place]
     facts.append(f"room for {broker.capacity:,} profiles" if broker.capacity else "routes only")
     yield f"<g><title>{escape(', '.join(filter(None, facts)))}</title>"
     yield (

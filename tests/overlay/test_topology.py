@@ -1,0 +1,468 @@
+"""Topology files: what they mean, and the one message for everything that can be wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+
+from formats.codec import WireFormat
+from formats.limits import MessageLimits
+from overlay.errors import TopologyError
+from overlay.link.limits import LinkLimits
+from overlay.topology import (
+    FILE_BYTES_MAX,
+    Address,
+    Limits,
+    Link,
+    Place,
+    Topology,
+    load_topology,
+    parse_topology,
+    to_toml,
+)
+from tests.overlay.topologies import EXAMPLES, PAIR, pair_with, topologies
+
+
+def refusal(text: str) -> str:
+    with pytest.raises(TopologyError) as caught:
+        parse_topology(text, "net.toml")
+    return str(caught.value)
+
+
+def refusal_of_pair(old: str, new: str) -> str:
+    with pytest.raises(TopologyError) as caught:
+        pair_with(old, new)
+    assert caught.value.file == "pair.toml"
+    return str(caught.value)
+
+
+# --- what a file means ---------------------------------------------------------------------
+
+
+def test_defaults() -> None:
+    topology = parse_topology(PAIR, "pair.toml")
+    assert topology.name == "pair"
+    assert topology.data_directory == Path(".onyx/pair")
+    assert [node.id for node in topology.registration] == ["R1"]
+    assert topology.broker_ids == ("B1", "B2")
+    first = topology.broker("B1")
+    assert (first.listen, first.place, first.capacity, first.label) == (
+        Address("127.0.0.1", 7001),
+        None,
+        100_000,
+        "",
+    )
+    assert topology.links == (Link(("B1", "B2"), 1.0, 1_000_000.0, WireFormat.BINARY),)
+    assert topology.limits == Limits(MessageLimits(), LinkLimits())
+    assert topology.limits.link_backlog_bytes_max == 256 * 1024 * 1024
+    assert topology.limits.delivery_backlog_bytes_max == 64 * 1024 * 1024
+
+
+def test_defaults_of_the_file_hold_unless_something_else_is_said() -> None:
+    topology = parse_topology(
+        """
+        name = "three"
+        data_directory = "/srv/onyx"
+        [defaults]
+        capacity = 7
+        latency_ms = 4
+        bandwidth_mbps = 2
+        format = "text"
+        [registration]
+        id = "R1"
+        listen = "[::1]:7000"
+        [[broker]]
+        id = "B1"
+        listen = "onyx.example.org:0"
+        label = "Zürich"
+        place = [47, 8.5]
+        [[broker]]
+        id = "B2"
+        listen = "127.0.0.1:0"
+        capacity = 0
+        [[broker]]
+        id = "B3"
+        listen = "127.0.0.1:0"
+        [[link]]
+        ends = ["B1", "B2"]
+        [[link]]
+        ends = ["B3", "B2"]
+        latency_ms = 0.25
+        bandwidth_kbps = 64
+        format = "binary"
+        [limits]
+        profiles_max = 10
+        [limits.message]
+        depth_max = 3
+        [limits.link]
+        window_frames = 1
+        """,
+        "three.toml",
+    )
+    assert topology.data_directory == Path("/srv/onyx")
+    assert topology.registration[0].listen == Address("::1", 7000)
+    assert str(topology.registration[0].listen) == "[::1]:7000"
+    assert topology.broker("B1").listen == Address("onyx.example.org", 0)
+    assert topology.broker("B1").place == Place(47.0, 8.5)
+    assert topology.broker("B1").label == "Zürich"
+    assert [broker.capacity for broker in topology.brokers] == [7, 0, 7]
+    assert topology.link("B1", "B2") == Link(("B1", "B2"), 4.0, 2_000.0, WireFormat.TEXT)
+    assert topology.link("B2", "B3") == Link(("B3", "B2"), 0.25, 64.0, WireFormat.BINARY)
+    assert topology.limits == Limits(
+        MessageLimits(depth_max=3), LinkLimits(window_frames=1), profiles_max=10
+    )
+
+
+def test_neighbours_links_and_addresses() -> None:
+    topology = load_topology(EXAMPLES / "figure4.toml")
+    assert topology.neighbours("B1") == ("B2", "B3", "B4")
+    assert topology.neighbours("B4") == ("B1", "B5", "B6")
+    assert topology.link("B4", "B1") is topology.link("B1", "B4")
+    assert topology.address("B6") == ("127.0.0.1", 7206)
+    assert topology.address("R1") == ("127.0.0.1", 7200)
+    for unknown in (topology.neighbours, topology.broker, topology.address):
+        with pytest.raises(KeyError):
+            unknown("B7")
+    with pytest.raises(KeyError):
+        topology.link("B2", "B3")
+
+
+def test_with_addresses_changes_where_nodes_listen_and_nothing_else() -> None:
+    before = parse_topology(PAIR, "pair.toml")
+    after = before.with_addresses({"B2": ("127.0.0.1", 4242), "R1": ("::1", 4243)})
+    assert after.address("B1") == before.address("B1")
+    assert after.address("B2") == Address("127.0.0.1", 4242)
+    assert after.address("R1") == Address("::1", 4243)
+    assert before.address("B2") == Address("127.0.0.1", 7002)
+    back = after.with_addresses({"B2": before.address("B2"), "R1": before.address("R1")})
+    assert back == before
+    assert after.link("B1", "B2") == before.link("B1", "B2")
+    with pytest.raises(KeyError):
+        before.with_addresses({"B3": ("127.0.0.1", 1)})
+
+
+@settings(derandomize=True, max_examples=150, deadline=None)
+@given(topologies())
+def test_what_is_written_is_read_back_equal(topology: Topology) -> None:
+    assert parse_topology(to_toml(topology), "round-trip.toml") == topology
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)
+def test_examples(path: Path) -> None:
+    topology = load_topology(path)
+    assert topology.name == path.stem
+    assert parse_topology(to_toml(topology), "again.toml") == topology
+
+
+def test_examples_can_run_side_by_side() -> None:
+    paths = sorted(EXAMPLES.glob("*.toml"))
+    assert [path.stem for path in paths] == ["chain5", "figure4", "mesh", "single", "tree15"]
+    loaded = [load_topology(path) for path in paths]
+    addresses = [node.listen for topology in loaded for node in topology.brokers]
+    addresses += [node.listen for topology in loaded for node in topology.registration]
+    assert len(set(addresses)) == len(addresses) == 5 + 6 + 8 + 1 + 15 + 5
+    assert {address.host for address in addresses} == {"127.0.0.1"}
+    assert all(address.port for address in addresses)
+
+
+# --- what is refused -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name = ", "is not valid TOML: Invalid value (at end of document)"),
+        ("x = " + "[" * 5000, "is not valid TOML: nested too deeply"),
+        ("", "name: is missing, expected a string"),
+        ('name = "a"', "registration: a network needs a [registration] node"),
+        (
+            'name = "a"\n[registration]\nid = "R1"\nlisten = "h:1"',
+            "broker: a network needs at least one [[broker]]",
+        ),
+    ],
+    ids=["syntax", "deep", "empty", "no-registration", "no-broker"],
+)
+def test_what_a_file_needs(text: str, message: str) -> None:
+    assert refusal(text) == f"net.toml: {message}"
+
+
+B1 = 'id = "B1"\n'
+LISTEN1 = 'listen = "127.0.0.1:7001"'
+ENDS = 'ends = ["B1", "B2"]\n'
+ADDRESS = 'expected "host:port"'
+NAME = "expected 1 to 64 of A-Z a-z 0-9 . _ - (not only dots)"
+PLACE = "[latitude, longitude] in degrees"
+FORMATS = 'expected "text" or "binary"'
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        # unknown keys
+        ("name =", 'titel = "x"\nname =', "titel: unknown key"),
+        ("[[broker]]", "[[brokers]]", 'brokers: unknown key; did you mean "broker"?'),
+        (
+            LISTEN1,
+            LISTEN1 + "\ncapactiy = 1",
+            'broker[0].capactiy: unknown key; did you mean "capacity"?',
+        ),
+        (ENDS, ENDS + "latency = 1\n", 'link[0].latency: unknown key; did you mean "latency_ms"?'),
+        ("[registration]\n", "[registration]\nplace = [1, 2]\n", "registration.place: unknown key"),
+        (ENDS, ENDS + "[defaults]\nplace = 1\n", "defaults.place: unknown key"),
+        (ENDS, ENDS + "[limits]\nframes = 1\n", "limits.frames: unknown key"),
+        (
+            ENDS,
+            ENDS + "[limits.message]\ndepth = 1\n",
+            'limits.message.depth: unknown key; did you mean "depth_max"?',
+        ),
+        (
+            ENDS,
+            ENDS + "[limits.link]\nwindow_frame = 1\n",
+            'limits.link.window_frame: unknown key; did you mean "window_frames"?',
+        ),
+        ("name =", '"a\\nb" = 1\nname =', '"a\N{REPLACEMENT CHARACTER}b": unknown key'),
+        # names
+        ('"pair"', '""', "name: must not be empty"),
+        ('"pair"', "7", "name: must be a string, not an integer"),
+        (
+            '"pair"',
+            '"a/b"',
+            f'name: "a/b" is no name, {NAME}',
+        ),
+        (
+            '"pair"',
+            '".."',
+            f'name: ".." is no name, {NAME}',
+        ),
+        (
+            B1,
+            'id = "B 1"\n',
+            f'broker[0].id: "B 1" is no name, {NAME}',
+        ),
+        (
+            B1,
+            f'id = "{"x" * 65}"\n',
+            f'broker[0].id: "{"x" * 65}" is no name, {NAME}',
+        ),
+        (B1, "", "broker[0].id: is missing, expected a string"),
+        (B1, 'id = "B2"\n', 'broker[1].id: "B2" is already the id of broker[0]'),
+        (B1, 'id = "R1"\n', 'broker[0].id: "R1" is already the id of registration'),
+        (
+            "name =",
+            'data_directory = "a\\u0000b"\nname =',
+            "data_directory: must not contain a NUL character",
+        ),
+        # addresses
+        (
+            LISTEN1,
+            'listen = "127.0.0.1"',
+            f'broker[0].listen: "127.0.0.1" is no address, {ADDRESS}',
+        ),
+        (LISTEN1, 'listen = ":7001"', f'broker[0].listen: ":7001" is no address, {ADDRESS}'),
+        (LISTEN1, 'listen = "a b:1"', f'broker[0].listen: "a b:1" is no address, {ADDRESS}'),
+        (LISTEN1, 'listen = "h:١"', f'broker[0].listen: "h:١" is no address, {ADDRESS}'),
+        (
+            LISTEN1,
+            'listen = "::1:7001"',
+            'broker[0].listen: "::1:7001": write an IPv6 host in brackets, [::1]:7000',
+        ),
+        (
+            LISTEN1,
+            'listen = "h:65536"',
+            'broker[0].listen: "h:65536": the port is out of range, expected 0 to 65535',
+        ),
+        (
+            LISTEN1,
+            'listen = "127.0.0.1:7002"',
+            'broker[1].listen: "127.0.0.1:7002" is already the address of broker[0]',
+        ),
+        (
+            LISTEN1,
+            'listen = "127.0.0.1:7000"',
+            'broker[0].listen: "127.0.0.1:7000" is already the address of registration',
+        ),
+        # what else a broker has
+        (
+            LISTEN1,
+            LISTEN1 + "\ncapacity = -1",
+            "broker[0].capacity: -1 is out of range, expected 0 to 1000000000",
+        ),
+        (
+            LISTEN1,
+            LISTEN1 + "\ncapacity = 1.5",
+            "broker[0].capacity: must be an integer, not a float",
+        ),
+        (
+            LISTEN1,
+            LISTEN1 + "\ncapacity = true",
+            "broker[0].capacity: must be an integer, not a boolean",
+        ),
+        (
+            LISTEN1,
+            LISTEN1 + '\nlabel = "a\\tb"',
+            "broker[0].label: must be at most 64 printable characters",
+        ),
+        (
+            LISTEN1,
+            LISTEN1 + "\nplace = 1979-05-27",
+            "broker[0].place: must be [latitude, longitude] in degrees, not a date or time",
+        ),
+        (
+            LISTEN1,
+            LISTEN1 + "\nplace = [1]",
+            "broker[0].place: has 1 entries, expected [latitude, longitude] in degrees",
+        ),
+        (
+            LISTEN1,
+            LISTEN1 + '\nplace = [1, "2"]',
+            f"broker[0].place: the longitude is not a number, expected {PLACE}",
+        ),
+        (
+            LISTEN1,
+            LISTEN1 + "\nplace = [91, 0]",
+            "broker[0].place: the latitude 91 is out of range, expected -90 to 90",
+        ),
+        (
+            LISTEN1,
+            LISTEN1 + "\nplace = [0, nan]",
+            "broker[0].place: the longitude nan is out of range, expected -180 to 180",
+        ),
+        # links
+        (ENDS, "", "link[0].ends: is missing, expected the ids of two brokers"),
+        (ENDS, 'ends = "B1"\n', "link[0].ends: must be the ids of two brokers, not a string"),
+        (ENDS, 'ends = ["B1"]\n', "link[0].ends: has 1 entries, expected the ids of two brokers"),
+        (ENDS, 'ends = ["B1", 2]\n', "link[0].ends: must be the ids of two brokers, as strings"),
+        (
+            ENDS,
+            'ends = ["B1", "b2"]\n',
+            'link[0].ends: "b2" is no broker of this network; did you mean "B2"?',
+        ),
+        (ENDS, 'ends = ["B1", "R1x"]\n', 'link[0].ends: "R1x" is no broker of this network'),
+        (ENDS, 'ends = ["B1", "B1"]\n', 'link[0].ends: links "B1" to itself'),
+        (
+            ENDS,
+            ENDS + '[[link]]\nends = ["B2", "B1"]\n',
+            'link[1].ends: "B2" and "B1" are already joined by link[0]',
+        ),
+        (
+            ENDS,
+            ENDS + "latency_ms = -1\n",
+            "link[0].latency_ms: -1 is out of range, expected 0 to 60000",
+        ),
+        (
+            ENDS,
+            ENDS + "latency_ms = inf\n",
+            "link[0].latency_ms: inf is out of range, expected 0 to 60000",
+        ),
+        (ENDS, ENDS + "latency_ms = true\n", "link[0].latency_ms: must be a number, not a boolean"),
+        (
+            ENDS,
+            ENDS + "bandwidth_kbps = 0.5\n",
+            "link[0].bandwidth_kbps: 0.5 is out of range, expected 1 to 1000000000",
+        ),
+        (
+            ENDS,
+            ENDS + "bandwidth_kbps = 1\nbandwidth_mbps = 1\n",
+            "link[0].bandwidth_mbps: bandwidth_kbps is given as well, expected one of both",
+        ),
+        (
+            ENDS,
+            ENDS + 'format = "binry"\n',
+            f'link[0].format: "binry" is not known, {FORMATS}; did you mean "binary"?',
+        ),
+        (
+            ENDS,
+            ENDS + '[[broker]]\nid = "B3"\nlisten = "h:0"\n',
+            "link: the network is not connected: no way from B1 to B3",
+        ),
+        ("[[link]]\n" + ENDS, "", "link: the network is not connected: no way from B1 to B2"),
+        # limits
+        (
+            ENDS,
+            ENDS + "[limits.link]\nkeepalive_seconds = 0\n",
+            "limits.link.keepalive_seconds: 0 is out of range, expected 0.1 to 3600",
+        ),
+        (
+            ENDS,
+            ENDS + "[limits.link]\nwindow_frames = 1025\n",
+            "limits.link.window_frames: 1025 is out of range, expected 1 to 1024",
+        ),
+        (
+            ENDS,
+            ENDS + "[limits.link]\nframe_bytes_max = 1000000\n",
+            "limits.link.frame_bytes_max: must be at least limits.message.bytes_max, 4194304",
+        ),
+        (
+            ENDS,
+            ENDS + "[limits]\nprofiles_max = 0\n",
+            "limits.profiles_max: 0 is out of range, expected 1 to 2147483647",
+        ),
+        (
+            ENDS,
+            ENDS + "[limits]\nmessage = 1\n",
+            "limits.message: must be a table [message], not an integer",
+        ),
+    ],
+)
+def test_refusals(old: str, new: str, message: str) -> None:
+    assert refusal_of_pair(old, new) == f"pair.toml: {message}"
+
+
+def test_a_table_is_no_array_of_tables() -> None:
+    message = "net.toml: link: must be an array of tables [[link]], not a table"
+    assert refusal(PAIR.replace("[[link]]", "[link]")) == message
+    assert refusal(PAIR.replace("[[link]]\n" + ENDS, "").replace("name", "link = [1]\nname")) == (
+        "net.toml: link[0]: must be a table, not an integer"
+    )
+
+
+def test_any_number_of_nodes_may_have_port_0() -> None:
+    text = PAIR.replace(":7001", ":0").replace(":7002", ":0").replace(":7000", ":0")
+    topology = parse_topology(text, "pair.toml")
+    assert {topology.address(node) for node in ("R1", "B1", "B2")} == {("127.0.0.1", 0)}
+
+
+def test_one_registration_node_in_either_notation() -> None:
+    assert pair_with("[registration]", "[[registration]]") == pair_with("name", "name")
+    second = '[[registration]]\nid = "R2"\nlisten = "h:0"\n[[broker]]'
+    text = PAIR.replace("[registration]", "[[registration]]").replace("[[broker]]", second, 1)
+    assert refusal(text) == "net.toml: registration: has 2 entries, at most 1 are allowed"
+    text = PAIR.replace('[registration]\nid = "R1"\nlisten = "127.0.0.1:7000"', "registration = []")
+    assert refusal(text) == "net.toml: registration: a network needs a [registration] node"
+    text = PAIR.replace("[registration]", "[[registration]]").replace('id = "R1"', 'id = "R 1"')
+    assert refusal(text).startswith('net.toml: registration[0].id: "R 1" is no name')
+
+
+def test_many_lost_brokers_are_counted() -> None:
+    extra = "".join(f'[[broker]]\nid = "X{i}"\nlisten = "h:0"\n' for i in range(7))
+    assert refusal(PAIR + extra) == (
+        "net.toml: link: the network is not connected: "
+        "no way from B1 to X0, X1, X2, X3, X4 and 2 more"
+    )
+
+
+def test_too_many_brokers() -> None:
+    text = PAIR + "".join(f'[[broker]]\nid = "X{i}"\nlisten = "h:0"\n' for i in range(999))
+    assert refusal(text) == "net.toml: broker: has 1001 entries, at most 1000 are allowed"
+
+
+# --- files ---------------------------------------------------------------------------------
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    def message(path: Path) -> str:
+        with pytest.raises(TopologyError) as caught:
+            load_topology(path)
+        return str(caught.value)
+
+    path = tmp_path / "net.toml"
+    assert message(path) == f"{path}: cannot be read: No such file or directory"
+    assert message(tmp_path) == f"{tmp_path}: cannot be read: Is a directory"
+    path.write_bytes(b'name = "\xff"')
+    assert message(path) == f"{path}: is not UTF-8 (byte 8)"
+    path.write_bytes(b"#" * (FILE_BYTES_MAX + 1))
+    assert message(path) == f"{path}: is longer than {FILE_BYTES_MAX} bytes"
+    path.write_text(PAIR, encoding="utf-8")
+    assert load_topology(path) == parse_topology(PAIR, "pair.toml")
