@@ -112,10 +112,12 @@ class BrokerCore:
         self.query.restore(rows)
 
     def _may_acknowledge(self, peer: str, flow: Flow, key: str) -> bool:
-        if flow is not Flow.MESSAGE:
+        """Back-pressure is for messages on their way down a tree."""
+        role = peer.partition("/")[0]
+        if flow is not Flow.MESSAGE or role not in ("source", "broker"):
             return True
-        root = self.identity if peer.startswith("source/") else key
-        return self.data.may_acknowledge(root)
+        root = self.identity if role == "source" else key
+        return root not in self.query.table.roots or self.data.may_acknowledge(root)
 
     # --- arrivals -------------------------------------------------------------------------
 
@@ -127,11 +129,11 @@ class BrokerCore:
         if isinstance(arrival.frame, Hello):
             self._check_hello(arrival)
             return
-        handler = self._handlers.get(type(arrival.frame))
-        if handler is None or not _may_send(arrival):
+        sender = self._place_of_sender(arrival)
+        if sender not in _SENDERS.get(type(arrival.frame), ()):
             self._unexpected(arrival, "not-expected")
             return
-        handler(arrival)
+        self._handlers[type(arrival.frame)](arrival)
 
     def _check_hello(self, arrival: Arrival) -> None:
         """Sources are validated against the catalog, subscribers against the profiles here."""
@@ -152,6 +154,29 @@ class BrokerCore:
                 "unknown-profile",
                 f"{self.identity} is not the host broker of a profile {name!r}",
             )
+
+    def _place_of_sender(self, arrival: Arrival) -> str:
+        """The sender's role; for a broker its place on the tree that the frame is about.
+
+        "" when the frame names a tree, a key or a host that do not go together.
+        """
+        role, _, name = arrival.peer.partition("/")
+        root = getattr(arrival.frame, "root", None)
+        host = getattr(arrival.frame, "host", None)
+        brokers = self.control.topology.broker_ids
+        if root is not None and root not in brokers:
+            return ""
+        if host is not None and (host not in brokers or host == root):
+            return ""
+        if role == "registration" and root is not None:
+            return role if root == self.identity else ""
+        if role != "broker":
+            return role
+        if root is None or arrival.key != root:
+            return ""
+        if name == self.control.parent(root):
+            return "parent"
+        return "child" if name in self.control.children(root) else ""
 
     def _publishes_here(self, source: str) -> bool:
         entry = self.control.sources.get(source)
@@ -231,20 +256,15 @@ def _name(arrival: Arrival) -> str:
     return arrival.peer.partition("/")[2]
 
 
+# Who may send what: a role, or a place on the tree of the root broker that the frame names.
 _SENDERS: Mapping[type[Frame], frozenset[str]] = {
-    SourceAnnounced: frozenset({"registration", "broker"}),
-    TreeReady: frozenset({"broker"}),
+    SourceAnnounced: frozenset({"registration", "parent"}),
+    TreeReady: frozenset({"child"}),
     PlaceProfile: frozenset({"registration"}),
-    RoutingDelta: frozenset({"broker"}),
-    LiveMarker: frozenset({"broker"}),
-    LiveReached: frozenset({"broker"}),
+    RoutingDelta: frozenset({"child"}),
+    LiveMarker: frozenset({"child"}),
+    LiveReached: frozenset({"parent"}),
     Publish: frozenset({"source"}),
-    Message: frozenset({"broker"}),
+    Message: frozenset({"parent"}),
     Request: frozenset({"client", "source", "subscriber"}),
 }
-
-
-def _may_send(arrival: Arrival) -> bool:
-    """Whether a peer of this role may send such a frame."""
-    assert arrival.frame is not None
-    return arrival.peer.partition("/")[0] in _SENDERS.get(type(arrival.frame), ())

@@ -1,0 +1,162 @@
+"""A core with test peers beside it: real frames, no network.
+
+``Beside`` joins one core under test and any number of ``Peer`` objects; every frame a peer sends
+is handled at once, and what the core sends back is kept at the peer it was for.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Protocol, TypeVar
+
+from overlay.link.events import (
+    Action,
+    CloseConnection,
+    ConnectionLost,
+    ConnectionOpened,
+    DataReceived,
+    Delete,
+    Event,
+    Put,
+    SendData,
+    TimePassed,
+)
+from overlay.link.frames import ErrorFrame, Frame, Request, Response
+from overlay.link.limits import DEFAULT_LINK_LIMITS, LinkLimits
+from overlay.link.link_layer import LinkLayer
+
+AnyFrame = TypeVar("AnyFrame", bound=Frame)
+
+
+class Core(Protocol):
+    def handle(self, event: Event, now: float) -> list[Action]: ...
+
+
+class Peer:
+    """One peer of the core under test, with the real link layer on its side."""
+
+    def __init__(self, beside: Beside, role: str, name: str, limits: LinkLimits) -> None:
+        self.name = f"{role}/{name}"
+        self.number = 0  # of its connection, at the core
+        self.got: list[Frame] = []
+        self.closed = False
+        self._beside = beside
+        self.withhold = False
+        self._links = LinkLayer(
+            role=role,
+            identity=name,
+            instance="test",
+            formats=["text", "binary"],
+            limits=limits,
+            may_acknowledge=lambda peer, flow, key: not self.withhold,
+            notices=True,
+        )
+
+    def connect(self) -> Peer:
+        self.number = next(self._beside.numbers)
+        self.closed = False
+        self._beside.peers[self.number] = self
+        self._beside.tell(ConnectionOpened(self.number))
+        self._take(ConnectionOpened(1, self._beside.name))
+        return self
+
+    def disconnect(self) -> None:
+        del self._beside.peers[self.number]
+        self._take(ConnectionLost(1))
+        self._beside.tell(ConnectionLost(self.number))
+
+    def send(self, key: str, frame: Frame) -> None:
+        """A sequenced frame to the core."""
+        self._links.send(self._beside.name, key, frame)
+        self._flush()
+
+    def reply(self, frame: Frame) -> None:
+        """An unsequenced frame to the core."""
+        self._links.reply(1, frame)
+        self._flush()
+
+    def ask(self, verb: str, **arguments: object) -> Response | None:
+        """A request; the answer if there is one already."""
+        request = f"q{next(self._beside.numbers)}"
+        self._links.reply(1, Request(request=request, verb=verb, arguments=arguments))
+        self._flush()
+        return self.answer(request)
+
+    def answer(self, request: str) -> Response | None:
+        return next((r for r in self.all(Response) if r.request == request), None)
+
+    def all(self, kind: type[AnyFrame]) -> list[AnyFrame]:
+        return [frame for frame in self.got if isinstance(frame, kind)]
+
+    def take(self, kind: type[AnyFrame]) -> list[AnyFrame]:
+        """All frames of a kind that came since the last take."""
+        found = self.all(kind)
+        self.got = [frame for frame in self.got if not isinstance(frame, kind)]
+        return found
+
+    @property
+    def error(self) -> str:
+        """The code of the last error frame."""
+        errors = self.all(ErrorFrame)
+        return errors[-1].code if errors else ""
+
+    def release(self) -> None:
+        """Acknowledge what was withheld."""
+        self.withhold = False
+        self._take(TimePassed())
+
+    def receive(self, data: bytes) -> None:
+        self._take(DataReceived(1, data))
+
+    def _take(self, event: Event) -> None:
+        for arrival in self._links.handle(event, 0.0):
+            if arrival.frame is not None:
+                self.got.append(arrival.frame)
+        self._flush()
+
+    def _flush(self) -> None:
+        for action in self._links.drain():
+            if isinstance(action, SendData) and not self.closed:
+                self._beside.tell(DataReceived(self.number, action.data))
+
+
+class Beside:
+    """The core under test and its peers; ``rows`` is its disk."""
+
+    def __init__(self, name: str, core: Core, limits: LinkLimits = DEFAULT_LINK_LIMITS) -> None:
+        self.name = name
+        self.core = core
+        self.rows: dict[tuple[str, str], bytes] = {}
+        self.numbers = count(1)
+        self.peers: dict[int, Peer] = {}
+        self._limits = limits
+        self._waiting: list[Event] = []
+        self._busy = False
+
+    def peer(self, role: str, name: str) -> Peer:
+        return Peer(self, role, name, self._limits).connect()
+
+    def stored(self) -> list[tuple[str, str, bytes]]:
+        return [(space, key, value) for (space, key), value in self.rows.items()]
+
+    def tell(self, event: Event) -> None:
+        """Handle an event, and all that follows from it, in order."""
+        self._waiting.append(event)
+        if self._busy:
+            return
+        self._busy = True
+        while self._waiting:
+            self._carry_out(self.core.handle(self._waiting.pop(0), 0.0))
+        self._busy = False
+
+    def _carry_out(self, actions: list[Action]) -> None:
+        for action in actions:
+            if isinstance(action, Put):
+                self.rows[action.space, action.key] = action.value
+            elif isinstance(action, Delete):
+                self.rows.pop((action.space, action.key), None)
+        for action in actions:
+            if isinstance(action, SendData) and action.connection in self.peers:
+                self.peers[action.connection].receive(action.data)
+            elif isinstance(action, CloseConnection) and action.connection in self.peers:
+                self.peers.pop(action.connection).closed = True

@@ -1,0 +1,405 @@
+"""The broker core alone: B4 of the paper's Figure 4, between B1 and B5, B6."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from formats import WireFormat, decode, encode, parse_text
+from onyx.broker.broker_core import BrokerCore
+from overlay.link.frames import (
+    Delivery,
+    Frame,
+    LiveMarker,
+    LiveReached,
+    Message,
+    Observed,
+    PlaceProfile,
+    ProfileChanged,
+    ProfileLive,
+    Publish,
+    Refused,
+    Response,
+    RoutingDelta,
+    SourceAnnounced,
+    SourceReady,
+    TreeReady,
+)
+from overlay.topology import Topology, load_topology, parse_topology
+from tests.beside import Beside, Peer
+from yfilter.linear_paths import routing_query
+from yfilter.query_parser import parse_profile
+
+FIGURE4 = load_topology(Path(__file__).parents[3] / "topologies" / "figure4.toml")
+NEWS = b'<nitf><head><pubdata edition.area="SF"/></head></nitf>'
+SF = '/nitf/head/pubdata[@edition.area = "SF"]'
+
+
+class Setting:
+    """B4 with its neighbours and the registration service connected."""
+
+    def __init__(self, topology: Topology = FIGURE4, identity: str = "B4") -> None:
+        self.topology = topology
+        self.beside = Beside(f"broker/{identity}", BrokerCore(topology, identity, "run1"))
+        self.identity = identity
+        self.registration = self.beside.peer("registration", topology.registration[0].id)
+        self.brokers = {
+            name: self.beside.peer("broker", name) for name in topology.neighbours(identity)
+        }
+
+    @property
+    def core(self) -> BrokerCore:
+        core = self.beside.core
+        assert isinstance(core, BrokerCore)
+        return core
+
+    def announce(self, source: str = "s1", root: str = "B1") -> None:
+        frame = SourceAnnounced(
+            source=source, name="news", root=root, location=None, rate=1.0, size=1,
+            schema_name="", schema_kind="",
+        )  # fmt: skip
+        if root == self.identity:
+            self.registration.send("registration", frame)
+        else:
+            parent = self.core.control.parent(root)
+            assert parent is not None
+            self.brokers[parent].send(root, frame)
+
+    def children_ready(self, source: str = "s1", root: str = "B1") -> None:
+        for child in self.core.control.children(root):
+            self.brokers[child].send(root, TreeReady(root=root, source=source))
+
+    def place(self, text: str, profile: str = "p1", version: int = 1) -> None:
+        frame = PlaceProfile(
+            profile=profile, user="ann", text=text, version=version, request=f"r-{profile}"
+        )
+        self.registration.send("registration", frame)
+
+    def restart(self) -> None:
+        """The process dies and comes back with its rows; everybody connects again."""
+        for peer in [*self.brokers.values(), self.registration]:
+            if not peer.closed:
+                peer.disconnect()
+        self.beside.core = BrokerCore(self.topology, self.identity, "run2", self.beside.stored())
+        for peer in [self.registration, *self.brokers.values()]:
+            peer.connect()
+
+
+def delta(*paths: str, root: str = "B1", removed: tuple[str, ...] = ()) -> RoutingDelta:
+    return RoutingDelta(root=root, added=query(*paths), removed=query(*removed))
+
+
+def query(*paths: str) -> list[str]:
+    return [str(one) for path in paths for one in routing_query(parse_profile(path))]
+
+
+def message(xml: bytes = NEWS, number: int = 1, fmt: WireFormat = WireFormat.BINARY) -> Message:
+    payload = encode(parse_text(xml), fmt)
+    return Message(root="B1", source="s1", number=number, format=fmt.value, hops=1, payload=payload)
+
+
+# --- control plane ----------------------------------------------------------------------------
+
+
+def test_a_source_is_passed_on_and_reported_ready_only_behind_all_children() -> None:
+    setting = Setting()
+    setting.announce()
+    for child in ("B5", "B6"):
+        assert [f.source for f in setting.brokers[child].take(SourceAnnounced)] == ["s1"]
+    setting.brokers["B5"].send("B1", TreeReady(root="B1", source="s1"))
+    assert setting.brokers["B1"].all(TreeReady) == []
+    setting.brokers["B6"].send("B1", TreeReady(root="B1", source="s1"))
+    assert [f.source for f in setting.brokers["B1"].take(TreeReady)] == ["s1"]
+
+
+def test_the_root_reports_to_the_registration_service() -> None:
+    setting = Setting()
+    setting.announce(root="B4")
+    assert setting.registration.all(SourceReady) == []
+    setting.children_ready(root="B4")
+    assert [f.source for f in setting.registration.all(SourceReady)] == ["s1"]
+
+
+def test_interests_go_up_before_tree_ready() -> None:
+    setting = Setting()
+    setting.place(SF)
+    setting.announce()
+    setting.brokers["B5"].send("B1", delta("/nitf/body"))
+    setting.children_ready()
+    got = [
+        type(frame) for frame in setting.brokers["B1"].got
+        if isinstance(frame, RoutingDelta | TreeReady)
+    ]  # fmt: skip
+    assert got == [RoutingDelta, RoutingDelta, TreeReady]
+
+
+# --- query plane ------------------------------------------------------------------------------
+
+
+def test_a_profile_is_placed_announced_and_becomes_live() -> None:
+    setting = Setting()
+    setting.announce()
+    setting.place(SF)
+    assert [f.added for f in setting.brokers["B1"].take(RoutingDelta)] == [query(SF)]
+    (marker,) = setting.brokers["B1"].take(LiveMarker)
+    assert [(f.version, f.text) for f in setting.registration.take(ProfileChanged)] == [(1, SF)]
+    assert setting.registration.all(ProfileLive) == []
+    reached = LiveReached(root="B1", host="B4", marker=marker.marker)
+    setting.brokers["B1"].send("B1", reached)
+    assert [f.profile for f in setting.registration.all(ProfileLive)] == ["p1"]
+
+
+def test_markers_travel_up_and_are_answered_at_the_root() -> None:
+    setting = Setting()
+    setting.announce()
+    setting.brokers["B5"].send("B1", LiveMarker(root="B1", host="B5", marker=7))
+    assert [f.marker for f in setting.brokers["B1"].all(LiveMarker)] == [7]
+    setting.brokers["B1"].send("B1", LiveReached(root="B1", host="B5", marker=7))
+    assert [f.marker for f in setting.brokers["B5"].all(LiveReached)] == [7]
+    setting.announce(source="s2", root="B4")
+    setting.brokers["B6"].send("B4", LiveMarker(root="B4", host="B6", marker=9))
+    assert [f.marker for f in setting.brokers["B6"].all(LiveReached)] == [9]
+
+
+def test_equal_interests_cost_one_entry_upward() -> None:
+    setting = Setting()
+    setting.announce()
+    setting.brokers["B5"].send("B1", delta(SF))
+    setting.brokers["B6"].send("B1", delta(SF))
+    setting.place(SF)
+    assert [f.added for f in setting.brokers["B1"].take(RoutingDelta)] == [query(SF)]
+    setting.brokers["B5"].send("B1", delta(removed=(SF,)))
+    setting.brokers["B6"].send("B1", delta(removed=(SF,)))
+    assert setting.brokers["B1"].all(RoutingDelta) == []
+    user = setting.beside.peer("client", "u")
+    answer = user.ask("profile.remove", profile="p1")
+    assert answer is not None and answer.ok
+    assert [f.removed for f in setting.brokers["B1"].take(RoutingDelta)] == [query(SF)]
+    assert [(f.version, f.text) for f in setting.registration.take(ProfileChanged)][-1] == (2, None)
+
+
+def test_an_update_sends_what_differs_and_answers_when_live() -> None:
+    setting = Setting()
+    setting.announce()
+    setting.place(f"{SF} ")
+    setting.brokers["B1"].got.clear()
+    user = setting.beside.peer("client", "u")
+    new = "/nitf/body"
+    assert user.ask("profile.update", profile="p1", text=new, wait=True) is None
+    (frame,) = setting.brokers["B1"].take(RoutingDelta)[:1]
+    assert (frame.added, frame.removed) == (query(new), [])
+    (marker,) = setting.brokers["B1"].take(LiveMarker)
+    setting.brokers["B1"].send("B1", LiveReached(root="B1", host="B4", marker=marker.marker))
+    (answer,) = user.all(Response)
+    assert answer.ok and answer.result == {"profile": "p1", "version": 2, "live": True}
+
+
+def test_a_refused_update_changes_nothing() -> None:
+    setting = Setting()
+    setting.announce()
+    setting.place(SF)
+    setting.brokers["B1"].got.clear()
+    user = setting.beside.peer("client", "u")
+    answer = user.ask("profile.update", profile="p1", text="/nitf[")
+    assert answer is not None and not answer.ok
+    assert answer.result["code"] == "profile-refused"
+    assert "line 1" in str(answer.result["message"])
+    assert setting.brokers["B1"].got == []
+    shown = user.ask("profile.show", profile="p1")
+    assert shown is not None and shown.result["text"] == SF and shown.result["version"] == 1
+
+
+# --- data plane -------------------------------------------------------------------------------
+
+
+def test_a_message_goes_only_where_it_is_wanted() -> None:
+    setting = Setting()
+    setting.announce()
+    setting.brokers["B5"].send("B1", delta(SF))
+    setting.brokers["B6"].send("B1", delta("/nitf/body"))
+    setting.brokers["B1"].send("B1", message())
+    (forwarded,) = setting.brokers["B5"].all(Message)
+    assert (forwarded.source, forwarded.number, forwarded.hops) == ("s1", 1, 2)
+    assert setting.brokers["B6"].all(Message) == []
+
+
+def test_the_next_link_gets_its_own_format_and_untouched_bytes_in_the_same() -> None:
+    text = FIGURE4_WITH_TEXT_TO_B6
+    setting = Setting(text)
+    setting.announce()
+    for child in ("B5", "B6"):
+        setting.brokers[child].send("B1", delta("/nitf"))
+    sent = message()
+    setting.brokers["B1"].send("B1", sent)
+    (binary,) = setting.brokers["B5"].all(Message)
+    (as_text,) = setting.brokers["B6"].all(Message)
+    assert (binary.format, binary.payload) == ("binary", sent.payload)
+    assert (as_text.format, as_text.payload) == ("text", NEWS)
+
+
+FIGURE4_WITH_TEXT_TO_B6 = parse_topology(
+    """
+    name = "three"
+    [registration]
+    id = "r1"
+    listen = "127.0.0.1:1"
+    [[broker]]
+    id = "B1"
+    listen = "127.0.0.1:2"
+    [[broker]]
+    id = "B4"
+    listen = "127.0.0.1:3"
+    [[broker]]
+    id = "B5"
+    listen = "127.0.0.1:4"
+    [[broker]]
+    id = "B6"
+    listen = "127.0.0.1:5"
+    [[link]]
+    ends = ["B1", "B4"]
+    format = "binary"
+    [[link]]
+    ends = ["B4", "B5"]
+    format = "binary"
+    [[link]]
+    ends = ["B4", "B6"]
+    format = "text"
+    [limits]
+    link_backlog_bytes_max = 1024
+    """,
+    "three",
+)
+
+
+def test_results_wait_for_their_subscriber() -> None:
+    setting = Setting()
+    setting.announce()
+    setting.place(f"for $n in {SF} return <hit>{{$n/@edition.area}}</hit>")
+    setting.brokers["B1"].send("B1", message())
+    subscriber = setting.beside.peer("subscriber", "p1")
+    (delivery,) = subscriber.all(Delivery)
+    assert (delivery.source, delivery.number) == ("s1", 1)
+    assert delivery.results() == [b'<hit edition.area="SF"/>']
+
+
+def test_a_refused_message_is_told_with_its_place_and_goes_nowhere() -> None:
+    setting = Setting()
+    setting.announce(root="B4")
+    setting.brokers["B5"].send("B4", delta("/nitf", root="B4"))
+    setting.children_ready(root="B4")
+    source = setting.beside.peer("source", "s1")
+    source.send("s1", Publish(source="s1", format="text", payload=b"<nitf>\n <open>\n</nitf>"))
+    source.send("s1", Publish(source="s1", format="text", payload=NEWS))
+    (refused,) = source.all(Refused)
+    assert (refused.number, refused.line) == (1, 3)
+    assert [frame.number for frame in setting.brokers["B5"].all(Message)] == [2]
+
+
+def test_a_slow_child_holds_the_parent_back_and_only_on_that_tree() -> None:
+    setting = Setting(FIGURE4_WITH_TEXT_TO_B6)
+    setting.announce()
+    setting.brokers["B5"].send("B1", delta("/nitf"))
+    setting.brokers["B5"].withhold = True
+    large = b"<nitf>" + b"x" * 2000 + b"</nitf>"
+    sent = message(large)
+    setting.brokers["B1"].send("B1", sent)
+    assert setting.core.data.may_acknowledge("B1") is False
+    assert setting.core.data.may_acknowledge("B4") is True
+    setting.brokers["B5"].release()
+    assert setting.core.data.may_acknowledge("B1") is True
+
+
+def test_observers_see_what_happens() -> None:
+    setting = Setting()
+    setting.announce()
+    setting.brokers["B5"].send("B1", delta(SF))
+    setting.place(SF)
+    observer = setting.beside.peer("client", "o")
+    observer.ask("observe")
+    setting.brokers["B1"].send("B1", message())
+    events = [event for frame in observer.all(Observed) for event in frame.events]
+    assert [event["kind"] for event in events] == ["crossing", "delivery"]
+
+
+# --- who may do what --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("role", "name", "code"),
+    [
+        ("broker", "B2", "unknown-broker"),  # no neighbour of B4
+        ("source", "s1", "unknown-source"),  # its root is B1
+        ("subscriber", "p9", "unknown-profile"),
+    ],
+)
+def test_strangers_are_refused_at_the_door(role: str, name: str, code: str) -> None:
+    setting = Setting()
+    setting.announce()
+    stranger = setting.beside.peer(role, name)
+    assert (stranger.error, stranger.closed) == (code, True)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        message(),
+        Publish(source="s1", format="text", payload=NEWS),
+        PlaceProfile(profile="p1", user="", text=SF, version=1, request="r"),
+    ],
+)
+def test_frames_from_the_wrong_peer_end_its_connection_and_nothing_else(frame: Frame) -> None:
+    setting = Setting()
+    setting.announce()
+    setting.place(SF)
+    subscriber = setting.beside.peer("subscriber", "p1")
+    subscriber.send("p1", frame)
+    assert subscriber.error == "not-expected"
+    setting.brokers["B1"].send("B1", message())
+    assert subscriber.connect().all(Delivery) != []
+
+
+def test_a_routing_query_that_is_none_is_refused() -> None:
+    setting = Setting()
+    setting.announce()
+    setting.brokers["B5"].send("B1", RoutingDelta(root="B1", added=["/a["], removed=[]))
+    assert setting.brokers["B5"].error == "routing-refused"
+    setting.brokers["B6"].send("B4", RoutingDelta(root="B4", added=[], removed=[]))
+    assert setting.brokers["B6"].error == "unknown-root"
+
+
+def test_unknown_verbs_name_the_known_ones() -> None:
+    user = Setting().beside.peer("client", "u")
+    answer = user.ask("profile.eat")
+    assert answer is not None and answer.result["code"] == "unknown-verb"
+    assert "profile.update" in str(answer.result["message"])
+
+
+# --- after a restart --------------------------------------------------------------------------
+
+
+def test_profiles_routes_sources_and_undelivered_results_survive_a_restart() -> None:
+    setting = Setting()
+    setting.announce()
+    setting.children_ready()
+    setting.place(SF)
+    setting.brokers["B5"].send("B1", delta(SF))
+    setting.brokers["B1"].send("B1", message(number=1))
+    before: Peer = setting.brokers["B5"]
+    before.got.clear()
+    setting.restart()
+    setting.brokers["B1"].send("B1", message(number=2))
+    assert [frame.number for frame in setting.brokers["B5"].all(Message)] == [2]
+    subscriber = setting.beside.peer("subscriber", "p1")
+    assert [frame.number for frame in subscriber.all(Delivery)] == [1, 2]
+    assert all(decode(f.payload, WireFormat.TEXT) for f in subscriber.all(Delivery))
+
+
+def test_a_marker_under_way_survives_a_restart() -> None:
+    setting = Setting()
+    setting.announce()
+    setting.place(SF)
+    (marker,) = setting.brokers["B1"].take(LiveMarker)
+    setting.restart()
+    setting.brokers["B1"].send("B1", LiveReached(root="B1", host="B4", marker=marker.marker))
+    assert [f.version for f in setting.registration.all(ProfileLive)] == [1]
