@@ -18,7 +18,8 @@ together give its place among its siblings.  Values lie end to end in one UTF-8 
 column, so that the wire form is the columns themselves.
 
 Invariants: ``parent[e] < e``; ``element_end`` nests; ``content_next`` never decreases; text
-nodes are maximal (no two adjacent ones) and never empty; offsets never decrease.
+nodes are maximal (no two adjacent ones) and never empty; offsets never decrease; names are
+distinct; the prefix ``xml`` is never declared.  ``stream_checks`` has those that concern XML.
 """
 
 from __future__ import annotations
@@ -112,11 +113,17 @@ class ElementStream:
 
     def content_within(self, element: int) -> range:
         """The numbers of all content in an element's subtree, in document order."""
-        first = bisect_left(self.content_next, element + 1)
-        last = first
-        count = len(self.content_next)
+        # What stands before the element has a smaller ``next``.  What follows its end has at
+        # least ``end``; such a piece belongs here only if its parent does.
         end = self.element_end[element]
-        while last < count and element <= self.content_parent[last] < end:
+        first = bisect_left(self.content_next, element + 1)
+        last = bisect_left(self.content_next, end, first)
+        count = len(self.content_next)
+        while (
+            last < count
+            and self.content_next[last] == end
+            and element <= self.content_parent[last] < end
+        ):
             last += 1
         return range(first, last)
 

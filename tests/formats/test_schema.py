@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from formats import SchemaRefused, read_schema
@@ -72,8 +74,8 @@ def test_the_dtd_of_the_paper() -> None:
     assert read_schema("nitf", path.read_bytes()).kind == "dtd"
 
 
-def test_nothing_is_opened(monkeypatch: pytest.MonkeyPatch, tmp_path_factory) -> None:  # type: ignore[no-untyped-def]
-    secret = tmp_path_factory.mktemp("elsewhere") / "part"
+def test_nothing_is_opened(tmp_path: Path) -> None:
+    secret = tmp_path / "part"
     secret.write_text("<!ELEMENT not-well-formed", encoding="utf-8")
     read_schema("a.dtd", f'<!ENTITY % p SYSTEM "{secret.as_uri()}">%p;'.encode())
     with pytest.raises(SchemaRefused, match="not defined"):

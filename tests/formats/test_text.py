@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -350,7 +351,7 @@ def test_generated_documents_are_canonically_equal(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("path", real_files(), ids=lambda path: path.name)
-def test_real_files_are_canonically_equal(path) -> None:  # type: ignore[no-untyped-def]
+def test_real_files_are_canonically_equal(path: Path) -> None:
     data = path.read_bytes()
     try:
         stream = parse_text(data)
