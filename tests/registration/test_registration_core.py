@@ -1,0 +1,189 @@
+"""The registration core alone, with brokers and clients beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from overlay.link.frames import (
+    PlaceProfile,
+    ProfileChanged,
+    ProfileLive,
+    Request,
+    Response,
+    SourceAnnounced,
+    SourceReady,
+)
+from overlay.topology import Topology, load_topology, parse_topology
+from registration.registration_core import RegistrationCore
+from tests.beside import Beside, Peer
+
+FIGURE4 = load_topology(Path(__file__).parents[2] / "topologies" / "figure4.toml")
+DTD = b"<!ELEMENT nitf (#PCDATA)>"
+
+
+class Setting:
+    def __init__(self, topology: Topology = FIGURE4) -> None:
+        self.topology = topology
+        self.identity = topology.registration[0].id
+        core = RegistrationCore(topology, self.identity, "run1")
+        self.beside = Beside(f"registration/{self.identity}", core)
+        self.brokers = {name: self.beside.peer("broker", name) for name in topology.broker_ids}
+        self.client = self.beside.peer("client", "c")
+
+    def restart(self) -> None:
+        for peer in [*self.brokers.values(), self.client]:
+            peer.disconnect()
+        core = RegistrationCore(self.topology, self.identity, "run2", self.beside.stored())
+        self.beside.core = core
+        for peer in [*self.brokers.values(), self.client]:
+            peer.connect()
+
+    def request(self, request: str, verb: str, **arguments: object) -> Response | None:
+        """With a request id of one's own."""
+        self.client.reply(Request(request=request, verb=verb, arguments=arguments))
+        return self.client.answer(request)
+
+    def holder(self, kind: type[PlaceProfile] | type[SourceAnnounced]) -> tuple[str, Peer]:
+        """The one broker that was sent such a frame."""
+        (found,) = [(name, peer) for name, peer in self.brokers.items() if peer.all(kind)]
+        return found
+
+
+def refused(answer: Response | None) -> str:
+    assert answer is not None and not answer.ok
+    return str(answer.result["code"])
+
+
+def test_a_source_is_answered_when_it_is_ready() -> None:
+    setting = Setting()
+    schema = {"schema_name": "news.dtd", "schema": DTD}
+    assert setting.request("q1", "source.register", name="news", rate=2, size=100, **schema) is None
+    root, broker = setting.holder(SourceAnnounced)
+    (announced,) = broker.all(SourceAnnounced)
+    assert (announced.source, announced.root, announced.payload) == ("s1", root, DTD)
+    assert announced.schema_kind == "dtd"
+    broker.send("registration", SourceReady(source="s1"))
+    answer = setting.client.answer("q1")
+    assert answer is not None and answer.ok
+    assert answer.result["source"] == "s1"
+    assert answer.result["address"] == str(setting.topology.address(root))
+    shown = setting.client.ask("source.show", source="s1")
+    assert shown is not None and shown.result["ready"] is True
+
+
+def test_a_profile_is_answered_when_placed_and_with_wait_when_live() -> None:
+    setting = Setting()
+    assert setting.request("q1", "profile.add", text="/a", user="ann") is None
+    assert setting.request("q2", "profile.add", text="/a", user="bob", wait=True) is None
+    placed = {
+        frame.profile: peer for peer in setting.brokers.values() for frame in peer.all(PlaceProfile)
+    }
+    assert sorted(placed) == ["p1", "p2"]
+    for profile, broker in placed.items():
+        changed = ProfileChanged(profile=profile, version=1, text="/a", user="")
+        broker.send("registration", changed)
+    first = setting.client.answer("q1")
+    assert first is not None and first.result["live"] is False
+    assert setting.client.answer("q2") is None
+    placed["p2"].send("registration", ProfileLive(profile="p2", version=1))
+    second = setting.client.answer("q2")
+    assert second is not None and second.result["live"] is True
+
+
+def test_a_repeated_request_makes_nothing_twice() -> None:
+    setting = Setting()
+    setting.request("q1", "profile.add", text="/a")
+    setting.restart()
+    assert setting.request("q1", "profile.add", text="/a") is None
+    name, broker = setting.holder(PlaceProfile)
+    assert [frame.profile for frame in broker.all(PlaceProfile)] == ["p1"]
+    broker.send("registration", ProfileChanged(profile="p1", version=1, text="/a", user=""))
+    answer = setting.client.answer("q1")
+    assert answer is not None and (answer.result["profile"], answer.result["host"]) == ("p1", name)
+    again = setting.request("q1", "profile.add", text="/a")
+    assert again is not None and again.result["profile"] == "p1"
+
+
+def test_the_catalog_follows_what_host_brokers_report_and_survives_a_restart() -> None:
+    setting = Setting()
+    setting.request("q1", "profile.add", text="/a", user="ann")
+    _, broker = setting.holder(PlaceProfile)
+    broker.send("registration", ProfileChanged(profile="p1", version=1, text="/a", user="ann"))
+    broker.send("registration", ProfileChanged(profile="p1", version=2, text="/b", user="ann"))
+    setting.restart()
+    shown = setting.client.ask("profile.show", profile="p1")
+    assert shown is not None
+    assert (shown.result["version"], shown.result["text"], shown.result["user"]) == (2, "/b", "ann")
+    broker.send("registration", ProfileChanged(profile="p1", version=3, text=None, user="ann"))
+    assert refused(setting.client.ask("profile.show", profile="p1")) == "unknown-profile"
+    setting.restart()
+    assert refused(setting.client.ask("profile.show", profile="p1")) == "unknown-profile"
+    # ids are never used again
+    setting.request("q2", "profile.add", text="/a")
+    _, broker = setting.holder(PlaceProfile)
+    assert broker.all(PlaceProfile)[-1].profile == "p2"
+
+
+def test_lists_come_in_pages_by_user() -> None:
+    setting = Setting()
+    for number, user in enumerate(["ann", "bob", "ann"]):
+        setting.request(f"q{number}", "profile.add", text="/a", user=user)
+    listed = setting.client.ask("profile.list", user="ann")
+    assert listed is not None
+    assert [entry["profile"] for entry in listed.result["profiles"]] == ["p1", "p3"]  # type: ignore[attr-defined]
+    rest = setting.client.ask("profile.list", after="p1")
+    assert rest is not None
+    assert [entry["profile"] for entry in rest.result["profiles"]] == ["p2", "p3"]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("verb", "arguments", "code"),
+    [
+        ("profile.add", {"text": "/a["}, "profile-refused"),
+        ("profile.add", {"text": 7}, "bad-argument"),
+        ("profile.add", {}, "bad-argument"),
+        ("profile.add", {"text": "/" + "a" * 70_000}, "too-long"),
+        ("profile.add", {"text": "/a", "location": [91, 0]}, "bad-argument"),
+        ("profile.add", {"text": "/a", "location": "here"}, "bad-argument"),
+        ("source.register", {"rate": -1}, "bad-argument"),
+        ("source.register", {"schema_name": "x.dtd", "schema": b"<!ELEMENT"}, "schema-refused"),
+        ("source.register", {"schema_name": "x.dtd", "schema": "text"}, "bad-argument"),
+        ("source.show", {"source": "s9"}, "unknown-source"),
+        ("profile.show", {"profile": "p9"}, "unknown-profile"),
+        ("profile.eat", {}, "unknown-verb"),
+    ],
+)
+def test_bad_requests_are_refused_and_leave_no_trace(
+    verb: str, arguments: dict[str, object], code: str
+) -> None:
+    setting = Setting()
+    before = dict(setting.beside.rows)
+    assert refused(setting.client.ask(verb, **arguments)) == code
+    assert setting.beside.rows == before
+
+
+def test_bounds_on_what_may_be_registered() -> None:
+    text = Path(__file__).parents[2].joinpath("topologies", "single.toml").read_text()
+    limits = "\n[limits]\nprofiles_max = 1\nsources_max = 1\n"
+    setting = Setting(parse_topology(text + limits, "small"))
+    setting.request("q1", "profile.add", text="/a")
+    assert refused(setting.request("q2", "profile.add", text="/a")) == "too-many-profiles"
+    setting.request("q3", "source.register")
+    assert refused(setting.request("q4", "source.register")) == "too-many-sources"
+
+
+@pytest.mark.parametrize(
+    ("role", "name", "code"),
+    [("broker", "B77", "unknown-broker"), ("source", "s1", "not-expected")],
+)
+def test_strangers_are_refused(role: str, name: str, code: str) -> None:
+    stranger = Setting().beside.peer(role, name)
+    assert (stranger.error, stranger.closed) == (code, True)
+
+
+def test_the_network_says_where_its_brokers_are() -> None:
+    answer = Setting().client.ask("network")
+    assert answer is not None
+    assert answer.result["brokers"] == {broker.id: str(broker.listen) for broker in FIGURE4.brokers}
