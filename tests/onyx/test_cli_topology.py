@@ -131,12 +131,12 @@ B4      127.0.0.1:7204  San Francisco  37.77° N  122.42° W   100,000
 B5      127.0.0.1:7205  Seattle        47.61° N  122.33° W   100,000
 B6      127.0.0.1:7206  Los Angeles    34.05° N  118.24° W   100,000
 
-link       latency   bandwidth  format
-B1 ── B2    6.5 ms   10 Gbit/s  binary
-B1 ── B3    8.5 ms  100 Mbit/s  text
-B1 ── B4   16.5 ms    1 Gbit/s  binary
-B4 ── B5      6 ms    1 Gbit/s  binary
-B4 ── B6      3 ms    1 Gbit/s  binary
+link      latency   bandwidth  format
+B1 ── B2   6.5 ms   10 Gbit/s  binary
+B1 ── B3   8.5 ms  100 Mbit/s  text
+B1 ── B4  16.5 ms    1 Gbit/s  binary
+B4 ── B5     6 ms    1 Gbit/s  binary
+B4 ── B6     3 ms    1 Gbit/s  binary
 
 broadcast tree of B1       link  from B1
 B1 Chicago
