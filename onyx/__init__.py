@@ -1,0 +1,53 @@
+"""Onyx: content-based XML dissemination.
+
+``DataSource`` publishes XML messages, ``User`` registers profiles and takes their results; both
+are asynchronous (Trio), ``onyx.blocking`` has the same for programs without it.  ``launch`` runs
+a whole network of broker processes on this machine.
+
+Names are imported when they are used, so that a broker process does not load what only its
+clients need.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from onyx.client_values import Delivery, Outcome, ProfileInfo, SourceInfo
+    from onyx.clients import DataSource, Results, User
+    from onyx.errors import NetworkUnreachable, ProfileNotAccepted, RequestFailed, UserError
+    from onyx.launcher import RunningNetwork, launch
+    from onyx.registration_client import RegistrationClient
+
+__all__ = [
+    "DataSource",
+    "Delivery",
+    "NetworkUnreachable",
+    "Outcome",
+    "ProfileInfo",
+    "ProfileNotAccepted",
+    "RegistrationClient",
+    "RequestFailed",
+    "Results",
+    "RunningNetwork",
+    "SourceInfo",
+    "User",
+    "UserError",
+    "launch",
+]
+
+_MODULES = {
+    "onyx.client_values": ("Delivery", "Outcome", "ProfileInfo", "SourceInfo"),
+    "onyx.clients": ("DataSource", "Results", "User"),
+    "onyx.errors": ("NetworkUnreachable", "ProfileNotAccepted", "RequestFailed", "UserError"),
+    "onyx.launcher": ("RunningNetwork", "launch"),
+    "onyx.registration_client": ("RegistrationClient",),
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULE_OF[name]), name)

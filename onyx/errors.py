@@ -1,7 +1,7 @@
 """Why something could not be done, as the program and its Python interface say it.
 
-Every error carries the exit code of the command line (2 as argparse has it, otherwise the numbers of
-``sysexits.h``), so that a script can tell a refused profile from a network that is down.
+Every error carries the exit code of the command line (2 as argparse has it, otherwise the numbers
+of ``sysexits.h``), so that a script can tell a refused profile from a network that is down.
 ``str()`` is what a person reads.
 """
 
@@ -30,6 +30,12 @@ class UserError(Exception):
         super().__init__(message)
         if exit_code is not None:
             self.exit_code = exit_code
+
+
+class UsageError(UserError):
+    """Arguments that make no sense, alone or together."""
+
+    exit_code = EXIT_USAGE
 
 
 class UnreadableInput(UserError):  # noqa: N818 - names what it is about

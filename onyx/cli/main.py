@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from importlib import metadata
 
-from onyx.cli import topology
+from onyx.cli import profile, source, status, subscribe, topology, up
 from onyx.cli.verb import Verb
 from onyx.errors import EXIT_CONFIG, EXIT_USAGE, UserError
 from overlay.topology import TopologyError

@@ -162,7 +162,6 @@ class ClientConnection:
         self._transport: Connection | None = None
         self._connections = 0
         self._failure: RemoteError | None = None
-        self._requests = 0
         self._answers: dict[str, Response | None] = {}  # None: not answered yet
         self._open_publishes: deque[int] = deque()
         self._outcomes: dict[int, Refused | None] = {}  # refused and settled ones
@@ -173,8 +172,13 @@ class ClientConnection:
 
     # --- asking ---------------------------------------------------------------------------
 
-    async def call(self, verb: str, arguments: Mapping[str, object]) -> Mapping[str, object]:
+    async def call(
+        self, verb: str, arguments: Mapping[str, object], *, request: str = ""
+    ) -> Mapping[str, object]:
         """Ask and wait for the answer.
+
+        ``request`` is the id of the request, unique among all clients (default: a new one); the
+        same id again says that this is the same request, asked again after a lost connection.
 
         RemoteError with the code of the answer; ConnectionFailed if the connection is not there
         or is lost meanwhile.
@@ -183,8 +187,7 @@ class ClientConnection:
         transport = self._transport
         if transport is None or not self._links.connected(self.peer):
             raise ConnectionFailed(f"{verb}: not connected to {self._where[0]}:{self._where[1]}")
-        self._requests += 1
-        request = str(self._requests)
+        request = request or uuid.uuid4().hex
         self._answers[request] = None
         try:
             self._links.reply(transport.number, Request(request, verb, arguments))
@@ -237,6 +240,10 @@ class ClientConnection:
             await self._wait_changed()
         return self._outcomes.pop(number)
 
+    def is_settled(self, number: int) -> bool:
+        """Whether ``outcome`` of a published message would not have to wait."""
+        return number not in self._open_publishes
+
     async def wait_settled(self) -> None:
         """Wait until every message published so far is settled."""
         last = self._open_publishes[-1] if self._open_publishes else 0
@@ -251,11 +258,26 @@ class ClientConnection:
         One that was being worked on when the process ended comes again in the next run.
         """
         while True:
-            arrival = await self._next_delivery()
+            arrival = await self.next_delivery()
             assert isinstance(arrival.frame, Delivery)
             yield arrival.frame
-            self._links.processed(arrival.peer, Flow.MESSAGE, arrival.key, arrival.sequence)
-            self._carry_out()
+            self.acknowledge(arrival)
+
+    async def next_delivery(self) -> Arrival:
+        """One arrival with a Delivery frame, to be given to ``acknowledge`` when it is done."""
+        while not self._deliveries:
+            await self._wait_changed()
+        await trio.lowlevel.checkpoint()
+        return self._deliveries.popleft()
+
+    def acknowledge(self, arrival: Arrival) -> None:
+        """Everything up to this delivery is done and need not come again.
+
+        The acknowledgement is on its way then; a ``call`` that is answered afterwards proves that
+        it has arrived.
+        """
+        self._links.processed(arrival.peer, Flow.MESSAGE, arrival.key, arrival.sequence)
+        self._carry_out()
 
     # --- state ----------------------------------------------------------------------------
 
@@ -263,6 +285,11 @@ class ClientConnection:
     def connected(self) -> bool:
         """Whether the other side is there right now."""
         return self._links.connected(self.peer)
+
+    async def wait_connected(self) -> None:
+        """Wait until the other side is there (again); RemoteError if it never will be."""
+        while not self.connected:
+            await self._wait_changed()
 
     async def wait_lost(self) -> None:
         """Wait until the present connection is gone."""
@@ -380,16 +407,9 @@ class ClientConnection:
             else:
                 transport.close_nowait(action.reason)
 
-    async def _next_delivery(self) -> Arrival:
-        while not self._deliveries:
-            await self._wait_changed()
-        await trio.lowlevel.checkpoint()
-        return self._deliveries.popleft()
-
     async def _wait_open(self) -> None:
         with trio.move_on_after(self._limits.open_seconds):
-            while not self._links.connected(self.peer):
-                await self._wait_changed()
+            await self.wait_connected()
             return
         host, port = self._where
         raise ConnectionFailed(f"no answer from {host}:{port} in {self._limits.open_seconds:g} s")

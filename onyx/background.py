@@ -1,0 +1,33 @@
+"""Background tasks for the length of a block, without the nursery showing."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import trio
+
+
+@asynccontextmanager
+async def background_tasks() -> AsyncIterator[trio.Nursery]:
+    """A nursery that is cancelled when the block ends.
+
+    A nursery wraps even a single error into a group.  Whoever uses this started no tasks of his
+    own, so a lone error comes out as it is.
+    """
+    try:
+        async with trio.open_nursery() as nursery:
+            yield nursery
+            nursery.cancel_scope.cancel()
+    except BaseExceptionGroup as group:
+        error = lone_error(group)
+        if error is group:
+            raise
+        raise error from error.__cause__
+
+
+def lone_error(error: BaseException) -> BaseException:
+    """The only error in a group (of groups), or what was given."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error

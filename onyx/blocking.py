@@ -1,0 +1,218 @@
+"""DataSource and User for programs without Trio: the same names, waiting instead of awaiting.
+
+::
+
+    from onyx.blocking import DataSource, User
+
+    source = DataSource.register("127.0.0.1:7000", name="weather")
+    with source:
+        print(source.publish(b"<report/>").accepted)
+
+    with User("127.0.0.1:7000", "ada") as user:
+        profile = user.add_profile("//report")
+        for delivery in user.results(profile.id):
+            print(delivery.results)
+
+Each object runs Trio in a thread of its own for the length of its block.  Its methods may be
+called from any thread; a wait that Ctrl-C interrupts leaves the object usable.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from types import TracebackType
+from typing import Generic, Self, TypeVar
+
+import trio
+
+from onyx import clients
+from onyx.client_values import Delivery, Location, Outcome, ProfileInfo, SourceInfo
+from onyx.registration_client import Where
+
+_T = TypeVar("_T")
+_Client = TypeVar("_Client", bound=clients.DataSource | clients.User)
+
+
+class _Thread(Generic[_Client]):
+    """An asynchronous client, living in a thread with a Trio of its own."""
+
+    def __init__(self, client: _Client) -> None:
+        self._client = client
+        self._token: trio.lowlevel.TrioToken | None = None
+        self._stop: trio.Event | None = None
+        self._error: BaseException | None = None
+        self._entered = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="onyx", daemon=True)
+
+    def start(self) -> None:
+        """Enter the client's block; raises what that raises."""
+        self._thread.start()
+        self._entered.wait()
+        if self._token is None:
+            self._thread.join()
+            assert self._error is not None
+            raise self._error
+
+    def stop(self) -> None:
+        """Leave the client's block, and the thread."""
+        if self._token is not None and self._stop is not None and self._thread.is_alive():
+            self._token.run_sync_soon(self._stop.set)
+        self._thread.join()
+
+    def call(self, function: Callable[[_Client], Awaitable[_T]]) -> _T:
+        """Run an asynchronous function in the thread and wait for what it returns."""
+        if self._token is None:
+            raise RuntimeError("this is used inside of its with block")
+
+        async def wait() -> _T:
+            return await function(self._client)
+
+        return trio.from_thread.run(wait, trio_token=self._token)
+
+    def _run(self) -> None:
+        try:
+            trio.run(self._live)
+        except BaseException as error:  # handed to whoever waits in start()
+            self._error = error
+        finally:
+            self._token = None
+            self._entered.set()
+
+    async def _live(self) -> None:
+        manager: AbstractAsyncContextManager[object] = self._client
+        async with manager:
+            self._stop = trio.Event()
+            self._token = trio.lowlevel.current_trio_token()
+            self._entered.set()
+            await self._stop.wait()
+
+
+class DataSource:
+    """As ``onyx.DataSource``, blocking."""
+
+    def __init__(self, registration: Where, source_id: str) -> None:
+        self._source = clients.DataSource(registration, source_id)
+        self._thread = _Thread(self._source)
+
+    @classmethod
+    def register(
+        cls,
+        registration: Where,
+        *,
+        name: str = "",
+        location: Location | None = None,
+        rate: float = 1.0,
+        size: int = 1024,
+        schema: Path | None = None,
+    ) -> DataSource:
+        """As ``onyx.DataSource.register``."""
+
+        async def register() -> clients.DataSource:
+            return await clients.DataSource.register(
+                registration, name=name, location=location, rate=rate, size=size, schema=schema
+            )
+
+        source = trio.run(register)
+        blocking = cls(registration, source.id)
+        blocking._source = source
+        blocking._thread = _Thread(source)
+        return blocking
+
+    @property
+    def id(self) -> str:
+        return self._source.id
+
+    @property
+    def info(self) -> SourceInfo:
+        return self._source.info
+
+    @property
+    def root(self) -> str:
+        return self._source.root
+
+    @property
+    def address(self) -> str:
+        return self._source.address
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._thread.stop()
+        self._thread = _Thread(self._source)
+
+    def publish(self, xml: bytes) -> Outcome:
+        """As ``onyx.DataSource.publish``."""
+        return self._thread.call(lambda source: source.publish(xml))
+
+    def publish_all(self, messages: Iterable[bytes]) -> Iterator[Outcome]:
+        """As ``onyx.DataSource.publish_all``; ``messages`` is iterated over in this thread."""
+        pipeline = clients.Pipeline(self._source)
+        for message in messages:
+            yield from self._thread.call(_sender(pipeline, message))
+        yield from self._thread.call(lambda _: pipeline.finish())
+
+
+class User:
+    """As ``onyx.User``, blocking."""
+
+    def __init__(self, registration: Where, name: str = "") -> None:
+        self.name = name
+        self._user = clients.User(registration, name)
+        self._thread = _Thread(self._user)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._thread.stop()
+        self._thread = _Thread(self._user)
+
+    def add_profile(
+        self, text: str, *, location: Location | None = None, wait: bool = True
+    ) -> ProfileInfo:
+        """As ``onyx.User.add_profile``."""
+        return self._thread.call(lambda user: user.add_profile(text, location=location, wait=wait))
+
+    def update_profile(self, profile_id: str, text: str, *, wait: bool = True) -> ProfileInfo:
+        """As ``onyx.User.update_profile``."""
+        return self._thread.call(lambda user: user.update_profile(profile_id, text, wait=wait))
+
+    def remove_profile(self, profile_id: str) -> None:
+        """As ``onyx.User.remove_profile``."""
+        self._thread.call(lambda user: user.remove_profile(profile_id))
+
+    def profiles(self) -> list[ProfileInfo]:
+        """As ``onyx.User.profiles``."""
+        return self._thread.call(lambda user: user.profiles())
+
+    def profile(self, profile_id: str) -> ProfileInfo:
+        """As ``onyx.User.profile``."""
+        return self._thread.call(lambda user: user.profile(profile_id))
+
+    def results(self, profile_id: str) -> Iterator[Delivery]:
+        """As ``onyx.User.results``: each is acknowledged when the next is asked for."""
+        results = self._user.results(profile_id)
+        while True:
+            yield self._thread.call(lambda _: results.__anext__())
+
+
+def _sender(
+    pipeline: clients.Pipeline, message: bytes
+) -> Callable[[clients.DataSource], Awaitable[list[Outcome]]]:
+    return lambda _: pipeline.send(message)

@@ -1,0 +1,62 @@
+"""The broker process: BrokerCore with Trio around it.
+
+All that a broker decides is in the core; all that touches the world is in ``run_node``.  Here
+they are put together: what the store held, whom to dial, when it is ready.
+
+Of two neighbours the one with the smaller id dials; every broker dials the registration service.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+
+import trio
+
+from onyx.broker.broker_core import BrokerCore
+from overlay.link.node import run_node
+from overlay.link.ready_watch import ReadyWatch
+from overlay.link.store import Store
+from overlay.topology import Topology
+
+
+async def run_broker(
+    topology: Topology,
+    broker_id: str,
+    listeners: Sequence[trio.SocketListener],
+    store: Store,
+    ready: Callable[[], None],
+) -> None:
+    """Run a broker until cancelled; KeyError if the topology has no such broker.
+
+    ``ready`` is called once, when it listens and is connected to all its neighbours and to the
+    registration service.
+    """
+    core = BrokerCore(topology, broker_id, uuid.uuid4().hex, store.rows())
+    peers = [f"registration/{node.id}" for node in topology.registration]
+    peers += [f"broker/{neighbour}" for neighbour in topology.neighbours(broker_id)]
+    watch = ReadyWatch(core, peers, ready)
+    async with trio.open_nursery() as nursery:
+
+        async def run(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+            await run_node(
+                watch,
+                listeners=listeners,
+                dials=dials(topology, broker_id),
+                store=store,
+                task_status=task_status,
+            )
+
+        await nursery.start(run)
+        watch.check()
+
+
+def dials(topology: Topology, broker_id: str) -> Mapping[str, tuple[str, int]]:
+    """Whom a broker dials, and where: peer -> (host, port)."""
+    where: dict[str, tuple[str, int]] = {
+        f"registration/{node.id}": node.listen for node in topology.registration
+    }
+    for neighbour in topology.neighbours(broker_id):
+        if broker_id < neighbour:
+            where[f"broker/{neighbour}"] = topology.address(neighbour)
+    return where

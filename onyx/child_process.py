@@ -1,0 +1,247 @@
+"""ChildProcess: one node of a network as a process that is kept alive.
+
+::
+
+    starting ──ready──> ready ──dies──> waiting ──delay──> starting ...
+        └──────dies───────────────────────^  └──too often, or for good──> LaunchError
+
+Invariants: at most one process at a time; ``run`` returns or raises only once it is gone, by
+SIGTERM and, after a bounded time, SIGKILL.  What it says is passed on line by line, and the last
+lines are kept for the case that it fails.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import trio
+
+from onyx.errors import LaunchError
+
+State: TypeAlias = Literal["starting", "ready", "waiting", "stopped"]
+
+LAST_LINES = 20
+LINE_BYTES_MAX = 16 * 1024
+# Exit codes that a new start cannot cure: wrong configuration, unusable store or directory.
+_FOR_GOOD = frozenset({73, 74, 78})
+
+
+@dataclass(frozen=True, slots=True)
+class RestartPolicy:
+    """How a process that died is brought back; seconds.
+
+    delay_seconds      before the first new start; doubled for each further failure in a row
+    delay_seconds_max  but never longer
+    failures_max       failures in a row after which it is given up
+    stable_seconds     a process that was ready for so long has not failed in a row
+    start_seconds      a network that is not ready after so long is given up
+    stop_seconds       between SIGTERM and SIGKILL
+    """
+
+    delay_seconds: float = 0.1
+    delay_seconds_max: float = 5.0
+    failures_max: int = 5
+    stable_seconds: float = 10.0
+    start_seconds: float = 60.0
+    stop_seconds: float = 5.0
+
+
+class ChildProcess:
+    """Starts, watches, restarts and stops one node."""
+
+    def __init__(
+        self,
+        node_id: str,
+        topology_file: Path,
+        listen_fd: int,
+        lifeline_fd: int,
+        policy: RestartPolicy,
+        report: Callable[[str, ChildProcess], None],
+        write_line: Callable[[str], None],
+    ) -> None:
+        """``report`` hears "started", "ready", "died" as they happen; ``write_line`` is given
+        what the process says."""
+        self.node_id = node_id
+        self.state: State = "stopped"
+        self.restarts = 0
+        self.exit_code: int | None = None  # of the last one that ended; negative: by a signal
+        self.last_lines: deque[str] = deque(maxlen=LAST_LINES)
+        self._topology_file = topology_file
+        self._listen_fd = listen_fd
+        self._lifeline_fd = lifeline_fd
+        self._policy = policy
+        self._report = report
+        self._write_line = write_line
+        self._process: trio.Process | None = None
+        self._failures = 0
+        self._killed_on_purpose = False
+        self._became_ready = trio.Event()
+
+    @property
+    def pid(self) -> int | None:
+        """None while there is no process."""
+        return self._process.pid if self._process is not None else None
+
+    async def wait_ready(self) -> None:
+        """Until the process is ready, at once if it is."""
+        await self._became_ready.wait()
+
+    def kill_nowait(self) -> None:
+        """SIGKILL; it comes back as after any death, at once and without counting as a failure."""
+        if self._process is None:
+            raise LaunchError(f"{self.node_id} is not running", self.node_id)
+        self._killed_on_purpose = True
+        self._set_not_ready("starting")
+        self._process.kill()
+
+    async def run(self) -> None:
+        """Keep the process alive until cancelled; LaunchError when it does not stay up."""
+        try:
+            while True:
+                lived_seconds = await self._run_once()
+                self._report("died", self)
+                await trio.sleep(self._next_delay(lived_seconds))
+                self.restarts += 1
+        finally:
+            self.state = "stopped"
+
+    def statistics(self) -> dict[str, object]:
+        return {
+            "state": self.state,
+            "pid": self.pid,
+            "restarts": self.restarts,
+            "failures_in_a_row": self._failures,
+            "exit_code": self.exit_code,
+        }
+
+    async def _run_once(self) -> float:
+        """One life of the process; how long it was ready, in seconds."""
+        self._set_not_ready("starting")
+        self._killed_on_purpose = False
+        ready_read, ready_write = os.pipe()
+        try:
+            with trio.CancelScope(shield=True):  # a process that was started is known to us
+                process = await trio.lowlevel.open_process(
+                    self._command(ready_write),
+                    pass_fds=(self._listen_fd, self._lifeline_fd, ready_write),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    env=_environment(),
+                    process_group=0,  # Ctrl-C is for the launcher, which tells its children
+                )
+        except OSError as error:
+            os.close(ready_read)
+            raise LaunchError(f"{self.node_id} cannot be started: {error}", self.node_id) from None
+        finally:
+            os.close(ready_write)
+        self._process = process
+        self._report("started", self)
+        ready_at: list[float] = []
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._watch_ready, ready_read, ready_at)
+                nursery.start_soon(self._pass_lines_on, process)
+                await process.wait()
+        finally:
+            await self._stop(process)
+            self._process = None
+            self.exit_code = process.returncode
+            self._set_not_ready("waiting")
+        return trio.current_time() - ready_at[0] if ready_at else 0.0
+
+    def _command(self, ready_fd: int) -> list[str]:
+        # -P: a directory called "formats" where the user happens to stand is not our package.
+        return [
+            *(sys.executable, "-P", "-m", "onyx.node_process"),
+            *(str(self._topology_file), self.node_id),
+            *("--listen-fd", str(self._listen_fd)),
+            *("--ready-fd", str(ready_fd)),
+            *("--lifeline-fd", str(self._lifeline_fd)),
+        ]
+
+    async def _watch_ready(self, ready_read: int, ready_at: list[float]) -> None:
+        async with trio.lowlevel.FdStream(ready_read) as stream:
+            if await stream.receive_some(64) and not self._killed_on_purpose:
+                ready_at.append(trio.current_time())
+                self.state = "ready"
+                self._became_ready.set()
+                self._report("ready", self)
+
+    async def _pass_lines_on(self, process: trio.Process) -> None:
+        assert process.stdout is not None
+        rest = b""
+        async for data in process.stdout:
+            *lines, rest = (rest + data).split(b"\n")
+            if len(rest) > LINE_BYTES_MAX:
+                lines, rest = [*lines, rest], b""
+            for line in lines:
+                self._take_line(line)
+        if rest:
+            self._take_line(rest)
+
+    def _take_line(self, line: bytes) -> None:
+        text = line.decode("utf-8", "replace")
+        self.last_lines.append(text)
+        self._write_line(text)
+
+    async def _stop(self, process: trio.Process) -> None:
+        """SIGTERM, a bounded wait, SIGKILL; and everything it still had to say."""
+        with trio.CancelScope(shield=True):
+            if process.returncode is None:
+                process.terminate()
+                with trio.move_on_after(self._policy.stop_seconds):
+                    async with trio.open_nursery() as nursery:
+                        nursery.start_soon(self._pass_lines_on, process)
+                        await process.wait()
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+            assert process.stdout is not None
+            await process.stdout.aclose()
+
+    def _set_not_ready(self, state: State) -> None:
+        self.state = state
+        if self._became_ready.is_set():
+            self._became_ready = trio.Event()
+
+    def _next_delay(self, lived_seconds: float) -> float:
+        """Seconds until the next start; LaunchError when there shall be none."""
+        if self._killed_on_purpose:
+            return 0.0
+        policy = self._policy
+        self._failures = 1 if lived_seconds >= policy.stable_seconds else self._failures + 1
+        if self.exit_code in _FOR_GOOD:
+            raise self._given_up("cannot run")
+        if self._failures >= policy.failures_max:
+            raise self._given_up(f"failed {self._failures} times in a row and is given up")
+        doubled = policy.delay_seconds * 2.0 ** (self._failures - 1)
+        return min(doubled, policy.delay_seconds_max)
+
+    def _given_up(self, what: str) -> LaunchError:
+        reason = f"{self.node_id} {what} ({describe_exit(self.exit_code)})"
+        return LaunchError(reason, self.node_id, tuple(self.last_lines))
+
+
+def describe_exit(exit_code: int | None) -> str:
+    """ "exit code 70", "killed by SIGKILL"."""
+    if exit_code is None:
+        return "running"
+    if exit_code < 0:
+        return f"killed by {signal.Signals(-exit_code).name}"
+    return f"exit code {exit_code}"
+
+
+def _environment() -> dict[str, str]:
+    """Ours, with the place that this very package was imported from in front."""
+    root = str(Path(__file__).resolve().parent.parent)
+    path = os.environ.get("PYTHONPATH")
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([root, path] if path else [root])}

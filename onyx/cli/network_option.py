@@ -1,0 +1,73 @@
+"""Which network a verb talks to: ``--registration``, ``--topology`` or ONYX_REGISTRATION."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from onyx.data_directory import DataDirectory
+from onyx.errors import UsageError
+from overlay.nodes import Address
+from overlay.topology import load_topology
+
+VARIABLE = "ONYX_REGISTRATION"
+
+NETWORK_HELP = """\
+The network is found by --registration HOST:PORT, by --topology FILE, or by the
+environment variable ONYX_REGISTRATION."""
+
+
+def add_network_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("network").add_mutually_exclusive_group()
+    group.add_argument(
+        "--registration",
+        metavar="HOST:PORT",
+        help=f"where the registration service listens (default: ${VARIABLE})",
+    )
+    group.add_argument(
+        "--topology", metavar="FILE", type=Path, help="the topology file of the running network"
+    )
+
+
+def registration_address(arguments: argparse.Namespace) -> Address:
+    """The address that the command line, the topology file or the environment names."""
+    if arguments.registration is not None:
+        return parse_address(arguments.registration, "--registration")
+    if arguments.topology is not None:
+        return _address_in(arguments.topology)
+    text = os.environ.get(VARIABLE)
+    if not text:
+        raise UsageError(
+            f"which network? give --registration HOST:PORT or --topology FILE, or set {VARIABLE}"
+        )
+    return parse_address(text, VARIABLE)
+
+
+def parse_address(text: str, what: str) -> Address:
+    """ "host:port" with a port that can be dialled; UsageError naming ``what`` otherwise."""
+    host, colon, port = text.rpartition(":")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        raise UsageError(f'{what} "{text}": write an IPv6 host in brackets, [::1]:7000')
+    if not colon or not host or not port.isascii() or not port.isdigit():
+        raise UsageError(f'{what} "{text}" is no address, expected HOST:PORT')
+    if not 1 <= int(port) <= 65_535:
+        raise UsageError(f'{what} "{text}": the port is out of range, expected 1 to 65535')
+    return Address(host, int(port))
+
+
+def _address_in(file: Path) -> Address:
+    """Of a topology with port 0, what its launcher has written into the data directory."""
+    topology = load_topology(file)
+    address = topology.registration[0].listen
+    if address.port:
+        return address
+    resolved = DataDirectory(topology.data_directory).topology_file
+    if not resolved.exists():
+        raise UsageError(
+            f"{file} leaves the port of the registration service open, and {resolved} is not "
+            "there to say what it became; is the network running?"
+        )
+    return load_topology(resolved).registration[0].listen

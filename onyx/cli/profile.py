@@ -1,0 +1,241 @@
+"""``onyx profile add | show | list | update | remove``: say what a user wants."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict
+from typing import TypeVar
+
+import trio
+
+from onyx.cli.network_option import NETWORK_HELP, add_network_arguments, registration_address
+from onyx.cli.values import (
+    LOCATION_HELP,
+    check_once,
+    location,
+    print_json,
+    read_text,
+    table,
+)
+from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
+from onyx.client_values import ProfileInfo
+from onyx.clients import User
+from onyx.errors import EXIT_DATA, EXIT_OK, ProfileNotAccepted
+from onyx.registration_client import RegistrationClient
+
+_T = TypeVar("_T")
+
+ADD_EXAMPLES = """\
+  onyx profile add storms.xq --wait
+  echo '//item[price < 100]' | onyx profile add - --user ada
+  onyx profile add profiles/*.xq --user ada --location 47.61,-122.33
+"""
+
+OTHER_EXAMPLES = """\
+  onyx profile show p1
+  onyx profile list --user ada
+  onyx profile update p1 storms.xq --wait
+  onyx profile remove p1 p2
+"""
+
+WAIT_HELP = "return only when it is live: no message published afterwards is missed"
+REFUSED_DETAILS = "A profile that is refused is shown with a caret under the place; exit code 65."
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    verb = add_verb(
+        subparsers,
+        "profile",
+        "add, show, change or remove profiles",
+        details="A profile is a query in XQuery: a path, or for ... where ... return. Every\n"
+        "message that it matches is delivered in the form that it asks for (onyx subscribe).\n"
+        f"{NETWORK_HELP}",
+        examples=ADD_EXAMPLES + OTHER_EXAMPLES,
+    )
+    verbs = add_subverbs(verb)
+    _add_add(verbs)
+    show = add_verb(verbs, "show", "show a profile and its text", examples="  onyx profile show p1")
+    show.add_argument("profile", metavar="ID")
+    set_run(show, run_show)
+    _finish(show)
+    listing = add_verb(verbs, "list", "list profiles", examples="  onyx profile list --user ada")
+    listing.add_argument("--user", metavar="NAME", default="", help="only those of this user")
+    set_run(listing, run_list)
+    _finish(listing)
+    _add_update(verbs)
+    remove = add_verb(
+        verbs,
+        "remove",
+        "remove profiles",
+        details="Results that were not delivered yet are gone with the profile.",
+        examples="  onyx profile remove p1 p2",
+    )
+    remove.add_argument("profiles", metavar="ID", nargs="+")
+    set_run(remove, run_remove)
+    _finish(remove)
+
+
+def _add_add(verbs: Subparsers) -> None:
+    parser = add_verb(
+        verbs,
+        "add",
+        "register profiles and print their ids",
+        details=f"Each file is one profile; - is standard input.\n{REFUSED_DETAILS}",
+        examples=ADD_EXAMPLES,
+    )
+    parser.add_argument("files", metavar="FILE|-", nargs="+", help="the text of a profile")
+    parser.add_argument("--user", metavar="NAME", help="whose it is (default: your login name)")
+    parser.add_argument("--location", metavar="LAT,LON", type=location, help=LOCATION_HELP)
+    parser.add_argument("--wait", action="store_true", help=WAIT_HELP)
+    set_run(parser, run_add)
+    _finish(parser)
+
+
+def _add_update(verbs: Subparsers) -> None:
+    parser = add_verb(
+        verbs,
+        "update",
+        "replace the text of a profile",
+        details=f"When the new text is refused the old one stays in force.\n{REFUSED_DETAILS}",
+        examples="  onyx profile update p1 storms.xq --wait",
+    )
+    parser.add_argument("profile", metavar="ID")
+    parser.add_argument("file", metavar="FILE|-", help="the new text")
+    parser.add_argument("--wait", action="store_true", help=WAIT_HELP)
+    set_run(parser, run_update)
+    _finish(parser)
+
+
+def _finish(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON, one object a line")
+    add_network_arguments(parser)
+
+
+def run_add(arguments: argparse.Namespace) -> int:
+    check_once(arguments.files)
+    texts = [(name, read_text(name)) for name in arguments.files]
+    user = _login_name() if arguments.user is None else arguments.user
+
+    async def add() -> int:
+        refused = 0
+        async with User(registration_address(arguments), user) as client:
+            for name, text in texts:
+                try:
+                    profile = await client.add_profile(
+                        text, location=arguments.location, wait=arguments.wait
+                    )
+                except ProfileNotAccepted as refusal:
+                    refused += 1
+                    _report_refusal(name, refusal, arguments.json)
+                else:
+                    _report_profile(name, profile, arguments.json)
+        return EXIT_DATA if refused else EXIT_OK
+
+    return trio.run(add)
+
+
+def run_update(arguments: argparse.Namespace) -> int:
+    text = read_text(arguments.file)
+
+    async def update() -> int:
+        async with User(registration_address(arguments)) as client:
+            try:
+                profile = await client.update_profile(arguments.profile, text, wait=arguments.wait)
+            except ProfileNotAccepted as refusal:
+                _report_refusal(arguments.file, refusal, arguments.json)
+                return EXIT_DATA
+        _report_profile(arguments.file, profile, arguments.json)
+        return EXIT_OK
+
+    return trio.run(update)
+
+
+def run_show(arguments: argparse.Namespace) -> int:
+    async def show(registration: RegistrationClient) -> ProfileInfo:
+        return await registration.profile(arguments.profile)
+
+    profile = _ask(arguments, show)
+    if arguments.json:
+        print_json(asdict(profile))
+        return EXIT_OK
+    print(f"(: {_sentence(profile)} :)")
+    print(profile.text)
+    return EXIT_OK
+
+
+def run_list(arguments: argparse.Namespace) -> int:
+    async def profiles(registration: RegistrationClient) -> list[ProfileInfo]:
+        return await registration.profiles(arguments.user)
+
+    found = _ask(arguments, profiles)
+    if arguments.json:
+        for profile in found:
+            print_json({key: value for key, value in asdict(profile).items() if key != "text"})
+    elif not found:
+        print("no profiles", file=sys.stderr)
+    else:
+        heading = ("ID", "USER", "HOST BROKER", "ADDRESS", "VERSION", "LIVE")
+        rows = [
+            (p.id, p.user or "-", p.host, p.address, p.version, "yes" if p.live else "not yet")
+            for p in found
+        ]
+        print(table(heading, rows))
+    return EXIT_OK
+
+
+def run_remove(arguments: argparse.Namespace) -> int:
+    async def remove() -> None:
+        async with User(registration_address(arguments)) as client:
+            for profile in arguments.profiles:
+                await client.remove_profile(profile)
+                if arguments.json:
+                    print_json({"id": profile, "removed": True})
+                else:
+                    print(f"{profile} removed")
+
+    trio.run(remove)
+    return EXIT_OK
+
+
+def _ask(
+    arguments: argparse.Namespace, question: Callable[[RegistrationClient], Awaitable[_T]]
+) -> _T:
+    async def ask() -> _T:
+        async with RegistrationClient(registration_address(arguments)) as registration:
+            return await question(registration)
+
+    return trio.run(ask)
+
+
+def _report_profile(name: str, profile: ProfileInfo, as_json: bool) -> None:
+    """The id alone on standard output, so that a script can take it."""
+    if as_json:
+        print_json({"file": name, **asdict(profile)})
+    else:
+        print(profile.id, flush=True)
+        print(f"onyx: {_sentence(profile)}", file=sys.stderr)
+
+
+def _report_refusal(name: str, refusal: ProfileNotAccepted, as_json: bool) -> None:
+    if as_json:
+        print_json({"file": name, "code": refusal.code, "reason": refusal.reason})
+    print(f"onyx: {name}: {refusal}", file=sys.stderr)
+
+
+def _sentence(profile: ProfileInfo) -> str:
+    whose = f" of {profile.user}" if profile.user else ""
+    state = "live" if profile.live else "not live yet"
+    return (
+        f"profile {profile.id}{whose}, version {profile.version}, "
+        f"hosted by {profile.host} at {profile.address}, {state}"
+    )
+
+
+def _login_name() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return ""

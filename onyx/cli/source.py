@@ -1,0 +1,240 @@
+"""``onyx source register | list | publish``: be a data source."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
+from dataclasses import asdict
+from pathlib import Path
+
+import trio
+
+from onyx.cli.network_option import NETWORK_HELP, add_network_arguments, registration_address
+from onyx.cli.values import (
+    LOCATION_HELP,
+    STANDARD_INPUT,
+    check_once,
+    location,
+    not_negative,
+    print_json,
+    read_input,
+    table,
+)
+from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
+from onyx.client_values import Outcome, SourceInfo
+from onyx.clients import DataSource
+from onyx.errors import EXIT_DATA, EXIT_OK, UnreadableInput
+from onyx.registration_client import RegistrationClient
+
+REGISTER_EXAMPLES = """\
+  onyx source register --name weather --location 41.88,-87.63
+  onyx source register --name orders --rate 50 --size 4000 --schema orders.dtd
+"""
+
+PUBLISH_EXAMPLES = """\
+  onyx source publish s1 report.xml
+  onyx source publish s1 reports/ more/          every file below, in sorted order
+  curl -s https://example.org/feed | onyx source publish s1 -
+"""
+
+LIST_EXAMPLES = """\
+  onyx source list --topology topologies/figure4.toml
+"""
+
+PROGRESS_SECONDS = 2.0  # a publication that takes longer than this says how far it is
+MESSAGE_BYTES_MAX = 64 * 1024 * 1024  # what is read of a file; the network's own limit is lower
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    verb = add_verb(
+        subparsers,
+        "source",
+        "register a data source, publish its messages",
+        details=NETWORK_HELP,
+        examples=REGISTER_EXAMPLES + LIST_EXAMPLES + PUBLISH_EXAMPLES,
+    )
+    verbs = add_subverbs(verb)
+    _add_register(verbs)
+    listing = add_verb(verbs, "list", "list all data sources", examples=LIST_EXAMPLES)
+    set_run(listing, run_list)
+    _finish(listing)
+    _add_publish(verbs)
+
+
+def _add_register(verbs: Subparsers) -> None:
+    parser = add_verb(
+        verbs,
+        "register",
+        "register a data source and print its id",
+        details="The registration service chooses the source's root broker by its location and\n"
+        "the volume it expects. Returns when every broker knows the source.",
+        examples=REGISTER_EXAMPLES,
+    )
+    parser.add_argument("--name", metavar="N", default="", help="a name for people")
+    parser.add_argument("--location", metavar="LAT,LON", type=location, help=LOCATION_HELP)
+    parser.add_argument(
+        "--rate", metavar="R", type=not_negative, default=1.0, help="messages a second (default 1)"
+    )
+    parser.add_argument(
+        "--size",
+        metavar="BYTES",
+        type=not_negative,
+        default=1024,
+        help="of a message, on average (default 1024)",
+    )
+    parser.add_argument(
+        "--schema", metavar="FILE", type=Path, help="DTD, XML Schema or RELAX NG of the messages"
+    )
+    set_run(parser, run_register)
+    _finish(parser)
+
+
+def _add_publish(verbs: Subparsers) -> None:
+    parser = add_verb(
+        verbs,
+        "publish",
+        "publish XML messages",
+        details="Each file is one message. One that is not well-formed, or beyond a limit, is\n"
+        "refused whole and reported as FILE:LINE:COLUMN: reason; the others are published.\n"
+        "Returns when the root broker has all of them on disk.\n"
+        "Exit code 65 when any was refused.",
+        examples=PUBLISH_EXAMPLES,
+    )
+    parser.add_argument("source", metavar="ID", help="of the source, as printed by register")
+    parser.add_argument(
+        "inputs",
+        metavar="FILE|DIR|-",
+        nargs="+",
+        help="a message, a directory of messages, or standard input (one message)",
+    )
+    set_run(parser, run_publish)
+    _finish(parser)
+
+
+def _finish(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON, one object a line")
+    add_network_arguments(parser)
+
+
+def run_register(arguments: argparse.Namespace) -> int:
+    """Print the id of a new source, alone on standard output, so that a script can take it."""
+    source = trio.run(_register, arguments)
+    if arguments.json:
+        print_json(_source_facts(source.info))
+    else:
+        print(source.id)
+        print(
+            f"onyx: source {source.id} ({source.info.name}) publishes at its root broker "
+            f"{source.root}, {source.address}",
+            file=sys.stderr,
+        )
+    return EXIT_OK
+
+
+def run_list(arguments: argparse.Namespace) -> int:
+    sources = trio.run(_list, arguments)
+    if arguments.json:
+        for source in sources:
+            print_json(_source_facts(source))
+    elif not sources:
+        print("no sources", file=sys.stderr)
+    else:
+        heading = ("ID", "NAME", "ROOT BROKER", "ADDRESS", "LOCATION", "SCHEMA", "READY")
+        rows = [
+            (
+                source.id,
+                source.name,
+                source.root,
+                source.address,
+                "{:g},{:g}".format(*source.location) if source.location else "-",
+                source.schema_name or "-",
+                "yes" if source.ready else "not yet",
+            )
+            for source in sources
+        ]
+        print(table(heading, rows))
+    return EXIT_OK
+
+
+def run_publish(arguments: argparse.Namespace) -> int:
+    check_once(arguments.inputs)
+    names = list(_expand(arguments.inputs))
+    accepted, refused = trio.run(_publish, arguments, names)
+    if arguments.json:
+        print_json({"event": "done", "accepted": accepted, "refused": refused})
+    else:
+        said = f"{accepted} accepted" + (f", {refused} refused" if refused else "")
+        print(f"{accepted + refused} published by {arguments.source}: {said}")
+    return EXIT_DATA if refused else EXIT_OK
+
+
+async def _register(arguments: argparse.Namespace) -> DataSource:
+    return await DataSource.register(
+        registration_address(arguments),
+        name=arguments.name,
+        location=arguments.location,
+        rate=arguments.rate,
+        size=int(arguments.size),
+        schema=arguments.schema,
+    )
+
+
+async def _list(arguments: argparse.Namespace) -> list[SourceInfo]:
+    async with RegistrationClient(registration_address(arguments)) as registration:
+        return await registration.sources()
+
+
+async def _publish(arguments: argparse.Namespace, names: list[str]) -> tuple[int, int]:
+    """Publish the named files; (accepted, refused)."""
+    counts = {True: 0, False: 0}
+
+    async def messages() -> AsyncIterator[bytes]:
+        for name in names:
+            yield await trio.to_thread.run_sync(read_input, name, MESSAGE_BYTES_MAX)
+
+    async with DataSource(registration_address(arguments), arguments.source) as source:
+        progress_at = trio.current_time() + PROGRESS_SECONDS
+        async with aclosing(source.publish_all(messages())) as outcomes:
+            async for outcome in outcomes:
+                counts[outcome.accepted] += 1
+                done = sum(counts.values())
+                _report(names[done - 1], outcome, arguments.json)
+                if trio.current_time() >= progress_at:
+                    progress_at = trio.current_time() + PROGRESS_SECONDS
+                    print(f"onyx: {done} of {len(names)} published", file=sys.stderr)
+    return counts[True], counts[False]
+
+
+def _report(name: str, outcome: Outcome, as_json: bool) -> None:
+    if as_json:
+        print_json({"event": "published", "file": name, **asdict(outcome)})
+    elif not outcome.accepted:
+        shown = "<stdin>" if name == STANDARD_INPUT else name
+        place = f"{outcome.line}:{outcome.column}:" if outcome.line else ""
+        print(f"{shown}:{place} {outcome.reason} [{outcome.code}]", file=sys.stderr)
+
+
+def _expand(inputs: list[str]) -> Iterator[str]:
+    """Directories become the files below them, in sorted order.
+
+    Everything is looked for before the first message is published.
+    """
+    for name in inputs:
+        path = Path(name)
+        if name == STANDARD_INPUT:
+            yield name
+        elif path.is_dir():
+            files = sorted(entry for entry in path.rglob("*") if entry.is_file())
+            if not files:
+                raise UnreadableInput(f"{name} has no files in it")
+            yield from (str(entry) for entry in files)
+        elif path.exists():
+            yield name
+        else:
+            raise UnreadableInput(f"{name} does not exist")
+
+
+def _source_facts(source: SourceInfo) -> dict[str, object]:
+    return asdict(source)

@@ -1,0 +1,127 @@
+"""``onyx status``: what every process of a network is doing."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+import trio
+
+from onyx.cli.network_option import NETWORK_HELP, add_network_arguments, registration_address
+from onyx.cli.values import print_json, table
+from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE, NetworkUnreachable, UsageError
+from onyx.registration_client import NetworkClient, RegistrationClient
+from overlay.toml_table import did_you_mean, quote
+
+DETAILS = f"""\
+For every broker: the profiles it hosts, the sources it is the root broker of, messages
+published here, received from and sent to other brokers, delivered to users, refused,
+and the bytes that wait for a neighbour or a user. Counted since the process started.
+
+Exit code 69 when a process does not answer.
+{NETWORK_HELP}"""
+
+EXAMPLES = """\
+  onyx status --topology topologies/figure4.toml
+  onyx status --broker B4 --json
+"""
+
+HEADING = (
+    "NODE",
+    "ADDRESS",
+    "STATE",
+    "PROFILES",
+    "PUBLISHED",
+    "RECEIVED",
+    "SENT",
+    "DELIVERED",
+    "REFUSED",
+    "WAITING BYTES",
+)
+
+Statistics = Mapping[str, Any]
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    parser = add_verb(
+        subparsers,
+        "status",
+        "show what the processes of a network do",
+        details=DETAILS,
+        examples=EXAMPLES,
+    )
+    parser.add_argument("--broker", metavar="ID", help="only this broker")
+    parser.add_argument(
+        "--json", action="store_true", help="print all statistics, one object a process"
+    )
+    set_run(parser, run)
+    add_network_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    found = trio.run(_collect, arguments)
+    if arguments.json:
+        for node, (address, statistics) in found.items():
+            print_json({"node": node, "address": address, "statistics": statistics})
+    else:
+        rows = [_row(node, address, statistics) for node, (address, statistics) in found.items()]
+        print(table(HEADING, rows))
+    missing = any(statistics is None for _, statistics in found.values())
+    return EXIT_UNAVAILABLE if missing else EXIT_OK
+
+
+async def _collect(
+    arguments: argparse.Namespace,
+) -> dict[str, tuple[str, Statistics | None]]:
+    """(address, statistics) by node, the registration service first; None: no answer."""
+    where = registration_address(arguments)
+    async with RegistrationClient(where) as registration:
+        brokers = await registration.brokers()
+        own = await registration.statistics()
+    if arguments.broker is not None:
+        if arguments.broker not in brokers:
+            hint = did_you_mean(arguments.broker, brokers)
+            raise UsageError(f"--broker {quote(arguments.broker)} is no broker there{hint}")
+        brokers = {arguments.broker: brokers[arguments.broker]}
+    answers: dict[str, Statistics | None] = {}
+
+    async def ask(broker: str, address: str) -> None:
+        try:
+            async with NetworkClient(address) as client:
+                answers[broker] = await client.statistics()
+        except NetworkUnreachable:
+            answers[broker] = None
+
+    async with trio.open_nursery() as nursery:
+        for broker, address in brokers.items():
+            nursery.start_soon(ask, broker, address)
+    found = {broker: (address, answers[broker]) for broker, address in brokers.items()}
+    if arguments.broker is not None:
+        return found
+    return {str(own["registration"]): (str(where), own), **found}
+
+
+def _row(node: str, address: str, statistics: Statistics | None) -> tuple[object, ...]:
+    if statistics is None:
+        return (node, address, "no answer", *("-" for _ in HEADING[3:]))
+    waiting = sum(
+        channel["backlog_bytes"]
+        for journal in statistics["links"]["journals"].values()
+        for channel in journal["sending"].values()
+    )
+    if "catalog" in statistics:
+        profiles = statistics["catalog"]["profiles"]
+        return (node, address, "up", profiles, "-", "-", "-", "-", "-", waiting)
+    data = statistics["data"]
+    return (
+        node,
+        address,
+        "up",
+        statistics["query"]["profiles"],
+        *(data.get(key, 0) for key in ("published", "received")),
+        sum(data["crossings"].values()),
+        *(data.get(key, 0) for key in ("delivered", "refused")),
+        waiting,
+    )

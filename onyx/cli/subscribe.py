@@ -1,0 +1,145 @@
+"""``onyx subscribe``: take the results of profiles as they come."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import trio
+
+from onyx.background import background_tasks, lone_error
+from onyx.cli.network_option import NETWORK_HELP, add_network_arguments, registration_address
+from onyx.cli.values import positive, print_json
+from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.client_values import Delivery
+from onyx.clients import Results, User
+from onyx.data_directory import write_atomically
+from onyx.errors import EXIT_OK, UnwritableOutput
+
+DETAILS = f"""\
+Results are printed one a message, or written to a directory, one file each, named
+PROFILE-SOURCE-NUMBER.xml after the message they come from (with -1, -2, ... before
+.xml when one message gave several). A result counts as delivered once it is written:
+what came while nobody was subscribed, or was under way when this process died, comes
+with the next run, and nothing that was written comes again.
+
+Runs until it is interrupted, or for --count messages.
+{NETWORK_HELP}"""
+
+EXAMPLES = """\
+  onyx subscribe p1
+  onyx subscribe p1 p2 --directory results/
+  onyx subscribe p1 --count 1 --json
+"""
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    parser = add_verb(
+        subparsers, "subscribe", "take the results of profiles", details=DETAILS, examples=EXAMPLES
+    )
+    parser.add_argument("profiles", metavar="PROFILE", nargs="+", help="id of a profile")
+    parser.add_argument(
+        "--directory", metavar="DIR", type=Path, help="write each result to a file in DIR"
+    )
+    parser.add_argument(
+        "--count", metavar="N", type=positive, help="end after the results of N messages"
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print JSON, one object for each matching message"
+    )
+    set_run(parser, run)
+    add_network_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    writer = _Writer(arguments.directory, arguments.json, arguments.count)
+    trio.run(_subscribe, arguments, writer)
+    return EXIT_OK
+
+
+async def _subscribe(arguments: argparse.Namespace, writer: _Writer) -> None:
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async with User(registration_address(arguments)) as user:
+            taken = [user.results(profile) for profile in dict.fromkeys(arguments.profiles)]
+            for results in taken:
+                await results.connect()
+            try:
+                async with background_tasks() as nursery:
+                    for results in taken:
+                        nursery.start_soon(_take, results, writer, nursery.cancel_scope)
+                    async for _ in signals:
+                        break
+            except BaseExceptionGroup as group:
+                raise lone_error(group) from None
+            for results in taken:
+                await results.flush()
+                if results.lost:
+                    print(
+                        f"onyx: {results.profile_id}: {results.lost} deliveries were thrown away "
+                        "because nobody took them in time",
+                        file=sys.stderr,
+                    )
+
+
+async def _take(results: Results, writer: _Writer, scope: trio.CancelScope) -> None:
+    """Write what comes; a delivery counts as taken once it is written."""
+    async for delivery in results:
+        writer.write(delivery)
+        results.acknowledge_nowait()
+        if writer.is_done:
+            scope.cancel()
+            await trio.lowlevel.checkpoint()
+
+
+class _Writer:
+    """Where results go; counts the messages they come from."""
+
+    def __init__(self, directory: Path | None, as_json: bool, count: int | None) -> None:
+        self._directory = directory
+        self._as_json = as_json
+        self._left = count
+        if directory is not None:
+            try:
+                directory.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise UnwritableOutput(f"{directory} cannot be made: {error.strerror}") from None
+
+    @property
+    def is_done(self) -> bool:
+        return self._left == 0
+
+    def write(self, delivery: Delivery) -> None:
+        """All results of one delivery, written through before the return."""
+        files = []
+        if self._directory is not None:
+            for name, result in _named(delivery):
+                write_atomically(self._directory / name, result)
+                files.append(name)
+        if self._as_json:
+            results = [result.decode("utf-8", "replace") for result in delivery.results]
+            print_json(
+                {
+                    "profile": delivery.profile,
+                    "source": delivery.source,
+                    "number": delivery.number,
+                    **({"files": files} if self._directory is not None else {"results": results}),
+                }
+            )
+        elif self._directory is None:
+            for result in delivery.results:
+                sys.stdout.buffer.write(result + b"\n")
+            sys.stdout.buffer.flush()
+        if self._left is not None:
+            self._left -= 1
+
+
+def _named(delivery: Delivery) -> Iterator[tuple[str, bytes]]:
+    stem = f"{delivery.profile}-{delivery.source}-{delivery.number}"
+    if len(delivery.results) == 1:
+        yield f"{stem}.xml", delivery.results[0]
+        return
+    for index, result in enumerate(delivery.results, start=1):
+        yield f"{stem}-{index}.xml", result

@@ -1,0 +1,201 @@
+"""``onyx up``: run a whole network, or one process of it, until interrupted."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import trio
+
+from onyx.child_process import ChildProcess, describe_exit
+from onyx.cli.values import print_json
+from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.data_directory import DataDirectory
+from onyx.errors import EXIT_OK, UsageError
+from onyx.launcher import RunningNetwork, launch
+from onyx.listening import bind, listen_addresses
+from onyx.node_process import configure_logging, run_node_process
+from overlay.toml_table import did_you_mean, quote
+from overlay.topology import Topology, TopologyError, load_topology
+
+DETAILS = """\
+Every broker and the registration service is a process of its own. All addresses are
+bound before the first one starts, so that a network comes up as a whole or not at all;
+port 0 in the file stands for any free port. A process that dies is started again with
+what it had on disk. Ctrl-C (or SIGTERM) stops everything.
+
+With --broker or --registration just that one process runs, at its own address: start
+one on each machine, with the same file everywhere.
+
+What must survive is in the data directory (default: data_directory of the file, or
+.onyx/NAME); topology.toml in it is the network as it runs, with every address.
+
+Exit code 78: the topology is refused or an address is taken, nothing was started;
+75: the data directory is in use; 70: a process failed again and again."""
+
+EXAMPLES = """\
+  onyx up topologies/figure4.toml
+  onyx up topologies/single.toml --data /var/lib/onyx
+  onyx up topologies/figure4.toml --broker B4     only B4, as on a machine of its own
+"""
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    parser = add_verb(
+        subparsers,
+        "up",
+        "run a network until it is interrupted",
+        details=DETAILS,
+        examples=EXAMPLES,
+    )
+    parser.add_argument("file", metavar="TOPOLOGY", type=Path, help="a topology file (TOML)")
+    one = parser.add_mutually_exclusive_group()
+    one.add_argument("--broker", metavar="ID", help="run only this broker")
+    one.add_argument(
+        "--registration", action="store_true", help="run only the registration service"
+    )
+    parser.add_argument("--data", metavar="DIR", type=Path, help="the data directory")
+    parser.add_argument(
+        "--json", action="store_true", help="print what happens as JSON, one object a line"
+    )
+    set_run(parser, run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the network or the process; returns when it was told to stop."""
+    topology = load_topology(arguments.file)
+    if arguments.data is not None:
+        topology = replace(topology, data_directory=arguments.data)
+    if arguments.broker is None and not arguments.registration:
+        trio.run(_run_network, topology, arguments)
+    else:
+        trio.run(_run_one, topology, _node_id(topology, arguments), arguments)
+    if arguments.json:
+        print_json({"event": "stopped"})
+    return EXIT_OK
+
+
+async def _run_network(topology: Topology, arguments: argparse.Namespace) -> None:
+    events = _Events(arguments.json)
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async with trio.open_nursery() as nursery:
+
+            async def stop_at_signal() -> None:
+                async for _ in signals:
+                    nursery.cancel_scope.cancel()
+
+            nursery.start_soon(stop_at_signal)
+            async with launch(
+                topology, file=str(arguments.file), report=events.process_event
+            ) as network:
+                events.network_is_up(network)
+                await trio.sleep_forever()
+
+
+async def _run_one(topology: Topology, node_id: str, arguments: argparse.Namespace) -> None:
+    file = str(arguments.file)
+    own_key = ""
+    for key, other, address in listen_addresses(topology):
+        if address.port == 0:
+            raise TopologyError(
+                file,
+                key,
+                f'"{address}": port 0 cannot be found by processes that are started one by one; '
+                f"give a port, or the {DataDirectory(topology.data_directory).topology_file.name} "
+                "that onyx up writes into the data directory",
+            )
+        if other == node_id:
+            own_key = key
+    topology = replace(topology, data_directory=DataDirectory(topology.data_directory).path)
+    listener = bind(topology.address(node_id), file, own_key)
+    configure_logging(node_id)
+    events = _Events(arguments.json)
+    with listener:
+        await run_node_process(
+            topology, node_id, listener, ready=lambda: events.node_is_ready(topology, node_id)
+        )
+
+
+def _node_id(topology: Topology, arguments: argparse.Namespace) -> str:
+    if arguments.registration:
+        return topology.registration[0].id
+    broker: str = arguments.broker
+    if broker not in topology.broker_ids:
+        hint = did_you_mean(broker, topology.broker_ids)
+        raise UsageError(f"--broker {quote(broker)} is no broker of {arguments.file}{hint}")
+    return broker
+
+
+class _Events:
+    """Says what happens: sentences for people, or a JSON object a line."""
+
+    def __init__(self, as_json: bool) -> None:
+        self._as_json = as_json
+        self._is_up = False
+
+    def network_is_up(self, network: RunningNetwork) -> None:
+        self._is_up = True
+        topology = network.topology
+        if self._as_json:
+            addresses = {broker.id: str(broker.listen) for broker in topology.brokers}
+            print_json(
+                {
+                    "event": "up",
+                    "name": topology.name,
+                    "registration": network.registration,
+                    "brokers": addresses,
+                    "pids": dict(network.pids),
+                    "topology": str(network.topology_file),
+                }
+            )
+            return
+        print(_table(network))
+
+    def node_is_ready(self, topology: Topology, node_id: str) -> None:
+        address = str(topology.address(node_id))
+        if self._as_json:
+            print_json({"event": "ready", "node": node_id, "address": address, "pid": os.getpid()})
+        else:
+            print(
+                f"{node_id} of {topology.name} is ready at {address}; Ctrl-C stops it", flush=True
+            )
+
+    def process_event(self, event: str, child: ChildProcess) -> None:
+        """In the life of a child; while the network comes up only deaths are news."""
+        if not self._is_up and event != "died":
+            return
+        if self._as_json:
+            facts = {"event": event, "node": child.node_id, "pid": child.pid}
+            if event == "died":
+                facts["exit_code"] = child.exit_code
+            print_json(facts)
+            return
+        text = {
+            "died": f"{child.node_id} died ({describe_exit(child.exit_code)}); starting it again",
+            "started": f"{child.node_id} is started again, process {child.pid}",
+            "ready": f"{child.node_id} is ready again",
+        }[event]
+        print(f"onyx: {text}", file=sys.stderr, flush=True)
+
+
+def _table(network: RunningNetwork) -> str:
+    topology = network.topology
+    rows = [(node.id, str(node.listen), "registration service") for node in topology.registration]
+    rows += [(broker.id, str(broker.listen), broker.label) for broker in topology.brokers]
+    id_width = max(len(row[0]) for row in rows)
+    address_width = max(len(row[1]) for row in rows)
+    lines = [f"The network {topology.name} is up.", ""]
+    for node_id, address, what in rows:
+        line = f"  {node_id:<{id_width}}  {address:<{address_width}}  {what}"
+        lines.append(line.rstrip())
+    lines += [
+        "",
+        f"Sources and users:  export ONYX_REGISTRATION={network.registration}",
+        f"Data:               {topology.data_directory}",
+        "Ctrl-C stops it.",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,110 @@
+"""Arguments and output that several verbs share."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from onyx.errors import UnreadableInput, UsageError
+
+STANDARD_INPUT = "-"
+
+LOCATION_HELP = "in degrees, north and east positive; write --location=-33.9,18.4 for the south"
+
+
+def location(text: str) -> tuple[float, float]:
+    """ "LAT,LON" in degrees, for argparse."""
+    parts = text.split(",")
+    try:
+        latitude, longitude = (float(part) for part in parts)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f'"{text}" is no location, expected LAT,LON in degrees, as 41.88,-87.63'
+        ) from None
+    if not (abs(latitude) <= 90 and abs(longitude) <= 180):
+        raise argparse.ArgumentTypeError(
+            f'"{text}" is not on earth, expected LAT -90 to 90 and LON -180 to 180'
+        )
+    return latitude, longitude
+
+
+def positive(text: str) -> int:
+    """A whole number of at least 1, for argparse."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f'"{text}" is no whole number of at least 1')
+    return number
+
+
+def not_negative(text: str) -> float:
+    """A number of at least 0, for argparse."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < 1e15:
+        raise argparse.ArgumentTypeError(f'"{text}" is no number of at least 0')
+    return number
+
+
+def read_input(name: str, bytes_max: int | None = None) -> bytes:
+    """A file, or standard input for "-"; at most ``bytes_max`` + 1 bytes of it are read.
+
+    UnreadableInput when it cannot be read.
+    """
+    count = -1 if bytes_max is None else bytes_max + 1
+    try:
+        if name == STANDARD_INPUT:
+            return sys.stdin.buffer.read(count)
+        with Path(name).open("rb") as stream:
+            return stream.read(count)
+    except OSError as error:
+        raise UnreadableInput(f"{name} cannot be read: {error.strerror}") from None
+
+
+def read_text(name: str) -> str:
+    """The same as UTF-8 text."""
+    try:
+        return read_input(name).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UnreadableInput(f"{name} is not UTF-8 (byte {error.start})") from None
+
+
+def check_once(names: Sequence[str]) -> None:
+    """Standard input can be read only once."""
+    if names.count(STANDARD_INPUT) > 1:
+        raise UsageError('"-" (standard input) may be given only once')
+
+
+def print_json(facts: Mapping[str, object]) -> None:
+    """One object on a line of its own, at once."""
+    print(json.dumps(facts, ensure_ascii=False), flush=True)
+
+
+def table(heading: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Columns under a heading; numbers to the right, text to the left."""
+    body = [list(row) for row in rows]
+    cells = [list(heading), *([_cell(value) for value in row] for row in body)]
+    widths = [max(len(line[column]) for line in cells) for column in range(len(heading))]
+    right = [
+        bool(body) and all(isinstance(row[column], int | float) for row in body)
+        for column in range(len(heading))
+    ]
+    lines = []
+    for line in cells:
+        parts = [
+            text.rjust(width) if to_right else text.ljust(width)
+            for text, width, to_right in zip(line, widths, right, strict=True)
+        ]
+        lines.append("  ".join(parts).rstrip())
+    return "\n".join(lines)
+
+
+def _cell(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

@@ -1,0 +1,103 @@
+"""What the network tells its clients: plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Location = tuple[float, float]
+"""(latitude, longitude) in degrees, north and east positive."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceInfo:
+    """A registered data source: ``root`` is its root broker, at ``address`` ("host:port").
+
+    ``rate`` messages a second and ``size`` bytes a message as the source expects them; ``ready``
+    once every broker knows it.
+    """
+
+    id: str
+    name: str
+    root: str
+    address: str
+    location: Location | None
+    rate: float
+    size: int
+    schema_name: str
+    schema_kind: str
+    ready: bool
+
+    @classmethod
+    def from_result(cls, result: Mapping[str, Any]) -> SourceInfo:
+        location = result["location"]
+        return cls(
+            id=result["source"],
+            name=result["name"],
+            root=result["root"],
+            address=result["address"],
+            location=(location[0], location[1]) if location else None,
+            rate=result["rate"],
+            size=result["size"],
+            schema_name=result["schema_name"],
+            schema_kind=result["schema_kind"],
+            ready=result["ready"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileInfo:
+    """A profile: ``host`` is its host broker, at ``address`` ("host:port").
+
+    ``version`` counts the updates from 1; ``live`` says that every broker on the way from every
+    source knows this version, so that no message published from now on is missed.  ``text`` is
+    None where it was not asked for.
+    """
+
+    id: str
+    user: str
+    host: str
+    address: str
+    version: int
+    live: bool
+    text: str | None = None
+
+    @classmethod
+    def from_result(cls, result: Mapping[str, Any]) -> ProfileInfo:
+        return cls(
+            id=result["profile"],
+            user=result["user"],
+            host=result["host"],
+            address=result["address"],
+            version=result["version"],
+            live=result["live"],
+            text=result.get("text"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a published message: ``number`` counts the messages of its source from 1.
+
+    When it was refused nobody gets any of it, and ``code`` (for machines), ``reason`` (for
+    people), ``line`` and ``column`` (from 1; 0: not known) say why and where.
+    """
+
+    number: int
+    accepted: bool
+    code: str = ""
+    reason: str = ""
+    line: int = 0
+    column: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What one message gave for one profile: one XML text each in ``results``, in the order of
+    the message; ``source`` and ``number`` name the message."""
+
+    profile: str
+    source: str
+    number: int
+    results: list[bytes]

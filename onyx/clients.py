@@ -1,0 +1,365 @@
+"""DataSource and User: the two ends of the network, for asynchronous Python (Trio).
+
+::
+
+    source = await DataSource.register("127.0.0.1:7000", name="weather")
+    async with source:
+        outcome = await source.publish(b"<report><city>Oslo</city></report>")
+
+    async with User("127.0.0.1:7000", "ada") as user:
+        profile = await user.add_profile("//report[city = 'Oslo']")
+        async for delivery in user.results(profile.id):
+            print(delivery.results)
+
+Both stay connected for the length of their block: a lost connection is dialled again, with
+growing pauses, and what was under way is sent again.  Every message arrives exactly once; every
+result is delivered until it is acknowledged, and not again in the same run.
+
+``onyx.blocking`` has the same for programs without Trio.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+
+import trio
+
+from onyx.background import background_tasks
+from onyx.client_values import Delivery, Location, Outcome, ProfileInfo, SourceInfo
+from onyx.registration_client import (
+    NetworkClient,
+    RegistrationClient,
+    Where,
+    call,
+    host_and_port,
+    open_connection,
+    request_failed,
+)
+from overlay.link.client_connection import ClientConnection, RemoteError
+from overlay.link.errors import ProtocolError
+from overlay.link.frames import Delivery as DeliveryFrame
+from overlay.link.link_layer import Arrival
+
+_T = TypeVar("_T")
+
+PIPELINE_MESSAGES = 256  # published by publish_all before the first outcome is known
+
+
+class DataSource:
+    """A registered data source, at its root broker; a context manager.
+
+    One process at a time publishes as a source: a second one replaces the first, whose calls then
+    raise RequestFailed "replaced".
+    """
+
+    def __init__(self, registration: Where, source_id: str) -> None:
+        self.id = source_id
+        self._registration = registration
+        self._info: SourceInfo | None = None
+        self._stack = AsyncExitStack()
+        self._connection: ClientConnection | None = None
+
+    @classmethod
+    async def register(
+        cls,
+        registration: Where,
+        *,
+        name: str = "",
+        location: Location | None = None,
+        rate: float = 1.0,
+        size: int = 1024,
+        schema: Path | None = None,
+    ) -> DataSource:
+        """Register a new source; returns when every broker knows it.  Not connected yet."""
+        async with RegistrationClient(registration) as client:
+            info = await client.register_source(
+                name=name, location=location, rate=rate, size=size, schema=schema
+            )
+        source = cls(registration, info.id)
+        source._info = info
+        return source
+
+    @property
+    def info(self) -> SourceInfo:
+        """What the registration service knows of it; after ``register`` or inside the block."""
+        if self._info is None:
+            raise RuntimeError("a DataSource that was not registered here is known in its block")
+        return self._info
+
+    @property
+    def root(self) -> str:
+        """The id of its root broker."""
+        return self.info.root
+
+    @property
+    def address(self) -> str:
+        """ "host:port" of its root broker."""
+        return self.info.address
+
+    async def __aenter__(self) -> Self:
+        async with RegistrationClient(self._registration) as client:
+            self._info = await client.source(self.id)
+        host, port = host_and_port(self._info.address)
+        self._connection = await self._stack.enter_async_context(
+            open_connection(host, port, "source", self.id)
+        )
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool | None:
+        self._connection = None
+        return await self._stack.__aexit__(kind, error, traceback)
+
+    async def publish(self, xml: bytes) -> Outcome:
+        """Publish one message, the text of an XML document; returns what became of it.
+
+        Accepted means that the root broker has it on disk.  When this is cancelled the message
+        may be published or not.
+        """
+        number = await self._send(xml)
+        return number if isinstance(number, Outcome) else await self._outcome(number)
+
+    async def publish_all(
+        self, messages: Iterable[bytes] | AsyncIterable[bytes]
+    ) -> AsyncGenerator[Outcome, None]:
+        """Publish many without waiting for each; yields their outcomes in order."""
+        pipeline = Pipeline(self)
+        async for message in _iterate(messages):
+            for outcome in await pipeline.send(message):
+                yield outcome
+        for outcome in await pipeline.finish():
+            yield outcome
+
+    def statistics(self) -> dict[str, object]:
+        return self._open_connection().statistics()
+
+    async def _send(self, xml: bytes) -> int | Outcome:
+        """Its number, or the outcome at once for a message that no frame can carry."""
+        try:
+            return await self._open_connection().publish(xml, "text")
+        except ProtocolError as error:
+            return Outcome(0, False, error.code, error.detail)
+        except RemoteError as error:
+            raise request_failed(error) from None
+
+    async def _outcome(self, pending: int | Outcome) -> Outcome:
+        if isinstance(pending, Outcome):
+            return pending
+        try:
+            refused = await self._open_connection().outcome(pending)
+        except RemoteError as error:
+            raise request_failed(error) from None
+        if refused is None:
+            return Outcome(pending, True)
+        return Outcome(pending, False, refused.code, refused.reason, refused.line, refused.column)
+
+    def _is_settled(self, pending: int | Outcome) -> bool:
+        return isinstance(pending, Outcome) or self._open_connection().is_settled(pending)
+
+    def _open_connection(self) -> ClientConnection:
+        if self._connection is None:
+            raise RuntimeError("a DataSource publishes inside of its async with block")
+        return self._connection
+
+
+class Pipeline:
+    """Messages of one source that are published before the outcome of the one before is known.
+
+    Outcomes come out in the order in which the messages went in.
+    """
+
+    def __init__(self, source: DataSource, messages_max: int = PIPELINE_MESSAGES) -> None:
+        """At most ``messages_max`` outcomes are open; ``send`` waits for the oldest then."""
+        self._source = source
+        self._messages_max = messages_max
+        self._pending: deque[int | Outcome] = deque()
+
+    async def send(self, message: bytes) -> list[Outcome]:
+        """Publish one message; returns the outcomes that are known by now."""
+        self._pending.append(await self._source._send(message))
+        known = []
+        while self._pending and (
+            len(self._pending) >= self._messages_max or self._source._is_settled(self._pending[0])
+        ):
+            known.append(await self._source._outcome(self._pending.popleft()))
+        return known
+
+    async def finish(self) -> list[Outcome]:
+        """Wait for all that are open."""
+        rest = [await self._source._outcome(pending) for pending in self._pending]
+        self._pending.clear()
+        return rest
+
+
+class User:
+    """A user: his profiles, and their results; a context manager."""
+
+    def __init__(self, registration: Where, name: str = "") -> None:
+        """``name`` goes with the profiles that are added here."""
+        self.name = name
+        self._registration = RegistrationClient(registration)
+        self._stack = AsyncExitStack()
+        self._hosts: dict[str, NetworkClient] = {}
+        self._nursery: trio.Nursery | None = None
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._registration)
+            self._nursery = await stack.enter_async_context(background_tasks())
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool | None:
+        self._nursery = None
+        self._hosts.clear()
+        return await self._stack.__aexit__(kind, error, traceback)
+
+    async def add_profile(
+        self, text: str, *, location: Location | None = None, wait: bool = True
+    ) -> ProfileInfo:
+        """Register a profile; with ``wait`` it is live on return.
+
+        ProfileNotAccepted, with line, column and what was expected, when the text is refused.
+        """
+        return await self._registration.add_profile(
+            text, user=self.name, location=location, wait=wait
+        )
+
+    async def update_profile(self, profile_id: str, text: str, *, wait: bool = True) -> ProfileInfo:
+        """Replace the text; when it is refused (ProfileNotAccepted) the old one stays."""
+        info = await self._registration.profile(profile_id)
+        host = await self._host(info.address)
+        arguments = {"profile": profile_id, "text": text, "wait": wait}
+        result = await host.call("profile.update", arguments)
+        return ProfileInfo(
+            id=profile_id,
+            user=info.user,
+            host=info.host,
+            address=info.address,
+            version=result["version"],
+            live=result["live"],
+            text=text,
+        )
+
+    async def remove_profile(self, profile_id: str) -> None:
+        """Remove a profile with all that was not delivered; RequestFailed "unknown-profile"."""
+        info = await self._registration.profile(profile_id)
+        host = await self._host(info.address)
+        await host.call("profile.remove", {"profile": profile_id})
+
+    async def profiles(self) -> list[ProfileInfo]:
+        """The profiles of this user; of all users when he has no name."""
+        return await self._registration.profiles(self.name)
+
+    async def profile(self, profile_id: str) -> ProfileInfo:
+        """One profile with its text; RequestFailed "unknown-profile" when there is none."""
+        return await self._registration.profile(profile_id)
+
+    def results(self, profile_id: str) -> Results:
+        """The results of a profile, from the first that was not acknowledged yet, without end."""
+        return Results(self, profile_id)
+
+    async def _host(self, address: str) -> NetworkClient:
+        """A connection to a host broker, kept for the length of the block."""
+        if address not in self._hosts:
+            client = NetworkClient(address)
+            await self._in_background(client)
+            self._hosts[address] = client
+        return self._hosts[address]
+
+    async def _subscribe(self, profile_id: str) -> ClientConnection:
+        info = await self._registration.profile(profile_id)
+        host, port = host_and_port(info.address)
+        return await self._in_background(open_connection(host, port, "subscriber", profile_id))
+
+    async def _in_background(self, manager: AbstractAsyncContextManager[_T]) -> _T:
+        """Enter a context manager in a task that leaves it at the end of the block."""
+        if self._nursery is None:
+            raise RuntimeError("a User is used inside of its async with block")
+        entered: _T = await self._nursery.start(_hold, manager)
+        return entered
+
+
+class Results:
+    """An asynchronous iterator over the deliveries of one profile, made by ``User.results``.
+
+    A delivery is acknowledged when the next one is asked for, or by ``acknowledge_nowait``.  One
+    that was not acknowledged when the process ended comes again in its next run.
+    """
+
+    def __init__(self, user: User, profile_id: str) -> None:
+        self.profile_id = profile_id
+        self._user = user
+        self._connection: ClientConnection | None = None
+        self._current: Arrival | None = None
+
+    @property
+    def lost(self) -> int:
+        """How many deliveries the host broker has thrown away because nobody took them."""
+        return 0 if self._connection is None else self._connection.lost
+
+    async def connect(self) -> None:
+        """Connect now instead of with the first delivery; RequestFailed "unknown-profile"."""
+        if self._connection is None:
+            self._connection = await self._user._subscribe(self.profile_id)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Delivery:
+        self.acknowledge_nowait()
+        await self.connect()
+        assert self._connection is not None
+        try:
+            arrival = await self._connection.next_delivery()
+        except RemoteError as error:
+            raise request_failed(error) from None
+        frame = arrival.frame
+        assert isinstance(frame, DeliveryFrame)
+        self._current = arrival
+        return Delivery(frame.profile, frame.source, frame.number, frame.results())
+
+    def acknowledge_nowait(self) -> None:
+        """The last delivery is done, whatever happens now."""
+        if self._current is not None and self._connection is not None:
+            self._connection.acknowledge(self._current)
+            self._current = None
+
+    async def flush(self) -> None:
+        """Return when the host broker has all acknowledgements on disk."""
+        if self._connection is not None:
+            await call(self._connection, "profile.show", {"profile": self.profile_id})
+
+
+async def _hold(
+    manager: AbstractAsyncContextManager[_T],
+    task_status: trio.TaskStatus[_T] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    async with manager as entered:
+        task_status.started(entered)
+        await trio.sleep_forever()
+
+
+async def _iterate(
+    messages: Iterable[bytes] | AsyncIterable[bytes],
+) -> AsyncIterator[bytes]:
+    if isinstance(messages, AsyncIterable):
+        async for message in messages:
+            yield message
+    else:
+        for message in messages:
+            yield message

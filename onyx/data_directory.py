@@ -1,0 +1,145 @@
+"""DataDirectory: where a network keeps on disk what must survive.
+
+::
+
+    .onyx/figure4/
+    ├── topology.toml        the network as it runs: every address, written at each start
+    ├── lock                 held by the launcher
+    └── nodes/
+        ├── B1/
+        │   ├── lock         held by the broker process
+        │   └── store.sqlite everything that B1 must not forget
+        └── registration/ ...
+
+Invariants: a lock is held as long as its process lives and is gone with it, however it ends; the
+lock file itself stays.  ``topology.toml`` is replaced as a whole or not at all.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from onyx.errors import DataDirectoryError, DataDirectoryInUse, UnwritableOutput
+from overlay.topology import Topology, TopologyError, load_topology, to_toml
+
+TOPOLOGY_FILE = "topology.toml"
+
+
+class DataDirectory:
+    """The directory of one network; nothing is made before it is asked for."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.absolute()
+
+    @property
+    def topology_file(self) -> Path:
+        return self.path / TOPOLOGY_FILE
+
+    def node_directory(self, node_id: str) -> Path:
+        return self.path / "nodes" / node_id
+
+    def store_file(self, node_id: str) -> Path:
+        return self.node_directory(node_id) / "store.sqlite"
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the network as a whole; DataDirectoryInUse when another launcher does."""
+        with _locked(self.path):
+            yield
+
+    @contextmanager
+    def node_locked(self, node_id: str) -> Iterator[None]:
+        """Hold what belongs to one node; DataDirectoryInUse when its process is running."""
+        with _locked(self.node_directory(node_id)):
+            yield
+
+    def check_shape(self, topology: Topology) -> None:
+        """DataDirectoryError when the rows in here were written by another network.
+
+        What brokers have told each other holds on the broadcast trees of one shape; addresses,
+        labels, capacities and limits may change between two starts.
+        """
+        if not self.topology_file.exists():
+            return
+        try:
+            earlier = load_topology(self.topology_file)
+        except TopologyError as error:
+            raise DataDirectoryError(f"{error}; remove {self.path} to start anew") from None
+        if _shape(earlier) != _shape(topology):
+            raise DataDirectoryError(
+                f"{self.path} holds the data of a network of another shape (brokers or links "
+                f"differ from {self.topology_file}); give another --data, or remove it to start "
+                "anew"
+            )
+
+    def write_topology(self, topology: Topology) -> Path:
+        """Put the network as it runs on disk; returns the file."""
+        write_atomically(self.topology_file, to_toml(topology).encode())
+        return self.topology_file
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a whole file, durably: others see all of it or nothing.  UnwritableOutput."""
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name[:64]}.", dir=path.parent)
+        temporary = Path(name)
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(data)
+                stream.flush()
+                os.fsync(stream.fileno())
+            temporary.chmod(0o644)
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        _sync_directory(path.parent)
+    except OSError as error:
+        raise UnwritableOutput(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _sync_directory(path: Path) -> None:
+    """A new name in a directory survives a power cut only once the directory is synced."""
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _locked(directory: Path) -> Iterator[None]:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        handle = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise UnwritableOutput(f"{directory}: cannot be written: {error.strerror}") from None
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.pread(handle, 32, 0).decode("ascii", "replace").strip()
+            raise DataDirectoryInUse(
+                f"{directory} is in use by process {holder or '?'}; stop that first, "
+                "or give another --data"
+            ) from None
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, f"{os.getpid()}\n".encode("ascii"), 0)
+        yield
+        os.ftruncate(handle, 0)
+    finally:
+        os.close(handle)
+
+
+def _shape(topology: Topology) -> object:
+    """What the broadcast trees depend on."""
+    return (
+        {node.id for node in topology.registration},
+        set(topology.broker_ids),
+        {(frozenset(link.ends), round(link.latency_ms * 1000)) for link in topology.links},
+    )

@@ -1,0 +1,139 @@
+"""One process of a network: a broker or the registration service, from start to stop.
+
+It runs in the foreground (``onyx up FILE --broker B1``) or as a child of the launcher::
+
+    launcher ──listening socket──> child     bound before the child exists, kept over its restarts
+             ──lifeline──────────> child     end of file: the launcher is gone, stop
+             <──────────"ready"──  child     listening, store open, all peers connected
+             <─────────log lines─  child     its standard output and standard error
+
+Invariants: the node's directory is locked before its store is opened; SIGTERM, SIGINT or the end
+of the lifeline stop it cleanly, and what it has promised is on disk before anyone is told, so
+that SIGKILL does no harm either.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import trio
+
+from onyx.broker.broker import run_broker
+from onyx.data_directory import DataDirectory
+from onyx.errors import UserError
+from overlay.link.errors import StoreError
+from overlay.link.store import Store
+from overlay.topology import Topology, TopologyError, load_topology
+from registration.service import run_registration
+
+EXIT_STOPPED = 0
+EXIT_STORE = 74  # EX_IOERR: the store cannot be used
+READY = b"ready\n"
+
+log = logging.getLogger("onyx.process")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The child that the launcher starts; not for people."""
+    parser = argparse.ArgumentParser(prog="python -m onyx.node_process")
+    parser.add_argument("topology", type=Path, help="the resolved topology file")
+    parser.add_argument("node", help="id of the broker or registration node")
+    parser.add_argument("--listen-fd", type=int, required=True)
+    parser.add_argument("--ready-fd", type=int, required=True)
+    parser.add_argument("--lifeline-fd", type=int, required=True)
+    arguments = parser.parse_args(argv)
+    configure_logging(arguments.node)
+    try:
+        trio.run(_run_child, arguments)
+    except (UserError, TopologyError) as error:
+        print(f"onyx: {error}", file=sys.stderr)
+        return error.exit_code if isinstance(error, UserError) else 78
+    except StoreError as error:
+        print(f"onyx: {error}", file=sys.stderr)
+        return EXIT_STORE
+    return EXIT_STOPPED
+
+
+def configure_logging(node_id: str, level: int = logging.INFO) -> None:
+    """Log to standard error, one line an event, with the process named."""
+    logging.basicConfig(
+        level=level,
+        stream=sys.stderr,
+        format=f"%(asctime)s {node_id} %(levelname)s %(message)s",
+        force=True,
+    )
+
+
+async def run_node_process(
+    topology: Topology,
+    node_id: str,
+    listener: socket.socket,
+    *,
+    lifeline: int | None = None,
+    ready: Callable[[], None] = lambda: None,
+) -> None:
+    """Run a node until a signal or the end of the lifeline stops it.
+
+    ``listener`` is bound and listening, and is closed at the end; ``ready`` is called once.
+    DataDirectoryInUse when the node is running already, StoreError when its store is unusable.
+    """
+    directory = DataDirectory(topology.data_directory)
+    with directory.node_locked(node_id), Store(directory.store_file(node_id)) as store:
+        listener.setblocking(False)
+        listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(listener))]
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_stop_at_signal, nursery.cancel_scope)
+            if lifeline is not None:
+                nursery.start_soon(_stop_at_end, lifeline, nursery.cancel_scope)
+
+            def say_ready() -> None:
+                log.info("ready")
+                ready()
+
+            run = run_registration if _is_registration(topology, node_id) else run_broker
+            log.info("listening at %s", topology.address(node_id))
+            await run(topology, node_id, listeners, store, say_ready)
+
+
+async def _run_child(arguments: argparse.Namespace) -> None:
+    topology = load_topology(arguments.topology)
+    listener = socket.socket(fileno=arguments.listen_fd)
+
+    def tell_launcher() -> None:
+        os.write(arguments.ready_fd, READY)
+        os.close(arguments.ready_fd)
+
+    await run_node_process(
+        topology, arguments.node, listener, lifeline=arguments.lifeline_fd, ready=tell_launcher
+    )
+
+
+async def _stop_at_signal(scope: trio.CancelScope) -> None:
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async for number in signals:
+            log.info("stopping: %s", signal.Signals(number).name)
+            scope.cancel()
+
+
+async def _stop_at_end(lifeline: int, scope: trio.CancelScope) -> None:
+    """The launcher holds the other end and never writes."""
+    async with trio.lowlevel.FdStream(lifeline) as stream:
+        while await stream.receive_some(1):
+            pass
+        log.info("stopping: the launcher is gone")
+        scope.cancel()
+
+
+def _is_registration(topology: Topology, node_id: str) -> bool:
+    return any(node.id == node_id for node in topology.registration)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,214 @@
+"""Asking the network: requests that survive a lost connection, and the registration service.
+
+A request has an id of its own; when the connection is lost before the answer came it is sent
+again with the same id, and the registration service makes nothing twice.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeAlias
+
+import trio
+
+from onyx.client_values import Location, ProfileInfo, SourceInfo
+from onyx.errors import NetworkUnreachable, ProfileNotAccepted, RequestFailed, UnreadableInput
+from overlay.link.client_connection import (
+    ClientConnection,
+    ClientLimits,
+    ConnectionFailed,
+    RemoteError,
+    open_client,
+)
+
+Where: TypeAlias = str | tuple[str, int]
+"""An address: "host:port" or (host, port)."""
+
+Result: TypeAlias = Mapping[str, Any]
+
+OPEN_SECONDS = 3.0
+PATIENCE_SECONDS = 30.0
+CLIENT_LIMITS = ClientLimits(open_seconds=OPEN_SECONDS)
+
+
+class NetworkClient:
+    """A connection to one process of the network, to ask it questions; a context manager."""
+
+    def __init__(self, where: Where, *, patience_seconds: float = PATIENCE_SECONDS) -> None:
+        """``patience_seconds``: how long a request goes on when the connection is lost."""
+        self._host, self._port = host_and_port(where)
+        self._patience_seconds = patience_seconds
+        self._stack = AsyncExitStack()
+        self._connection: ClientConnection | None = None
+
+    async def __aenter__(self) -> Self:
+        self._connection = await self._stack.enter_async_context(
+            open_connection(self._host, self._port, "client", uuid.uuid4().hex)
+        )
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool | None:
+        self._connection = None
+        return await self._stack.__aexit__(kind, error, traceback)
+
+    async def call(self, verb: str, arguments: Mapping[str, object] | None = None) -> Result:
+        """Ask, again after a lost connection, and return the answer.
+
+        RequestFailed when the answer is no; NetworkUnreachable when there is none in time.
+        """
+        if self._connection is None:
+            raise RuntimeError(f"{type(self).__name__} is used outside of its async with block")
+        return await call(self._connection, verb, arguments or {}, self._patience_seconds)
+
+    async def statistics(self) -> Result:
+        """What the process at the other end counts."""
+        return await self.call("statistics")
+
+
+class RegistrationClient(NetworkClient):
+    """The registration service: what there is in the network, and what is to be added.
+
+    ::
+
+        async with RegistrationClient("127.0.0.1:7000") as registration:
+            for source in await registration.sources():
+                print(source.name, source.root)
+    """
+
+    async def brokers(self) -> dict[str, str]:
+        """The address of every broker, by its id."""
+        return dict((await self.call("network"))["brokers"])
+
+    async def register_source(
+        self,
+        *,
+        name: str = "",
+        location: Location | None = None,
+        rate: float = 1.0,
+        size: int = 1024,
+        schema: Path | None = None,
+    ) -> SourceInfo:
+        """Register a data source; returns when every broker knows it.
+
+        ``rate`` messages a second and ``size`` bytes a message are what it expects to publish;
+        ``schema`` is the file of its DTD, XML Schema or RELAX NG.
+        """
+        arguments: dict[str, object] = {"rate": rate, "size": size}
+        if name:
+            arguments["name"] = name
+        if location is not None:
+            arguments["location"] = list(location)
+        if schema is not None:
+            arguments["schema_name"] = schema.name
+            arguments["schema"] = await _read_schema(schema)
+        return SourceInfo.from_result(await self.call("source.register", arguments))
+
+    async def source(self, source_id: str) -> SourceInfo:
+        """RequestFailed "unknown-source" when there is none."""
+        return SourceInfo.from_result(await self.call("source.show", {"source": source_id}))
+
+    async def sources(self) -> list[SourceInfo]:
+        """All data sources in the order in which they were registered."""
+        result = await self.call("source.list")
+        return [SourceInfo.from_result(entry) for entry in result["sources"]]
+
+    async def add_profile(
+        self, text: str, *, user: str = "", location: Location | None = None, wait: bool = True
+    ) -> ProfileInfo:
+        """Register a profile; returns when its host broker has it, with ``wait`` when it is live.
+
+        ProfileNotAccepted when its text is refused.
+        """
+        arguments: dict[str, object] = {"text": text, "user": user, "wait": wait}
+        if location is not None:
+            arguments["location"] = list(location)
+        return ProfileInfo.from_result(await self.call("profile.add", arguments))
+
+    async def profile(self, profile_id: str) -> ProfileInfo:
+        """With its text; RequestFailed "unknown-profile" when there is none."""
+        return ProfileInfo.from_result(await self.call("profile.show", {"profile": profile_id}))
+
+    async def profiles(self, user: str = "") -> list[ProfileInfo]:
+        """The profiles of a user ("": of all), without their texts, in order of registration."""
+        found: list[ProfileInfo] = []
+        more = True
+        while more:
+            after = found[-1].id if found else ""
+            result = await self.call("profile.list", {"user": user, "after": after})
+            found += [ProfileInfo.from_result(entry) for entry in result["profiles"]]
+            more = result["more"]
+        return found
+
+
+def host_and_port(where: Where) -> tuple[str, int]:
+    """Both forms of an address; ValueError when it is neither."""
+    if not isinstance(where, str):
+        host, port = where
+        return host, port
+    host, colon, digits = where.rpartition(":")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    if not colon or not host or not digits.isascii() or not digits.isdigit():
+        raise ValueError(f"{where!r} is no address, expected 'host:port'")
+    return host, int(digits)
+
+
+@asynccontextmanager
+async def open_connection(
+    host: str, port: int, role: str, identity: str
+) -> AsyncIterator[ClientConnection]:
+    """``open_client`` with the errors of this package."""
+    stack = AsyncExitStack()
+    try:
+        connection = await stack.enter_async_context(
+            open_client(host, port, role=role, identity=identity, limits=CLIENT_LIMITS)
+        )
+    except ConnectionFailed as error:
+        raise NetworkUnreachable(f"nobody answers at {host}:{port}: {error}") from None
+    except RemoteError as error:
+        raise request_failed(error) from None
+    async with stack:
+        yield connection
+
+
+async def call(
+    connection: ClientConnection,
+    verb: str,
+    arguments: Mapping[str, object],
+    patience_seconds: float = PATIENCE_SECONDS,
+) -> Result:
+    """One request, asked until it is answered; the errors are those of ``NetworkClient.call``."""
+    request = uuid.uuid4().hex
+    give_up_at = trio.current_time() + patience_seconds
+    while True:
+        try:
+            return await connection.call(verb, arguments, request=request)
+        except RemoteError as error:
+            raise request_failed(error) from None
+        except ConnectionFailed as error:
+            if trio.current_time() >= give_up_at:
+                raise NetworkUnreachable(f"no answer in {patience_seconds:g} s: {error}") from None
+        with trio.move_on_at(give_up_at):
+            await connection.wait_connected()
+
+
+def request_failed(error: RemoteError) -> RequestFailed:
+    """A refusal of the other side as an error of this package."""
+    kind = ProfileNotAccepted if error.code == "profile-refused" else RequestFailed
+    return kind(error.code, error.message)
+
+
+async def _read_schema(path: Path) -> bytes:
+    try:
+        return await trio.Path(path).read_bytes()
+    except OSError as error:
+        raise UnreadableInput(f"{path} cannot be read: {error.strerror}") from None

@@ -1,0 +1,38 @@
+"""The registration process: RegistrationCore with Trio around it.
+
+It dials nobody: brokers, sources and users come to it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+
+import trio
+
+from overlay.link.node import run_node
+from overlay.link.ready_watch import ReadyWatch
+from overlay.link.store import Store
+from overlay.topology import Topology
+from registration.registration_core import RegistrationCore
+
+
+async def run_registration(
+    topology: Topology,
+    identity: str,
+    listeners: Sequence[trio.SocketListener],
+    store: Store,
+    ready: Callable[[], None],
+) -> None:
+    """Run the registration service until cancelled; ``ready`` is called when it listens."""
+    core = RegistrationCore(topology, identity, uuid.uuid4().hex, store.rows())
+    watch = ReadyWatch(core, (), ready)
+    async with trio.open_nursery() as nursery:
+
+        async def run(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+            await run_node(
+                watch, listeners=listeners, dials={}, store=store, task_status=task_status
+            )
+
+        await nursery.start(run)
+        watch.check()
