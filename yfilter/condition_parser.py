@@ -10,7 +10,7 @@ from yfilter.functions import FUNCTIONS, ArgumentKind, Signature
 from yfilter.item_kinds import ATOMS, NODES, ItemKind
 from yfilter.numbers import number_text
 from yfilter.path_parser import FUNCTION_NAMESPACE, KIND_TESTS, PathParser
-from yfilter.patterns import PatternError, check_flags, check_pattern
+from yfilter.patterns import PatternError, check_pattern
 from yfilter.query_ast import (
     And,
     Comparison,
@@ -224,40 +224,48 @@ class ConditionParser(PathParser):
         name = self._function_name(token)
         signature = FUNCTIONS[name]
         self.enter(token)
-        self.expect("(")
+        self.lexer.take()
         arguments: list[Expression] = []
+        places: list[Token] = []
         while not self.lexer.peek().is_symbol(")"):
             if arguments:
                 self.expect(",", " or ')'")
+            places.append(self.lexer.peek())
             arguments.append(self._argument(name, signature, len(arguments)))
         self.lexer.take()
-        if not signature.takes(len(arguments)):
-            raise self.refusal(
-                "arity",
-                f"{name}() is called with {len(arguments)} arguments",
-                token.offset,
-                signature.arity,
-            )
-        if not arguments and not self.scope.context:
-            raise self.refusal(
-                "no-context",
-                f"{name}() has nothing here that it could be about",
-                token.offset,
-                f"{name}($variable)",
-            )
+        self._check_arity(token, name, signature, len(arguments))
+        if name == "matches":
+            self._check_pattern(places[1], arguments)
         following = self.lexer.peek()
         if following.is_symbol("/", "//", "["):
             raise self.unsupported("a path that starts with a function is", following)
         self.leave()
         return FunctionCall(name, tuple(arguments))
 
+    def _check_arity(self, token: Token, name: str, signature: Signature, count: int) -> None:
+        if not signature.takes(count):
+            given = f"{count} argument{'' if count == 1 else 's'}"
+            raise self.refusal(
+                "arity", f"{name}() is called with {given}", token.offset, signature.arity
+            )
+        if count == 0 and not self.scope.context:
+            raise self.refusal(
+                "no-context",
+                f"{name}() has nothing here that it could be about",
+                token.offset,
+                f"{name}($variable)",
+            )
+
     def _argument(self, name: str, signature: Signature, index: int) -> Expression:
         token = self.lexer.peek()
         argument = self.condition()
         expected = signature.argument(index)
-        if expected in (ArgumentKind.PATTERN, ArgumentKind.FLAGS):
-            self._check_pattern(token, argument, expected)
-        elif self.kinds_of(argument) & ~_ACCEPTED[expected]:
+        is_right = (
+            isinstance(argument, Literal) and isinstance(argument.value, str)
+            if expected in (ArgumentKind.PATTERN, ArgumentKind.FLAGS)
+            else not self.kinds_of(argument) & ~_ACCEPTED[expected]
+        )
+        if not is_right:
             raise self.refusal(
                 "type",
                 f"argument {index + 1} of {name}() is of the wrong type",
@@ -266,18 +274,16 @@ class ConditionParser(PathParser):
             )
         return argument
 
-    def _check_pattern(self, token: Token, argument: Expression, expected: ArgumentKind) -> None:
-        if not (isinstance(argument, Literal) and isinstance(argument.value, str)):
-            raise self.refusal(
-                "type", "this must stand in the profile itself", token.offset, expected.value
-            )
+    def _check_pattern(self, place: Token, arguments: list[Expression]) -> None:
+        pattern, *flags = [
+            str(argument.value) for argument in arguments[1:] if isinstance(argument, Literal)
+        ]
         try:
-            if expected is ArgumentKind.FLAGS:
-                check_flags(argument.value)
-            else:
-                check_pattern(argument.value, self.limits.pattern_max)
+            check_pattern(pattern, "".join(flags), self.limits.pattern_max)
         except PatternError as error:
-            raise self.refusal("pattern", str(error), token.offset, expected.value) from None
+            raise self.refusal(
+                "pattern", str(error), place.offset, "a regular expression of XPath 2.0"
+            ) from None
 
     def _function_name(self, token: Token) -> str:
         text = token.text

@@ -385,7 +385,7 @@ def _number(evaluator: Evaluator, arguments: list[Value]) -> float:
 
 def _matches(evaluator: Evaluator, arguments: list[Value]) -> bool:
     subject, pattern, *flags = map(evaluator.first_string, arguments)
-    return compile_pattern(pattern, "".join(flags)).search(subject) is not None
+    return compile_pattern(pattern, "".join(flags)).search(subject)
 
 
 def _string_join(evaluator: Evaluator, arguments: list[Value]) -> str:
