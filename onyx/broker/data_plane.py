@@ -156,7 +156,11 @@ class DataPlane:
         )
 
     def _deliver(self, parcel: _Parcel, match: ProfileMatch) -> None:
-        results = match.results()
+        try:
+            results = match.results()
+        except MatchLimitExceeded:
+            self._counters["results_over_limit"] += 1
+            return
         subscriber = f"subscriber/{match.profile_id}"
         frame = Delivery(
             profile=match.profile_id,
