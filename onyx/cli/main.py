@@ -18,7 +18,8 @@ from onyx.cli.verb import Verb
 from onyx.errors import EXIT_CONFIG, EXIT_USAGE, UserError
 from overlay.topology import TopologyError
 
-VERBS: tuple[Verb, ...] = (up, source, profile, subscribe, status, topology)  # in the order of onyx --help
+# In the order of onyx --help.
+VERBS: tuple[Verb, ...] = (up, source, profile, subscribe, status, topology)
 
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells count
 EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE
