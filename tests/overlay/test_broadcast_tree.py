@@ -137,6 +137,12 @@ def test_sums_that_floats_would_tell_apart_are_equal() -> None:
     assert broadcast_tree(topology, "A").latency_ms("C") == 0.3
 
 
+def test_a_microsecond_counts() -> None:
+    tree = broadcast_tree(network(("A", "B", 1.001), ("B", "C", 1), ("A", "C", 2)), "A")
+    assert tree.latency_ms("B") == 1.001  # 1.001 * 1000 is a little less than 1001
+    assert tree.path("C") == ("A", "C")
+
+
 def test_links_without_latency() -> None:
     tree = broadcast_tree(network(("A", "B", 0), ("B", "C", 0), ("A", "C", 0)), "A")
     assert tree.children["A"] == ("B", "C")
