@@ -1,0 +1,72 @@
+"""What ARCHITECTURE.md says of the structure holds in the code."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+LAYERS = ("formats", "yfilter", "overlay", "registration", "onyx")
+FILE_LINES_MAX = 460
+# The only files in which the world is touched; everything else is a core.
+SHELLS = {
+    "overlay/link/client_connection.py",
+    "overlay/link/link_io.py",
+    "overlay/link/node.py",
+    "overlay/link/store.py",
+    "overlay/topology.py",
+    "registration/service.py",
+}
+WORLD = {"trio", "socket", "time", "random", "os", "subprocess", "threading", "sqlite3", "uuid"}
+
+FILES = [
+    path.relative_to(ROOT) for package in LAYERS for path in sorted((ROOT / package).rglob("*.py"))
+]
+
+
+def imports(path: Path) -> Iterator[str]:
+    """The absolute names of all modules that a file imports, wherever in it."""
+    for node in ast.walk(ast.parse((ROOT / path).read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            yield node.module or ""
+
+
+@pytest.mark.parametrize("path", FILES, ids=str)
+def test_imports_point_one_way(path: Path) -> None:
+    layer = LAYERS.index(path.parts[0])
+    for module in imports(path):
+        top = module.split(".")[0]
+        assert top not in ("demo", "benchmarks", "tests"), f"{path} imports {module}"
+        if top in LAYERS:
+            assert LAYERS.index(top) <= layer, f"{path} imports {module}, which is above it"
+
+
+@pytest.mark.parametrize("path", FILES, ids=str)
+def test_cores_do_not_touch_the_world(path: Path) -> None:
+    if str(path) in SHELLS or (
+        path.parts[0] == "onyx" and "core" not in path.name and "plane" not in path.name
+    ):
+        return
+    touched = WORLD & {module.split(".")[0] for module in imports(path)}
+    assert not touched, f"{path} imports {sorted(touched)}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=str)
+def test_files_are_short_and_say_what_they_are_for(path: Path) -> None:
+    text = (ROOT / path).read_text()
+    assert len(text.splitlines()) <= FILE_LINES_MAX, f"{path} is long: is it one noun?"
+    assert not text.strip() or ast.get_docstring(ast.parse(text)), f"{path} has no docstring"
+
+
+def test_every_file_that_architecture_names_exists() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    words = {word for word in text.replace("`", " ").split() if word.endswith((".py", ".md"))}
+    names = {path.name for path in ROOT.rglob("*.py")} | {path.name for path in ROOT.glob("*.md")}
+    missing = {word for word in words if Path(word.strip("(),;")).name not in names}
+    assert not missing
