@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from yfilter.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
+
 
 @dataclass(frozen=True, slots=True)
 class MatchLimits:
@@ -16,11 +18,14 @@ class MatchLimits:
     tuples_max     elements delivered between operators plus ancestors visited by joins, for one
                    message; beyond it the match ends with MatchLimitExceeded, code
                    ``too-many-tuples``
+    evaluation     what one condition of the network, and the rendering of one profile, may cost
+                   on one message; a profile beyond it does not match the message, the others do
     """
 
     profiles_max: int = 1_000_000
     routes_max: int = 1_000_000
     tuples_max: int = 10_000_000
+    evaluation: EvaluationLimits = DEFAULT_EVALUATION_LIMITS
 
 
 DEFAULT_MATCH_LIMITS = MatchLimits()

@@ -27,6 +27,7 @@ from yfilter.matching_plan import decompose
 from yfilter.message_run import MessageRun
 from yfilter.operator_network import OperatorNetwork
 from yfilter.operators.operator import Operator
+from yfilter.profile_limits import EvaluationLimits
 from yfilter.query_ast import Constructor, Flwor, PathExpression, Profile
 from yfilter.query_parser import parse_profile
 from yfilter.result import render
@@ -154,7 +155,7 @@ class Matcher:
         if isinstance(message, bytes):
             message = parse_text(message, self._message_limits)
         self._counters["messages"] += 1
-        run = MessageRun(self._network, message, root, self._limits.tuples_max)
+        run = MessageRun(self._network, message, root, self._limits)
         self._unfinished.add(run)
         return self._finish(run, message, self._stamp)
 
@@ -212,7 +213,7 @@ class Matcher:
     def _subscribers(
         self, query: Query, stream: ElementStream, bindings: tuple[int, ...], stamp: int
     ) -> Iterator[ProfileMatch]:
-        rendering = _Rendering(query.profile, stream, bindings)
+        rendering = _Rendering(query.profile, stream, bindings, self._limits.evaluation)
         names = [name for name, added in query.subscribers.items() if added <= stamp]
         if names and query.remainder:
             try:
@@ -229,15 +230,22 @@ class Matcher:
 class _Rendering:
     """The results of one query on one message, made when first called."""
 
-    __slots__ = ("_bindings", "_profile", "_results", "_stream")
+    __slots__ = ("_bindings", "_limits", "_profile", "_results", "_stream")
 
-    def __init__(self, profile: Profile, stream: ElementStream, bindings: tuple[int, ...]) -> None:
+    def __init__(
+        self,
+        profile: Profile,
+        stream: ElementStream,
+        bindings: tuple[int, ...],
+        limits: EvaluationLimits,
+    ) -> None:
         self._profile = profile
         self._stream = stream
         self._bindings = bindings
+        self._limits = limits
         self._results: list[bytes] | None = None
 
     def __call__(self) -> list[bytes]:
         if self._results is None:
-            self._results = render(self._profile, self._stream, self._bindings)
+            self._results = render(self._profile, self._stream, self._bindings, self._limits)
         return self._results

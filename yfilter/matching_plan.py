@@ -22,7 +22,6 @@ from yfilter.nfa import StructuralStep
 from yfilter.query_ast import Expression, LocationStep, Origin, PathExpression
 from yfilter.query_text import unparse
 from yfilter.step_conditions import (
-    CONTEXT_ITEM,
     as_existence,
     conjuncts,
     element_test,
@@ -87,8 +86,6 @@ class _StepConditions:
 
     def add(self, condition: Expression) -> None:
         for part in conjuncts(condition):
-            if part == CONTEXT_ITEM:
-                continue
             if is_local(part):
                 self.selections[part] = None
                 continue

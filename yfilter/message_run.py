@@ -24,6 +24,7 @@ from collections.abc import Iterator
 
 from formats.element_stream import ElementStream
 from yfilter.errors import MatchLimitExceeded
+from yfilter.match_limits import MatchLimits
 from yfilter.operator_network import OperatorNetwork
 from yfilter.operators.operator import Operator
 from yfilter.scratch import Elements, Scratch
@@ -38,14 +39,14 @@ class MessageRun:
         network: OperatorNetwork,
         stream: ElementStream,
         root: str,
-        tuples_max: int,
+        limits: MatchLimits,
     ) -> None:
         self.executed = 0
         self.skipped = 0
         self.over_limit = 0
         self._network = network
         self._root = root
-        self._scratch = Scratch(stream, tuples_max)
+        self._scratch = Scratch(stream, limits)
         self._delivered: dict[Operator, Elements] = {}
         self._missing: dict[Operator, int] = {}  # input slots that have not delivered
         self._high: deque[Operator] = deque()

@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from formats.element_stream import ElementStream
 from yfilter.errors import MatchLimitExceeded
+from yfilter.match_limits import DEFAULT_MATCH_LIMITS, MatchLimits
 from yfilter.query_ast import NameTest
 
 # What operators deliver: element numbers in document order, each once.
@@ -18,21 +19,21 @@ DOCUMENT = -1
 class Scratch:
     """The message, a budget of tuples, and which names of the message a test accepts."""
 
-    __slots__ = ("_accepted", "_tuples_max", "stream", "tuples")
+    __slots__ = ("_accepted", "limits", "stream", "tuples")
 
-    def __init__(self, stream: ElementStream, tuples_max: int) -> None:
+    def __init__(self, stream: ElementStream, limits: MatchLimits = DEFAULT_MATCH_LIMITS) -> None:
         self.stream = stream
+        self.limits = limits
         self.tuples = 0
-        self._tuples_max = tuples_max
         self._accepted: dict[NameTest, list[bool]] = {}
 
     def charge(self, tuples: int) -> None:
         """Count work; MatchLimitExceeded once the message's budget is used up."""
         self.tuples += tuples
-        if self.tuples > self._tuples_max:
+        if self.tuples > self.limits.tuples_max:
             raise MatchLimitExceeded(
                 "too-many-tuples",
-                f"the message needs more than {self._tuples_max} tuples to be matched",
+                f"the message needs more than {self.limits.tuples_max} tuples to be matched",
             )
 
     def accepts(self, test: NameTest, element: int) -> bool:

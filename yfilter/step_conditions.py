@@ -43,10 +43,16 @@ _MIRRORED = {
 
 
 def conjuncts(condition: Expression) -> tuple[Expression, ...]:
-    """The parts of a condition that all have to hold."""
-    if isinstance(condition, And):
-        return tuple(part for nested in condition.parts for part in conjuncts(nested))
-    return (condition,)
+    """The parts of a condition that all have to hold; none for one that always does, ``.``."""
+    match condition:
+        case And(parts):
+            return tuple(part for nested in parts for part in conjuncts(nested))
+        case PathExpression(Origin.CONTEXT, ()):
+            return ()
+        case PathExpression(Origin.CONTEXT, (LocationStep(kind=NodeKind.SELF) as step,)):
+            return tuple(part for nested in step.predicates for part in conjuncts(nested))
+        case _:
+            return (condition,)
 
 
 def is_local(condition: Expression) -> bool:

@@ -22,7 +22,6 @@ from typing import TypeAlias, TypeVar
 
 from yfilter.query_ast import (
     ANY,
-    And,
     Comparison,
     Expression,
     FunctionCall,
@@ -38,6 +37,7 @@ from yfilter.query_ast import (
 from yfilter.step_conditions import (
     CONTEXT_ITEM,
     as_existence,
+    conjuncts,
     element_test,
     fold_parents,
     is_local,
@@ -120,11 +120,11 @@ class _Alternatives:
         return tuple(merged)
 
     def of(self, condition: Expression) -> tuple[Twig, ...]:
-        if isinstance(condition, And):
-            return self.of_all(condition.parts)
+        parts = conjuncts(condition)
+        if parts != (condition,):
+            return self.of_all(parts)
         if is_local(condition):
-            # Always true: a path of no steps selects the element itself.
-            return _EVERY if condition == CONTEXT_ITEM else (Twig(selections=(condition,)),)
+            return (Twig(selections=(condition,)),)
         if isinstance(condition, Or):
             return self._some(tuple(twig for part in condition.parts for twig in self.of(part)))
         path = as_existence(condition) or _implied_path(condition)

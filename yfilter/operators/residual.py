@@ -31,7 +31,7 @@ class Residual(Operator):
 
     def execute(self, delivered: list[Elements], scratch: Scratch) -> Elements:
         # One evaluator: its bound on visited nodes is for the operator, not for each element.
-        evaluator = Evaluator(scratch.stream)
+        evaluator = Evaluator(scratch.stream, scratch.limits.evaluation)
         return [
             element
             for element in delivered[0]

@@ -1,0 +1,403 @@
+"""The Matcher's contract: ids, order, laziness, priorities, changes under way, limits."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Generator
+
+import pytest
+
+from formats.element_stream import ElementStream
+from formats.errors import MessageRefused
+from formats.limits import MessageLimits
+from formats.text import parse_text
+from yfilter import (
+    Conjunction,
+    LinkTarget,
+    Matcher,
+    MatchLimitExceeded,
+    MatchLimits,
+    Profile,
+    ProfileMatch,
+    ProfileRefused,
+    RouteMatch,
+    parse_profile,
+)
+from yfilter.profile_limits import EvaluationLimits
+from yfilter.result import render
+
+MESSAGE = b'<a id="x"><b n="1"/><b n="2"><c>t</c></b></a>'
+
+
+def route(matcher: Matcher, conjunction: str, link: str, root: str = "r") -> None:
+    matcher.add_route(Conjunction.parse(conjunction), LinkTarget(root, link))
+
+
+def unroute(matcher: Matcher, conjunction: str, link: str, root: str = "r") -> None:
+    matcher.remove_route(Conjunction.parse(conjunction), LinkTarget(root, link))
+
+
+def names(matcher: Matcher, message: bytes = MESSAGE, root: str = "r") -> list[str]:
+    """Links as "-> link" and profile ids, in the order in which they come."""
+    return [
+        f"-> {match.link}" if isinstance(match, RouteMatch) else match.profile_id
+        for match in matcher.match(message, root)
+    ]
+
+
+def profile_match(matcher: Matcher, message: bytes = MESSAGE) -> ProfileMatch:
+    (match,) = matcher.match(message)
+    assert isinstance(match, ProfileMatch)
+    return match
+
+
+# -- profiles
+
+
+def test_a_profile_is_matched_until_it_is_removed() -> None:
+    matcher = Matcher()
+    matcher.add("/a/b", "alice")
+    matcher.add("/a/x", "bob")
+    assert names(matcher) == ["alice"]
+    matcher.remove("alice")
+    assert names(matcher) == []
+    with pytest.raises(KeyError):
+        matcher.remove("alice")
+
+
+def test_ids_are_unique_and_generated_where_none_is_named() -> None:
+    matcher = Matcher()
+    assert matcher.add("/a") == "p1"
+    assert matcher.add("/a", "p2") == "p2"
+    assert matcher.add(parse_profile("/a")) == "p3"
+    with pytest.raises(ValueError, match="'p2' is in use"):
+        matcher.add("/b", "p2")
+    assert matcher.statistics()["profiles"] == 3
+
+
+def test_a_refused_profile_leaves_nothing_behind() -> None:
+    matcher = Matcher(MatchLimits(profiles_max=1))
+    with pytest.raises(ProfileRefused):
+        matcher.add("/a[")
+    assert matcher.statistics() == Matcher().statistics()
+    matcher.add("/a")
+    before = matcher.statistics()
+    with pytest.raises(ProfileRefused) as refused:
+        matcher.add("/b")
+    assert refused.value.code == "too-many-profiles"
+    assert matcher.statistics() == before
+
+
+def test_bindings_are_the_elements_of_the_last_step_in_document_order() -> None:
+    matcher = Matcher()
+    matcher.add("//b[@n]")
+    assert profile_match(matcher).bindings == (1, 2)
+    matcher.remove("p1")
+    matcher.add("/a/b/@n")
+    assert profile_match(matcher).bindings == (1, 2)
+    matcher.remove("p2")
+    matcher.add("for $b in /a/b where $b/c return $b/c")
+    assert profile_match(matcher).bindings == (2,)
+
+
+def test_results_are_what_the_profile_returns() -> None:
+    matcher = Matcher()
+    matcher.add("for $b in /a/b return <n>{$b/@n}</n>")
+    results = profile_match(matcher).results()
+    assert results == [b'<n n="1"/>', b'<n n="2"/>']
+
+
+def counted_render(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    calls: list[object] = []
+
+    def counting(
+        profile: Profile,
+        stream: ElementStream,
+        bindings: tuple[int, ...],
+        limits: EvaluationLimits,
+    ) -> list[bytes]:
+        calls.append(profile)
+        return render(profile, stream, bindings, limits)
+
+    monkeypatch.setattr("yfilter.matcher.render", counting)
+    return calls
+
+
+def test_equal_profiles_are_one_query_rendered_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = counted_render(monkeypatch)
+    matcher = Matcher()
+    matcher.add("/a[b  and @id]", "alice")
+    matcher.add("/a[b and @id] (: the same :)", "bob")
+    assert matcher.statistics()["queries"] == 1
+    matches = [match for match in matcher.match(MESSAGE) if isinstance(match, ProfileMatch)]
+    assert [match.profile_id for match in matches] == ["alice", "bob"]
+    assert calls == []  # nobody has asked for the results yet
+    assert matches[0].results() == matches[1].results()
+    assert len(calls) == 1
+    matcher.remove("alice")
+    assert names(matcher) == ["bob"]
+    matcher.remove("bob")
+    assert matcher.statistics()["queries"] == matcher.statistics()["operators"] == 0
+
+
+def test_a_profile_with_a_remainder_needs_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = counted_render(monkeypatch)
+    matcher = Matcher()
+    matcher.add("for $b in /a/b, $c in $b/c return $c", "some")
+    matcher.add("for $b in /a/b, $d in $b/d return $d", "none")
+    matches = [match for match in matcher.match(MESSAGE) if isinstance(match, ProfileMatch)]
+    assert [match.profile_id for match in matches] == ["some"]
+    assert len(calls) == 2
+    assert matches[0].results() == [b"<c>t</c>"]
+    assert len(calls) == 2  # rendered once, for the decision and for the delivery
+
+
+# -- routes
+
+
+def test_a_link_is_yielded_once_and_only_on_its_tree() -> None:
+    matcher = Matcher()
+    route(matcher, "/a/b", "left")
+    route(matcher, "//c", "left")
+    route(matcher, "//c", "right")
+    route(matcher, "/a", "elsewhere", root="other")
+    route(matcher, "/x", "nobody")
+    assert sorted(names(matcher)) == ["-> left", "-> right"]
+    assert names(matcher, root="other") == ["-> elsewhere"]
+    assert names(matcher, root="") == []
+
+
+def test_every_path_of_a_conjunction_has_to_be_found() -> None:
+    matcher = Matcher()
+    route(matcher, '//b[@n = 2] and /a[@id = "x"]', "both")
+    route(matcher, '//b[@n = 3] and /a[@id = "x"]', "one")
+    assert names(matcher) == ["-> both"]
+
+
+def test_routes_are_exact_pairs() -> None:
+    matcher = Matcher(limits=MatchLimits(routes_max=2))
+    route(matcher, "/a", "left")
+    with pytest.raises(ValueError, match="already"):
+        route(matcher, "/a", "left")
+    route(matcher, "/a", "right")
+    with pytest.raises(ProfileRefused) as refused:
+        route(matcher, "/b", "right")
+    assert refused.value.code == "too-many-routes"
+    with pytest.raises(KeyError):
+        unroute(matcher, "/b", "left")
+    unroute(matcher, "/a", "left")
+    with pytest.raises(KeyError):
+        unroute(matcher, "/a", "left")
+    assert names(matcher) == ["-> right"]
+    unroute(matcher, "/a", "right")
+    sizes = matcher.statistics()
+    assert (sizes["routes"], sizes["operators"], sizes["nfa_states"]) == (0, 0, 1)
+
+
+def test_links_come_before_profiles() -> None:
+    matcher = Matcher()
+    matcher.add("/a", "alice")
+    route(matcher, "//b[@n = 2] and //c and /a/b[@n = 1]", "slow")
+    route(matcher, "/a", "quick")
+    matcher.add("//c", "bob")
+    found = names(matcher)
+    assert found[:2] == ["-> quick", "-> slow"]
+    assert sorted(found[2:]) == ["alice", "bob"]
+
+
+# -- laziness and priorities
+
+
+def test_local_work_waits_until_links_are_known() -> None:
+    matcher = Matcher()
+    matcher.add("/a[b[@n = 1]][b[@n = 2]]/b[c]")
+    route(matcher, '//c[. = "t"]', "link")
+    matches = matcher.match(MESSAGE, "r")
+    assert next(matches) == RouteMatch("link")
+    assert isinstance(matches, Generator)
+    matches.close()
+    assert matcher.statistics()["operators_executed"] == 1  # the selection of the route
+
+
+def test_work_that_leads_only_to_reached_links_is_skipped() -> None:
+    matcher = Matcher()
+    route(matcher, "/a", "link")
+    route(matcher, "//b[@n = 2] and //c", "link")
+    assert names(matcher) == ["-> link"]
+    sizes = matcher.statistics()
+    assert (sizes["operators_executed"], sizes["operators_skipped"]) == (0, 1)
+    # Another link behind the same operators, and they are needed.
+    route(matcher, "//b[@n = 2] and //c", "other")
+    assert names(matcher) == ["-> link", "-> other"]
+    assert matcher.statistics()["operators_executed"] == 2
+
+
+def test_work_that_leads_only_to_other_trees_is_skipped() -> None:
+    matcher = Matcher()
+    route(matcher, "//b[@n = 2]", "link", root="other")
+    assert names(matcher) == []
+    assert matcher.statistics()["operators_executed"] == 0
+    assert matcher.statistics()["operators_skipped"] == 1
+
+
+def test_what_a_reached_link_shares_with_a_profile_is_not_skipped() -> None:
+    matcher = Matcher()
+    route(matcher, "/a", "link")
+    route(matcher, "//b[@n = 2]", "link")
+    matcher.add("//b[@n = 2]", "alice")
+    assert names(matcher) == ["-> link", "alice"]
+
+
+def test_a_link_reached_while_an_operator_waits_spares_it() -> None:
+    matcher = Matcher()
+    route(matcher, "//b[@n = 1]", "link")
+    route(matcher, "//c[. = 't']".replace("'", '"'), "link")
+    assert names(matcher) == ["-> link"]
+    sizes = matcher.statistics()
+    assert (sizes["operators_executed"], sizes["operators_skipped"]) == (1, 1)
+
+
+# -- changes while a match is unfinished
+
+
+def test_a_profile_added_meanwhile_is_for_the_next_message() -> None:
+    matcher = Matcher()
+    route(matcher, "/a", "link")
+    matcher.add("/a/b", "alice")
+    for new in ("/a/b", "/a/b[@n = 1]", "//c", "/a[b]/b"):
+        matches = matcher.match(MESSAGE, "r")
+        assert next(matches) == RouteMatch("link")
+        matcher.add(new, "new")
+        assert [match.profile_id for match in matches if isinstance(match, ProfileMatch)] == [
+            "alice"
+        ]
+        assert sorted(names(matcher)) == ["-> link", "alice", "new"]
+        matcher.remove("new")
+
+
+def test_a_profile_removed_meanwhile_is_not_yielded_any_more() -> None:
+    matcher = Matcher()
+    route(matcher, "/a", "link")
+    for name, profile in (("p", "/a"), ("q", "/a"), ("s", "//b[@n]"), ("t", "/a[b][b/c]")):
+        matcher.add(profile, name)
+    matches = matcher.match(MESSAGE, "r")
+    next(matches)
+    matcher.remove("s")
+    first = next(matches)
+    assert isinstance(first, ProfileMatch)
+    matcher.remove("q" if first.profile_id == "p" else "p")
+    matcher.remove("t")
+    assert list(matches) == []
+    assert first.results() == [MESSAGE]
+
+
+def test_a_route_on_the_move_loses_no_message() -> None:
+    matcher = Matcher()
+    route(matcher, '//b[@n = 2] and //c and /a[@id = "x"]', "link")
+    route(matcher, "/a", "first")
+    not_begun, begun = matcher.match(MESSAGE, "r"), matcher.match(MESSAGE, "r")
+    assert next(begun) == RouteMatch("first")
+    route(matcher, "/a/b", "link")
+    unroute(matcher, '//b[@n = 2] and //c and /a[@id = "x"]', "link")
+    route(matcher, "/a", "newer")
+    assert list(begun) == [RouteMatch("link")]
+    assert list(not_begun) == [RouteMatch("first"), RouteMatch("link")]
+    assert sorted(names(matcher)) == ["-> first", "-> link", "-> newer"]
+
+
+def test_two_matches_at_once_do_not_disturb_each_other() -> None:
+    matcher = Matcher()
+    matcher.add("//b[@n = 1][not(x)]", "alice")
+    matcher.add("/a[b/c]/b", "bob")
+    route(matcher, "//c", "link")
+    other = b"<a><b n='1'/></a>"
+    alone = list(matcher.match(MESSAGE, "r")), list(matcher.match(other, "r"))
+    one, two = matcher.match(MESSAGE, "r"), matcher.match(other, "r")
+    woven: tuple[list[object], list[object]] = ([], [])
+    for _ in range(4):
+        woven[0].extend(match for match in [next(one, None)] if match)
+        woven[1].extend(match for match in [next(two, None)] if match)
+    assert woven == alone
+
+
+def test_an_abandoned_match_is_forgotten() -> None:
+    matcher = Matcher()
+    route(matcher, "/a", "link")
+    matches = matcher.match(MESSAGE, "r")
+    next(matches)
+    del matches
+    gc.collect()
+    route(matcher, "/a", "other")  # must not settle the links of a match that is gone
+    assert len(matcher._unfinished) == 0
+
+
+# -- messages and limits
+
+
+def test_a_message_is_text_or_a_stream() -> None:
+    matcher = Matcher(message_limits=MessageLimits(depth_max=3))
+    matcher.add("/a")
+    assert list(matcher.match(MESSAGE)) == list(matcher.match(parse_text(MESSAGE)))
+    with pytest.raises(MessageRefused):
+        matcher.match(b"<a>")
+    with pytest.raises(MessageRefused):
+        matcher.match(b"<a><a><a><a/></a></a></a>")
+
+
+def test_too_many_tuples_end_the_match_but_links_found_are_handed_out() -> None:
+    matcher = Matcher(MatchLimits(tuples_max=30))
+    route(matcher, "/a", "link")
+    matcher.add("//a[.//b]")
+    message = b"<a>" * 10 + b"<b/>" * 10 + b"</a>" * 10
+    matches = matcher.match(message, "r")
+    assert next(matches) == RouteMatch("link")
+    with pytest.raises(MatchLimitExceeded) as exceeded:
+        list(matches)
+    assert exceeded.value.code == "too-many-tuples"
+    assert names(matcher, b"<a><b/></a>") == ["-> link", "p1"]  # the next message is not affected
+
+
+def test_a_failure_while_links_are_settled_is_the_iterators_not_the_changers() -> None:
+    matcher = Matcher(MatchLimits(tuples_max=5))
+    route(matcher, "//b", "link")
+    matches = matcher.match(b"<a>" + b"<b/>" * 10 + b"</a>", "r")
+    route(matcher, "/a", "other")
+    with pytest.raises(MatchLimitExceeded):
+        list(matches)
+
+
+def test_a_profile_too_costly_for_a_message_does_not_spoil_it_for_others() -> None:
+    limits = MatchLimits(evaluation=EvaluationLimits(visits_max=50, bytes_max=200))
+    matcher = Matcher(limits)
+    matcher.add("//b[count(//b) > 0]", "residual")
+    matcher.add("for $b in /a/b, $c in /a/b return $c", "remainder")
+    matcher.add("/a/b[@n = 1]", "modest")
+    message = b"<a>" + b'<b n="1"/>' * 20 + b"</a>"
+    assert names(matcher, message) == ["modest"]
+    assert matcher.statistics()["over_limit"] == 2
+
+
+def test_results_beyond_the_limit_fail_when_they_are_asked_for() -> None:
+    matcher = Matcher(MatchLimits(evaluation=EvaluationLimits(bytes_max=20)))
+    matcher.add("for $b in /a/b return <x>{$b}</x>")
+    match = profile_match(matcher)
+    with pytest.raises(MatchLimitExceeded) as exceeded:
+        match.results()
+    assert exceeded.value.code == "result-too-large"
+
+
+def test_statistics_and_dump_tell_what_there_is() -> None:
+    matcher = Matcher()
+    matcher.add("/a[b]", "alice")
+    route(matcher, "/a/b", "link")
+    names(matcher)
+    sizes = matcher.statistics()
+    assert {key: sizes[key] for key in ("profiles", "queries", "routes", "messages")} == {
+        "profiles": 1,
+        "queries": 1,
+        "routes": 1,
+        "messages": 1,
+    }
+    assert sizes["tuples"] > 0
+    dump = matcher.dump()
+    assert "-> alice" in dump and "-> link (tree of r)" in dump and "1 -a-> (2: 1)" in dump

@@ -1,0 +1,272 @@
+"""The engine against lxml: each profile alone, by somebody else's XPath."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from random import Random
+
+import pytest
+from lxml import etree
+
+from demo.oracle import canonical, expected_results
+from formats.errors import MessageRefused
+from tests.yfilter.random_cases import (
+    Message,
+    random_flwor,
+    random_linear_profile,
+    random_message,
+    random_profile,
+    xpath1,
+)
+from yfilter import LinkTarget, Matcher, ProfileMatch, RouteMatch
+from yfilter.linear_paths import routing_query
+from yfilter.query_ast import PathExpression, Profile
+from yfilter.query_parser import parse_profile
+from yfilter.query_text import unparse
+
+SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+needs_shared_data = pytest.mark.skipif(not SHARED.is_dir(), reason="no reference data here")
+
+
+def bindings(matcher: Matcher, message: Message) -> dict[str, tuple[int, ...]]:
+    found = [match for match in matcher.match(message.stream) if isinstance(match, ProfileMatch)]
+    assert len({match.profile_id for match in found}) == len(found)
+    return {match.profile_id: match.bindings for match in found}
+
+
+def expected(message: Message, profiles: dict[str, str]) -> dict[str, tuple[int, ...]]:
+    selected = {name: message.select(xpath) for name, xpath in profiles.items()}
+    return {name: elements for name, elements in selected.items() if elements}
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_random_profiles_together_bind_what_lxml_selects_for_each_alone(seed: int) -> None:
+    rng = Random(seed)
+    matcher = Matcher()
+    profiles = {}
+    for number in range(40):
+        path = random_profile(rng)
+        # By the text and by the tree: both are ways in.
+        profile = unparse(path) if number % 2 else Profile(path)
+        profiles[matcher.add(profile)] = xpath1(path)
+    for _ in range(6):
+        message = random_message(rng)
+        assert bindings(matcher, message) == expected(message, profiles), message.text
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_changes_between_messages_leave_the_engine_as_if_built_anew(seed: int) -> None:
+    rng = Random(seed)
+    pool = [random_profile(rng) for _ in range(30)]
+    changed = Matcher()
+    profiles: dict[str, PathExpression] = {}
+    for step in range(60):
+        if profiles and rng.random() < 0.45:
+            name = rng.choice(sorted(profiles))
+            changed.remove(name)
+            del profiles[name]
+        else:
+            path = rng.choice(pool)
+            profiles[changed.add(Profile(path))] = path
+        if step % 6 == 0:
+            rebuilt = Matcher()
+            for name, path in profiles.items():
+                rebuilt.add(Profile(path), name)
+            assert _sizes(changed) == _sizes(rebuilt)
+            message = random_message(rng)
+            assert bindings(changed, message) == bindings(rebuilt, message)
+    for name in list(profiles):
+        changed.remove(name)
+    assert _sizes(changed) == _sizes(Matcher())
+
+
+def _sizes(matcher: Matcher) -> dict[str, int]:
+    sizes = matcher.statistics()
+    return {
+        key: value
+        for key, value in sizes.items()
+        if key.startswith("nfa_") or key in ("profiles", "queries", "routes") or "operators" in key
+        if key not in ("operators_executed", "operators_skipped")
+    }
+
+
+def router(profiles: list[Profile], disjuncts_max: int = 32) -> Matcher:
+    """The routing queries of profiles, each with a link of its own."""
+    matcher = Matcher()
+    for number, profile in enumerate(profiles):
+        conjunctions = routing_query(profile, disjuncts_max)
+        assert 1 <= len(conjunctions) <= disjuncts_max
+        for conjunction in conjunctions:
+            matcher.add_route(conjunction, LinkTarget("root", str(number)))
+    return matcher
+
+
+def routed(matcher: Matcher, message: Message) -> set[int]:
+    matches = list(matcher.match(message.stream, "root"))
+    assert all(isinstance(match, RouteMatch) for match in matches)
+    return {int(match.link) for match in matches if isinstance(match, RouteMatch)}
+
+
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("disjuncts_max", [1, 3, 32])
+def test_a_routing_query_never_loses_a_message(seed: int, disjuncts_max: int) -> None:
+    rng = Random(seed)
+    paths = [random_profile(rng, conditions=0.6) for _ in range(20)]
+    matcher = router([Profile(path) for path in paths], disjuncts_max)
+    for _ in range(6):
+        message = random_message(rng)
+        wanted = {number for number, path in enumerate(paths) if message.select(xpath1(path))}
+        assert wanted <= routed(matcher, message), message.text
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_routing_query_of_a_linear_path_is_exact(seed: int) -> None:
+    rng = Random(seed)
+    paths = [random_linear_profile(rng) for _ in range(30)]
+    matcher = router([Profile(path) for path in paths])
+    for _ in range(6):
+        message = random_message(rng)
+        wanted = {number for number, path in enumerate(paths) if message.select(xpath1(path))}
+        assert routed(matcher, message) == wanted, message.text
+
+
+def test_attributes_and_text_below_any_depth_match_when_lxml_finds_some() -> None:
+    rng = Random(7)
+    profiles = ("//@id", "//text()", "/a//@n", "//b//text()", "//a//@id", "/*/@n", "//*/@id")
+    for _ in range(60):
+        message = random_message(rng)
+        matcher = Matcher()
+        for profile in profiles:
+            matcher.add(profile, profile)
+        wanted = {profile for profile in profiles if message.select(profile)}
+        assert set(bindings(matcher, message)) == wanted, message.text
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_flwor_profiles_deliver_what_the_oracle_builds(seed: int) -> None:
+    rng = Random(seed)
+    matcher = Matcher()
+    profiles = {matcher.add(text): text for text in (random_flwor(rng) for _ in range(25))}
+    for _ in range(3):
+        message = random_message(rng)
+        wanted = {
+            name: [canonical(result) for result in results]
+            for name, text in profiles.items()
+            if (results := expected_results(text, message.text))
+        }
+        delivered = {
+            match.profile_id: [canonical(result) for result in match.results()]
+            for match in matcher.match(message.text)
+            if isinstance(match, ProfileMatch)
+        }
+        assert delivered == wanted, message.text
+
+
+@needs_shared_data
+@pytest.mark.parametrize("kind", ["path", "predicate", "nested"])
+def test_the_profiles_of_the_yfilter_release_match_as_in_lxml(kind: str) -> None:
+    with gzip.open(SHARED / "yfilter" / f"profiles-{kind}.txt.gz", "rt") as lines:
+        population = [line.strip() for line in lines]
+    sample = Random(1).sample(population, 300)
+    matcher = Matcher()
+    profiles = {matcher.add(profile): profile for profile in sample}
+    files = sorted((SHARED / "yfilter" / "messages").glob("*.xml"))[::12]
+    matched = 0
+    for file in files:
+        message = Message(_without_doctype(file))
+        wanted = expected(message, profiles)
+        assert bindings(matcher, message) == wanted
+        matched += len(wanted)
+    assert matched > 0
+
+
+@needs_shared_data
+def test_profiles_derived_from_real_messages_match_as_in_lxml() -> None:
+    rng = Random(3)
+    files = sorted(
+        file for kind in ("cap", "feeds", "fpml", "newsml-g2", "siri") for file in _files(kind)
+    )
+    messages = []
+    for file in rng.sample(files, 110):
+        try:
+            messages.append(Message(_without_doctype(file)))
+        except (MessageRefused, etree.XMLSyntaxError):
+            continue
+    assert len(messages) > 80
+    matcher = Matcher()
+    derived = {}
+    for message in messages:
+        for _ in range(2):
+            path, oracle = _derive(rng, message)
+            derived[matcher.add(Profile(path))] = oracle
+    matched = 0
+    for message in messages:
+        wanted = {}
+        for name, (path_text, namespaces) in derived.items():
+            nodes = message.tree.getroottree().xpath(path_text, namespaces=namespaces)
+            if nodes:
+                wanted[name] = tuple(sorted(message.number[node] for node in nodes))
+        assert bindings(matcher, message) == wanted
+        matched += len(wanted)
+    assert matched >= 2 * len(messages)  # each at least in the message it comes from
+
+
+def _files(kind: str) -> list[Path]:
+    return [file for file in (SHARED / kind).rglob("*") if file.is_file()]
+
+
+def _without_doctype(file: Path) -> bytes:
+    """The message as lxml writes it again: no DTD, so that neither side sees its defaults."""
+    parser = etree.XMLParser(load_dtd=False, no_network=True, resolve_entities=False)
+    return bytes(etree.tostring(etree.fromstring(file.read_bytes(), parser)))
+
+
+def _derive(rng: Random, message: Message) -> tuple[PathExpression, tuple[str, dict[str, str]]]:
+    """A path to some element of a message, loosened by chance, with a condition on an attribute."""
+    element = rng.choice(list(message.number))
+    lineage = [*reversed(list(element.iterancestors())), element]
+    namespaces: dict[str, str] = {}
+    ours, theirs = "", ""
+    skipped = False
+    for node in lineage:
+        if node is not element and rng.random() < 0.3:
+            skipped = True
+            continue
+        slash = "//" if skipped else "/"
+        skipped = False
+        if rng.random() < 0.1:
+            ours, theirs = f"{ours}{slash}*", f"{theirs}{slash}*"
+            continue
+        name = etree.QName(node)
+        prefix = ""
+        if name.namespace:
+            prefix = f"n{len(namespaces)}:"
+            namespaces[prefix[:-1]] = name.namespace
+        uri = (name.namespace or "").replace("&", "&amp;")
+        ours += f"{slash}Q{{{uri}}}{name.localname}"
+        theirs += f"{slash}{prefix}{name.localname}"
+    plain = [
+        (key, value)
+        for key, value in element.attrib.items()
+        if not key.startswith("{") and not set(value) & set("\"'&\n\t\r")
+    ]
+    if plain and rng.random() < 0.6:
+        key, value = rng.choice(plain)
+        ours, theirs = f'{ours}[@{key} = "{value}"]', f'{theirs}[@{key} = "{value}"]'
+    body = parse_profile(ours).body
+    assert isinstance(body, PathExpression)
+    return body, (theirs, namespaces)
+
+
+def test_the_oracle_itself_is_not_vacuous() -> None:
+    """Random profiles of every kind match sometimes and fail sometimes."""
+    rng = Random(0)
+    outcomes = {True: 0, False: 0}
+    kinds = set()
+    for _ in range(300):
+        path = random_profile(rng)
+        kinds |= {type(part).__name__ for step in path.steps for part in step.predicates}
+        outcomes[bool(random_message(rng).select(xpath1(path)))] += 1
+    assert min(outcomes.values()) > 30
+    assert kinds == {"And", "Or", "Comparison", "FunctionCall", "PathExpression"}
