@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import subprocess
@@ -271,6 +272,24 @@ def test_a_picture_that_cannot_be_written(
     )
 
 
+Box = tuple[float, float, float, float]  # left, top, right, bottom
+
+
+def cards(drawing: ElementTree.Element) -> list[Box]:
+    boxes = []
+    for card in drawing.findall(f"{SVG}g"):
+        rect = card.find(f"{SVG}rect")
+        assert rect is not None
+        x, y, width, height = (float(rect.get(key, 0)) for key in ("x", "y", "width", "height"))
+        boxes.append((x, y, x + width, y + height))
+    return boxes
+
+
+def assert_apart(boxes: list[Box]) -> None:
+    for a, b in itertools.combinations(boxes, 2):
+        assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
+
+
 @pytest.mark.parametrize("rooted", [False, True])
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)
 def test_pictures_show_every_broker_apart_and_every_link(path: Path, rooted: bool) -> None:
@@ -283,20 +302,13 @@ def test_pictures_show_every_broker_apart_and_every_link(path: Path, rooted: boo
     drawing = picture.find(f"{SVG}g")
     assert drawing is not None
     left, top = map(float, drawing.get("transform", "")[len("translate(") : -1].split())
-    boxes = []
-    for card in drawing.findall(f"{SVG}g"):
-        rect = card.find(f"{SVG}rect")
-        assert rect is not None
-        x, y = float(rect.get("x", 0)) + left, float(rect.get("y", 0)) + top
-        boxes.append((x, y, x + float(rect.get("width", 0)), y + float(rect.get("height", 0))))
+    boxes = [(x0 + left, y0 + top, x1 + left, y1 + top) for x0, y0, x1, y1 in cards(drawing)]
     ids = [
         text.text for text in drawing.iter(f"{SVG}text") if "id" in text.get("class", "").split()
     ]
     assert ids == list(topology.broker_ids)
     assert all(x0 >= 0 and y0 >= 0 and x1 <= width and y1 <= height for x0, y0, x1, y1 in boxes)
-    for index, a in enumerate(boxes):
-        for b in boxes[index + 1 :]:
-            assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
+    assert_apart(boxes)
     paths = [path.get("class") for path in drawing.iter(f"{SVG}path")]
     tree_links = len(topology.brokers) - 1 if rooted else 0
     assert paths.count("head") == paths.count("link tree") == tree_links
@@ -318,16 +330,16 @@ def test_pictures_escape_text_and_cut_it_to_the_card() -> None:
     assert "B, h:2, routes only" in titles
 
 
-def test_brokers_in_one_place_are_drawn_apart() -> None:
-    place = Place(0, 0)
-    brokers = tuple(BrokerNode(f"B{i}", Address("h", i), place) for i in range(4))
-    links = tuple(Link((a.id, b.id)) for i, a in enumerate(brokers) for b in brokers[i + 1 :])
+def test_crowded_brokers_are_drawn_apart() -> None:
+    """In one place and all joined to each other: as crowded as it can be."""
+    brokers = tuple(BrokerNode(f"B{i}", Address("h", i), Place(0, 0)) for i in range(12))
+    links = tuple(Link((a.id, b.id)) for a, b in itertools.combinations(brokers, 2))
     picture = ElementTree.fromstring(network_svg(topology_of(brokers, links)))
     drawing = picture.find(f"{SVG}g")
     assert drawing is not None
-    cards = [card.find(f"{SVG}rect") for card in drawing.findall(f"{SVG}g")]
-    corners = {(rect.get("x"), rect.get("y")) for rect in cards if rect is not None}
-    assert len(corners) == 4
+    boxes = cards(drawing)
+    assert len(boxes) == 12
+    assert_apart(boxes)
 
 
 # --- every verb ----------------------------------------------------------------------------
