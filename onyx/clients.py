@@ -63,6 +63,7 @@ class DataSource:
         self._info: SourceInfo | None = None
         self._stack = AsyncExitStack()
         self._connection: ClientConnection | None = None
+        self._refusals = 0
 
     @classmethod
     async def register(
@@ -116,6 +117,9 @@ class DataSource:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool | None:
+        if error is None and self._refusals:
+            # The broker keeps a refusal until it knows that we have it; let it know.
+            await call(self._open_connection(), "sync", {})
         self._connection = None
         return await self._stack.__aexit__(kind, error, traceback)
 
@@ -160,6 +164,7 @@ class DataSource:
             raise request_failed(error) from None
         if refused is None:
             return Outcome(pending, True)
+        self._refusals += 1
         return Outcome(pending, False, refused.code, refused.reason, refused.line, refused.column)
 
     def _is_settled(self, pending: int | Outcome) -> bool:
@@ -342,7 +347,7 @@ class Results:
     async def flush(self) -> None:
         """Return when the host broker has all acknowledgements on disk."""
         if self._connection is not None:
-            await call(self._connection, "profile.show", {"profile": self.profile_id})
+            await call(self._connection, "sync", {})
 
 
 async def _hold(

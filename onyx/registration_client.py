@@ -173,7 +173,10 @@ async def open_connection(
             open_client(host, port, role=role, identity=identity, limits=CLIENT_LIMITS)
         )
     except ConnectionFailed as error:
-        raise NetworkUnreachable(f"nobody answers at {host}:{port}: {error}") from None
+        where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        raise NetworkUnreachable(
+            f"nobody answers at {where}; is the network running, and is this its address?"
+        ) from error
     except RemoteError as error:
         raise request_failed(error) from None
     async with stack:

@@ -39,6 +39,7 @@ class BrokerRequests:
             "a broker",
             {
                 "statistics": lambda connection, request: statistics(),
+                "sync": self._sync,
                 "dump": self._dump,
                 "observe": self._observe,
                 "profile.list": self._list_profiles,
@@ -65,6 +66,10 @@ class BrokerRequests:
         }
 
     # --- verbs ----------------------------------------------------------------------------
+
+    def _sync(self, connection: int, request: Request) -> Result:
+        """The answer itself says it: all that came before on this connection is on disk."""
+        return {}
 
     def _dump(self, connection: int, request: Request) -> Result:
         return {

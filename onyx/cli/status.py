@@ -105,7 +105,7 @@ async def _collect(
 
 def _row(node: str, address: str, statistics: Statistics | None) -> tuple[object, ...]:
     if statistics is None:
-        return (node, address, "no answer", *("-" for _ in HEADING[3:]))
+        return (node, address, "no answer", *(None for _ in HEADING[3:]))
     waiting = sum(
         channel["backlog_bytes"]
         for journal in statistics["links"]["journals"].values()
@@ -113,7 +113,7 @@ def _row(node: str, address: str, statistics: Statistics | None) -> tuple[object
     )
     if "catalog" in statistics:
         profiles = statistics["catalog"]["profiles"]
-        return (node, address, "up", profiles, "-", "-", "-", "-", "-", waiting)
+        return (node, address, "up", profiles, *[None] * 5, waiting)
     data = statistics["data"]
     return (
         node,

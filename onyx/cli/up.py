@@ -18,7 +18,6 @@ from onyx.data_directory import DataDirectory
 from onyx.errors import EXIT_OK, UsageError
 from onyx.launcher import RunningNetwork, launch
 from onyx.listening import bind, listen_addresses
-from onyx.node_process import configure_logging, run_node_process
 from overlay.toml_table import did_you_mean, quote
 from overlay.topology import Topology, TopologyError, load_topology
 
@@ -97,6 +96,9 @@ async def _run_network(topology: Topology, arguments: argparse.Namespace) -> Non
 
 
 async def _run_one(topology: Topology, node_id: str, arguments: argparse.Namespace) -> None:
+    # The engine takes long to load, and every other verb loads this module.
+    from onyx.node_process import configure_logging, run_node_process  # noqa: PLC0415
+
     file = str(arguments.file)
     own_key = ""
     for key, other, address in listen_addresses(topology):

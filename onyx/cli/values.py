@@ -88,12 +88,12 @@ def print_json(facts: Mapping[str, object]) -> None:
 
 
 def table(heading: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Columns under a heading; numbers to the right, text to the left."""
+    """Columns under a heading; numbers to the right, text to the left, None as "-"."""
     body = [list(row) for row in rows]
     cells = [list(heading), *([_cell(value) for value in row] for row in body)]
     widths = [max(len(line[column]) for line in cells) for column in range(len(heading))]
     right = [
-        bool(body) and all(isinstance(row[column], int | float) for row in body)
+        bool(body) and all(isinstance(row[column], int | float | None) for row in body)
         for column in range(len(heading))
     ]
     lines = []
@@ -107,4 +107,6 @@ def table(heading: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def _cell(value: object) -> str:
+    if value is None:
+        return "-"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
