@@ -30,6 +30,7 @@ from collections import Counter, deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Self
 
 import trio
 
@@ -165,7 +166,7 @@ class ClientConnection:
         self._answers: dict[str, Response | None] = {}  # None: not answered yet
         self._open_publishes: deque[int] = deque()
         self._outcomes: dict[int, Refused | None] = {}  # refused and settled ones
-        self._deliveries: deque[Arrival] = deque()
+        self._deliveries: deque[Arrival] = deque()  # a window of them at most
         self._observed: deque[Mapping[str, object]] = deque()
         self._changed = trio.Event()
         self._counts: Counter[str] = Counter()
@@ -203,15 +204,19 @@ class ClientConnection:
             raise RemoteError(str(code), str(message))
         return answer.result
 
-    async def observed(self) -> AsyncIterator[Mapping[str, object]]:
-        """Events that this connection asked to observe, as they come, until it is lost."""
-        transport = self._transport
-        while True:
-            while self._observed:
-                yield self._observed.popleft()
-            if self._transport is not transport:
-                raise ConnectionFailed("the observed connection was lost")
+    def observed(self) -> AsyncIterator[Mapping[str, object]]:
+        """Events that this connection asked to observe, as they come; ConnectionFailed when the
+        connection is lost, as it must ask again then."""
+        return _ObservedEvents(self)
+
+    async def next_observed(self, connection: int) -> Mapping[str, object]:
+        """One event; ConnectionFailed once the transport connection of this number is gone."""
+        await trio.lowlevel.checkpoint()
+        while not self._observed:
+            if self._transport is None or self._transport.number != connection:
+                raise ConnectionFailed("the connection was lost while observing")
             await self._wait_changed()
+        return self._observed.popleft()
 
     # --- publishing -----------------------------------------------------------------------
 
@@ -252,16 +257,12 @@ class ClientConnection:
 
     # --- subscribing ----------------------------------------------------------------------
 
-    async def deliveries(self) -> AsyncIterator[Delivery]:
+    def deliveries(self) -> AsyncIterator[Delivery]:
         """The results, message by message; each is acknowledged when the next is asked for.
 
         One that was being worked on when the process ended comes again in the next run.
         """
-        while True:
-            arrival = await self.next_delivery()
-            assert isinstance(arrival.frame, Delivery)
-            yield arrival.frame
-            self.acknowledge(arrival)
+        return _Deliveries(self)
 
     async def next_delivery(self) -> Arrival:
         """One arrival with a Delivery frame, to be given to ``acknowledge`` when it is done."""
@@ -290,6 +291,11 @@ class ClientConnection:
         """Wait until the other side is there (again); RemoteError if it never will be."""
         while not self.connected:
             await self._wait_changed()
+
+    @property
+    def connection_number(self) -> int:
+        """Counts the connections; the one there is now, or the last one."""
+        return self._connections
 
     async def wait_lost(self) -> None:
         """Wait until the present connection is gone."""
@@ -428,3 +434,36 @@ class ClientConnection:
     def _notify(self) -> None:
         self._changed.set()
         self._changed = trio.Event()
+
+
+# Iterators as classes: they may be left in the middle, which an async generator may not without
+# being closed explicitly.
+
+
+class _Deliveries:
+    def __init__(self, connection: ClientConnection) -> None:
+        self._connection = connection
+        self._taken: Arrival | None = None
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Delivery:
+        if self._taken is not None:
+            self._connection.acknowledge(self._taken)
+            self._taken = None
+        self._taken = await self._connection.next_delivery()
+        assert isinstance(self._taken.frame, Delivery)
+        return self._taken.frame
+
+
+class _ObservedEvents:
+    def __init__(self, connection: ClientConnection) -> None:
+        self._connection = connection
+        self._number = connection.connection_number
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Mapping[str, object]:
+        return await self._connection.next_observed(self._number)

@@ -1,0 +1,111 @@
+"""Link layers driven by hand: what one sends, decoded, and carried to the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from overlay.link.events import (
+    Action,
+    CloseConnection,
+    ConnectionLost,
+    ConnectionOpened,
+    DataReceived,
+    Event,
+    Flow,
+    SendData,
+)
+from overlay.link.frame_codec import LENGTH_BYTES, decode, encode
+from overlay.link.frames import Frame, Hello
+from overlay.link.limits import LinkLimits
+from overlay.link.link_layer import Arrival, LinkLayer, always
+
+LIMITS = LinkLimits(keepalive_seconds=10, hello_seconds=5)
+
+
+def make_links(
+    role: str = "broker",
+    identity: str = "B1",
+    *,
+    limits: LinkLimits = LIMITS,
+    may_acknowledge: Callable[[str, Flow, str], bool] = always,
+    manual: bool = False,
+    notices: bool = False,
+) -> LinkLayer:
+    return LinkLayer(
+        role=role,
+        identity=identity,
+        instance="test",
+        formats=["xml"],
+        limits=limits,
+        may_acknowledge=may_acknowledge,
+        manual=manual,
+        notices=notices,
+    )
+
+
+def hello(
+    role: str = "broker",
+    peer: str = "B2",
+    received: list[tuple[int, str, int]] | None = None,
+    frame_bytes_max: int = 1 << 24,
+) -> Hello:
+    return Hello(1, role, peer, "other", ["binary", "xml"], frame_bytes_max, received or [])
+
+
+class Hand:
+    """Plays the peer of one link layer over numbered connections."""
+
+    def __init__(self, links: LinkLayer) -> None:
+        self.links = links
+        self.now = 0.0
+        self.arrivals: list[Arrival] = []
+        self.actions: list[Action] = []
+
+    def event(self, event: Event) -> list[Action]:
+        self.arrivals = list(self.links.handle(event, self.now))
+        return self.drain()
+
+    def drain(self) -> list[Action]:
+        self.actions = self.links.drain()
+        return self.actions
+
+    def open(self, connection: int = 1, dialled: str = "") -> list[Frame]:
+        return sent(self.event(ConnectionOpened(connection, dialled)))
+
+    def receive(
+        self, frame: Frame, key: str = "", sequence: int = 0, connection: int = 1
+    ) -> list[Frame]:
+        """Give the link layer a frame; what it sends in answer."""
+        return self.bytes(encode(frame, key, sequence), connection)
+
+    def bytes(self, data: bytes, connection: int = 1) -> list[Frame]:
+        return sent(self.event(DataReceived(connection, data)))
+
+    def meet(
+        self,
+        role: str = "broker",
+        peer: str = "B2",
+        received: list[tuple[int, str, int]] | None = None,
+        connection: int = 1,
+    ) -> list[Frame]:
+        """A connection from a peer, hellos exchanged; what follows the hello."""
+        self.open(connection)
+        frames = self.receive(hello(role, peer, received), connection=connection)
+        assert isinstance(frames[0], Hello)
+        return frames[1:]
+
+    def lose(self, connection: int = 1) -> list[Action]:
+        return self.event(ConnectionLost(connection))
+
+
+def sent(actions: list[Action]) -> list[Frame]:
+    """The frames among actions, in the order in which they were asked for."""
+    return [
+        decode(action.data[LENGTH_BYTES:]).frame
+        for action in actions
+        if isinstance(action, SendData)
+    ]
+
+
+def closed(actions: list[Action]) -> list[int]:
+    return [action.connection for action in actions if isinstance(action, CloseConnection)]

@@ -1,0 +1,137 @@
+"""One valid frame of every type, and strategies that make any valid frame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any, get_args, get_origin, get_type_hints
+
+from hypothesis import strategies as st
+
+from overlay.link.frames import (
+    FRAME_TYPES,
+    Ack,
+    Delivery,
+    ErrorFrame,
+    Frame,
+    Hello,
+    LiveMarker,
+    LiveReached,
+    Message,
+    Observed,
+    Ping,
+    PlaceProfile,
+    Pong,
+    ProfileChanged,
+    ProfileLive,
+    Publish,
+    Refused,
+    Request,
+    Response,
+    RoutingDelta,
+    Skipped,
+    SourceAnnounced,
+    SourceReady,
+    TreeReady,
+)
+
+SAMPLES: tuple[Frame, ...] = (
+    Hello(1, "broker", "B1", "run-1", ["xml", "binary"], 65_536, [(3, "B1", 42), (2, "B1", 7)]),
+    Ack(3, "B1", 42),
+    Skipped(3, "p7", 12, 3),
+    Ping(1),
+    Pong(1),
+    ErrorFrame("too-long", "frame of 9 bytes announced; at most 8", True),
+    Request("1", "profile.add", {"user": "Ann", "wait": True}),
+    Response("1", False, {"code": "syntax", "message": "expected ']'"}),
+    Observed([{"kind": "crossing", "bytes": 120}]),
+    SourceAnnounced("s1", "markets", "B1", [48.1, 11.5], 2.5, 800, "quote.dtd", "dtd", b"<!--"),
+    TreeReady("B1", "s1"),
+    SourceReady("s1"),
+    RoutingDelta("B1", ["/quote[@symbol = 'A']"], ["//news"]),
+    LiveMarker("B1", "B4", 9),
+    LiveReached("B1", "B4", 9),
+    PlaceProfile("p7", "Ann", "/quote", 1, "req-1"),
+    ProfileChanged("p7", 2, None, "Ann"),
+    ProfileLive("p7", 2),
+    Publish("s1", "xml", b"<quote/>"),
+    Refused("s1", 4, "malformed", "mismatched tag", 1, 9),
+    Message("B1", "s1", 3, "xml", 1, b"<quote/>"),
+    Delivery("p7", "s1", 3, [3, 4], b"<a/><bc/>"[:7]),
+)
+
+
+def place(frame: Frame) -> tuple[str, int]:
+    """A key and a sequence for a sample: ("", 0) if it is unsequenced."""
+    return ("B1", 43) if frame.sequenced else ("", 0)
+
+
+SCALARS: st.SearchStrategy[object] = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**63), 2**63 - 1),
+    st.binary(max_size=20),
+    st.text(max_size=20),
+    st.floats(allow_nan=False),
+)
+TEXT = st.text(max_size=60)
+MAPS = st.dictionaries(
+    TEXT,
+    st.recursive(SCALARS, lambda x: st.lists(x, max_size=4) | st.dictionaries(TEXT, x, max_size=4)),
+    max_size=5,
+)
+
+
+def _strategy(hint: Any) -> st.SearchStrategy[Any]:
+    """Values for an annotation, well inside every bound."""
+    if getattr(hint, "__metadata__", None):
+        bounds = [mark.most for mark in hint.__metadata__ if hasattr(mark, "most")]
+        inner = hint.__origin__
+        if inner is int and bounds:
+            return st.integers(0, bounds[0])
+        return _strategy(inner)
+    arguments = get_args(hint)
+    if type(None) in arguments:
+        return st.none() | _strategy(next(a for a in arguments if a is not type(None)))
+    if get_origin(hint) is tuple:
+        return st.tuples(*(_strategy(argument) for argument in arguments))
+    if get_origin(hint) is Mapping:
+        return MAPS
+    if get_origin(hint) in (list, Sequence):
+        return st.lists(_strategy(arguments[0]), max_size=5)
+    simple: dict[Any, st.SearchStrategy[Any]] = {
+        int: st.integers(0, 2**63 - 1),
+        str: TEXT,
+        bool: st.booleans(),
+        bytes: st.binary(max_size=200),
+        float: st.floats(allow_nan=False, allow_infinity=False),
+    }
+    return simple[hint]
+
+
+def frames_of(cls: type[Frame]) -> st.SearchStrategy[Frame]:
+    """Valid frames of one type."""
+    hints = get_type_hints(cls, include_extras=True)
+    values = {field.name: _strategy(hints[field.name]) for field in fields(cls)}
+    if cls is Hello:
+        values |= {
+            "version": st.just(1),
+            "role": st.sampled_from(["broker", "registration", "source", "subscriber", "client"]),
+            "peer": st.text("abcXYZ019-._é:", min_size=1, max_size=30),
+            "frame_bytes_max": st.integers(65_536, 2**40),
+        }
+    if cls is Delivery:
+        return st.lists(st.binary(max_size=20), max_size=6).flatmap(
+            lambda results: st.builds(
+                Delivery,
+                profile=TEXT,
+                source=TEXT,
+                number=st.integers(0, 10**15),
+                lengths=st.just([len(result) for result in results]),
+                payload=st.just(b"".join(results)),
+            )
+        )
+    return st.builds(cls, **values)
+
+
+ANY_FRAME = st.sampled_from(sorted(FRAME_TYPES)).flatmap(lambda name: frames_of(FRAME_TYPES[name]))

@@ -1,0 +1,234 @@
+"""run_node over loopback sockets: exactly once across restarts, commit before sending."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
+import trio
+import trio.testing
+
+from overlay.link.events import Action, Delete, Event, Put
+from overlay.link.frame_codec import decode, encode
+from overlay.link.frames import Ack, Hello, Publish
+from overlay.link.node import NodeLimits, RowStore, redial_seconds, run_node
+from overlay.link.store import Store
+from tests.overlay.link.counter_core import CounterCore
+from tests.overlay.link.pair import hello
+
+FAST = NodeLimits(redial_seconds_min=0.01, redial_seconds_max=0.05, tick_seconds=0.05)
+
+
+class Network:
+    """Nodes on loopback that find each other by fixed ports chosen by the system."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.ports: dict[str, int] = {}
+
+    @asynccontextmanager
+    async def run(
+        self,
+        name: str,
+        dials: Iterable[str] = (),
+        prepare: Callable[[CounterCore], None] | None = None,
+        limits: NodeLimits = FAST,
+        **link_limits: int,
+    ) -> AsyncIterator[CounterCore]:
+        """A node with its store, until the block ends (then it is cut off at any point)."""
+        with Store(self.directory / f"{name}.db") as store:
+            core = CounterCore(name, store.rows(), **link_limits)
+            if prepare is not None:
+                prepare(core)
+                store.commit(row for row in core.links.drain() if isinstance(row, Put | Delete))
+            listeners = await trio.open_tcp_listeners(self.ports.get(name, 0), host="127.0.0.1")
+            self.ports[name] = listeners[0].socket.getsockname()[1]
+            async with trio.open_nursery() as nursery:
+
+                async def run(
+                    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+                ) -> None:
+                    await run_node(
+                        core,
+                        listeners=listeners,
+                        dials={f"broker/{p}": ("127.0.0.1", self.ports[p]) for p in dials},
+                        store=store,
+                        limits=limits,
+                        task_status=task_status,
+                    )
+
+                await nursery.start(run)
+                yield core
+                nursery.cancel_scope.cancel()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that will happen; fails if it takes absurdly long."""
+    with trio.fail_after(20):
+        while not condition():
+            await trio.sleep(0.002)
+
+
+async def test_messages_cross_a_real_socket(tmp_path: Path) -> None:
+    network = Network(tmp_path)
+    payloads = [b"%d" % number for number in range(500)]
+    async with (
+        network.run("B") as receiver,
+        network.run("A", ["B"], lambda core: core.send_messages("broker/B", payloads)) as sender,
+    ):
+        await until(lambda: sender.backlog("broker/B") == 0)
+        assert receiver.taken == payloads
+
+
+async def test_restarts_of_both_sides_lose_and_double_nothing(tmp_path: Path) -> None:
+    network = Network(tmp_path)
+    payloads = [b"%d" % number for number in range(200)]
+
+    def prepare(core: CounterCore) -> None:
+        core.send_messages("broker/B", payloads)
+
+    taken = 0
+    rounds = 0
+    async with network.run("B"):
+        pass  # only to have a port
+    first: Callable[[CounterCore], None] | None = prepare
+    while taken < len(payloads):
+        rounds += 1
+        async with (
+            network.run("A", ["B"], first, window_frames=5),
+            network.run("B", window_frames=5) as receiver,
+        ):
+            first = None
+            before = len(receiver.taken)
+            # Cut both off as soon as something has moved.
+            goal = min(before + 30, len(payloads))
+            await until(lambda r=receiver, g=goal: len(r.taken) >= g)  # type: ignore[misc]
+        with Store(tmp_path / "B.db") as store:
+            rows = [value for _, _, value in store.load(["taken"])]
+        assert rows == payloads[: len(rows)]
+        taken = len(rows)
+    assert rounds > 3
+    async with network.run("B") as receiver, network.run("A", ["B"]) as sender:
+        await until(lambda: sender.backlog("broker/B") == 0)
+        assert receiver.taken == payloads
+
+
+async def test_a_lost_node_is_dialled_until_it_is_there(tmp_path: Path) -> None:
+    network = Network(tmp_path)
+    async with network.run("B"):
+        pass
+    async with network.run("A", ["B"], lambda core: core.send_messages("broker/B", [b"x"])) as a:
+        await trio.testing.wait_all_tasks_blocked()
+        for _ in range(2):
+            assert not a.links.connected("broker/B")
+            async with network.run("B") as b:
+                await until(lambda: a.links.connected("broker/B"))
+                await until(lambda b=b: b.taken == [b"x"])  # type: ignore[misc]
+            await until(lambda: not a.links.connected("broker/B"))
+
+
+async def test_withheld_acknowledgements_hold_the_sender_back(tmp_path: Path) -> None:
+    network = Network(tmp_path)
+    payloads = [b"%d" % number for number in range(50)]
+
+    def hold(core: CounterCore) -> None:
+        core.hold = True
+
+    async with (
+        network.run("B", (), hold) as receiver,
+        network.run(
+            "A", ["B"], lambda core: core.send_messages("broker/B", payloads), window_frames=7
+        ) as sender,
+    ):
+        await until(lambda: len(receiver.taken) == 7)
+        assert sender.backlog("broker/B") > 0
+        for _ in range(20):
+            await trio.testing.wait_all_tasks_blocked()
+        assert len(receiver.taken) == 7
+        receiver.hold = False
+        await until(lambda: receiver.taken == payloads)
+
+
+class _GatedStore:
+    """A store whose commits wait for the test, in their thread."""
+
+    def __init__(self) -> None:
+        self.began = trio.Event()
+        self.rows: list[Put | Delete] = []
+        self.gate = trio.Event()
+
+    def commit(self, changes: Iterable[Put | Delete]) -> None:
+        self.rows.extend(changes)
+        trio.from_thread.run_sync(self.began.set)
+        trio.from_thread.run(self.gate.wait)
+
+
+async def test_nothing_leaves_before_the_commit() -> None:
+    core = CounterCore("B")
+    store = _GatedStore()
+    (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    port = listener.socket.getsockname()[1]
+    async with trio.open_nursery() as nursery:
+
+        async def run(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+            await run_node(
+                core, listeners=[listener], dials={}, store=store, task_status=task_status
+            )
+
+        await nursery.start(run)
+        stream = await trio.open_tcp_stream("127.0.0.1", port)
+        with trio.fail_after(20):
+            await stream.send_all(encode(hello("source", "s1")))
+            assert isinstance(decode((await stream.receive_some())[4:]).frame, Hello)
+            await stream.send_all(encode(Publish("s1", "xml", b"<a/>"), "s1", 1))
+            await store.began.wait()
+        with trio.move_on_after(0.05) as scope:
+            await stream.receive_some()
+        assert scope.cancelled_caught
+        assert {row.space for row in store.rows} == {"taken", "inbox"}
+        store.gate.set()
+        with trio.fail_after(20):
+            assert decode((await stream.receive_some())[4:]).frame == Ack(3, "s1", 1)
+        await stream.aclose()
+        nursery.cancel_scope.cancel()
+
+
+async def test_too_many_connections_are_closed(tmp_path: Path) -> None:
+    network = Network(tmp_path)
+    limits = NodeLimits(connections_max=1)
+    async with network.run("B", limits=limits):
+        first = await trio.open_tcp_stream("127.0.0.1", network.ports["B"])
+        await trio.testing.wait_all_tasks_blocked()
+        second = await trio.open_tcp_stream("127.0.0.1", network.ports["B"])
+        with trio.fail_after(20):
+            with suppress(trio.BrokenResourceError):
+                assert await second.receive_some() == b""
+        await first.aclose()
+        await second.aclose()
+
+
+async def test_an_error_of_the_core_ends_the_node() -> None:
+    class Broken:
+        def handle(self, event: Event, now: float) -> list[Action]:
+            raise ZeroDivisionError
+
+    class NoStore:
+        def commit(self, changes: Iterable[Put | Delete]) -> None:
+            raise AssertionError("nothing to commit")
+
+    store: RowStore = NoStore()
+    with pytest.RaisesGroup(ZeroDivisionError):
+        await run_node(Broken(), listeners=[], dials={}, store=store, limits=FAST)
+
+
+def test_redialling_backs_off_within_bounds() -> None:
+    limits = NodeLimits(redial_seconds_min=0.1, redial_seconds_max=10)
+    waits = [redial_seconds("broker/B", attempt, limits) for attempt in range(1, 60)]
+    assert waits == [redial_seconds("broker/B", attempt, limits) for attempt in range(1, 60)]
+    for attempt, wait in enumerate(waits, 1):
+        full = min(0.1 * 2 ** (attempt - 1), 10)
+        assert full / 2 <= wait < full
+    others = [redial_seconds(f"broker/{name}", 9, limits) for name in "ABCDEFGH"]
+    assert len(set(others)) == len(others)

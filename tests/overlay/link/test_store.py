@@ -1,0 +1,100 @@
+"""Store: rows that are there after a crash, files that are refused."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from overlay.link.errors import StoreError
+from overlay.link.events import Delete, Put
+from overlay.link.store import FORMAT_VERSION, Store
+
+
+def test_rows_are_there_after_closing(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s.db") as store:
+        store.commit([Put("a", "k2", b"2"), Put("a", "k1", b"1"), Put("b", "k1", b"3")])
+        store.commit([Put("a", "k1", b"one"), Delete("b", "k1"), Delete("b", "nothing")])
+    with Store(tmp_path / "s.db") as store:
+        assert list(store.load(["a", "b"])) == [("a", "k1", b"one"), ("a", "k2", b"2")]
+        assert list(store.load(["b"])) == []
+        assert list(store.rows()) == [("a", "k1", b"one"), ("a", "k2", b"2")]
+        assert store.statistics()["commits"] == 0
+
+
+def test_changes_happen_in_order(tmp_path: Path) -> None:
+    with Store(tmp_path / "s.db") as store:
+        store.commit([Put("a", "k", b"1"), Delete("a", "k"), Put("a", "k", b"2")])
+        store.commit([Put("a", "l", b"1"), Delete("a", "l")])
+        assert list(store.rows()) == [("a", "k", b"2")]
+        assert store.statistics()["puts"] == 3
+
+
+def test_all_or_nothing(tmp_path: Path) -> None:
+    with Store(tmp_path / "s.db") as store:
+        store.commit([Put("a", "k", b"1")])
+        wrong = Put("a", "l", None)  # type: ignore[arg-type]
+        with pytest.raises(sqlite3.IntegrityError):
+            store.commit([Put("a", "k", b"2"), wrong])
+        assert list(store.rows()) == [("a", "k", b"1")]
+        store.commit([Put("a", "k", b"3")])
+        assert list(store.rows()) == [("a", "k", b"3")]
+
+
+def test_a_process_that_is_killed_loses_nothing_committed(tmp_path: Path) -> None:
+    script = """
+import os, sys
+from overlay.link.events import Put
+from overlay.link.store import Store
+store = Store(sys.argv[1])
+store.commit([Put("a", "k", b"1")])
+store._connection.execute("BEGIN IMMEDIATE")
+store._connection.execute("INSERT INTO rows VALUES ('a', 'half', x'00')")
+os._exit(9)
+"""
+    path = tmp_path / "s.db"
+    root = Path(__file__).resolve().parents[3]
+    done = subprocess.run([sys.executable, "-c", script, str(path)], check=False, cwd=root)
+    assert done.returncode == 9
+    with Store(path) as store:
+        assert list(store.rows()) == [("a", "k", b"1")]
+
+
+def test_one_process_at_a_time(tmp_path: Path) -> None:
+    with Store(tmp_path / "s.db"), pytest.raises(StoreError, match="in use"):
+        Store(tmp_path / "s.db")
+    Store(tmp_path / "s.db").close()
+
+
+def test_another_format_version_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    Store(path).close()
+    connection = sqlite3.connect(path)
+    connection.execute(f"PRAGMA user_version = {FORMAT_VERSION + 1}")
+    connection.close()
+    with pytest.raises(StoreError, match=f"format {FORMAT_VERSION + 1}"):
+        Store(path)
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("this is no database, and it is longer than a header" * 100)
+    with pytest.raises(StoreError, match="not a database"):
+        Store(tmp_path / "text")
+    connection = sqlite3.connect(tmp_path / "other.db")
+    connection.execute("CREATE TABLE rows (x)")
+    connection.close()
+    with pytest.raises(StoreError, match="not a store"):
+        Store(tmp_path / "other.db")
+    with pytest.raises(StoreError, match="cannot be opened"):
+        Store(tmp_path / "no" / "directory")
+
+
+def test_it_is_synchronous(tmp_path: Path) -> None:
+    """A crash of the machine loses nothing either: every commit is flushed."""
+    with Store(tmp_path / "s.db") as store:
+        value = store._connection.execute("PRAGMA synchronous").fetchone()[0]
+        mode = store._connection.execute("PRAGMA journal_mode").fetchone()[0]
+        assert (value, mode) == (2, "wal")
