@@ -5,7 +5,7 @@ and ``encode`` go back, ``XmlWriter`` writes results.  Nothing here does I/O, an
 hostile, can do more than raise MessageRefused, DecodeError or SchemaRefused.
 """
 
-from formats.codec import Codec, WireFormat, codec_for, decode, encode
+from formats.codec import Codec, WireFormat, codec_for, decode, encode, encoded_bytes_max
 from formats.element_stream import ContentKind, ElementStream, ElementStreamBuilder
 from formats.errors import DecodeError, FormatError, MessageRefused, SchemaRefused
 from formats.limits import DEFAULT_LIMITS, MessageLimits
@@ -33,6 +33,7 @@ __all__ = [
     "codec_for",
     "decode",
     "encode",
+    "encoded_bytes_max",
     "parse_text",
     "read_schema",
     "to_text",

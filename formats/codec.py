@@ -50,3 +50,23 @@ def decode(
 ) -> ElementStream:
     """The element stream of a payload; MessageRefused (text) or DecodeError (all other forms)."""
     return _CODECS[wire_format].decode(payload, limits)
+
+
+def encoded_bytes_max(stream: ElementStream) -> int:
+    """An upper bound of what ``encode`` makes of a message, in any format; quick to compute.
+
+    Text escapes a byte as at most six, writes an element's name twice with at most five more
+    characters and an attribute's once with four; binary takes at most 16 bytes for each entry.
+    """
+    values = len(stream.attribute_values) + len(stream.content_values)
+    declared = sum(len(prefix) + len(uri) for prefix, uri in stream.declarations)
+    names = [sum(map(len, name)) for name in stream.names]
+    entries = len(stream.element_name) + len(stream.attribute_name) + len(stream.content_kind)
+    longest = 4 * max(names, default=0)  # UTF-8 takes at most four bytes a character
+    return (
+        6 * values
+        + entries * (2 * longest + 32)
+        + len(stream.declarations) * 32
+        + 4 * 6 * (declared + sum(names))
+        + 256
+    )

@@ -222,7 +222,7 @@ class RegistrationRequests:
         except ProfileRefused as refusal:
             raise RequestRefused("profile-refused", str(refusal)) from refusal
         except PlacementError as refusal:
-            raise RequestRefused("no-capacity", str(refusal)) from refusal
+            raise RequestRefused(refusal.code, str(refusal)) from refusal
         profile = self._catalog.new_id("p")
         entry = ProfileEntry(profile, user, host, text, request=request.request)
         self._catalog.put_profile(entry)

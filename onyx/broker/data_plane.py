@@ -17,7 +17,15 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from formats import DecodeError, ElementStream, MessageRefused, WireFormat, decode, encode
+from formats import (
+    DecodeError,
+    ElementStream,
+    MessageRefused,
+    WireFormat,
+    decode,
+    encode,
+    encoded_bytes_max,
+)
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.observers import Observers
 from overlay.link.events import Flow
@@ -25,6 +33,8 @@ from overlay.link.frames import Delivery, Message, Publish, Refused
 from overlay.link.link_layer import LinkLayer
 from yfilter.errors import MatchLimitExceeded
 from yfilter.matcher import Matcher, ProfileMatch, RouteMatch
+
+FRAME_HEADROOM = 1024  # bytes of a frame that are not the message
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +61,7 @@ class DataPlane:
         self._matcher = matcher
         self._observers = observers
         self._limits = control.topology.limits
+        self._room = self._limits.link.frame_bytes_max - FRAME_HEADROOM
         self._counters: Counter[str] = Counter()
         self._crossings: Counter[str] = Counter()  # messages sent, by child link
 
@@ -60,6 +71,7 @@ class DataPlane:
         identity = self._control.identity
         try:
             parcel = self._open(identity, frame.source, number, 0, frame.format, frame.payload)
+            self._check_fits(parcel.stream)
             decisions = list(self._matcher.match(parcel.stream, root=identity))
         except (MessageRefused, DecodeError, MatchLimitExceeded) as refusal:
             self._refuse(frame.source, number, refusal)
@@ -108,6 +120,18 @@ class DataPlane:
             raise DecodeError("unknown-format", f"no wire format {format_name!r}") from None
         stream = decode(payload, wire_format, self._limits.message)
         return _Parcel(root, source, number, hops, wire_format, payload, stream)
+
+    def _check_fits(self, stream: ElementStream) -> None:
+        """Every link can carry the message, whatever its format; MessageRefused otherwise."""
+        room = self._room
+        if encoded_bytes_max(stream) <= room:
+            return
+        for wire_format in WireFormat:
+            size = len(encode(stream, wire_format))
+            if size > room:
+                raise MessageRefused(
+                    "too-large", f"{size} bytes as {wire_format}, a frame has room for {room}"
+                )
 
     def _refuse(
         self, source: str, number: int, refusal: MessageRefused | DecodeError | MatchLimitExceeded
@@ -159,6 +183,8 @@ class DataPlane:
         try:
             results = match.results()
         except MatchLimitExceeded:
+            results = []
+        if not results or sum(map(len, results)) > self._room:
             self._counters["results_over_limit"] += 1
             return
         subscriber = f"subscriber/{match.profile_id}"

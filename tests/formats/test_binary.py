@@ -19,6 +19,7 @@ from formats import (
     codec_for,
     decode,
     encode,
+    encoded_bytes_max,
     parse_text,
     to_text,
 )
@@ -88,6 +89,7 @@ def test_generated_documents_survive(document: bytes) -> None:
     assert columns(decoded) == columns(stream)
     assert encode(decoded, WireFormat.BINARY) == payload
     assert canonical(to_text(decoded)) == canonical(document)
+    assert max(len(payload), len(to_text(stream))) <= encoded_bytes_max(stream)
 
 
 @pytest.mark.parametrize("path", real_files(), ids=lambda path: path.name)
@@ -100,6 +102,7 @@ def test_real_files_survive(path: Path) -> None:
     decoded = decode(payload, WireFormat.BINARY)
     assert columns(decoded) == columns(stream)
     assert canonical(to_text(decoded)) == canonical(path.read_bytes())
+    assert max(len(payload), len(to_text(stream))) <= encoded_bytes_max(stream)
 
 
 def test_it_is_smaller_than_text_on_a_message_with_structure() -> None:

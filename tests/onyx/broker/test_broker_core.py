@@ -296,6 +296,20 @@ def test_a_refused_message_is_told_with_its_place_and_goes_nowhere() -> None:
     assert [frame.number for frame in setting.brokers["B5"].all(Message)] == [2]
 
 
+def test_what_would_not_fit_into_a_frame_is_refused_at_the_root() -> None:
+    """Entities make a small text large; no broker may choke on it later."""
+    limits = "[limits.link]\nframe_bytes_max = 4194304\n"
+    text = Path(__file__).parents[3].joinpath("topologies", "single.toml").read_text()
+    setting = Setting(parse_topology(text + limits, "single"), "B1")
+    setting.announce(root="B1")
+    source = setting.beside.peer("source", "s1")
+    entity = b'<!DOCTYPE m [<!ENTITY e "' + b"x" * 8_000 + b'">]>'
+    for times in (500, 600):
+        xml = entity + b"<m>" + b"&e;" * times + b"</m>"
+        source.send("s1", Publish(source="s1", format="text", payload=xml))
+    assert [(refused.number, refused.code) for refused in source.all(Refused)] == [(2, "too-large")]
+
+
 def test_a_slow_child_holds_the_parent_back_and_only_on_that_tree() -> None:
     setting = Setting(FIGURE4_WITH_TEXT_TO_B6)
     setting.announce()
