@@ -1,4 +1,4 @@
-"""Cleanup: what a run has left behind on this machine.  It should be nothing; here it is checked."""
+"""Cleanup: what a run has left behind on this machine, which should be nothing."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ class Crossing(NamedTuple):
 
 @dataclass(slots=True)
 class Visit:
-    """What one broker did with one message, from one portion of its events."""
+    """What one broker did with one message, as its events tell it."""
 
     broker: str
     source: str
@@ -30,40 +30,30 @@ class Visit:
 
 
 class Traffic:
-    """Counts crossings; ``roots`` says which root broker a source has."""
+    """Counts crossings; ``roots`` (id of a source -> its root broker) is filled in while sources
+    register."""
 
-    def __init__(self, roots: Mapping[str, str]) -> None:
-        self._roots = roots
+    def __init__(self) -> None:
+        self.roots: dict[str, str] = {}
         self.crossings: Counter[Crossing] = Counter()
-        self.bytes_by_link: Counter[Crossing] = Counter()
-        self.links_of_message: dict[tuple[str, int], list[Crossing]] = {}
-
-    def take(self, events: Iterable[Mapping[str, Any]]) -> list[Visit]:
-        """Count a portion of a broker's events; what it did, message by message."""
-        visits = list(_visits(events))
-        for visit in visits:
-            for child, size in visit.links:
-                crossing = Crossing(self._roots[visit.source], visit.broker, child)
-                self.crossings[crossing] += 1
-                self.bytes_by_link[crossing] += size
-                links = self.links_of_message.setdefault((visit.source, visit.number), [])
-                links.append(crossing)
-        return visits
+        self.bytes_total = 0
+        self.crossings_by_message: Counter[tuple[str, int]] = Counter()
+        self._open: dict[str, Visit] = {}  # by broker; more of it may come
 
     @property
     def total(self) -> int:
         return self.crossings.total()
 
+    def take(self, event: Mapping[str, Any]) -> Visit | None:
+        """Count one event; the broker's last visit when this one begins another.
 
-def _visits(events: Iterable[Mapping[str, Any]]) -> Iterator[Visit]:
-    """Events of one message stand together."""
-    visit: Visit | None = None
-    for event in events:
-        here = (event["broker"], event["source"], event["number"])
-        if visit is None or here != (visit.broker, visit.source, visit.number):
-            if visit is not None:
-                yield visit
-            visit = Visit(*here)
+        A broker tells all about one message before it goes on to the next.
+        """
+        broker, source, number = event["broker"], event["source"], event["number"]
+        visit, finished = self._open.get(broker), None
+        if visit is None or (visit.source, visit.number) != (source, number):
+            visit, finished = Visit(broker, source, number), visit
+            self._open[broker] = visit
         match event["kind"]:
             case "accepted":
                 visit.accepted = True
@@ -71,7 +61,15 @@ def _visits(events: Iterable[Mapping[str, Any]]) -> Iterator[Visit]:
                 visit.refused = event["code"]
             case "crossing":
                 visit.links.append((event["link"], event["bytes"]))
+                self.crossings[Crossing(self.roots[source], broker, event["link"])] += 1
+                self.crossings_by_message[source, number] += 1
+                self.bytes_total += event["bytes"]
             case "delivery":
                 visit.profiles.append(event["profile"])
-    if visit is not None:
-        yield visit
+        return finished
+
+    def finish(self) -> list[Visit]:
+        """The last visit of every broker, once all events have been taken."""
+        visits = list(self._open.values())
+        self._open.clear()
+        return visits

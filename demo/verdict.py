@@ -17,9 +17,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 FaultKind: TypeAlias = Literal["missing", "extra", "twice", "wrong", "out of order"]
+FAULT_KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
 
 
 class DeliveryKey(NamedTuple):

@@ -1,2 +1,2 @@
-(: Jana: Every batch, wherever there is room for this profile. :)
+(: Jana near Chicago: Every batch. :)
 /batched-nitf

@@ -1,2 +1,2 @@
-(: Kofi near Houston: Articles, single or in a batch. :)
+(: Kofi near Chicago: Articles, single or in a batch. :)
 //nitf

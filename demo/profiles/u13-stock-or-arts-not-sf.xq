@@ -1,4 +1,4 @@
-(: Mona near Los Angeles: Stock or arts, but not of San Francisco. :)
+(: Mona near Chicago: Stock or arts, but not of San Francisco. :)
 /nitf[head[tobject/tobject.subject[@tobject.subject.type = "Stock"
                                    or @tobject.subject.type = "Arts"]]]
      [not(head/pubdata/@edition.area = "SF")]

@@ -1,2 +1,2 @@
-(: Olga near Chicago: The first three places of section A. :)
+(: Olga near Los Angeles: The first three places of section A. :)
 /nitf/head/pubdata[@position.section = "A" and @position.sequence <= 3]

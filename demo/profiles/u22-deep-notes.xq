@@ -1,2 +1,3 @@
-(: Vera: Notes exactly two blocks deep under the content. :)
+(: Vera: Notes exactly two blocks deep under the content, wherever there is room for this
+   profile. :)
 /nitf/body/body.content/block/block/note

@@ -1,2 +1,2 @@
-(: Zoe near Los Angeles: Articles in two editions. :)
+(: Zoe near Chicago: Articles in two editions. :)
 /nitf/head[count(pubdata) = 2]

@@ -1,2 +1,2 @@
-(: Emil near New York: Articles that end without a tagline. :)
+(: Emil near Chicago: Articles that end without a tagline. :)
 /nitf/body/body.end[not(tagline)]

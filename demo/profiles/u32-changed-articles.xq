@@ -1,2 +1,2 @@
-(: Flora: Articles that say when they were changed. :)
+(: Flora near Chicago: Articles that say when they were changed. :)
 /nitf[@change.date]

@@ -1,2 +1,2 @@
-(: Gil near San Francisco: The headlines of every article, nothing else. :)
+(: Gil near Chicago: The headlines of every article, nothing else. :)
 for $h in $msg//hedline/hl1 return $h

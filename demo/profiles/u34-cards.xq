@@ -1,4 +1,4 @@
-(: Hugo near Los Angeles: A small card for each article. :)
+(: Hugo near Chicago: A small card for each article. :)
 for $n in $msg/nitf
 let $h := $n/body/body.head/hedline/hl1
 where $n/head/docdata/urgency/@ed-urg <= 4

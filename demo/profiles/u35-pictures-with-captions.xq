@@ -1,4 +1,4 @@
-(: Ida near Seattle: Pictures and videos with their captions. :)
+(: Ida near Chicago: Pictures and videos with their captions. :)
 <pictures> {
   for $n in $msg/nitf, $m in $n/body/body.content/media
   where $m/@media-type = "image" or $m/@media-type = "video"

@@ -1,2 +1,2 @@
-(: Ola: Ticks in whatever namespace. :)
+(: Ola near New York: Ticks in whatever namespace. :)
 /*:ticks[*:trade]

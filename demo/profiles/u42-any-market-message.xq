@@ -1,3 +1,3 @@
-(: Pia near Houston: Anything of the markets namespace. :)
+(: Pia near New York: Anything of the markets namespace. :)
 declare namespace m = "urn:demo:markets";
 /m:*

@@ -1,4 +1,4 @@
-(: Cyril near San Francisco: A ticket for every dear or large trade. :)
+(: Cyril near Chicago: A ticket for every dear or large trade. :)
 declare namespace m = "urn:demo:markets";
 declare namespace fx = "urn:demo:currency";
 <tickets> {

@@ -1,0 +1,248 @@
+"""The network of the demo: started, registered at, published into, observed, and ended.
+
+Every step goes through what any program would use: ``onyx.launch``, ``onyx.DataSource``,
+``onyx.User``, and the brokers' requests ``observe`` and ``statistics``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import trio
+
+from demo.acceptance import Refusal
+from demo.outcome import Decision, Registered, Run
+from demo.profile_files import DemoProfile
+from demo.quiescence import Counters, Statistics, abnormal, is_over, read_counters
+from demo.scenario import Scenario
+from demo.traffic import Visit
+from demo.verdict import DeliveryKey
+from onyx import DataSource, Results, RunningNetwork, User, launch
+from overlay.link.client_connection import ClientConnection, ClientLimits, open_client
+from overlay.nodes import Address, Place
+from overlay.routing.broadcast_tree import broadcast_trees
+from overlay.topology import Topology
+
+SAFETY_SECONDS = 180.0  # a run that is not over by then has failed, and says so
+_POLL_SECONDS = 0.02  # between two rounds of reading counters
+_OBSERVER_LIMITS = ClientLimits(observed_max=2_000_000)
+
+
+class NetworkFailure(Exception):  # noqa: N818 - what happened
+    """A run that cannot go on; the text says what happened."""
+
+
+class Watcher(Protocol):
+    """Whoever is told how the run goes."""
+
+    def step(self, text: str) -> None: ...
+    def visit(self, run: Run, visit: Visit) -> None: ...
+
+
+class DemoNetwork:
+    """One run of a scenario on a topology."""
+
+    def __init__(self, scenario: Scenario, topology: Topology, watcher: Watcher) -> None:
+        any_port = {node: (address.host, 0) for node, address in _addresses(topology).items()}
+        self._topology = topology.with_addresses(any_port)
+        self._scenario = scenario
+        self._watcher = watcher
+        self._places = {broker.label: broker.place for broker in topology.brokers}
+        self._source_names: dict[str, str] = {}
+        self._log: list[str] = []
+        self.pids: list[int] = []  # of all processes that were started
+        self.run = Run(topology, broadcast_trees(topology))
+
+    @property
+    def addresses(self) -> list[Address]:
+        """Where its processes listened."""
+        return list(_addresses(self.run.topology).values())
+
+    async def play(self, directory: Path) -> Run:
+        """The whole run; ``directory`` is where the processes keep what must be durable.
+
+        NetworkFailure when it does not come to its end.
+        """
+        with trio.move_on_after(SAFETY_SECONDS) as safety:
+            await self._play(directory)
+        if safety.cancelled_caught:
+            raise NetworkFailure(f"not over after {SAFETY_SECONDS:g} s{self._last_log_lines()}")
+        return self.run
+
+    async def _play(self, directory: Path) -> None:
+        async with AsyncExitStack() as stack:
+            network = await stack.enter_async_context(self._launched(directory))
+            observers = [
+                await stack.enter_async_context(_client(network, broker))
+                for broker in network.topology.broker_ids
+            ]
+            sources = await self._register_sources(stack, network)
+            users = await self._register_profiles(stack, network)
+            nursery = await stack.enter_async_context(trio.open_nursery())
+            for observer in observers:
+                await observer.call("observe", {})
+                nursery.start_soon(self._observe, observer)
+            await self._subscribe(nursery, users)
+            self._watcher.step(f"publishing {len(self._scenario.messages)} messages")
+            start = trio.current_time()
+            await self._publish(sources)
+            await self._wait_over(network.topology.broker_ids, observers)
+            self.run.publish_seconds = trio.current_time() - start
+            nursery.cancel_scope.cancel()
+
+    @asynccontextmanager
+    async def _launched(self, directory: Path) -> AsyncIterator[RunningNetwork]:
+        self._watcher.step(
+            f"starting the registration service and {len(self._topology.brokers)} brokers, "
+            "each a process of its own"
+        )
+        async with launch(
+            self._topology,
+            data_directory=directory,
+            report=self._take_process_event,
+            write_line=self._log.append,
+        ) as network:
+            self.run.topology = network.topology
+            self.pids = list(network.pids.values())
+            yield network
+
+    def _take_process_event(self, event: str, child: Any) -> None:
+        if event == "died":
+            self.run.abnormal.append(f"the process of {child.node_id} died")
+
+    def _last_log_lines(self) -> str:
+        return "".join(f"\n    {line}" for line in self._log[-10:])
+
+    # --- registration ---------------------------------------------------------------------
+
+    async def _register_sources(
+        self, stack: AsyncExitStack, network: RunningNetwork
+    ) -> dict[str, DataSource]:
+        self._watcher.step(f"registering {len(self._scenario.sources)} data sources")
+        sources = {}
+        for entry in self._scenario.sources:
+            messages = self._scenario.of_source(entry.name)
+            size = sum(len(message.data) for message in messages) // max(len(messages), 1)
+            source = await DataSource.register(
+                network.registration,
+                name=entry.name,
+                location=self._location(entry.city),
+                rate=10.0,
+                size=size,
+            )
+            sources[entry.name] = await stack.enter_async_context(source)
+            self._source_names[source.id] = entry.name
+            self.run.sources[entry.name] = Registered(source.id, source.root)
+            self.run.traffic.roots[source.id] = source.root
+        return sources
+
+    async def _register_profiles(
+        self, stack: AsyncExitStack, network: RunningNetwork
+    ) -> dict[str, User]:
+        """All profiles, until each is live; the users by name."""
+        profiles = self._scenario.profiles
+        self._watcher.step(f"registering {len(profiles)} profiles, until each is live")
+        users: dict[str, User] = {}
+        for profile in profiles:
+            if profile.user not in users:
+                user = User(network.registration, profile.user)
+                users[profile.user] = await stack.enter_async_context(user)
+        registered: dict[int, Registered] = {}
+
+        async def register(place: int, profile: DemoProfile) -> None:
+            info = await users[profile.user].add_profile(
+                profile.text, location=self._location(profile.city), wait=True
+            )
+            registered[place] = Registered(info.id, info.host)
+
+        async with trio.open_nursery() as nursery:
+            for place, profile in enumerate(profiles):
+                nursery.start_soon(register, place, profile)
+        self.run.profiles = [registered[place] for place in range(len(profiles))]
+        return users
+
+    def _location(self, city: str) -> Place | None:
+        return self._places.get(city)
+
+    # --- messages -------------------------------------------------------------------------
+
+    async def _subscribe(self, nursery: trio.Nursery, users: Mapping[str, User]) -> None:
+        """Every user listens for the results of his profiles."""
+        for profile, registered in zip(self._scenario.profiles, self.run.profiles, strict=True):
+            results = users[profile.user].results(registered.id)
+            await results.connect()
+            nursery.start_soon(self._take_deliveries, results)
+
+    async def _take_deliveries(self, results: Results) -> None:
+        async for delivery in results:
+            source = self._source_names[delivery.source]
+            key = DeliveryKey(delivery.profile, source, delivery.number)
+            self.run.deliveries.append((key, delivery.results))
+
+    async def _publish(self, sources: Mapping[str, DataSource]) -> None:
+        """Each source publishes its messages, all sources at the same time."""
+
+        async def publish(name: str, source: DataSource) -> None:
+            places = [
+                place
+                for place, message in enumerate(self._scenario.messages)
+                if message.source == name
+            ]
+            data = [self._scenario.messages[place].data for place in places]
+            decided = iter(places)
+            async for outcome in source.publish_all(data):
+                refusal = None
+                if not outcome.accepted:
+                    refusal = Refusal(outcome.code, outcome.reason, outcome.line, outcome.column)
+                self.run.decisions[next(decided)] = Decision(outcome.number, refusal)
+
+        async with trio.open_nursery() as nursery:
+            for name, source in sources.items():
+                nursery.start_soon(publish, name, source)
+
+    async def _observe(self, observer: ClientConnection) -> None:
+        async for event in observer.observed():
+            visit = self.run.traffic.take(event)
+            if visit is not None:
+                self._watcher.visit(self.run, visit)
+
+    async def _wait_over(
+        self, brokers: Sequence[str], observers: Sequence[ClientConnection]
+    ) -> None:
+        """Until the network has nothing left to do (see quiescence.py)."""
+        published = sum(decision.number > 0 for decision in self.run.decisions.values())
+        before: Counters | None = None
+        while True:
+            statistics: dict[str, Statistics] = {
+                broker: await observer.call("statistics", {})
+                for broker, observer in zip(brokers, observers, strict=True)
+            }
+            now = read_counters(statistics)
+            if is_over(before, now, published, len(self.run.deliveries)):
+                break
+            if self.run.abnormal:
+                raise NetworkFailure("; ".join(self.run.abnormal) + self._last_log_lines())
+            before = now
+            await trio.sleep(_POLL_SECONDS)
+        # Events travel in front of the answers to requests: all of them are here by now.
+        for visit in self.run.traffic.finish():
+            self._watcher.visit(self.run, visit)
+        self.run.crossings_counted = now.crossings
+        self.run.abnormal += abnormal(statistics)
+
+
+def _addresses(topology: Topology) -> dict[str, Address]:
+    """Where each node listens, by its id."""
+    addresses = {node.id: node.listen for node in topology.registration}
+    return addresses | {broker.id: broker.listen for broker in topology.brokers}
+
+
+def _client(network: RunningNetwork, broker: str) -> Any:
+    """A connection to ask a broker and to observe it."""
+    host, port = network.topology.address(broker)
+    return open_client(
+        host, port, role="client", identity=f"demo-{broker}", limits=_OBSERVER_LIMITS
+    )
