@@ -17,7 +17,7 @@ class LinkLimits:
     """Bounds for one process's connections; seconds, bytes and frames as the names say.
 
     frame_bytes_max      one frame, without its length prefix: a longer one is fatal (``too-long``)
-    hello_bytes_max      the same until the peer's hello has come
+    hello_bytes_max      the same until the peer's hello has come; room for ``channels_max`` channels
     window_frames        unacknowledged frames of one channel on the wire; the rest waits in the
                          journal
     window_bytes         the same in bytes (one frame always may go)
@@ -34,7 +34,7 @@ class LinkLimits:
     """
 
     frame_bytes_max: int = 16 * 1024 * 1024
-    hello_bytes_max: int = 1024 * 1024
+    hello_bytes_max: int = 2 * 1024 * 1024
     window_frames: int = 256
     window_bytes: int = 1024 * 1024
     channels_max: int = 4_096
