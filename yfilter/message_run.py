@@ -48,7 +48,7 @@ class MessageRun:
         self._root = root
         self._scratch = Scratch(stream, limits)
         self._delivered: dict[Operator, Elements] = {}
-        self._missing: dict[Operator, int] = {}  # input slots that have not delivered
+        self._missing: dict[Operator, int] = {}  # inputs that have not delivered
         self._high: deque[Operator] = deque()
         self._low: deque[Operator] = deque()
         self._reached: set[str] = set()
@@ -132,8 +132,8 @@ class MessageRun:
                 self._new_links.append(target.link)
         for query in operator.queries:
             self._matched.append((query, elements))
-        for downstream, slots in operator.downstream.items():
-            missing = self._missing.get(downstream, len(downstream.inputs)) - slots
+        for downstream in operator.downstream:
+            missing = self._missing.get(downstream, len(downstream.inputs)) - 1
             self._missing[downstream] = missing
             if missing == 0:
                 self._queue(downstream)

@@ -305,6 +305,15 @@ def test_a_route_on_the_move_loses_no_message() -> None:
     assert sorted(names(matcher)) == ["-> first", "-> link", "-> newer"]
 
 
+def test_a_link_whose_route_is_removed_meanwhile_is_still_yielded() -> None:
+    matcher = Matcher()
+    route(matcher, "//b[@n = 2]", "link")
+    matches = matcher.match(MESSAGE, "r")
+    unroute(matcher, "//b[@n = 2]", "link")
+    assert list(matches) == [RouteMatch("link")]
+    assert names(matcher) == []
+
+
 def test_two_matches_at_once_do_not_disturb_each_other() -> None:
     matcher = Matcher()
     matcher.add("//b[@n = 1][not(x)]", "alice")

@@ -117,6 +117,12 @@ def test_and_is_about_the_message() -> None:
     assert And((one, two)).key == And((two, one)).key
 
 
+def test_an_input_is_taken_once() -> None:
+    path = source()
+    with pytest.raises(ValueError, match="once"):
+        And((path, path))
+
+
 def test_a_path_is_not_executed() -> None:
     with pytest.raises(TypeError, match="NFA"):
         source().execute([], scratch())

@@ -27,15 +27,17 @@ from yfilter.targets import LinkTarget, Query
 class Operator(ABC):
     """One node of the network; compared by identity.
 
-    ``inputs`` are the upstream operators, one entry a slot (the same operator can fill two);
-    ``downstream`` maps each operator that this one feeds to the number of slots it fills there.
+    ``inputs`` are the upstream operators, all different; ``downstream`` those that this one feeds
+    (a dict for its order).
     """
 
     __slots__ = ("downstream", "inputs", "links", "profiles", "queries", "routes")
 
     def __init__(self, inputs: tuple[Operator, ...]) -> None:
+        if len(set(inputs)) < len(inputs):
+            raise ValueError("an operator takes each input once")
         self.inputs = inputs
-        self.downstream: dict[Operator, int] = {}
+        self.downstream: dict[Operator, None] = {}
         self.links: dict[LinkTarget, None] = {}
         self.queries: dict[Query, None] = {}
         self.routes = 0
@@ -61,11 +63,11 @@ class Operator(ABC):
     def connect(self) -> None:
         """Enter this operator at its inputs."""
         for upstream in self.inputs:
-            upstream.downstream[self] = upstream.downstream.get(self, 0) + 1
+            upstream.downstream[self] = None
 
     def disconnect(self) -> None:
         for upstream in self.inputs:
-            upstream.downstream.pop(self, None)
+            del upstream.downstream[self]
 
     def annotate_link(self, target: LinkTarget) -> None:
         self.links[target] = None
@@ -90,7 +92,7 @@ class Operator(ABC):
             before = operator.routes > 0
             operator.routes += change
             if before != (operator.routes > 0):
-                pending.extend(set(operator.inputs))
+                pending.extend(operator.inputs)
 
     def _count_profiles(self, change: int) -> None:
         pending = [self]
@@ -99,4 +101,4 @@ class Operator(ABC):
             before = operator.profiles > 0
             operator.profiles += change
             if before != (operator.profiles > 0):
-                pending.extend(set(operator.inputs))
+                pending.extend(operator.inputs)
