@@ -1,0 +1,39 @@
+"""One network for all tests that do not harm it: started by ``onyx up``, stopped by SIGTERM."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from tests.onyx.networks import RunningProcess, is_running, small_topology_text
+
+
+@pytest.fixture(scope="session")
+def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningProcess]:
+    """A running network of three brokers; that it stops cleanly is checked at the end."""
+    directory = tmp_path_factory.mktemp("network")
+    file = directory / "small.toml"
+    file.write_text(small_topology_text(directory / "data"), encoding="utf-8")
+    running = RunningProcess.start(file)
+    try:
+        yield running
+    finally:
+        code = running.stop()
+    assert code == 0
+    assert not [pid for pid in running.pids if is_running(pid)]
+
+
+@pytest.fixture
+def registration(network: RunningProcess) -> str:
+    """ "host:port" of the registration service of ``network``."""
+    return network.registration
+
+
+@pytest.fixture
+def unused_port() -> Iterator[int]:
+    """A port of 127.0.0.1 at which nobody listens, and nobody else can while it is used."""
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        yield holder.getsockname()[1]

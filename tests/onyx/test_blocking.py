@@ -1,0 +1,52 @@
+"""onyx.blocking: the same network without Trio."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from onyx import ProfileNotAccepted, RequestFailed
+from onyx.blocking import DataSource, User
+
+
+def test_a_message_goes_all_the_way(registration: str) -> None:
+    source = DataSource.register(registration, name="blocking", location=(10.0, 0.0))
+    assert (source.root, source.info.name) == ("B1", "blocking")
+    with source, User(registration, "bob") as user:
+        profile = user.add_profile("for $x in //n return $x", location=(30.0, 0.0))
+        assert (profile.host, profile.live) == ("B3", True)
+        assert source.publish(b"<a><n>1</n><n>2</n></a>").accepted
+        messages = [b"<n>%d</n>" % number for number in range(3, 503)]
+        outcomes = list(source.publish_all(messages))
+        assert [outcome.number for outcome in outcomes] == list(range(2, 502))
+        results = user.results(profile.id)
+        assert next(results).results == [b"<n>1</n>", b"<n>2</n>"]
+        assert [next(results).results for _ in messages] == [[message] for message in messages]
+
+
+def test_a_block_may_be_entered_again(registration: str) -> None:
+    source = DataSource.register(registration)
+    for number in (1, 2):
+        with source:
+            assert source.publish(b"<a/>").number == number
+    with pytest.raises(RuntimeError, match="with block"):
+        source.publish(b"<a/>")
+
+
+def test_profiles_are_changed_and_removed(registration: str) -> None:
+    with User(registration, "carol") as user:
+        profile = user.add_profile("//a")
+        assert user.update_profile(profile.id, "//b").version == 2
+        assert user.profile(profile.id).text == "//b"
+        with pytest.raises(ProfileNotAccepted):
+            user.add_profile("//[")
+        user.remove_profile(profile.id)
+        assert user.profiles() == []
+
+
+def test_what_goes_wrong_is_raised_where_it_is_asked_for(registration: str) -> None:
+    threads = threading.active_count()
+    with pytest.raises(RequestFailed, match="unknown-source"), DataSource(registration, "s999999"):
+        pytest.fail("connected")
+    assert threading.active_count() == threads

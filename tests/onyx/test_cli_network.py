@@ -1,0 +1,343 @@
+"""The verbs that talk to a running network, as a user types them."""
+
+from __future__ import annotations
+
+import io
+import json
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from onyx.cli.main import build_parser, main
+from overlay.link.client_connection import ClientLimits
+from tests.onyx.networks import SAFETY_SECONDS, RunningProcess, small_topology_text
+
+
+class Shell:
+    """Runs command lines in this process, against the network of the tests."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+        self.out = self.err = ""
+
+    def run(self, *words: object) -> int:
+        """The exit code; what was printed is in ``out`` and ``err``."""
+        code = main([str(word) for word in words])
+        self.out, self.err = self._capsys.readouterr()
+        return code
+
+    def lines(self, *words: object) -> list[str]:
+        """What a command that succeeds prints."""
+        assert self.run(*words) == 0, self.err
+        return self.out.splitlines()
+
+    def objects(self, *words: object) -> list[dict[str, Any]]:
+        """What a command that succeeds prints with --json."""
+        return [json.loads(line) for line in self.lines(*words, "--json")]
+
+
+@pytest.fixture
+def shell(
+    registration: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Shell:
+    monkeypatch.setenv("ONYX_REGISTRATION", registration)
+    return Shell(capsys)
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_the_whole_way_on_the_command_line(shell: Shell, tmp_path: Path) -> None:
+    hot = write(tmp_path / "hot.xq", "for $r in //r where $r/t > 10 return <hot>{$r/c}</hot>")
+    (source,) = shell.lines("source", "register", "--name", "weather", "--location=10,0")
+    assert f"{source} (weather) publishes at its root broker B1" in shell.err
+    (profile,) = shell.lines("profile", "add", hot, "--user", "ada", "--location", "30,0", "--wait")
+    assert f"profile {profile} of ada, version 1, hosted by B3" in shell.err
+    assert shell.err.endswith(", live\n")
+    write(tmp_path / "in" / "b" / "2.xml", "<r><c>Oslo</c><t>5</t></r>")
+    write(tmp_path / "in" / "a.xml", "<r><c>Rome</c><t>25</t></r>")
+    write(tmp_path / "in" / "c.xml", "<x><r><c>A</c><t>11</t></r><r><c>B</c><t>12</t></r></x>")
+    (said,) = shell.lines("source", "publish", source, tmp_path / "in")
+    assert said == f"3 published by {source}: 3 accepted"
+    taken = shell.lines("subscribe", profile, "--count", "2")
+    assert taken == [
+        "<hot><c>Rome</c></hot>",
+        "<hot><c>A</c></hot>",
+        "<hot><c>B</c></hot>",
+    ]
+
+
+def test_results_become_files_named_after_their_message(shell: Shell, tmp_path: Path) -> None:
+    path = write(tmp_path / "n.xq", "for $x in //n return $x")
+    (source,) = shell.lines("source", "register")
+    (profile,) = shell.lines("profile", "add", path, "--wait")
+    message = write(tmp_path / "1.xml", "<a><n>1</n><n>2</n></a>")
+    single = write(tmp_path / "2.xml", "<n>3</n>")
+    shell.lines("source", "publish", source, message, single)
+    first, second = shell.objects(
+        "subscribe", profile, "--count", "2", "--directory", tmp_path / "out"
+    )
+    stem = f"{profile}-{source}"
+    assert first == {
+        "profile": profile,
+        "source": source,
+        "number": 1,
+        "files": [f"{stem}-1-1.xml", f"{stem}-1-2.xml"],
+    }
+    assert second["files"] == [f"{stem}-2.xml"]
+    written = {entry.name: entry.read_text() for entry in (tmp_path / "out").iterdir()}
+    assert written == {
+        f"{stem}-1-1.xml": "<n>1</n>",
+        f"{stem}-1-2.xml": "<n>2</n>",
+        f"{stem}-2.xml": "<n>3</n>",
+    }
+
+
+def test_taken_results_do_not_come_again(shell: Shell, tmp_path: Path) -> None:
+    (source,) = shell.lines("source", "register")
+    (profile,) = shell.lines("profile", "add", write(tmp_path / "n.xq", "//n"), "--wait")
+    messages = [write(tmp_path / f"{n}.xml", f"<n>{n}</n>") for n in (1, 2, 3)]
+    shell.lines("source", "publish", source, *messages)
+    (first,) = shell.objects("subscribe", profile, "--count", "1")
+    assert (first["number"], first["results"]) == (1, ["<n>1</n>"])
+    assert shell.lines("subscribe", profile, "--count", "2") == ["<n>2</n>", "<n>3</n>"]
+
+
+def test_a_refused_message_is_reported_with_file_line_and_column(
+    shell: Shell, tmp_path: Path
+) -> None:
+    (source,) = shell.lines("source", "register")
+    good = write(tmp_path / "good.xml", "<a/>")
+    bad = write(tmp_path / "bad.xml", "<a>\n  <b></a>")
+    assert shell.run("source", "publish", source, bad, good) == 65
+    (refusal,) = shell.err.splitlines()
+    assert refusal.startswith(f"{bad}:2:")
+    assert refusal.endswith("[malformed]")
+    assert shell.out == f"2 published by {source}: 1 accepted, 1 refused\n"
+    assert shell.run("source", "publish", source, bad, good, "--json") == 65
+    first, second, done = (json.loads(line) for line in shell.out.splitlines())
+    assert (first["file"], first["accepted"], first["line"]) == (str(bad), False, 2)
+    assert (second["file"], second["accepted"], second["number"]) == (str(good), True, 4)
+    assert done == {"event": "done", "accepted": 1, "refused": 1}
+
+
+def test_a_message_from_standard_input(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    (source,) = shell.objects("source", "register", "--rate", "2", "--size", "10")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"<a>")))
+    assert shell.run("source", "publish", source["id"], "-") == 65
+    assert shell.err.startswith("<stdin>:1:")
+
+
+def test_a_refused_profile_is_shown_with_a_caret(shell: Shell, tmp_path: Path) -> None:
+    good = write(tmp_path / "good.xq", "//a")
+    bad = write(tmp_path / "bad.xq", "//a[")
+    assert shell.run("profile", "add", bad, good, "--user", "dora") == 65
+    profile = shell.out.strip()
+    message = [line for line in shell.err.splitlines() if not line.startswith("onyx: profile")]
+    assert message[0].startswith(f"onyx: {bad}: line 1, column 5: ")
+    assert message[1:] == ["    //a[", "        ^"]
+    assert shell.run("profile", "update", profile, bad, "--json") == 65
+    assert json.loads(shell.out)["code"] == "profile-refused"
+    (shown,) = shell.objects("profile", "show", profile)
+    assert (shown["text"], shown["version"], shown["user"]) == ("//a", 1, "dora")
+
+
+def test_profiles_are_updated_listed_and_removed(shell: Shell, tmp_path: Path) -> None:
+    old = write(tmp_path / "old.xq", "//a")
+    new = write(tmp_path / "new.xq", "//b")
+    first, second = shell.lines("profile", "add", old, new, "--user", "eve", "--wait")
+    (updated,) = shell.objects("profile", "update", first, new, "--wait")
+    assert (updated["id"], updated["version"], updated["live"]) == (first, 2, True)
+    shown = shell.lines("profile", "show", first)
+    assert shown[0].startswith(f"(: profile {first} of eve, version 2, ")
+    assert shown[1:] == ["//b"]
+    assert [entry["id"] for entry in shell.objects("profile", "list", "--user", "eve")] == [
+        first,
+        second,
+    ]
+    heading, *rows = shell.lines("profile", "list", "--user", "eve")
+    assert heading.split()[:2] == ["ID", "USER"]
+    assert [row.split()[:2] for row in rows] == [[first, "eve"], [second, "eve"]]
+    assert shell.lines("profile", "remove", first) == [f"{first} removed"]
+    assert shell.objects("profile", "remove", second) == [{"id": second, "removed": True}]
+    assert shell.lines("profile", "list", "--user", "eve") == []
+
+
+def test_status_counts_what_a_broker_did(
+    shell: Shell, network: RunningProcess, tmp_path: Path
+) -> None:
+    def published() -> int:
+        (entry,) = shell.objects("status", "--broker", "B2")
+        assert (entry["node"], entry["address"]) == ("B2", network.up["brokers"]["B2"])
+        count: int = entry["statistics"]["data"].get("published", 0)
+        return count
+
+    (source,) = shell.lines("source", "register", "--location=20,0")  # at B2
+    before = published()
+    shell.lines("source", "publish", source, write(tmp_path / "a.xml", "<a/>"))
+    assert published() == before + 1
+    heading, *rows = shell.lines("status")
+    assert heading.split()[:4] == ["NODE", "ADDRESS", "STATE", "PROFILES"]
+    assert [row.split()[0] for row in rows] == ["registration", "B1", "B2", "B3"]
+    assert all(row.split()[2] == "up" for row in rows)
+
+
+def test_a_topology_file_says_where_the_network_is(
+    network: RunningProcess, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ONYX_REGISTRATION", raising=False)
+    resolved = Path(network.up["topology"])
+    ports_open = resolved.parent.parent / "small.toml"  # where the registration has port 0
+    shell = Shell(capsys)
+    for file in (resolved, ports_open):
+        entries = shell.objects("status", "--topology", file)
+        assert entries[0]["address"] == network.registration
+
+
+def test_no_network_named_is_wrong_usage(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ONYX_REGISTRATION", raising=False)
+    shell = Shell(capsys)
+    assert shell.run("source", "list") == 2
+    assert "ONYX_REGISTRATION" in shell.err
+    assert shell.run("source", "list", "--registration", "nowhere") == 2
+    assert shell.err == 'onyx: --registration "nowhere" is no address, expected HOST:PORT\n'
+
+
+def test_nobody_there_is_one_line_and_69(
+    unused_port: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("onyx.registration_client.CLIENT_LIMITS", ClientLimits(open_seconds=0.05))
+    shell = Shell(capsys)
+    assert shell.run("status", "--registration", f"127.0.0.1:{unused_port}") == 69
+    assert len(shell.err.splitlines()) == 1
+    assert f"127.0.0.1:{unused_port}" in shell.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["source", "publish", "s1", "no-such-file.xml"], 66, "no-such-file.xml does not exist"),
+        (["source", "publish", "s999999", __file__], 65, "[unknown-source]"),
+        (["profile", "add", "no-such-file.xq"], 66, "no-such-file.xq cannot be read"),
+        (["profile", "add", "-", "-"], 2, "only once"),
+        (["profile", "show", "p999999"], 65, "[unknown-profile]"),
+        (["subscribe", "p999999"], 65, "[unknown-profile]"),
+        (["status", "--broker", "B22"], 2, 'did you mean "B2"'),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(
+    shell: Shell, words: list[str], code: int, message: str
+) -> None:
+    assert shell.run(*words) == code
+    assert message in shell.err
+    assert len(shell.err.splitlines()) == 1
+    assert shell.out == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["source", "register", "--location", "91,0"],
+        ["source", "register", "--location", "here"],
+        ["source", "register", "--rate=-1"],
+        ["subscribe", "p1", "--count", "0"],
+        ["up", "file.toml", "--broker", "B1", "--registration"],
+    ],
+)
+def test_wrong_arguments_are_wrong_usage(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(words)
+    assert end.value.code == 2
+    assert "error: argument" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "up",
+        *("source", "source register", "source list", "source publish"),
+        *("profile", "profile add", "profile show", "profile list"),
+        *("profile update", "profile remove"),
+        "subscribe",
+        "status",
+    ],
+)
+def test_help_of_every_verb_has_an_example(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        build_parser().parse_args([*words.split(), "--help"])
+    assert end.value.code == 0
+    assert f"  onyx {words} " in capsys.readouterr().out.partition("examples:\n")[2]
+
+
+def test_an_interrupted_subscriber_has_acknowledged_what_it_printed(
+    shell: Shell, registration: str, tmp_path: Path
+) -> None:
+    (source,) = shell.lines("source", "register")
+    (profile,) = shell.lines("profile", "add", write(tmp_path / "n.xq", "//n"), "--wait")
+    for number in (1, 2):
+        message = write(tmp_path / "n.xml", f"<n>{number}</n>")
+        shell.lines("source", "publish", source, message)
+        command = [sys.executable, "-m", "onyx", "subscribe", profile]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == f"<n>{number}</n>\n"
+            process.terminate()
+            assert process.wait(SAFETY_SECONDS) == 0
+            assert process.stdout.read() == ""
+
+
+def test_processes_on_their_own_make_a_network(tmp_path: Path) -> None:
+    """``--registration`` and ``--broker``, as on separate machines."""
+    host = "127.0.91.1"  # an address of this machine that nothing else uses
+    ports = []
+    for _ in range(2):
+        with socket.create_server((host, 0)) as server:
+            ports.append(server.getsockname()[1])
+    text = small_topology_text(tmp_path / "data", brokers=1)
+    for port in ports:
+        text = text.replace("127.0.0.1:0", f"{host}:{port}", 1)
+    file = write(tmp_path / "fixed.toml", text)
+    registration = RunningProcess.start(file, "--registration")
+    broker = RunningProcess.start(file, "--broker", "B1")
+    try:
+        assert registration.up["node"] == "registration"
+        assert broker.up == {
+            "event": "ready",
+            "node": "B1",
+            "address": f"{host}:{ports[1]}",
+            "pid": broker.process.pid,
+        }
+        taken = subprocess.run(
+            [sys.executable, "-m", "onyx", "up", str(file)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert taken.returncode == 78
+        assert taken.stderr == (
+            f'onyx: {file}: registration.listen: "{host}:{ports[0]}" '
+            "is already in use by another process\n"
+        )
+    finally:
+        codes = [running.stop() for running in (broker, registration)]
+    assert codes == [0, 0]
+
+
+def test_port_0_needs_the_launcher(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write(tmp_path / "small.toml", small_topology_text(tmp_path / "data", brokers=1))
+    shell = Shell(capsys)
+    assert shell.run("up", file, "--broker", "B1") == 78
+    assert f"{file}: registration.listen: " in shell.err
+    assert shell.run("up", file, "--broker", "B2") == 2
+    assert f'"B2" is no broker of {file}' in shell.err

@@ -1,0 +1,230 @@
+"""DataSource and User against a running network: a message's whole way, and back."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import trio
+from lxml import etree
+
+from onyx import DataSource, ProfileNotAccepted, RegistrationClient, RequestFailed, User
+from onyx.clients import Results
+from onyx.errors import NetworkUnreachable
+from overlay.link.client_connection import ClientLimits
+from tests.onyx.networks import SAFETY_SECONDS
+
+NORTH, SOUTH = (10.0, 0.0), (30.0, 0.0)  # where B1 and B3 are
+
+
+@pytest.fixture(autouse=True)
+async def safety_net() -> AsyncIterator[None]:
+    with trio.fail_after(SAFETY_SECONDS):
+        yield
+
+
+def report(city: str, temperature: int) -> bytes:
+    return f"<report><city>{city}</city><temp>{temperature}</temp></report>".encode()
+
+
+async def take(results: Results, count: int) -> list[tuple[str, int, list[bytes]]]:
+    """The next deliveries, all acknowledged; (source, number, results)."""
+    taken = []
+    for _ in range(count):
+        delivery = await anext(results)
+        assert delivery.profile == results.profile_id
+        taken.append((delivery.source, delivery.number, delivery.results))
+    results.acknowledge_nowait()
+    return taken
+
+
+async def test_messages_of_several_sources_reach_exactly_the_profiles_that_match(
+    registration: str,
+) -> None:
+    messages = [report(f"city{n}", n) for n in range(20)]
+    paths = ["//report[temp >= 15]", "for $x in /report/city return $x", "//temp[. = 3]", "//no"]
+    north = await DataSource.register(registration, name="north", location=NORTH)
+    south = await DataSource.register(registration, name="south", location=SOUTH)
+    assert (north.root, south.root) == ("B1", "B3")
+    async with north, south, User(registration, "ada") as user:
+        profiles = [
+            await user.add_profile(path, location=NORTH if index % 2 else SOUTH)
+            for index, path in enumerate(paths)
+        ]
+        assert {profile.host for profile in profiles} == {"B1", "B3"}
+        assert all(profile.live for profile in profiles)
+        for source in (north, south):
+            outcomes = [outcome async for outcome in source.publish_all(messages)]
+            assert [outcome.number for outcome in outcomes] == list(range(1, 21))
+            assert all(outcome.accepted for outcome in outcomes)
+        for profile, path in zip(profiles, paths, strict=True):
+            expected = {
+                (source.id, number): found
+                for source in (north, south)
+                for number, message in enumerate(messages, start=1)
+                if (found := oracle(message, path))
+            }
+            taken = await take(user.results(profile.id), len(expected))
+            assert {(source, number): results for source, number, results in taken} == expected
+            for source in (north, south):
+                numbers = [number for of, number, _ in taken if of == source.id]
+                assert numbers == sorted(numbers)
+
+
+def oracle(message: bytes, profile: str) -> list[bytes]:
+    """A path delivers the message that it is found in, ``for ... return $x`` what it binds."""
+    path = profile.removeprefix("for $x in ").removesuffix(" return $x")
+    found = etree.fromstring(message).getroottree().xpath(path)
+    assert isinstance(found, list)
+    if path == profile:
+        return [message] if found else []
+    return [etree.tostring(element) for element in found]
+
+
+async def test_a_refused_message_is_told_to_its_source_with_the_place(registration: str) -> None:
+    source = await DataSource.register(registration)
+    async with source, User(registration) as user:
+        profile = await user.add_profile("//a")
+        messages = [b"<a/>", b"<a>\n  <b></a>", b"<a><b/></a>"]
+        first, refused, last = [outcome async for outcome in source.publish_all(messages)]
+        assert (first.number, first.accepted) == (1, True)
+        assert (last.number, last.accepted) == (3, True)
+        assert not refused.accepted
+        assert (refused.number, refused.code, refused.line) == (2, "malformed", 2)
+        assert refused.column > 1
+        assert refused.reason
+        taken = await take(user.results(profile.id), 2)
+        assert [number for _, number, _ in taken] == [1, 3]
+
+
+async def test_an_updated_profile_gives_what_its_new_text_asks_for(registration: str) -> None:
+    source = await DataSource.register(registration, location=NORTH)
+    async with source, User(registration, "grace") as user:
+        profile = await user.add_profile("for $x in //city return $x", location=SOUTH)
+        results = user.results(profile.id)
+        await source.publish(report("Oslo", 5))
+        ((_, _, first),) = await take(results, 1)
+        changed = await user.update_profile(profile.id, "for $x in //temp return $x")
+        assert (changed.id, changed.version, changed.live) == (profile.id, 2, True)
+        await source.publish(report("Rome", 25))
+        ((_, _, second),) = await take(results, 1)
+        assert (first, second) == ([b"<city>Oslo</city>"], [b"<temp>25</temp>"])
+        assert (await user.profile(profile.id)).text == "for $x in //temp return $x"
+
+
+async def test_a_refused_update_leaves_the_profile_as_it_was(registration: str) -> None:
+    async with User(registration) as user:
+        profile = await user.add_profile("//city")
+        with pytest.raises(ProfileNotAccepted, match=r"line 1, column 8(.|\n)*\^"):
+            await user.update_profile(profile.id, "//city[")
+        kept = await user.profile(profile.id)
+        assert (kept.text, kept.version) == ("//city", 1)
+
+
+async def test_a_removed_profile_gets_nothing_any_more(registration: str) -> None:
+    source = await DataSource.register(registration, location=NORTH)
+    async with source, User(registration, "removing") as user:
+        kept = await user.add_profile("for $x in //city return $x", location=SOUTH)
+        removed = await user.add_profile("for $x in //city return $x", location=SOUTH)
+        results = user.results(removed.id)
+        await results.connect()
+        await user.remove_profile(removed.id)
+        await source.publish(report("Oslo", 5))
+        assert len(await take(user.results(kept.id), 1)) == 1
+        with pytest.raises(RequestFailed) as failure:
+            await anext(results)
+        assert failure.value.code == "forgotten"
+        with pytest.raises(RequestFailed) as failure:
+            await user.remove_profile(removed.id)
+        assert failure.value.code == "unknown-profile"
+        assert [profile.id for profile in await user.profiles()] == [kept.id]
+
+
+async def test_what_was_not_acknowledged_comes_again_and_nothing_else_does(
+    registration: str,
+) -> None:
+    source = await DataSource.register(registration)
+    async with source, User(registration) as user:
+        profile = await user.add_profile("//city")
+        for name in ("Oslo", "Rome", "Lima"):
+            await source.publish(report(name, 1))
+    async with User(registration) as user:
+        results = user.results(profile.id)
+        assert (await anext(results)).number == 1
+        assert (await anext(results)).number == 2  # which acknowledges the first only
+        await results.flush()
+    async with User(registration) as user:
+        results = user.results(profile.id)
+        assert [number for _, number, _ in await take(results, 2)] == [2, 3]
+        await results.flush()
+    async with User(registration) as user:
+        await source_publishes_once_more(registration, source.id)
+        assert [number for _, number, _ in await take(user.results(profile.id), 1)] == [4]
+
+
+async def source_publishes_once_more(registration: str, source_id: str) -> None:
+    """In a process of its own, as far as the network can tell; numbers go on."""
+    async with DataSource(registration, source_id) as again:
+        assert (await again.publish(report("Bonn", 1))).number == 4
+
+
+async def test_a_message_that_no_frame_can_carry_is_refused_here(registration: str) -> None:
+    source = await DataSource.register(registration)
+    async with source:
+        outcome = await source.publish(b"<a>" + b"x" * (17 * 1024 * 1024) + b"</a>")
+        assert (outcome.accepted, outcome.code) == (False, "too-long")
+        assert (await source.publish(b"<a/>")).accepted
+
+
+async def test_sources_are_listed_with_their_root_brokers(
+    registration: str, tmp_path: Path
+) -> None:
+    schema = tmp_path / "report.dtd"
+    schema.write_bytes(b"<!ELEMENT report (city)><!ELEMENT city (#PCDATA)>")
+    source = await DataSource.register(
+        registration, name="listed", location=SOUTH, rate=2.5, size=300, schema=schema
+    )
+    async with RegistrationClient(registration) as client:
+        (info,) = [entry for entry in await client.sources() if entry.id == source.id]
+        brokers = await client.brokers()
+    assert info == source.info
+    assert (info.name, info.root, info.address) == ("listed", "B3", brokers["B3"])
+    assert (info.location, info.rate, info.size) == (SOUTH, 2.5, 300)
+    assert (info.schema_name, info.schema_kind, info.ready) == ("report.dtd", "dtd", True)
+
+
+async def test_a_second_process_of_a_source_replaces_the_first(registration: str) -> None:
+    source = await DataSource.register(registration)
+    async with source:
+        async with DataSource(registration, source.id) as second:
+            assert (await second.publish(b"<a/>")).accepted
+        with pytest.raises(RequestFailed) as failure:
+            await source.publish(b"<a/>")
+        assert failure.value.code == "replaced"
+
+
+@pytest.mark.parametrize("what", ["source", "profile"])
+async def test_what_does_not_exist_is_said_to_be_unknown(registration: str, what: str) -> None:
+    with pytest.raises(RequestFailed) as failure:
+        if what == "source":
+            async with DataSource(registration, "s999999"):
+                pytest.fail("connected")
+        async with User(registration) as user:
+            await anext(user.results("p999999"))
+    assert failure.value.code == f"unknown-{what}"
+
+
+async def test_nobody_there_is_one_clear_error(
+    unused_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("onyx.registration_client.CLIENT_LIMITS", ClientLimits(open_seconds=0.05))
+    with pytest.raises(NetworkUnreachable, match=f"127.0.0.1:{unused_port}"):
+        async with RegistrationClient(f"127.0.0.1:{unused_port}"):
+            pytest.fail("connected")
+
+
+async def test_an_error_in_the_block_comes_out_as_it_is(registration: str) -> None:
+    with pytest.raises(ZeroDivisionError):
+        async with User(registration):
+            raise ZeroDivisionError

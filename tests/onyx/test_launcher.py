@@ -1,0 +1,212 @@
+"""The launcher with real processes: all or nothing, restarts, and nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import trio
+
+from onyx import DataSource, RegistrationClient, User, launch
+from onyx.child_process import ChildProcess, RestartPolicy
+from onyx.data_directory import DataDirectory
+from onyx.errors import DataDirectoryError, DataDirectoryInUse, LaunchError
+from overlay.topology import TopologyError, load_topology
+from tests.onyx.networks import SAFETY_SECONDS, RunningProcess, is_running, open_files
+from tests.onyx.networks import small_topology as topology_in
+from tests.onyx.networks import small_topology_text as topology_text
+
+NORTH, SOUTH = (10.0, 0.0), (30.0, 0.0)  # where B1 and B3 are
+
+
+@pytest.fixture(autouse=True)
+async def safety_net() -> AsyncIterator[None]:
+    with trio.fail_after(SAFETY_SECONDS):
+        yield
+
+
+async def test_a_killed_broker_comes_back_and_no_message_is_lost_or_doubled(
+    tmp_path: Path,
+) -> None:
+    """B2, in the middle of the chain, and then B3, the host broker, die by SIGKILL while messages
+    flow through them."""
+    count = 300
+    said: list[str] = []
+    async with launch(topology_in(tmp_path / "data"), write_line=said.append) as network:
+        pids = dict(network.pids)
+        source = await DataSource.register(network.registration, location=NORTH)
+        async with source, User(network.registration, "ada") as user:
+            profile = await user.add_profile("//n", location=SOUTH)
+            assert (source.root, profile.host) == ("B1", "B3")
+            numbers: list[int] = []
+
+            async def messages() -> AsyncIterator[bytes]:
+                for number in range(1, count + 1):
+                    while number - len(numbers) > 20:  # so that some are always on their way
+                        await delivered.wait()
+                    yield f"<n>{number}</n>".encode()
+
+            async def publish() -> None:
+                outcomes = [outcome async for outcome in source.publish_all(messages())]
+                assert [outcome.number for outcome in outcomes] == list(range(1, count + 1))
+                assert all(outcome.accepted for outcome in outcomes)
+
+            delivered = trio.Event()
+            results = user.results(profile.id)
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(publish)
+                async for delivery in results:
+                    assert delivery.results == [f"<n>{delivery.number}</n>".encode()]
+                    numbers.append(delivery.number)
+                    delivered.set()
+                    delivered = trio.Event()
+                    if len(numbers) in (80, 160):
+                        network.kill("B2" if len(numbers) == 80 else "B3")
+                    if len(numbers) == count:
+                        break
+            assert numbers == list(range(1, count + 1))
+            await network.wait_ready()
+            # Nothing comes a second time: the next delivery is of a new message.
+            await source.publish(b"<n>last</n>")
+            assert (await anext(results)).results == [b"<n>last</n>"]
+            assert results.lost == 0
+        assert network.pids["B1"] == pids["B1"]
+        assert network.pids["B2"] != pids["B2"]
+        assert network.pids["B3"] != pids["B3"]
+
+
+async def test_everything_survives_a_stop_of_the_whole_network(tmp_path: Path) -> None:
+    topology = topology_in(tmp_path / "data", brokers=2)
+    async with launch(topology) as network:
+        source = await DataSource.register(network.registration, name="weather")
+        async with source, User(network.registration, "ada") as user:
+            profile = await user.add_profile("//city")
+            await source.publish(b"<city>Oslo</city>")
+    async with launch(topology) as network:
+        async with RegistrationClient(network.registration) as registration:
+            (known,) = await registration.sources()
+            (listed,) = await registration.profiles()
+        assert (known.id, known.name, known.ready) == (source.id, "weather", True)
+        assert (listed.id, listed.user, listed.live) == (profile.id, "ada", True)
+        async with DataSource(network.registration, source.id) as again:
+            assert (await again.publish(b"<city>Rome</city>")).number == 2
+        async with User(network.registration) as user:
+            results = user.results(profile.id)
+            found = [(await anext(results)).results for _ in range(2)]
+            assert found == [[b"<city>Oslo</city>"], [b"<city>Rome</city>"]]
+            assert (await user.profile(profile.id)).text == "//city"
+
+
+async def test_a_port_in_use_is_named_and_nothing_is_started(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        topology = topology_in(tmp_path / "data", port=port)
+        before = open_files()
+        events: list[str] = []
+        with pytest.raises(TopologyError) as failure:
+            async with launch(
+                topology, file="small.toml", report=lambda event, child: events.append(event)
+            ):
+                pytest.fail("launched")
+        assert str(failure.value) == (
+            f'small.toml: broker[2].listen: "127.0.0.1:{port}" is already in use by another process'
+        )
+        assert not events
+        assert open_files() == before
+        assert not (tmp_path / "data" / "topology.toml").exists()
+
+
+async def test_leaving_the_block_leaves_no_process_port_or_descriptor(tmp_path: Path) -> None:
+    before = open_files()
+    with pytest.raises(ZeroDivisionError):  # by whatever way it is left
+        async with launch(topology_in(tmp_path / "data", brokers=2)) as network:
+            pids = network.pids
+            assert set(pids) == {"registration", "B1", "B2"}
+            assert all(is_running(pid) for pid in pids.values())
+            addresses = [broker.listen for broker in network.topology.brokers]
+            raise ZeroDivisionError
+    assert not [pid for pid in pids.values() if is_running(pid)]
+    assert open_files() == before
+    for address in addresses:
+        with socket.create_server(address):
+            pass
+    left = {path.name for path in (tmp_path / "data").rglob("*") if path.is_file()}
+    assert left == {"topology.toml", "lock", "store.sqlite"}
+
+
+async def test_the_resolved_topology_says_where_everything_is(tmp_path: Path) -> None:
+    data = tmp_path / "other"
+    topology = topology_in(tmp_path / "data", brokers=1)
+    async with launch(topology, data_directory=data) as network:
+        assert network.topology_file == data / "topology.toml"
+        assert load_topology(network.topology_file) == network.topology
+        assert network.topology.address("B1").port != 0
+        with pytest.raises(DataDirectoryInUse, match=f"process {os.getpid()}"):
+            async with launch(topology, data_directory=data):
+                pytest.fail("launched twice")
+        statistics = network.statistics()["B1"]
+        assert isinstance(statistics, dict)
+        assert (statistics["state"], statistics["restarts"]) == ("ready", 0)
+
+
+async def test_a_process_that_cannot_run_is_given_up_with_what_it_said(tmp_path: Path) -> None:
+    topology = topology_in(tmp_path / "data", brokers=2)
+    store = DataDirectory(tmp_path / "data").store_file("B2")
+    store.parent.mkdir(parents=True)
+    store.write_bytes(b"this is not a database, and longer than the header of one" * 10)
+    children: list[ChildProcess] = []
+    with pytest.raises(LaunchError) as failure:
+        async with launch(topology, report=lambda _, child: children.append(child)):
+            pytest.fail("launched")
+    assert failure.value.node == "B2"
+    assert "store.sqlite" in failure.value.last_lines[-1]
+    assert not [child.pid for child in children if child.pid is not None]
+
+
+async def test_a_process_that_dies_again_and_again_is_given_up(tmp_path: Path) -> None:
+    policy = RestartPolicy(delay_seconds=0.001, failures_max=2)
+    deaths: list[int | None] = []
+
+    def kill_when_ready(event: str, child: ChildProcess) -> None:
+        if child.node_id == "B1" and event == "ready" and child.pid is not None:
+            os.kill(child.pid, signal.SIGKILL)
+        if event == "died":
+            deaths.append(child.exit_code)
+
+    with pytest.raises(LaunchError, match=r"B1 failed 2 times in a row.*SIGKILL"):
+        async with launch(
+            topology_in(tmp_path / "data", brokers=1), policy=policy, report=kill_when_ready
+        ):
+            await trio.sleep_forever()
+    assert deaths == [-signal.SIGKILL, -signal.SIGKILL]
+
+
+async def test_data_of_a_network_of_another_shape_is_refused(tmp_path: Path) -> None:
+    topology = topology_in(tmp_path / "data", brokers=2)
+    DataDirectory(tmp_path / "data").path.mkdir()
+    DataDirectory(tmp_path / "data").write_topology(topology_in(tmp_path / "data", brokers=3))
+    with pytest.raises(DataDirectoryError, match="another shape"):
+        async with launch(topology):
+            pytest.fail("launched")
+    relabelled = replace(topology.brokers[0], label="Oslo", capacity=7)
+    DataDirectory(tmp_path / "data").write_topology(
+        replace(topology, brokers=(relabelled, *topology.brokers[1:]))
+    )
+    DataDirectory(tmp_path / "data").check_shape(topology)
+
+
+async def test_children_stop_when_the_launcher_is_killed(tmp_path: Path) -> None:
+    file = tmp_path / "small.toml"
+    file.write_text(topology_text(tmp_path / "data", brokers=1), encoding="utf-8")
+    running = RunningProcess.start(file)
+    children = [os.pidfd_open(pid) for pid in running.pids]
+    assert len(children) == 2
+    assert running.stop(signal.SIGKILL) == -signal.SIGKILL
+    for child in children:
+        await trio.lowlevel.wait_readable(child)  # which a pidfd is when its process has ended
+        os.close(child)
