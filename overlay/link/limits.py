@@ -17,7 +17,8 @@ class LinkLimits:
     """Bounds for one process's connections; seconds, bytes and frames as the names say.
 
     frame_bytes_max      one frame, without its length prefix: a longer one is fatal (``too-long``)
-    hello_bytes_max      the same until the peer's hello has come; room for ``channels_max`` channels
+    hello_bytes_max      the same until the peer's hello, which names up to ``channels_max``
+                         channels, has come
     window_frames        unacknowledged frames of one channel on the wire; the rest waits in the
                          journal
     window_bytes         the same in bytes (one frame always may go)

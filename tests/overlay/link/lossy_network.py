@@ -40,12 +40,15 @@ class Node:
         self.rows: dict[tuple[str, str], bytes] = {}
         self.withhold = False
         self.starts = 0
+        self.duplicates = 0
         self._generator = generator
         self.start()
 
     def start(self) -> None:
         """Begin from what was committed."""
         self._taken = sum(space == "taken" for space, _ in self.rows)
+        if self.starts:
+            self.duplicates += self.count_duplicates()
         self.starts += 1
         self.links = LinkLayer(
             role="broker",
@@ -100,6 +103,11 @@ class Node:
                 result.setdefault(channel, []).append(int(number))
         return result
 
+    def count_duplicates(self) -> int:
+        journals = self.links.statistics()["journals"]
+        assert isinstance(journals, dict)
+        return sum(journal["duplicates"] for journal in journals.values())
+
     def _send_one(self) -> Action:
         """Send a frame that carries a number of the application's own, unique for ever."""
         number = self._generator.getrandbits(40)
@@ -137,6 +145,8 @@ class LossyNetwork:
         self.current: int | None = None
         self.pipes: dict[str, Pipe] = {}
         self.events: dict[str, deque[Event]] = {"A": deque(), "B": deque()}
+        # What a node hears of a lost connection only after it has opened the next one.
+        self.late: dict[str, list[Event]] = {"A": [], "B": []}
         self.crashes = self.cuts = 0
 
     def step(self, *, calm: bool = False) -> None:
@@ -190,6 +200,9 @@ class LossyNetwork:
         self.pipes = {"A": Pipe(), "B": Pipe()}
         self.events["A"].append(ConnectionOpened(self.current, "broker/B"))
         self.events["B"].append(ConnectionOpened(self.current))
+        for name, events in self.late.items():
+            self.events[name].extend(events)
+            events.clear()
 
     def _carry(self, node: Node) -> None:
         """Move bytes from a node's scheduler towards the other node, cut anywhere."""
@@ -208,19 +221,34 @@ class LossyNetwork:
             self._cut()
 
     def _cut(self) -> None:
-        """The connection is lost; what flew is gone, each side hears of it in its own time."""
-        if self.current is not None:
-            self.cuts += 1
-            for events in self.events.values():
-                events.append(ConnectionLost(self.current))
-            self.current = None
+        """The connection is lost.  What flew is gone, or comes late: when the next connection
+        is there already, so that its hello does not know of it."""
+        if self.current is None:
+            return
+        self.cuts += 1
+        for name, other in (("A", "B"), ("B", "A")):
+            lost = ConnectionLost(self.current)
+            if self.generator.random() < 0.5:
+                self.events[name].append(lost)
+            else:
+                pipe = self.pipes[other]
+                while (data := pipe.scheduler.pop()) is not None:
+                    pipe.flying += data
+                self.late[name] = [DataReceived(self.current, bytes(pipe.flying)), lost]
+        self.current = None
 
     def _restart(self, node: Node) -> None:
         """The process dies: its calls that were not committed, its queues and its connection."""
         self.crashes += 1
         self._cut()
         self.events[node.name].clear()
+        self.late[node.name].clear()
         node.start()
+
+    @property
+    def duplicates(self) -> int:
+        """Frames that came again and were not handed on again."""
+        return sum(node.duplicates + node.count_duplicates() for node in (self.a, self.b))
 
     def totals(self) -> tuple[int, int]:
         """(frames that A has sent, frames that B has sent)"""

@@ -23,7 +23,7 @@ def test_exactly_once_in_order(first: int) -> None:
 
 def test_the_simulation_makes_trouble() -> None:
     """What the test above is worth: frames, lost connections and crashes in numbers."""
-    frames = cuts = crashes = 0
+    frames = cuts = crashes = duplicates = 0
     for seed in range(20):
         network = LossyNetwork(seed)
         for _ in range(STEPS):
@@ -31,7 +31,9 @@ def test_the_simulation_makes_trouble() -> None:
         frames += sum(network.totals())
         cuts += network.cuts
         crashes += network.crashes
+        duplicates += network.duplicates
     assert frames > 1000
+    assert duplicates > 20
     assert cuts > 100
     assert crashes > 100
 
