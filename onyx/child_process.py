@@ -24,14 +24,14 @@ from typing import Literal, TypeAlias
 
 import trio
 
-from onyx.errors import LaunchError
+from onyx.errors import EXIT_CANNOT_CREATE, EXIT_CONFIG, EXIT_STORE, LaunchError
 
 State: TypeAlias = Literal["starting", "ready", "waiting", "stopped"]
 
 LAST_LINES = 20
 LINE_BYTES_MAX = 16 * 1024
-# Exit codes that a new start cannot cure: wrong configuration, unusable store or directory.
-_FOR_GOOD = frozenset({73, 74, 78})
+# What a new start cannot cure.
+_FOR_GOOD = frozenset({EXIT_CANNOT_CREATE, EXIT_STORE, EXIT_CONFIG})
 
 
 @dataclass(frozen=True, slots=True)

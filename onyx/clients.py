@@ -31,6 +31,7 @@ import trio
 
 from onyx.background import background_tasks
 from onyx.client_values import Delivery, Location, Outcome, ProfileInfo, SourceInfo
+from onyx.errors import RequestFailed
 from onyx.registration_client import (
     NetworkClient,
     RegistrationClient,
@@ -250,6 +251,9 @@ class User:
         host = await self._host(info.address)
         arguments = {"profile": profile_id, "text": text, "wait": wait}
         result = await host.call("profile.update", arguments)
+        # From here on the registration service shows the new text to whoever asks.
+        known = {"profile": profile_id, "version": result["version"]}
+        await self._registration.call("profile.await", known)
         return ProfileInfo(
             id=profile_id,
             user=info.user,
@@ -264,7 +268,13 @@ class User:
         """Remove a profile with all that was not delivered; RequestFailed "unknown-profile"."""
         info = await self._registration.profile(profile_id)
         host = await self._host(info.address)
-        await host.call("profile.remove", {"profile": profile_id})
+        try:
+            await host.call("profile.remove", {"profile": profile_id})
+        except RequestFailed as failure:
+            # Gone already: an answer that got lost, or somebody else was faster.
+            if failure.code != "unknown-profile":
+                raise
+        await self._registration.call("profile.await", {"profile": profile_id})
 
     async def profiles(self) -> list[ProfileInfo]:
         """The profiles of this user; of all users when he has no name."""

@@ -14,6 +14,7 @@ EXIT_NO_INPUT = 66  # a file that was named cannot be read
 EXIT_UNAVAILABLE = 69  # the network cannot be reached
 EXIT_SOFTWARE = 70  # a process of the network failed again and again
 EXIT_CANNOT_CREATE = 73  # a file cannot be written
+EXIT_STORE = 74  # what a process has on disk cannot be used
 EXIT_BUSY = 75  # somebody else is using it; later it may work
 EXIT_CONFIG = 78  # a topology that cannot be used, an address that is taken
 
@@ -60,6 +61,12 @@ class DataDirectoryError(UserError):
     """A data directory that cannot be used for this network."""
 
     exit_code = EXIT_CONFIG
+
+
+class StoreUnusable(UserError):  # noqa: N818
+    """The store of a process cannot be opened, or holds what no process of this kind wrote."""
+
+    exit_code = EXIT_STORE
 
 
 class LaunchError(UserError):

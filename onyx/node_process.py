@@ -20,21 +20,21 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import trio
 
+from onyx.background import background_tasks
 from onyx.broker.broker import run_broker
 from onyx.data_directory import DataDirectory
-from onyx.errors import UserError
+from onyx.errors import EXIT_CONFIG, EXIT_OK, StoreUnusable, UserError
 from overlay.link.errors import StoreError
 from overlay.link.store import Store
 from overlay.topology import Topology, TopologyError, load_topology
 from registration.service import run_registration
 
-EXIT_STOPPED = 0
-EXIT_STORE = 74  # EX_IOERR: the store cannot be used
 READY = b"ready\n"
 
 log = logging.getLogger("onyx.process")
@@ -54,11 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         trio.run(_run_child, arguments)
     except (UserError, TopologyError) as error:
         print(f"onyx: {error}", file=sys.stderr)
-        return error.exit_code if isinstance(error, UserError) else 78
-    except StoreError as error:
-        print(f"onyx: {error}", file=sys.stderr)
-        return EXIT_STORE
-    return EXIT_STOPPED
+        return error.exit_code if isinstance(error, UserError) else EXIT_CONFIG
+    return EXIT_OK
 
 
 def configure_logging(node_id: str, level: int = logging.INFO) -> None:
@@ -82,13 +79,14 @@ async def run_node_process(
     """Run a node until a signal or the end of the lifeline stops it.
 
     ``listener`` is bound and listening, and is closed at the end; ``ready`` is called once.
-    DataDirectoryInUse when the node is running already, StoreError when its store is unusable.
+    DataDirectoryInUse when the node is running already, StoreUnusable when its store cannot be
+    used.
     """
     directory = DataDirectory(topology.data_directory)
-    with directory.node_locked(node_id), Store(directory.store_file(node_id)) as store:
+    with directory.node_locked(node_id), _opened(directory.store_file(node_id)) as store:
         listener.setblocking(False)
         listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(listener))]
-        async with trio.open_nursery() as nursery:
+        async with background_tasks() as nursery:
             nursery.start_soon(_stop_at_signal, nursery.cancel_scope)
             if lifeline is not None:
                 nursery.start_soon(_stop_at_end, lifeline, nursery.cancel_scope)
@@ -100,6 +98,17 @@ async def run_node_process(
             run = run_registration if _is_registration(topology, node_id) else run_broker
             log.info("listening at %s", topology.address(node_id))
             await run(topology, node_id, listeners, store, say_ready)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Store]:
+    """The store of a node; what is wrong with it, now or when its rows are read, is an error for
+    a person."""
+    try:
+        with Store(path) as store:
+            yield store
+    except StoreError as error:
+        raise StoreUnusable(str(error)) from error
 
 
 async def _run_child(arguments: argparse.Namespace) -> None:

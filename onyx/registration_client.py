@@ -131,7 +131,12 @@ class RegistrationClient(NetworkClient):
         arguments: dict[str, object] = {"text": text, "user": user, "wait": wait}
         if location is not None:
             arguments["location"] = list(location)
-        return ProfileInfo.from_result(await self.call("profile.add", arguments))
+        result = await self.call("profile.add", arguments)
+        if result.get("removed"):
+            raise RequestFailed(
+                "removed", f"{result['profile']} was removed before it was in force"
+            )
+        return ProfileInfo.from_result(result)
 
     async def profile(self, profile_id: str) -> ProfileInfo:
         """With its text; RequestFailed "unknown-profile" when there is none."""

@@ -4,6 +4,8 @@
 ``source.register``  answered when every broker knows the source and its interests are up
 ``profile.add``      answered when the host broker has the profile; with ``wait`` when it is live
                      on every tree
+``profile.await``    answered when a change that was made at the host broker is known here too:
+                     ``version`` or a later one, or that the profile is gone (always then)
 ==================  ==========================================================================
 
 A request carries the client's own request id: repeated after a broken connection it finds what
@@ -53,6 +55,8 @@ class RegistrationRequests:
         self._links = links
         # source or profile id -> (connection, request, wait until live)
         self._waiting: dict[str, list[tuple[int, str, bool]]] = {}
+        # profile id -> (connection, request, version; 0: until it is gone)
+        self._awaiting: dict[str, list[tuple[int, str, int]]] = {}
         self._server = RequestServer(
             links,
             "the registration service",
@@ -63,6 +67,7 @@ class RegistrationRequests:
                 "source.list": self._list_sources,
                 "source.show": self._show_source,
                 "profile.add": self._add_profile,
+                "profile.await": self._await_profile,
                 "profile.list": self._list_profiles,
                 "profile.show": self._show_profile,
             },
@@ -77,7 +82,13 @@ class RegistrationRequests:
             self._server.answer(connection, request, self._source_result(entry))
 
     def answer_profile(self, entry: ProfileEntry) -> None:
-        """A profile is placed or live: tell those whose wait is over."""
+        """A profile is placed, changed or live: tell those whose wait is over."""
+        for connection, request, version in self._awaiting.pop(entry.profile, ()):
+            if 0 < version <= entry.version:
+                self._server.answer(connection, request, {"gone": False})
+            else:
+                waiting = self._awaiting.setdefault(entry.profile, [])
+                waiting.append((connection, request, version))
         left = []
         for connection, request, wait in self._waiting.pop(entry.profile, ()):
             if _settled(entry, wait):
@@ -88,7 +99,9 @@ class RegistrationRequests:
             self._waiting[entry.profile] = left
 
     def answer_removed(self, profile: str) -> None:
-        """A profile is gone while somebody still waits for it."""
+        """A profile is gone: tell those who wait for that, and those who waited for it to come."""
+        for connection, request, _ in self._awaiting.pop(profile, ()):
+            self._server.answer(connection, request, {"gone": True})
         for connection, request, _ in self._waiting.pop(profile, ()):
             self._server.answer(connection, request, {"profile": profile, "removed": True})
 
@@ -99,9 +112,17 @@ class RegistrationRequests:
             for key, waiting in self._waiting.items()
             if (left := [entry for entry in waiting if entry[0] != connection])
         }
+        self._awaiting = {
+            key: still
+            for key, awaiting in self._awaiting.items()
+            if (still := [entry for entry in awaiting if entry[0] != connection])
+        }
 
     def statistics(self) -> dict[str, int]:
-        return {"waiting": sum(len(waiting) for waiting in self._waiting.values())}
+        return {
+            "waiting": sum(len(waiting) for waiting in self._waiting.values()),
+            "awaiting": sum(len(awaiting) for awaiting in self._awaiting.values()),
+        }
 
     # --- sources --------------------------------------------------------------------------
 
@@ -231,6 +252,17 @@ class RegistrationRequests:
         )
         self._links.send(f"broker/{host}", CHANNEL_KEY, place)
         return entry
+
+    def _await_profile(self, connection: int, request: Request) -> Result | None:
+        profile = text_argument(request, "profile")
+        version = int(number_argument(request, "version", 0))
+        entry = self._catalog.profiles.get(profile)
+        if entry is None:
+            return {"gone": True}
+        if 0 < version <= entry.version:
+            return {"gone": False}
+        self._awaiting.setdefault(profile, []).append((connection, request.request, version))
+        return None
 
     def _profile_result(self, entry: ProfileEntry) -> Result:
         return {

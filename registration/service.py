@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import trio
 
 from overlay.link.node import run_node
-from overlay.link.ready_watch import ReadyWatch
+from overlay.link.peer_watch import PeerWatch
 from overlay.link.store import Store
 from overlay.topology import Topology
 from registration.registration_core import RegistrationCore
@@ -26,7 +26,7 @@ async def run_registration(
 ) -> None:
     """Run the registration service until cancelled; ``ready`` is called when it listens."""
     core = RegistrationCore(topology, identity, uuid.uuid4().hex, store.rows())
-    watch = ReadyWatch(core, (), ready)
+    watch = PeerWatch(core, (), ready)
     async with trio.open_nursery() as nursery:
 
         async def run(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:

@@ -8,6 +8,7 @@ Of two neighbours the one with the smaller id dials; every broker dials the regi
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 
@@ -15,9 +16,11 @@ import trio
 
 from onyx.broker.broker_core import BrokerCore
 from overlay.link.node import run_node
-from overlay.link.ready_watch import ReadyWatch
+from overlay.link.peer_watch import PeerWatch
 from overlay.link.store import Store
 from overlay.topology import Topology
+
+log = logging.getLogger("onyx.broker")
 
 
 async def run_broker(
@@ -35,7 +38,7 @@ async def run_broker(
     core = BrokerCore(topology, broker_id, uuid.uuid4().hex, store.rows())
     peers = [f"registration/{node.id}" for node in topology.registration]
     peers += [f"broker/{neighbour}" for neighbour in topology.neighbours(broker_id)]
-    watch = ReadyWatch(core, peers, ready)
+    watch = PeerWatch(core, peers, ready, _log_peer)
     async with trio.open_nursery() as nursery:
 
         async def run(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -60,3 +63,7 @@ def dials(topology: Topology, broker_id: str) -> Mapping[str, tuple[str, int]]:
         if broker_id < neighbour:
             where[f"broker/{neighbour}"] = topology.address(neighbour)
     return where
+
+
+def _log_peer(peer: str, here: bool) -> None:
+    log.log(logging.INFO if here else logging.WARNING, "%s %s", peer, "is here" if here else "lost")

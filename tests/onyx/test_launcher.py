@@ -163,9 +163,10 @@ async def test_a_process_that_cannot_run_is_given_up_with_what_it_said(tmp_path:
     with pytest.raises(LaunchError) as failure:
         async with launch(topology, report=lambda _, child: children.append(child)):
             pytest.fail("launched")
-    assert failure.value.node == "B2"
+    assert (failure.value.node, failure.value.exit_code) == ("B2", 70)
     assert "store.sqlite" in failure.value.last_lines[-1]
-    assert not [child.pid for child in children if child.pid is not None]
+    assert not [child.node_id for child in children if child.pid is not None]
+    assert not [child.node_id for child in children if child.restarts]
 
 
 async def test_a_process_that_dies_again_and_again_is_given_up(tmp_path: Path) -> None:
