@@ -49,6 +49,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge,
 }
 _DOUBLE = re.compile(r"\s*([+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|-?INF|NaN)\s*")
+_NUMBERS = (int, float, Decimal)
 _STRING = etree.XPath("string()")
 
 
@@ -172,7 +173,7 @@ def _compare(token: Any, context: Any = None) -> bool:
 
 
 def _holds(compare: Callable[[Any, Any], bool], left: Any, right: Any) -> bool:
-    if isinstance(left, str | UntypedAtomic) and isinstance(right, str | UntypedAtomic):
+    if not isinstance(left, _NUMBERS) and not isinstance(right, _NUMBERS):
         return compare(str(left), str(right))
     numbers = _double(left), _double(right)
     return None not in numbers and compare(*numbers)
@@ -180,7 +181,7 @@ def _holds(compare: Callable[[Any, Any], bool], left: Any, right: Any) -> bool:
 
 def _double(value: Any) -> float | None:
     """xs:double of a value, None where there is none."""
-    if not isinstance(value, str | UntypedAtomic):
+    if isinstance(value, _NUMBERS):
         return float(value)
     match = _DOUBLE.fullmatch(str(value))
     return float(match[1].replace("INF", "inf")) if match else None
@@ -263,9 +264,9 @@ def _items(part: Part, document: Any, variables: Variables) -> Value:
 
 
 def _construct(template: Template, document: Any, variables: Variables) -> etree._Element:
-    element = etree.Element(
-        template.tag, nsmap={prefix: uri for prefix, uri in template.namespaces.items() if uri}
-    )
+    # No declarations: prefixes do not matter, and below a default namespace lxml would write
+    # copies of elements in no namespace as if they were in it.
+    element = etree.Element(template.tag)
     for name, value in template.attributes:
         element.set(name, "".join(_value_text(part, document, variables) for part in value))
     for part in template.content:

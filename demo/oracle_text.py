@@ -46,7 +46,6 @@ class Template:
     """A direct element constructor; names in Clark notation."""
 
     tag: str = ""
-    namespaces: dict[str | None, str] = field(default_factory=dict)
     attributes: list[tuple[str, list[Part]]] = field(default_factory=list)
     content: list[Part] = field(default_factory=list)
 
@@ -175,7 +174,6 @@ class ProfileText:
         for name, first, last in raw:
             if name == "xmlns" or name.startswith("xmlns:"):
                 uri = " ".join(_expand(self._text[first:last]).split())
-                template.namespaces[name[6:] or None] = uri
                 if name == "xmlns":
                     self._default = uri
                 else:

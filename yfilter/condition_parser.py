@@ -112,6 +112,7 @@ class ConditionParser(PathParser):
         left = self.operand()
         token = self.lexer.peek()
         if token.kind is TokenKind.SYMBOL and token.text in _OPERATORS:
+            self._refuse_end_tag(token)
             self.lexer.take()
             right = self.operand()
             self._check_comparable(start, left, token, right)
@@ -125,6 +126,15 @@ class ConditionParser(PathParser):
                 )
             return Comparison(left, _OPERATORS[token.text], right)
         return left
+
+    def _refuse_end_tag(self, token: Token) -> None:
+        if self.lexer.text.startswith("</", token.offset):
+            raise self.refusal(
+                "syntax",
+                "an end tag in an expression",
+                token.offset,
+                "'}' before it; for a comparison, white space after '<'",
+            )
 
     def _check_comparable(
         self, start: Token, left: Expression, operator: Token, right: Expression
@@ -318,7 +328,8 @@ class ConditionParser(PathParser):
                 token.offset,
                 "a path, a literal or a function call",
             )
-        if token.text in _COMPUTED and following.is_symbol("{"):
+        is_named = following.kind is TokenKind.NAME and self.lexer.after(following).is_symbol("{")
+        if token.text in _COMPUTED and (is_named or following.is_symbol("{")):
             raise self.unsupported(
                 f"a computed constructor ({token.text} {{ }}) is",
                 token,

@@ -90,7 +90,10 @@ class Lexer:
 
     def peek_second(self) -> Token:
         """The token after the next one."""
-        return self._scan(self.peek().end)
+        return self.after(self.peek())
+
+    def after(self, token: Token) -> Token:
+        return self._scan(token.end)
 
     def take(self) -> Token:
         token = self.peek()

@@ -107,6 +107,10 @@ class _Renderer:
         return [writer.getvalue()]
 
     def _document(self, result: _Result) -> bytes:
+        if result == DOCUMENT:
+            text = to_text(self._stream)
+            self._charge(len(text))
+            return text
         writer = XmlWriter()
         self._write(writer, [result])
         return writer.getvalue()
