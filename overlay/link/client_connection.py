@@ -29,11 +29,16 @@ import uuid
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Self
 
 import trio
 
+from overlay.link.client_limits import (
+    DEFAULT_CLIENT_LIMITS,
+    ClientLimits,
+    ConnectionFailed,
+    RemoteError,
+)
 from overlay.link.events import (
     CloseConnection,
     ConnectionLost,
@@ -56,7 +61,6 @@ from overlay.link.frames import (
     Response,
     Skipped,
 )
-from overlay.link.limits import DEFAULT_LINK_LIMITS, LinkLimits
 from overlay.link.link_io import Connection
 from overlay.link.link_layer import ANYONE, Arrival, LinkLayer
 from overlay.link.node import open_stream, redial_seconds
@@ -65,38 +69,7 @@ FINAL_CODES = frozenset({"replaced", "forgotten", "unsupported-version", "wrong-
 """Fatal errors after which dialling again would not help; so is any before the hello."""
 TICK_SECONDS = 1.0
 
-
-class RemoteError(Exception):
-    """The other side said no; ``code`` is a stable word, ``message`` a sentence."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(f"{message} [{code}]")
-        self.code = code
-        self.message = message
-
-
-class ConnectionFailed(Exception):  # noqa: N818 - what happened, not "an error"
-    """Nobody answered in time, or the connection was lost while a call waited for its answer
-    (whether the call was carried out is then not known)."""
-
-
-@dataclass(frozen=True, slots=True)
-class ClientLimits:
-    """open_seconds      to connect and exchange hellos at the start (ConnectionFailed)
-    publishes_max     publishes whose outcome is not known; ``publish`` waits beyond
-    outcomes_max      settled outcomes kept for who asks later; the oldest is forgotten
-    observed_max      observed events not taken yet; the oldest is dropped and counted
-    link              bounds of the connection
-    """
-
-    open_seconds: float = 10.0
-    publishes_max: int = 256
-    outcomes_max: int = 65_536
-    observed_max: int = 10_000
-    link: LinkLimits = DEFAULT_LINK_LIMITS
-
-
-DEFAULT_CLIENT_LIMITS = ClientLimits()
+__all__ = ["ClientConnection", "ClientLimits", "ConnectionFailed", "RemoteError", "open_client"]
 
 
 @asynccontextmanager

@@ -164,17 +164,19 @@ class Journal:
             self._process(channel, sequence)
         return True
 
-    def skip(self, frame: Skipped) -> bool:
-        """The peer will not send these; whether any that anyone may miss are among them."""
+    def skip(self, frame: Skipped) -> int:
+        """The peer will not send these; returns how many of them are missed for good."""
         channel = self._receiving_channel(Flow(frame.about), frame.key)
         if frame.through <= channel.last:
-            return False
+            return 0
+        # The peer may not know yet how much has come: it counts from our last hello.
+        lost = min(frame.lost, frame.through - channel.last)
         if channel.processed == channel.last:
             self._process(channel, frame.through)
         channel.last = frame.through
         channel.told = max(channel.told, frame.through)
-        self.skipped += frame.lost
-        return frame.lost > 0
+        self.skipped += lost
+        return lost
 
     def processed(self, flow: Flow, key: str, sequence: int) -> None:
         """The core is done with everything up to ``sequence`` (manual acknowledgement)."""

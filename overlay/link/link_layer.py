@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from overlay.link.errors import ProtocolError, StoreError
 from overlay.link.events import (
@@ -380,8 +380,9 @@ class LinkLayer:
             journal.acknowledge(frame)
             self._transmit(journal)
         elif isinstance(frame, Skipped):
-            if journal.skip(frame) and self._notices:
-                yield Arrival(session.connection, session.peer, frame)
+            lost = journal.skip(frame)
+            if lost and self._notices:
+                yield Arrival(session.connection, session.peer, replace(frame, lost=lost))
         elif journal.accept(frame.flow, envelope.key, envelope.sequence):
             yield Arrival(session.connection, session.peer, frame, envelope.key, envelope.sequence)
 

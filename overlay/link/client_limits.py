@@ -1,0 +1,40 @@
+"""What a client may keep, and how it is told that something failed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from overlay.link.limits import DEFAULT_LINK_LIMITS, LinkLimits
+
+
+class RemoteError(Exception):
+    """The other side said no; ``code`` is a stable word, ``message`` a sentence."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(f"{message} [{code}]")
+        self.code = code
+        self.message = message
+
+
+class ConnectionFailed(Exception):  # noqa: N818 - what happened, not "an error"
+    """Nobody answered in time, or the connection was lost while a call waited for its answer
+    (whether the call was carried out is then not known)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientLimits:
+    """open_seconds      to connect and exchange hellos at the start (ConnectionFailed)
+    publishes_max     publishes whose outcome is not known; ``publish`` waits beyond
+    outcomes_max      settled outcomes kept for who asks later; the oldest is forgotten
+    observed_max      observed events not taken yet; the oldest is dropped and counted
+    link              bounds of the connection
+    """
+
+    open_seconds: float = 10.0
+    publishes_max: int = 256
+    outcomes_max: int = 65_536
+    observed_max: int = 10_000
+    link: LinkLimits = DEFAULT_LINK_LIMITS
+
+
+DEFAULT_CLIENT_LIMITS = ClientLimits()
