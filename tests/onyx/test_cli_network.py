@@ -297,7 +297,9 @@ def test_an_interrupted_subscriber_has_acknowledged_what_it_printed(
             assert process.stdout.read() == ""
 
 
-def test_processes_on_their_own_make_a_network(tmp_path: Path) -> None:
+def test_processes_on_their_own_make_a_network(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """``--registration`` and ``--broker``, as on separate machines."""
     host = "127.0.91.1"  # an address of this machine that nothing else uses
     ports = []
@@ -309,6 +311,10 @@ def test_processes_on_their_own_make_a_network(tmp_path: Path) -> None:
         text = text.replace("127.0.0.1:0", f"{host}:{port}", 1)
     file = write(tmp_path / "fixed.toml", text)
     registration = RunningProcess.start(file, "--registration")
+    monkeypatch.setattr("onyx.registration_client.CLIENT_LIMITS", ClientLimits(open_seconds=0.5))
+    shell = Shell(capsys)
+    assert shell.run("status", "--topology", file) == 69
+    assert shell.out.splitlines()[2].split()[:4] == ["B1", f"{host}:{ports[1]}", "no", "answer"]
     broker = RunningProcess.start(file, "--broker", "B1")
     try:
         assert registration.up["node"] == "registration"

@@ -1,0 +1,73 @@
+"""Arguments and tables of the command line."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+
+from onyx.cli.network_option import parse_address
+from onyx.cli.values import location, not_negative, positive, table
+from onyx.errors import UsageError
+from onyx.registration_client import host_and_port
+
+
+def test_numbers_stand_right_and_text_left() -> None:
+    rows = [("B1", 7, "up", None), ("longer", 12_345, "no answer", 3)]
+    assert table(("ID", "COUNT", "STATE", "N"), rows).splitlines() == [
+        "ID       COUNT  STATE      N",
+        "B1           7  up         -",
+        "longer  12,345  no answer  3",
+    ]
+
+
+def test_a_table_without_rows_is_its_heading() -> None:
+    assert table(("ID", "NAME"), []) == "ID  NAME"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("41.88,-87.63", (41.88, -87.63)), ("-33.9,18.4", (-33.9, 18.4)), ("90,180", (90.0, 180.0))],
+)
+def test_locations(text: str, value: tuple[float, float]) -> None:
+    assert location(text) == value
+
+
+@pytest.mark.parametrize("text", ["", "1", "1,2,3", "north,south", "90.1,0", "0,-181", "nan,0"])
+def test_no_locations(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError):
+        location(text)
+
+
+def test_numbers() -> None:
+    assert (positive("3"), not_negative("0.5"), not_negative("0")) == (3, 0.5, 0.0)
+    for text in ("0", "-1", "1.5", "x"):
+        with pytest.raises(argparse.ArgumentTypeError):
+            positive(text)
+    for text in ("-1", "nan", "inf", "x"):
+        with pytest.raises(argparse.ArgumentTypeError):
+            not_negative(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port"),
+    [("127.0.0.1:7000", "127.0.0.1", 7000), ("[::1]:7000", "::1", 7000), ("a.org:1", "a.org", 1)],
+)
+def test_addresses(text: str, host: str, port: int) -> None:
+    assert parse_address(text, "x") == (host, port)
+    assert host_and_port(text) == (host, port)
+    assert host_and_port((host, port)) == (host, port)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "7000", "host:", ":7000", "::1:7000", "h:0", "h:65536", "h:x"]
+)
+def test_no_addresses(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_address(text, "--registration")
+
+
+@pytest.mark.parametrize("text", ["7000", "host:", ":7000", "h:x"])
+def test_no_addresses_of_the_python_interface(text: str) -> None:
+    with pytest.raises(ValueError, match="is no address"):
+        host_and_port(text)
