@@ -24,7 +24,7 @@ class FormatError(Exception):
         self.reason = reason
 
 
-class MessageRefused(FormatError):  # noqa: N818 - a refusal is the event, not a defect
+class MessageRefused(FormatError):
     """An XML text that is not well-formed, or is beyond a limit.
 
     ``line`` and ``column`` count from 1; 0 means that the place is not known.
@@ -50,7 +50,7 @@ class DecodeError(FormatError):
         return f"byte {self.offset}: {self.reason} [{self.code}]"
 
 
-class SchemaRefused(FormatError):  # noqa: N818
+class SchemaRefused(FormatError):
     """A source's schema that cannot be read; ``line`` and ``column`` as in MessageRefused."""
 
     def __init__(self, code: str, reason: str, line: int = 0, column: int = 0) -> None:

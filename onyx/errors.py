@@ -39,19 +39,19 @@ class UsageError(UserError):
     exit_code = EXIT_USAGE
 
 
-class UnreadableInput(UserError):  # noqa: N818 - names what it is about
+class UnreadableInput(UserError):
     """A file that was named and cannot be read."""
 
     exit_code = EXIT_NO_INPUT
 
 
-class UnwritableOutput(UserError):  # noqa: N818
+class UnwritableOutput(UserError):
     """A file that cannot be written."""
 
     exit_code = EXIT_CANNOT_CREATE
 
 
-class DataDirectoryInUse(UserError):  # noqa: N818
+class DataDirectoryInUse(UserError):
     """A data directory belongs to one process at a time, and another one has it."""
 
     exit_code = EXIT_BUSY
@@ -63,7 +63,7 @@ class DataDirectoryError(UserError):
     exit_code = EXIT_CONFIG
 
 
-class StoreUnusable(UserError):  # noqa: N818
+class StoreUnusable(UserError):
     """The store of a process cannot be opened, or holds what no process of this kind wrote."""
 
     exit_code = EXIT_STORE
@@ -84,13 +84,13 @@ class LaunchError(UserError):
         self.last_lines = last_lines
 
 
-class NetworkUnreachable(UserError):  # noqa: N818
+class NetworkUnreachable(UserError):
     """Nobody answers at an address, or not as an Onyx process would."""
 
     exit_code = EXIT_UNAVAILABLE
 
 
-class RequestFailed(UserError):  # noqa: N818
+class RequestFailed(UserError):
     """The network answered and said no.
 
     ``code`` is a stable word for machines ("unknown-profile", "too-many-sources", ...),

@@ -16,7 +16,7 @@ class RemoteError(Exception):
         self.message = message
 
 
-class ConnectionFailed(Exception):  # noqa: N818 - what happened, not "an error"
+class ConnectionFailed(Exception):
     """Nobody answered in time, or the connection was lost while a call waited for its answer
     (whether the call was carried out is then not known)."""
 
