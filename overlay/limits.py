@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, fields
 
 from formats.limits import MessageLimits
 from overlay.link.limits import WINDOW_FRAMES_CEILING, LinkLimits
-from overlay.link.limits import WINDOW_FRAMES_CEILING, LinkLimits
 from overlay.toml_table import TomlTable
 
 KIB = 1024
