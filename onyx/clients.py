@@ -342,7 +342,7 @@ class Results:
         try:
             arrival = await self._connection.next_delivery()
         except RemoteError as error:
-            raise request_failed(error) from None
+            raise self._ended(error) from None
         frame = arrival.frame
         assert isinstance(frame, DeliveryFrame)
         self._current = arrival
@@ -358,6 +358,13 @@ class Results:
         """Return when the host broker has all acknowledgements on disk."""
         if self._connection is not None:
             await call(self._connection, "sync", {})
+
+    def _ended(self, error: RemoteError) -> RequestFailed:
+        reasons = {
+            "forgotten": f"profile {self.profile_id} was removed",
+            "replaced": f"somebody else takes the results of profile {self.profile_id} now",
+        }
+        return RequestFailed(error.code, reasons.get(error.code, error.message))
 
 
 async def _hold(

@@ -23,8 +23,8 @@ DETAILS = f"""\
 Results are printed one a message, or written to a directory, one file each, named
 PROFILE-SOURCE-NUMBER.xml after the message they come from (with -1, -2, ... before
 .xml when one message gave several). A result counts as delivered once it is written:
-what came while nobody was subscribed, or was under way when this process died, comes
-with the next run, and nothing that was written comes again.
+what came while nobody was subscribed comes with the next run, and what was written
+does not come again (but after a crash of this very process the last one may).
 
 Runs until it is interrupted, or for --count messages.
 {NETWORK_HELP}"""
@@ -87,11 +87,13 @@ async def _subscribe(arguments: argparse.Namespace, writer: _Writer) -> None:
 async def _take(results: Results, writer: _Writer, scope: trio.CancelScope) -> None:
     """Write what comes; a delivery counts as taken once it is written."""
     async for delivery in results:
-        writer.write(delivery)
+        if writer.is_done:  # by another profile's task, just now
+            return
+        is_last = writer.write(delivery)
         results.acknowledge_nowait()
-        if writer.is_done:
+        if is_last:
             scope.cancel()
-            await trio.lowlevel.checkpoint()
+            return
 
 
 class _Writer:
@@ -111,8 +113,9 @@ class _Writer:
     def is_done(self) -> bool:
         return self._left == 0
 
-    def write(self, delivery: Delivery) -> None:
-        """All results of one delivery, written through before the return."""
+    def write(self, delivery: Delivery) -> bool:
+        """All results of one delivery, written through before the return; whether it was the
+        last one wanted."""
         files = []
         if self._directory is not None:
             for name, result in _named(delivery):
@@ -134,6 +137,7 @@ class _Writer:
             sys.stdout.buffer.flush()
         if self._left is not None:
             self._left -= 1
+        return self.is_done
 
 
 def _named(delivery: Delivery) -> Iterator[tuple[str, bytes]]:

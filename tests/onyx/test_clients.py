@@ -132,7 +132,7 @@ async def test_a_removed_profile_gets_nothing_any_more(registration: str) -> Non
         await user.remove_profile(removed.id)
         await source.publish(report("Oslo", 5))
         assert len(await take(user.results(kept.id), 1)) == 1
-        with pytest.raises(RequestFailed) as failure:
+        with pytest.raises(RequestFailed, match=f"profile {removed.id} was removed") as failure:
             await anext(results)
         assert failure.value.code == "forgotten"
         with pytest.raises(RequestFailed) as failure:

@@ -80,6 +80,28 @@ async def test_a_killed_broker_comes_back_and_no_message_is_lost_or_doubled(
         assert not [victim for victim in victims.values() if network.pids[victim] == pids[victim]]
 
 
+async def test_a_request_whose_answer_is_lost_is_carried_out_once(tmp_path: Path) -> None:
+    """The registration service dies while profiles are being added; every one is there once."""
+    async with launch(topology_in(tmp_path / "data", brokers=2)) as network:
+        await DataSource.register(network.registration)
+        added: list[str] = []
+
+        async def add(number: int) -> None:
+            async with User(network.registration, "ada") as user:
+                profile = await user.add_profile(f"//n[. = {number}]")
+                added.append(profile.id)
+                if len(added) == 3:
+                    network.kill("registration")
+
+        async with trio.open_nursery() as nursery:
+            for number in range(20):
+                nursery.start_soon(add, number)
+        async with User(network.registration, "ada") as user:
+            texts = [(await user.profile(known.id)).text or "" for known in await user.profiles()]
+        assert sorted(texts) == sorted(f"//n[. = {number}]" for number in range(20))
+        assert len(set(added)) == 20
+
+
 async def test_everything_survives_a_stop_of_the_whole_network(tmp_path: Path) -> None:
     topology = topology_in(tmp_path / "data", brokers=2)
     async with launch(topology) as network:
