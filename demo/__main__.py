@@ -113,7 +113,7 @@ def _play(scenario: Scenario, topology: Topology, report: Report) -> Outcome:
                 raise lone_error(group) from None
         report.step("the network is stopped; checking every delivery")
         left = leftovers(network.pids, network.addresses, Path(directory))
-        expectations = expecting.wait()
+        expectations = expecting.wait(report.step)
     return judge_run(scenario, run, expectations, left)
 
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from lxml import etree
 
+from demo.independent_parse import parse
+
 # Code of a refusal -> the policy behind it; a message that is XML may be refused for these alone.
 POLICIES = {
     "external-entity": "nothing outside the message is ever read",
@@ -18,6 +20,7 @@ POLICIES = {
     "undefined-entity": "an entity that only an external DTD could declare is not read",
     "unknown-encoding": "an encoding that is not read",
     "too-large": "bytes of a message are bounded",
+    "too-long": "bytes of a frame are bounded",
     "too-deep": "depth of a message is bounded",
     "too-many-elements": "elements of a message are bounded",
     "too-many-attributes": "attributes are bounded",
@@ -44,11 +47,8 @@ class Refusal:
 
 def independent_refusal(data: bytes) -> str | None:
     """Why lxml refuses a message, or None when it is well-formed (namespaces included)."""
-    parser = etree.XMLParser(
-        no_network=True, resolve_entities="internal", load_dtd=False, huge_tree=True
-    )
     try:
-        etree.fromstring(data, parser)
+        parse(data)
     except (etree.XMLSyntaxError, ValueError) as error:
         return str(error)
     return None

@@ -9,28 +9,37 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from multiprocessing import get_context
 
+from lxml import etree
+
 from demo.acceptance import independent_refusal
 from demo.oracle import canonical, expected_results
+from formats.limits import DEFAULT_LIMITS
 
 _CHUNK = 4
+_PROGRESS_SECONDS = 2.0
 _WORKERS_MAX = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What should become of one message: what lxml has against it, and for each profile (by its
-    place in the list of profiles) the fingerprints of its results, where there are any."""
+    """What should become of one message.
+
+    ``refusal``: what lxml has against it; ``results``: for each profile (by its place in the list
+    of profiles) the fingerprints of its results, where there are any; ``unknown``: why the oracle
+    cannot say that, "" if it can.
+    """
 
     refusal: str | None
     results: dict[int, tuple[bytes, ...]]
+    unknown: str = ""
 
 
 class Expectations:
@@ -39,14 +48,12 @@ class Expectations:
     def __init__(self, futures: Sequence[Future[list[Expectation]]]) -> None:
         self._futures = futures
 
-    def wait(self) -> list[Expectation]:
-        """One for each message, in order; raises what the oracle raised."""
+    def wait(self, progress: Callable[[str], None]) -> list[Expectation]:
+        """One for each message, in order; ``progress`` is told now and then how far it is."""
+        while wait(self._futures, timeout=_PROGRESS_SECONDS).not_done:
+            done = sum(future.done() for future in self._futures)
+            progress(f"evaluating profiles one by one: {done / len(self._futures):.0%}")
         return [expectation for future in self._futures for expectation in future.result()]
-
-    @property
-    def progress(self) -> tuple[int, int]:
-        """Parts that are done, and all."""
-        return sum(future.done() for future in self._futures), len(self._futures)
 
 
 @contextmanager
@@ -68,14 +75,20 @@ def start_expecting(profiles: Sequence[str], messages: Sequence[bytes]) -> Itera
 
 def expect(profiles: Sequence[str], message: bytes) -> Expectation:
     """What should become of one message."""
+    if len(message) > DEFAULT_LIMITS.bytes_max:
+        return Expectation(None, {}, f"it has {len(message)} bytes")
     refusal = independent_refusal(message)
     results: dict[int, tuple[bytes, ...]] = {}
-    if refusal is None:
-        for place, profile in enumerate(profiles):
+    if refusal is not None:
+        return Expectation(refusal, results)
+    for place, profile in enumerate(profiles):
+        try:
             found = expected_results(profile, message)
             if found:
                 results[place] = tuple(fingerprint(result) for result in found)
-    return Expectation(refusal, results)
+        except Exception as error:  # whatever it is, the run is then not good
+            return Expectation(None, {}, f"{type(error).__name__}: {error}; profile: {profile}")
+    return Expectation(None, results)
 
 
 @lru_cache(maxsize=1024)  # many profiles deliver the message as it is
@@ -86,7 +99,7 @@ def fingerprint(result: bytes) -> bytes:
     """
     try:
         return sha256(canonical(result)).digest()
-    except ValueError:
+    except (etree.XMLSyntaxError, ValueError):
         return b"not XML: " + sha256(result).digest()
 
 

@@ -26,12 +26,14 @@ from overlay.nodes import Address, Place
 from overlay.routing.broadcast_tree import broadcast_trees
 from overlay.topology import Topology
 
-SAFETY_SECONDS = 180.0  # a run that is not over by then has failed, and says so
+# A run that is not over by then has failed, and says so.
+SAFETY_SECONDS = 120.0
+SAFETY_SECONDS_PER_MESSAGE = 0.25
 _POLL_SECONDS = 0.02  # between two rounds of reading counters
 _OBSERVER_LIMITS = ClientLimits(observed_max=2_000_000)
 
 
-class NetworkFailure(Exception):  # noqa: N818 - what happened
+class NetworkFailure(Exception):
     """A run that cannot go on; the text says what happened."""
 
 
@@ -66,10 +68,12 @@ class DemoNetwork:
 
         NetworkFailure when it does not come to its end.
         """
-        with trio.move_on_after(SAFETY_SECONDS) as safety:
+        messages = len(self._scenario.messages)
+        seconds = SAFETY_SECONDS + SAFETY_SECONDS_PER_MESSAGE * messages
+        with trio.move_on_after(seconds) as safety:
             await self._play(directory)
         if safety.cancelled_caught:
-            raise NetworkFailure(f"not over after {SAFETY_SECONDS:g} s{self._last_log_lines()}")
+            raise NetworkFailure(f"not over after {seconds:g} s{self._last_log_lines()}")
         return self.run
 
     async def _play(self, directory: Path) -> None:

@@ -35,6 +35,7 @@ from elementpath.xpath2 import XPath2Parser
 from elementpath.xpath_nodes import EtreeDocumentNode, EtreeElementNode
 from lxml import etree
 
+from demo.independent_parse import parse
 from demo.oracle_text import Part, ProfileText, Query, Selector, Template
 
 Value: TypeAlias = list[Any]  # elementpath's nodes and atomic values
@@ -113,10 +114,7 @@ class _DocumentNode(EtreeDocumentNode):
 
 
 def _parse(xml: bytes) -> etree._ElementTree:
-    parser = etree.XMLParser(
-        resolve_entities="internal", no_network=True, load_dtd=False, huge_tree=False
-    )
-    return etree.ElementTree(etree.fromstring(xml, parser))
+    return etree.ElementTree(parse(xml))
 
 
 @lru_cache(maxsize=32)

@@ -55,7 +55,7 @@ Part: TypeAlias = "str | Selector | Query | Template"
 _NAME = r"[\w][\w.\-·]*"
 _DECLARE = re.compile(
     rf"declare\s+(?:namespace\s+({_NAME})\s*=|default\s+element\s+namespace)\s*"
-    r"(\"[^\"]*\"|'[^']*')\s*;"
+    r"((?:\"[^\"]*\")+|(?:'[^']*')+)\s*;"
 )
 _STRING = re.compile(r"\"[^\"]*\"(?:\"[^\"]*\")*|'[^']*'(?:'[^']*')*")
 _EXPANDED_NAME = re.compile(rf"(@?)Q\{{([^}}]*)\}}({_NAME}|\*)")
@@ -77,7 +77,8 @@ class ProfileText:
         """The whole profile."""
         self._skip_space()
         while match := _DECLARE.match(self._text, self._at):
-            uri = " ".join(_expand(match[2][1:-1]).split())
+            quote = match[2][0]
+            uri = " ".join(_expand(match[2][1:-1].replace(quote * 2, quote)).split())
             if match[1]:
                 self._prefixes[match[1]] = uri
             else:

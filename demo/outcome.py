@@ -125,6 +125,11 @@ def judge_run(
         if wrong is not None:
             disagreements[f"{message.source} {message.name}"] = wrong
         if decision.refusal is None:
+            if expectation.unknown:
+                problems.append(
+                    f"{message.source} {message.name}: accepted, but the oracle cannot say what "
+                    f"should come of it: {expectation.unknown}"
+                )
             for profile, prints in expectation.results.items():
                 key = DeliveryKey(run.profiles[profile].id, message.source, decision.number)
                 expected[key] = prints

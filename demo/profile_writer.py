@@ -11,7 +11,7 @@ from random import Random
 
 from lxml import etree
 
-from demo.harvest import Element
+from demo.independent_parse import Element
 
 
 class ProfileWriter:

@@ -61,9 +61,12 @@ def abnormal(brokers: Mapping[str, Statistics]) -> list[str]:
     """Counters that must be zero in a network where nothing goes wrong, as sentences."""
     found = []
     for broker, statistics in brokers.items():
-        for name in ("abandoned", "dropped_deliveries"):
+        for name in ("abandoned", "dropped_deliveries", "results_over_limit"):
             if statistics["data"].get(name, 0):
                 found.append(f"{broker}: {name} is {statistics['data'][name]}")
+        over_limit = statistics["query"]["matcher"]["over_limit"]
+        if over_limit:
+            found.append(f"{broker}: {over_limit} evaluations cost more than a limit allows")
         for name, count in statistics["unexpected"].items():
             found.append(f"{broker}: {count} unexpected frames ({name})")
     return found
