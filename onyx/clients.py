@@ -58,9 +58,14 @@ class DataSource:
     raise RequestFailed "replaced".
     """
 
-    def __init__(self, registration: Where, source_id: str) -> None:
+    def __init__(
+        self, registration: Where, source_id: str, *, patience_seconds: float | None = None
+    ) -> None:
+        """Without a connection for ``patience_seconds`` (None: however long) the block is
+        cancelled and ends with NetworkUnreachable."""
         self.id = source_id
         self._registration = registration
+        self._patience_seconds = patience_seconds
         self._info: SourceInfo | None = None
         self._stack = AsyncExitStack()
         self._connection: ClientConnection | None = None
@@ -108,7 +113,7 @@ class DataSource:
             self._info = await client.source(self.id)
         host, port = host_and_port(self._info.address)
         self._connection = await self._stack.enter_async_context(
-            open_connection(host, port, "source", self.id)
+            open_connection(host, port, "source", self.id, self._patience_seconds)
         )
         return self
 

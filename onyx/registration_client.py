@@ -15,6 +15,7 @@ from typing import Any, Self, TypeAlias
 
 import trio
 
+from onyx.background import background_tasks
 from onyx.client_values import Location, ProfileInfo, SourceInfo
 from onyx.errors import NetworkUnreachable, ProfileNotAccepted, RequestFailed, UnreadableInput
 from overlay.link.client_connection import (
@@ -24,6 +25,7 @@ from overlay.link.client_connection import (
     RemoteError,
     open_client,
 )
+from overlay.nodes import Address
 
 Where: TypeAlias = str | tuple[str, int]
 """An address: "host:port" or (host, port)."""
@@ -169,22 +171,28 @@ def host_and_port(where: Where) -> tuple[str, int]:
 
 @asynccontextmanager
 async def open_connection(
-    host: str, port: int, role: str, identity: str
+    host: str, port: int, role: str, identity: str, patience_seconds: float | None = None
 ) -> AsyncIterator[ClientConnection]:
-    """``open_client`` with the errors of this package."""
+    """``open_client`` with the errors of this package.
+
+    Without a connection for ``patience_seconds`` (None: however long) the block is cancelled and
+    ends with NetworkUnreachable.
+    """
+    where = str(Address(host, port))
     stack = AsyncExitStack()
     try:
         connection = await stack.enter_async_context(
             open_client(host, port, role=role, identity=identity, limits=CLIENT_LIMITS)
         )
     except ConnectionFailed as error:
-        where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         raise NetworkUnreachable(
             f"nobody answers at {where}; is the network running, and is this its address?"
         ) from error
     except RemoteError as error:
         raise request_failed(error) from None
-    async with stack:
+    async with stack, background_tasks() as nursery:
+        if patience_seconds is not None:
+            nursery.start_soon(_give_up, connection, where, patience_seconds)
         yield connection
 
 
@@ -207,6 +215,22 @@ async def call(
                 raise NetworkUnreachable(f"no answer in {patience_seconds:g} s: {error}") from None
         with trio.move_on_at(give_up_at):
             await connection.wait_connected()
+
+
+async def _give_up(connection: ClientConnection, where: str, patience_seconds: float) -> None:
+    """NetworkUnreachable after so long without a connection."""
+    try:
+        while True:
+            with trio.move_on_after(patience_seconds) as scope:
+                await connection.wait_connected()
+            if scope.cancelled_caught:
+                raise NetworkUnreachable(
+                    f"the connection to {where} was lost, and nobody has answered there for "
+                    f"{patience_seconds:g} s"
+                )
+            await connection.wait_lost()
+    except RemoteError:
+        return  # it ended for good: whoever uses the connection is told
 
 
 def request_failed(error: RemoteError) -> RequestFailed:

@@ -33,14 +33,21 @@ network against every profile, and each user gets exactly what his profile asks 
 EPILOG = """\
 examples:
   onyx topology show topologies/figure4.toml    look at a network before starting it
+  onyx up topologies/figure4.toml               start it; then, in another terminal:
+  export ONYX_REGISTRATION=127.0.0.1:7200
+  onyx source register --name weather           prints the source's id, s1
+  onyx profile add storms.xq --wait             prints the profile's id, p1
+  onyx source publish s1 report.xml
+  onyx subscribe p1
   onyx VERB --help                              more about a verb, with examples
 
 exit codes:
-  0 done                          70 a process of the network failed
-  2 wrong usage                   73 a file cannot be written
- 65 a message or profile refused  75 in use by somebody else, try later
- 66 a file cannot be read         78 a topology that cannot be used
- 69 the network is unreachable   130 interrupted
+  0 done                             73 a file cannot be written
+  2 wrong usage                      74 what a process has on disk cannot be used
+ 65 a message or profile refused     75 in use by somebody else, try later
+ 66 a file cannot be read            78 a topology that cannot be used
+ 69 the network is unreachable      130 interrupted
+ 70 a process of the network failed
 """
 
 

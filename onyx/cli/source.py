@@ -26,7 +26,7 @@ from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
 from onyx.client_values import Outcome, SourceInfo
 from onyx.clients import DataSource
 from onyx.errors import EXIT_DATA, EXIT_OK, UnreadableInput
-from onyx.registration_client import RegistrationClient
+from onyx.registration_client import PATIENCE_SECONDS, RegistrationClient
 
 REGISTER_EXAMPLES = """\
   onyx source register --name weather --location 41.88,-87.63
@@ -194,7 +194,9 @@ async def _publish(arguments: argparse.Namespace, names: list[str]) -> tuple[int
         for name in names:
             yield await trio.to_thread.run_sync(read_input, name, MESSAGE_BYTES_MAX)
 
-    async with DataSource(registration_address(arguments), arguments.source) as source:
+    async with DataSource(
+        registration_address(arguments), arguments.source, patience_seconds=PATIENCE_SECONDS
+    ) as source:
         progress_at = trio.current_time() + PROGRESS_SECONDS
         async with aclosing(source.publish_all(messages())) as outcomes:
             async for outcome in outcomes:

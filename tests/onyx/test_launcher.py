@@ -15,7 +15,12 @@ import trio
 from onyx import DataSource, RegistrationClient, User, launch
 from onyx.child_process import ChildProcess, RestartPolicy
 from onyx.data_directory import DataDirectory
-from onyx.errors import DataDirectoryError, DataDirectoryInUse, LaunchError
+from onyx.errors import (
+    DataDirectoryError,
+    DataDirectoryInUse,
+    LaunchError,
+    NetworkUnreachable,
+)
 from overlay.topology import TopologyError, load_topology
 from tests.onyx.networks import SAFETY_SECONDS, RunningProcess, is_running, open_files
 from tests.onyx.networks import small_topology as topology_in
@@ -100,6 +105,17 @@ async def test_a_request_whose_answer_is_lost_is_carried_out_once(tmp_path: Path
             texts = [(await user.profile(known.id)).text or "" for known in await user.profiles()]
         assert sorted(texts) == sorted(f"//n[. = {number}]" for number in range(20))
         assert len(set(added)) == 20
+
+
+async def test_a_source_without_patience_gives_up_when_its_broker_is_gone(tmp_path: Path) -> None:
+    async with launch(topology_in(tmp_path / "data", brokers=1)) as network:
+        address = network.topology.address("B1")
+        known = await DataSource.register(network.registration)
+        with pytest.raises(NetworkUnreachable, match=f"connection to {address} was lost"):
+            # No Python process starts as fast as that.
+            async with DataSource(network.registration, known.id, patience_seconds=0.01):
+                network.kill("B1")
+                await trio.sleep_forever()
 
 
 async def test_everything_survives_a_stop_of_the_whole_network(tmp_path: Path) -> None:
