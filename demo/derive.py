@@ -28,6 +28,7 @@ from demo.profile_writer import ProfileWriter, literal
 
 USERS = ("Ada", "Bo", "Cleo", "Dov", "Esme", "Finn", "Gwen", "Hal", "Ivo", "Juno", "Kai", "Lou")
 NOTHING_EVERY = 8
+DEPTH_OF_WILDCARDS_MAX = 30
 _ATTEMPTS_PER_PROFILE = 20
 _URI = re.compile(r"[A-Za-z0-9:/?#@!$&()*+,;=._~%-]+")
 
@@ -96,7 +97,7 @@ class _Draft:
 
     def wildcards(self) -> str | None:
         """Stars for all steps but the last."""
-        lineage = path_from_root(self._harvest.element())
+        lineage = path_from_root(self._harvest.element())[:DEPTH_OF_WILDCARDS_MAX]
         return "/*" * (len(lineage) - 1) + "/" + self.writer.name(lineage[-1])
 
     def attribute(self) -> str | None:

@@ -13,6 +13,9 @@ from lxml import etree
 
 from demo.independent_parse import Element
 
+# Elements deeper than this are asked for with ``//``; the language bounds the steps of a profile.
+_STEPS_MAX = 30
+
 
 class ProfileWriter:
     """Names, paths and literals for one profile, with the namespaces they need."""
@@ -61,6 +64,8 @@ class ProfileWriter:
         style = self._random.choices(
             ("exact", "star", "gap", "last", "any-namespace"), (5, 2, 2, 2, 1)
         )[0]
+        if len(names) > _STEPS_MAX:
+            style = "last"
         if style == "star" and len(names) > 1:
             names[self._random.randrange(len(names) - 1)] = "*"
         elif style == "gap" and len(names) > 2:
@@ -79,7 +84,7 @@ class ProfileWriter:
         while (above := steps[0].getparent()) is not ancestor and above is not None:
             steps.insert(0, above)
         names = [self.name(step) for step in steps]
-        if len(names) > 1 and self._random.random() < 0.4:
+        if len(names) > _STEPS_MAX or (len(names) > 1 and self._random.random() < 0.4):
             return ".//" + names[-1]
         return "/".join(names)
 

@@ -43,6 +43,14 @@ def test_awkward_names_and_values_are_written_as_the_language_wants(seed: int) -
     _check_matches(profiles, Counter(matched.results.keys()))
 
 
+def test_very_deep_messages_give_profiles_within_the_limits_of_the_language() -> None:
+    deep = b"<d>" * 250 + b"<e n='1'>2</e>" + b"</d>" * 250
+    profiles = derive_profiles([deep], 40, 1)
+    assert len(profiles) == 40
+    for profile in profiles:
+        parse_profile(profile.text)
+
+
 def test_messages_that_are_no_xml_give_nothing() -> None:
     assert derive_profiles([b"", b"<a>", b"no"], 10, 1) == []
 

@@ -51,6 +51,17 @@ MESSAGE = b"""<?xml version="1.0"?>
             [b'<r xmlns="urn:d"><plain xmlns="">p</plain>1  </r>'],
         ),
         (
+            "for $s in /*:s return <r>{$s//@id}{$s/*//text()}</r>",
+            [b'<r id="i1">one more five 5twop</r>'],
+        ),
+        (
+            "for $s in //*:s[string-join(.//text(), '') = .] return <r>{$s/*//text()/..}</r>",
+            [
+                b"""<r><item xmlns="urn:d" id="i1" n="5">one<!--c--> more five 5</item>"""
+                b"""<item xmlns="urn:d" id="i2" n="x">two</item><plain>p</plain></r>"""
+            ],
+        ),
+        (
             "<all>{for $i in //*:item return string($i/@id)}{{&lt;</all>",
             [b"<all>i1 i2 i3{&lt;</all>"],
         ),
