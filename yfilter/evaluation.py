@@ -21,13 +21,22 @@ in document order.  Every node that a step looks at is counted against
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from enum import IntEnum
+from collections.abc import Callable, Iterable, Iterator
 from math import isnan
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import TypeVar
 
 from formats.element_stream import ElementStream
 from yfilter.errors import MatchLimitExceeded
+from yfilter.nodes import (
+    DOCUMENT,
+    Item,
+    Node,
+    NodeType,
+    Value,
+    Variables,
+    WrittenNumber,
+    element_node,
+)
 from yfilter.numbers import number_text, parse_double
 from yfilter.patterns import compile_pattern
 from yfilter.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
@@ -46,49 +55,20 @@ from yfilter.query_ast import (
     PathExpression,
 )
 
-
-class NodeType(IntEnum):
-    """In the order in which nodes of the same ``position`` come in the document."""
-
-    DOCUMENT = 0
-    TEXT = 1
-    ELEMENT = 2
-    ATTRIBUTE = 3
-
-
-class Node(NamedTuple):
-    """A node of a message; nodes compare in document order.
-
-    ``position`` is the number of the element itself, of an attribute's element, or of the element
-    that would start next after a text node; ``number`` that of the element, attribute or
-    content.
-    """
-
-    position: int
-    type: NodeType
-    number: int
-
-
-class WrittenNumber(float):
-    """An integer or decimal literal whose text differs from that of the same xs:double."""
-
-    written: str
-
-    def __new__(cls, value: float, written: str) -> WrittenNumber:
-        number = super().__new__(cls, value)
-        number.written = written
-        return number
-
-
-DOCUMENT = Node(-1, NodeType.DOCUMENT, 0)
-
-Item: TypeAlias = Node | str | int | float
-Value: TypeAlias = Sequence[Item]
-Variables: TypeAlias = Mapping[str, Value]
-
-
-def element_node(element: int) -> Node:
-    return Node(element, NodeType.ELEMENT, element)
+__all__ = [
+    "DOCUMENT",
+    "Evaluator",
+    "Item",
+    "Node",
+    "NodeType",
+    "Value",
+    "Variables",
+    "effective_boolean",
+    "element_node",
+    "evaluate",
+    "holds",
+    "select",
+]
 
 
 def holds(

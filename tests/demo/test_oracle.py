@@ -57,8 +57,8 @@ MESSAGE = b"""<?xml version="1.0"?>
         (
             "for $s in //*:s[string-join(.//text(), '') = .] return <r>{$s/*//text()/..}</r>",
             [
-                b"""<r><item xmlns="urn:d" id="i1" n="5">one<!--c--> more five 5</item>"""
-                b"""<item xmlns="urn:d" id="i2" n="x">two</item><plain>p</plain></r>"""
+                b"""<r><item xmlns="urn:d" id="i1" n="5">one<!--c--> more five 5</item><item
+                xmlns="urn:d" id="i2" n="x">two</item><plain>p</plain></r>""",
             ],
         ),
         (

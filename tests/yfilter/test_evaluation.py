@@ -65,6 +65,7 @@ ROOT = 0
         ("number(nothing) = number(nothing)", False),
         ("number(nothing) != number(nothing)", True),
         ("number('x') < 5 or number('x') >= 5", False),
+        ("string(-0) = '0' and string(-0e0) = '-0'", True),
         # effective boolean values
         ("a", True),
         ("@e", True),
@@ -107,6 +108,23 @@ ROOT = 0
 )
 def test_conditions(condition: str, expected: bool) -> None:
     assert holds(parse_expression(condition), MESSAGE, ROOT) is expected
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("a/@n < 5", True),
+        ("a/@n > 0 and a/@n <= 1 and a/@n >= 1", True),
+        ("a/@n > 1 or a/@n < 1", False),
+        ("a/@n != 1", True),
+        ("a[@n = 1]/@n != 1", False),
+        ("a[@n = 'NaN']/@n = number('NaN')", False),
+        ("a[@n = 'NaN']/@n != number('NaN')", True),
+    ],
+)
+def test_nan_among_numbers(condition: str, expected: bool) -> None:
+    message = parse_text(b'<r><a n="NaN"/><a n="1"/><a n="NaN"/></r>')
+    assert holds(parse_expression(condition), message, 0) is expected
 
 
 def test_nodes_are_in_document_order_and_once() -> None:

@@ -42,6 +42,10 @@ def test_conditions_survive_the_round_trip(condition: Expression) -> None:
         ("/a[b = 1.50 or b = 1e3 or b = 1000000]", "/a[b = 1.5 or b = 1000 or b = 1000000]"),
         ("/a[@b = 'it''s \"&amp;']", '/a[@b = "it\'s ""&amp;"]'),
         (
+            'for $x in /a return <r xml:lang="de"/>',
+            'for $x in /a return <r xml:lang="de"/>',
+        ),
+        (
             "for $x in /a, $y in $x/b return <r k='1'> {$y} <![CDATA[ ]]></r>",
             'for $x in /a for $y in $x/b return <r k="1">{$y}&#32; </r>',
         ),
