@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+
+import trio
 
 from overlay.link.events import Action, Event, Flow, Put
 from overlay.link.frames import (
@@ -19,6 +21,14 @@ from overlay.link.limits import LinkLimits
 from overlay.link.link_layer import LinkLayer
 
 REFUSED = b"<refused>"
+_WAITING = trio.lowlevel.ParkingLot()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that a core will come to; looked at after each event of any core."""
+    with trio.fail_after(20):
+        while not condition():
+            await _WAITING.park()
 
 
 class CounterCore:
@@ -59,7 +69,9 @@ class CounterCore:
             elif isinstance(frame, Request):
                 self._answer(arrival.connection, frame)
         rows, self._rows = self._rows, []
-        return [*rows, *self.links.drain()]
+        actions = [*rows, *self.links.drain()]
+        _WAITING.unpark_all()
+        return actions
 
     def send_messages(self, peer: str, payloads: Iterable[bytes]) -> None:
         """To be called before the node runs, or between events."""

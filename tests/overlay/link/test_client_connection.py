@@ -17,8 +17,8 @@ from overlay.link.client_connection import (
 from overlay.link.events import Flow
 from overlay.link.frames import Delivery
 from overlay.link.limits import LinkLimits
-from tests.overlay.link.counter_core import REFUSED
-from tests.overlay.link.test_node import Network, until
+from tests.overlay.link.counter_core import REFUSED, until
+from tests.overlay.link.test_node import Network
 
 
 async def test_calls(tmp_path: Path) -> None:
@@ -155,13 +155,20 @@ async def test_publishing_waits_for_room(tmp_path: Path) -> None:
         core.hold = True
         for _ in range(3):
             await source.publish(b"<a/>", "xml")
-        with trio.move_on_after(0.05) as scope:
-            await source.publish(b"<a/>", "xml")
-        assert scope.cancelled_caught
-        core.hold = False
+        numbers: list[int] = []
+
+        async def publish_one_more() -> None:
+            numbers.append(await source.publish(b"<a/>", "xml"))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(publish_one_more)
+            await until(lambda: len(core.taken) == 3)
+            await trio.testing.wait_all_tasks_blocked()
+            assert numbers == [], "nothing was acknowledged, so there is no room"
+            core.hold = False
         with trio.fail_after(20):
-            assert await source.publish(b"<a/>", "xml") == 4
             await source.wait_settled()
+        assert numbers == [4]
         assert len(core.taken) == 4
 
 
