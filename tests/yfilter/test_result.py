@@ -140,3 +140,13 @@ def test_the_cost_is_bounded(profile: str, limits: EvaluationLimits, code: str) 
 def test_tuples_up_to_the_bound() -> None:
     profile = "for $a in //*, $b in //*, $c in //* return $c"
     assert len(_results(profile, EvaluationLimits(tuples_max=4 + 16 + 64))) == 64
+
+
+def test_attributes_inside_a_default_namespace_do_not_undeclare_it() -> None:
+    profile = parse_profile(
+        'declare default element namespace "urn:d"; '
+        'for $a in /a return <out x="1"><in y="2">{$a/b}</in></out>'
+    )
+    stream = parse_text(b'<a xmlns="urn:d"><b/></a>')
+    (result,) = render(profile, stream, [0])
+    assert result == b'<out xmlns="urn:d" x="1"><in y="2"><b/></in></out>'
