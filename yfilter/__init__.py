@@ -8,12 +8,12 @@
         ...
 """
 
+from yfilter.engine.linear_paths import Conjunction, LinearPath, LinearStep, routing_query
+from yfilter.engine.match_limits import MatchLimits
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
-from yfilter.linear_paths import Conjunction, LinearPath, LinearStep, routing_query
-from yfilter.match_limits import MatchLimits
+from yfilter.language.query_ast import Profile
+from yfilter.language.query_parser import parse_profile
 from yfilter.matcher import LinkTarget, Matcher, ProfileMatch, RouteMatch
-from yfilter.query_ast import Profile
-from yfilter.query_parser import parse_profile
 
 __all__ = [
     "Conjunction",

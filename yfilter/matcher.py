@@ -19,19 +19,19 @@ from weakref import WeakSet
 from formats.element_stream import ElementStream
 from formats.limits import DEFAULT_LIMITS, MessageLimits
 from formats.text import parse_text
+from yfilter.engine.linear_paths import Conjunction
+from yfilter.engine.match_limits import DEFAULT_MATCH_LIMITS, MatchLimits
+from yfilter.engine.matching_plan import decompose
+from yfilter.engine.message_run import MessageRun
+from yfilter.engine.operator_network import OperatorNetwork
+from yfilter.engine.operators.operator import Operator
+from yfilter.engine.targets import LinkTarget, Query
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
-from yfilter.linear_paths import Conjunction
-from yfilter.match_limits import DEFAULT_MATCH_LIMITS, MatchLimits
-from yfilter.matching_path import has_remainder, matching_path
-from yfilter.matching_plan import decompose
-from yfilter.message_run import MessageRun
-from yfilter.operator_network import OperatorNetwork
-from yfilter.operators.operator import Operator
-from yfilter.profile_limits import EvaluationLimits
-from yfilter.query_ast import Constructor, Flwor, PathExpression, Profile
-from yfilter.query_parser import parse_profile
-from yfilter.result import render
-from yfilter.targets import LinkTarget, Query
+from yfilter.language.matching_path import has_remainder, matching_path
+from yfilter.language.profile_limits import EvaluationLimits
+from yfilter.language.query_ast import Constructor, Flwor, PathExpression, Profile
+from yfilter.language.query_parser import parse_profile
+from yfilter.language.result import render
 
 __all__ = ["LinkTarget", "Matcher", "ProfileMatch", "RouteMatch"]
 

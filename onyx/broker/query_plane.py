@@ -25,9 +25,9 @@ from overlay.link.frames import (
 from overlay.link.link_layer import LinkLayer
 from overlay.link.row_log import RowLog, read_record
 from overlay.routing.routing_table import Delta, RoutingTable, parse_delta, texts
-from yfilter.linear_paths import Conjunction, routing_query
+from yfilter.engine.linear_paths import Conjunction, routing_query
+from yfilter.language.query_parser import parse_profile
 from yfilter.matcher import Matcher
-from yfilter.query_parser import parse_profile
 
 HOSTED_SPACE = "hosted"
 ROUTE_SPACE = "route"

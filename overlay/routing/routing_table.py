@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from yfilter.linear_paths import Conjunction
+from yfilter.engine.linear_paths import Conjunction
 from yfilter.matcher import LinkTarget, Matcher
 
 

@@ -12,8 +12,8 @@ from demo.expectations import expect
 from demo.messages import demo_messages
 from demo.profile_files import DemoProfile
 from demo.scenario import ScenarioError, folder_scenario
-from yfilter.query_ast import Constructor, Flwor, PathExpression
-from yfilter.query_parser import parse_profile
+from yfilter.language.query_ast import Constructor, Flwor, PathExpression
+from yfilter.language.query_parser import parse_profile
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 FOLDERS = ("cap", "feeds", "fpml", "newsml-g2", "siri", "yfilter")

@@ -14,12 +14,19 @@ from demo.oracle import canonical, expected_results
 from demo.oracle_text import NotUnderstoodError
 from formats.text import parse_text
 from tests.yfilter.profile_strategies import conditions, messages, profiles
-from yfilter.evaluation import holds, select
-from yfilter.matching_path import has_remainder, matching_path
-from yfilter.query_ast import Constructor, Expression, Flwor, Origin, PathExpression, Profile
-from yfilter.query_parser import parse_path, parse_profile
-from yfilter.query_text import unparse
-from yfilter.result import render
+from yfilter.language.evaluation import holds, select
+from yfilter.language.matching_path import has_remainder, matching_path
+from yfilter.language.query_ast import (
+    Constructor,
+    Expression,
+    Flwor,
+    Origin,
+    PathExpression,
+    Profile,
+)
+from yfilter.language.query_parser import parse_path, parse_profile
+from yfilter.language.query_text import unparse
+from yfilter.language.result import render
 
 MESSAGE = b"""<?xml version="1.0"?>
 <!DOCTYPE s [<!ENTITY e "five &#53;">]>

@@ -12,8 +12,8 @@ from demo.messages import demo_messages
 from demo.profile_files import DemoProfile, ProfileFileError, load_profiles, with_header
 from demo.scenario import PROFILES
 from overlay.topology import load_topology
-from yfilter.query_ast import Constructor, Flwor, PathExpression
-from yfilter.query_parser import parse_profile
+from yfilter.language.query_ast import Constructor, Flwor, PathExpression
+from yfilter.language.query_parser import parse_profile
 
 TOPOLOGY = Path(__file__).resolve().parents[2] / "topologies" / "figure4.toml"
 

@@ -12,9 +12,9 @@ from typing import Protocol, TypeVar
 from hypothesis import strategies as st
 
 from formats.names import QualifiedName
-from yfilter.item_kinds import NODES, PARENTS, ItemKind, kinds_after, kinds_of
-from yfilter.path_parser import Scope
-from yfilter.query_ast import (
+from yfilter.language.item_kinds import NODES, PARENTS, ItemKind, kinds_after, kinds_of
+from yfilter.language.path_parser import Scope
+from yfilter.language.query_ast import (
     ANY,
     And,
     Comparison,

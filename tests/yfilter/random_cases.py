@@ -14,7 +14,7 @@ from lxml import etree
 
 from formats.element_stream import ElementStream
 from formats.text import parse_text
-from yfilter.query_ast import (
+from yfilter.language.query_ast import (
     ANY,
     And,
     Comparison,
@@ -29,7 +29,7 @@ from yfilter.query_ast import (
     Origin,
     PathExpression,
 )
-from yfilter.query_text import unparse
+from yfilter.language.query_text import unparse
 
 NAMESPACE = "urn:u"
 NAMES = ("a", "b", "c", "d")

@@ -6,7 +6,7 @@ import pytest
 
 from formats.text import parse_text
 from yfilter.errors import MatchLimitExceeded
-from yfilter.evaluation import (
+from yfilter.language.evaluation import (
     DOCUMENT,
     Evaluator,
     Node,
@@ -17,10 +17,10 @@ from yfilter.evaluation import (
     holds,
     select,
 )
-from yfilter.item_kinds import NODES
-from yfilter.numbers import number_text, parse_double
-from yfilter.profile_limits import EvaluationLimits
-from yfilter.query_parser import parse_expression, parse_path
+from yfilter.language.item_kinds import NODES
+from yfilter.language.numbers import number_text, parse_double
+from yfilter.language.profile_limits import EvaluationLimits
+from yfilter.language.query_parser import parse_expression, parse_path
 
 MESSAGE = parse_text(
     b"""<r xmlns:p="urn:p" n="5" e=""><!--c--><a n="4">x</a>t<a n=" 1e1 "><b>5</b>6</a>"""

@@ -7,8 +7,7 @@ from random import Random
 import pytest
 
 from tests.yfilter.random_cases import random_profile
-from yfilter.errors import ProfileRefused
-from yfilter.linear_paths import (
+from yfilter.engine.linear_paths import (
     ANY_MESSAGE,
     CONJUNCTION_LIMITS,
     Conjunction,
@@ -16,10 +15,11 @@ from yfilter.linear_paths import (
     LinearStep,
     routing_query,
 )
-from yfilter.matching_path import matching_path
-from yfilter.matching_plan import decompose
-from yfilter.query_ast import NameTest, Origin, PathExpression, Profile
-from yfilter.query_parser import parse_profile
+from yfilter.engine.matching_plan import decompose
+from yfilter.errors import ProfileRefused
+from yfilter.language.matching_path import matching_path
+from yfilter.language.query_ast import NameTest, Origin, PathExpression, Profile
+from yfilter.language.query_parser import parse_profile
 
 
 def routing(profile: str, disjuncts_max: int = 32) -> list[str]:

@@ -23,8 +23,8 @@ from yfilter import (
     RouteMatch,
     parse_profile,
 )
-from yfilter.profile_limits import EvaluationLimits
-from yfilter.result import render
+from yfilter.language.profile_limits import EvaluationLimits
+from yfilter.language.result import render
 
 MESSAGE = b'<a id="x"><b n="1"/><b n="2"><c>t</c></b></a>'
 

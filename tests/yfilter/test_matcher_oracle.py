@@ -20,10 +20,10 @@ from tests.yfilter.random_cases import (
     xpath1,
 )
 from yfilter import LinkTarget, Matcher, ProfileMatch, RouteMatch
-from yfilter.linear_paths import routing_query
-from yfilter.query_ast import PathExpression, Profile
-from yfilter.query_parser import parse_profile
-from yfilter.query_text import unparse
+from yfilter.engine.linear_paths import routing_query
+from yfilter.language.query_ast import PathExpression, Profile
+from yfilter.language.query_parser import parse_profile
+from yfilter.language.query_text import unparse
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 needs_shared_data = pytest.mark.skipif(not SHARED.is_dir(), reason="no reference data here")

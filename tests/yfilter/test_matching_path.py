@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from yfilter.matching_path import LIFTED_STEPS_MAX, has_remainder, matching_path
-from yfilter.query_parser import parse_path, parse_profile
-from yfilter.query_text import unparse
+from yfilter.language.matching_path import LIFTED_STEPS_MAX, has_remainder, matching_path
+from yfilter.language.query_parser import parse_path, parse_profile
+from yfilter.language.query_text import unparse
 
 
 @pytest.mark.parametrize(

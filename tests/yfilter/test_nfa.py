@@ -8,9 +8,9 @@ import pytest
 
 from formats.text import parse_text
 from tests.yfilter.random_cases import random_message, random_profile, xpath1
-from yfilter.nfa import Nfa, State, StructuralStep
-from yfilter.query_ast import ANY, LocationStep, NameTest, Origin, PathExpression
-from yfilter.query_parser import parse_profile
+from yfilter.engine.nfa import Nfa, State, StructuralStep
+from yfilter.language.query_ast import ANY, LocationStep, NameTest, Origin, PathExpression
+from yfilter.language.query_parser import parse_profile
 
 
 def steps(path: str) -> tuple[StructuralStep, ...]:

@@ -8,14 +8,14 @@ import pytest
 
 from formats.text import parse_text
 from tests.yfilter.random_cases import random_profile
-from yfilter.linear_paths import Conjunction, routing_query
-from yfilter.matching_path import matching_path
-from yfilter.matching_plan import decompose
-from yfilter.operator_network import OperatorNetwork
-from yfilter.operators.operator import Operator
-from yfilter.query_ast import Profile
-from yfilter.query_parser import parse_profile
-from yfilter.targets import LinkTarget, Query
+from yfilter.engine.linear_paths import Conjunction, routing_query
+from yfilter.engine.matching_plan import decompose
+from yfilter.engine.operator_network import OperatorNetwork
+from yfilter.engine.operators.operator import Operator
+from yfilter.engine.targets import LinkTarget, Query
+from yfilter.language.matching_path import matching_path
+from yfilter.language.query_ast import Profile
+from yfilter.language.query_parser import parse_profile
 
 # The queries of the paper's Figure 5.
 FIGURE_5 = {

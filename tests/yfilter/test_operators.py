@@ -6,20 +6,20 @@ import pytest
 
 from formats.text import parse_text
 from tests.yfilter.test_nfa import steps
+from yfilter.engine.match_limits import MatchLimits
+from yfilter.engine.nfa import Nfa
+from yfilter.engine.operators.conjunction import And
+from yfilter.engine.operators.join import Join, ancestors_by
+from yfilter.engine.operators.operator import Operator
+from yfilter.engine.operators.path import Path
+from yfilter.engine.operators.residual import Residual
+from yfilter.engine.operators.selection import Selection
+from yfilter.engine.scratch import DOCUMENT, Scratch
+from yfilter.engine.targets import LinkTarget, Query
 from yfilter.errors import MatchLimitExceeded
-from yfilter.match_limits import MatchLimits
-from yfilter.nfa import Nfa
-from yfilter.operators.conjunction import And
-from yfilter.operators.join import Join, ancestors_by
-from yfilter.operators.operator import Operator
-from yfilter.operators.path import Path
-from yfilter.operators.residual import Residual
-from yfilter.operators.selection import Selection
-from yfilter.profile_limits import EvaluationLimits
-from yfilter.query_ast import Profile
-from yfilter.query_parser import parse_expression, parse_profile
-from yfilter.scratch import DOCUMENT, Scratch
-from yfilter.targets import LinkTarget, Query
+from yfilter.language.profile_limits import EvaluationLimits
+from yfilter.language.query_ast import Profile
+from yfilter.language.query_parser import parse_expression, parse_profile
 
 # <a id="x"> <a> <b> <a> <c/> </a> <c/> </b> </a> <c/> </a>; elements 0 a, 1 a, 2 b, 3 a, 4 5 6 c
 RECURSIVE = b'<a id="x"><a><b><a><c/></a><c>t</c></b></a><c/></a>'

@@ -9,7 +9,7 @@ from elementpath.regex import translate_pattern
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yfilter.patterns import MEMO_MAX, PatternError, check_pattern, compile_pattern
+from yfilter.language.patterns import MEMO_MAX, PatternError, check_pattern, compile_pattern
 
 
 @pytest.mark.parametrize(

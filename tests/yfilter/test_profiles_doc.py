@@ -11,11 +11,11 @@ import pytest
 from demo.oracle import canonical
 from formats.text import parse_text
 from yfilter.errors import ProfileRefused
-from yfilter.evaluation import select
-from yfilter.functions import FUNCTIONS
-from yfilter.matching_path import matching_path
-from yfilter.query_parser import parse_profile
-from yfilter.result import render
+from yfilter.language.evaluation import select
+from yfilter.language.functions import FUNCTIONS
+from yfilter.language.matching_path import matching_path
+from yfilter.language.query_parser import parse_profile
+from yfilter.language.result import render
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "profiles.md").read_text(encoding="utf-8")
 _BLOCKS = [

@@ -9,8 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from yfilter.errors import ProfileRefused
-from yfilter.profile_limits import ProfileLimits
-from yfilter.query_ast import (
+from yfilter.language.profile_limits import ProfileLimits
+from yfilter.language.query_ast import (
     ANY,
     And,
     Comparison,
@@ -26,7 +26,7 @@ from yfilter.query_ast import (
     Origin,
     PathExpression,
 )
-from yfilter.query_parser import parse_expression, parse_path, parse_profile
+from yfilter.language.query_parser import parse_expression, parse_path, parse_profile
 
 
 def _child(local: str, *predicates: object, namespace: str = "") -> LocationStep:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 
 from tests.yfilter.profile_strategies import conditions, profiles
-from yfilter.query_ast import Constructor, Expression, Flwor, PathExpression
-from yfilter.query_parser import parse_expression, parse_path, parse_profile
-from yfilter.query_text import unparse
+from yfilter.language.query_ast import Constructor, Expression, Flwor, PathExpression
+from yfilter.language.query_parser import parse_expression, parse_path, parse_profile
+from yfilter.language.query_text import unparse
 
 
 @settings(max_examples=250, derandomize=True, deadline=None)

@@ -28,8 +28,8 @@ from overlay.link.frames import (
 )
 from overlay.topology import Topology, load_topology, parse_topology
 from tests.beside import Beside, Peer
-from yfilter.linear_paths import routing_query
-from yfilter.query_parser import parse_profile
+from yfilter.engine.linear_paths import routing_query
+from yfilter.language.query_parser import parse_profile
 
 FIGURE4 = load_topology(Path(__file__).parents[3] / "topologies" / "figure4.toml")
 NEWS = b'<nitf><head><pubdata edition.area="SF"/></head></nitf>'

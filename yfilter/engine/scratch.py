@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from formats.element_stream import ElementStream
+from yfilter.engine.match_limits import DEFAULT_MATCH_LIMITS, MatchLimits
 from yfilter.errors import MatchLimitExceeded
-from yfilter.match_limits import DEFAULT_MATCH_LIMITS, MatchLimits
-from yfilter.query_ast import NameTest
+from yfilter.language.query_ast import NameTest
 
 # What operators deliver: element numbers in document order, each once.
 Elements: TypeAlias = list[int]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from yfilter.nfa import State, StructuralStep, format_test
-from yfilter.operators.operator import Operator
-from yfilter.scratch import Elements, Scratch
+from yfilter.engine.nfa import State, StructuralStep, format_test
+from yfilter.engine.operators.operator import Operator
+from yfilter.engine.scratch import Elements, Scratch
 
 
 class Path(Operator):

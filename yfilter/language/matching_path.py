@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from yfilter.functions import FUNCTIONS, ResultKind
-from yfilter.query_ast import (
+from yfilter.language.functions import FUNCTIONS, ResultKind
+from yfilter.language.query_ast import (
     ANY,
     And,
     Comparison,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from yfilter.query_ast import Profile
+from yfilter.language.query_ast import Profile
 
 
 @dataclass(frozen=True, slots=True)

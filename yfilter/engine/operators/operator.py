@@ -20,8 +20,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
 
-from yfilter.scratch import Elements, Scratch
-from yfilter.targets import LinkTarget, Query
+from yfilter.engine.scratch import Elements, Scratch
+from yfilter.engine.targets import LinkTarget, Query
 
 
 class Operator(ABC):

@@ -17,11 +17,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from yfilter.linear_paths import LinearPath, LinearStep
-from yfilter.nfa import StructuralStep
-from yfilter.query_ast import Expression, LocationStep, Origin, PathExpression
-from yfilter.query_text import unparse
-from yfilter.step_conditions import (
+from yfilter.engine.linear_paths import LinearPath, LinearStep
+from yfilter.engine.nfa import StructuralStep
+from yfilter.engine.step_conditions import (
     as_existence,
     conjuncts,
     element_test,
@@ -32,6 +30,8 @@ from yfilter.step_conditions import (
     split_path,
     take_self,
 )
+from yfilter.language.query_ast import Expression, LocationStep, Origin, PathExpression
+from yfilter.language.query_text import unparse
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from yfilter.operators.operator import Operator
-from yfilter.scratch import DOCUMENT, Elements, Scratch
+from yfilter.engine.operators.operator import Operator
+from yfilter.engine.scratch import DOCUMENT, Elements, Scratch
 
 
 class And(Operator):

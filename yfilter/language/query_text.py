@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 
 from formats.names import QualifiedName
-from yfilter.numbers import number_text
-from yfilter.query_ast import (
+from yfilter.language.numbers import number_text
+from yfilter.language.query_ast import (
     ANY,
     And,
     Comparison,

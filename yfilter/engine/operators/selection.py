@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from yfilter.evaluation import holds
-from yfilter.operators.operator import Operator
-from yfilter.query_ast import Expression
-from yfilter.query_text import unparse
-from yfilter.scratch import Elements, Scratch
+from yfilter.engine.operators.operator import Operator
+from yfilter.engine.scratch import Elements, Scratch
+from yfilter.language.evaluation import holds
+from yfilter.language.query_ast import Expression
+from yfilter.language.query_text import unparse
 
 
 class Selection(Operator):

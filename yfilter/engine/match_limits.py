@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from yfilter.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
+from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
 
 
 @dataclass(frozen=True, slots=True)

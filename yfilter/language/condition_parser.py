@@ -6,12 +6,12 @@ from difflib import get_close_matches
 from math import isinf
 from typing import NoReturn
 
-from yfilter.functions import FUNCTIONS, ArgumentKind, Signature
-from yfilter.item_kinds import ATOMS, NODES, ItemKind
-from yfilter.numbers import number_text
-from yfilter.path_parser import FUNCTION_NAMESPACE, KIND_TESTS, PathParser
-from yfilter.patterns import PatternError, check_pattern
-from yfilter.query_ast import (
+from yfilter.language.functions import FUNCTIONS, ArgumentKind, Signature
+from yfilter.language.item_kinds import ATOMS, NODES, ItemKind
+from yfilter.language.numbers import number_text
+from yfilter.language.path_parser import FUNCTION_NAMESPACE, KIND_TESTS, PathParser
+from yfilter.language.patterns import PatternError, check_pattern
+from yfilter.language.query_ast import (
     And,
     Comparison,
     Expression,
@@ -20,7 +20,7 @@ from yfilter.query_ast import (
     Operator,
     Or,
 )
-from yfilter.query_lexer import Token, TokenKind
+from yfilter.language.query_lexer import Token, TokenKind
 
 _OPERATORS = {operator.value: operator for operator in Operator}
 _VALUE_COMPARISONS = {"eq": "=", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}

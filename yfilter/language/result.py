@@ -32,10 +32,10 @@ from formats.names import QualifiedName
 from formats.text import to_text
 from formats.xml_writer import XmlWriter
 from yfilter.errors import MatchLimitExceeded
-from yfilter.evaluation import Evaluator
-from yfilter.nodes import DOCUMENT, Item, Node, NodeType, Variables, element_node
-from yfilter.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
-from yfilter.query_ast import (
+from yfilter.language.evaluation import Evaluator
+from yfilter.language.nodes import DOCUMENT, Item, Node, NodeType, Variables, element_node
+from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
+from yfilter.language.query_ast import (
     Constructor,
     Expression,
     Flwor,

@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from formats.names import XML_NAMESPACE, QualifiedName
-from yfilter.condition_parser import ConditionParser
-from yfilter.item_kinds import ItemKind
-from yfilter.query_ast import Constructor, Expression, Flwor
-from yfilter.query_lexer import NCNAME
-from yfilter.references import expand_references, read_reference
+from yfilter.language.condition_parser import ConditionParser
+from yfilter.language.item_kinds import ItemKind
+from yfilter.language.query_ast import Constructor, Expression, Flwor
+from yfilter.language.query_lexer import NCNAME
+from yfilter.language.references import expand_references, read_reference
 
 _TAG_NAME = re.compile(f"{NCNAME}(?::{NCNAME})?")
 _WHITE_SPACE = re.compile(r"[ \t\n]*")

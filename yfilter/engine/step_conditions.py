@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from yfilter.query_ast import (
+from yfilter.language.query_ast import (
     ANY,
     And,
     Comparison,

@@ -16,11 +16,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from yfilter.engine.nfa import StructuralStep
+from yfilter.engine.step_conditions import element_test, is_local
+from yfilter.engine.twigs import Branch, main_alternatives
 from yfilter.errors import ProfileRefused
-from yfilter.matching_path import matching_path
-from yfilter.nfa import StructuralStep
-from yfilter.profile_limits import ProfileLimits
-from yfilter.query_ast import (
+from yfilter.language.matching_path import matching_path
+from yfilter.language.profile_limits import ProfileLimits
+from yfilter.language.query_ast import (
     ANY,
     And,
     Expression,
@@ -31,10 +33,8 @@ from yfilter.query_ast import (
     PathExpression,
     Profile,
 )
-from yfilter.query_parser import parse_expression
-from yfilter.query_text import unparse
-from yfilter.step_conditions import element_test, is_local
-from yfilter.twigs import Branch, main_alternatives
+from yfilter.language.query_parser import parse_expression
+from yfilter.language.query_text import unparse
 
 # What a conjunction may be as text.  A profile within its own limits stays far below, unless long
 # namespaces or long common prefixes are repeated very often.

@@ -23,12 +23,12 @@ from collections import deque
 from collections.abc import Iterator
 
 from formats.element_stream import ElementStream
+from yfilter.engine.match_limits import MatchLimits
+from yfilter.engine.operator_network import OperatorNetwork
+from yfilter.engine.operators.operator import Operator
+from yfilter.engine.scratch import Elements, Scratch
+from yfilter.engine.targets import Query
 from yfilter.errors import MatchLimitExceeded
-from yfilter.match_limits import MatchLimits
-from yfilter.operator_network import OperatorNetwork
-from yfilter.operators.operator import Operator
-from yfilter.scratch import Elements, Scratch
-from yfilter.targets import Query
 
 
 class MessageRun:

@@ -8,9 +8,9 @@ from typing import NoReturn
 
 from formats.names import XML_NAMESPACE
 from yfilter.errors import ProfileRefused
-from yfilter.item_kinds import NOTHING, ItemKind, kinds_after, kinds_of, origin_kinds
-from yfilter.profile_limits import ProfileLimits
-from yfilter.query_ast import (
+from yfilter.language.item_kinds import NOTHING, ItemKind, kinds_after, kinds_of, origin_kinds
+from yfilter.language.profile_limits import ProfileLimits
+from yfilter.language.query_ast import (
     ANY,
     Expression,
     LocationStep,
@@ -19,8 +19,8 @@ from yfilter.query_ast import (
     Origin,
     PathExpression,
 )
-from yfilter.query_lexer import Lexer, Token, TokenKind
-from yfilter.references import expand_references
+from yfilter.language.query_lexer import Lexer, Token, TokenKind
+from yfilter.language.references import expand_references
 
 MESSAGE_VARIABLE = "msg"
 FUNCTION_NAMESPACE = "http://www.w3.org/2005/xpath-functions"

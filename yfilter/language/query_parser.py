@@ -18,12 +18,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from formats.characters import find_illegal_character
-from yfilter.constructor_parser import ConstructorParser
 from yfilter.errors import ProfileRefused
-from yfilter.item_kinds import NODES, PARENTS, ItemKind
-from yfilter.path_parser import MESSAGE_VARIABLE, Scope
-from yfilter.profile_limits import DEFAULT_PROFILE_LIMITS, DERIVED_PATH_LIMITS, ProfileLimits
-from yfilter.query_ast import (
+from yfilter.language.constructor_parser import ConstructorParser
+from yfilter.language.item_kinds import NODES, PARENTS, ItemKind
+from yfilter.language.path_parser import MESSAGE_VARIABLE, Scope
+from yfilter.language.profile_limits import (
+    DEFAULT_PROFILE_LIMITS,
+    DERIVED_PATH_LIMITS,
+    ProfileLimits,
+)
+from yfilter.language.query_ast import (
     Constructor,
     Expression,
     Flwor,
@@ -35,7 +39,7 @@ from yfilter.query_ast import (
     PathExpression,
     Profile,
 )
-from yfilter.query_lexer import Token, TokenKind
+from yfilter.language.query_lexer import Token, TokenKind
 
 _UNSUPPORTED_CLAUSES = {
     "order": "order by is",

@@ -27,7 +27,7 @@ from typing import TypeVar
 
 from formats.element_stream import ElementStream
 from yfilter.errors import MatchLimitExceeded
-from yfilter.nodes import (
+from yfilter.language.nodes import (
     DOCUMENT,
     Item,
     Node,
@@ -37,10 +37,10 @@ from yfilter.nodes import (
     WrittenNumber,
     element_node,
 )
-from yfilter.numbers import number_text, parse_double
-from yfilter.patterns import compile_pattern
-from yfilter.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
-from yfilter.query_ast import (
+from yfilter.language.numbers import number_text, parse_double
+from yfilter.language.patterns import compile_pattern
+from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
+from yfilter.language.query_ast import (
     And,
     Comparison,
     Expression,

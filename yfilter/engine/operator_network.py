@@ -23,15 +23,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable
 
-from yfilter.linear_paths import Conjunction, LinearPath
-from yfilter.matching_plan import MatchingPlan
-from yfilter.nfa import Nfa, State, StructuralStep
-from yfilter.operators.conjunction import And
-from yfilter.operators.join import Join, Relation
-from yfilter.operators.operator import Operator
-from yfilter.operators.path import Path
-from yfilter.operators.residual import Residual
-from yfilter.operators.selection import Selection
+from yfilter.engine.linear_paths import Conjunction, LinearPath
+from yfilter.engine.matching_plan import MatchingPlan
+from yfilter.engine.nfa import Nfa, State, StructuralStep
+from yfilter.engine.operators.conjunction import And
+from yfilter.engine.operators.join import Join, Relation
+from yfilter.engine.operators.operator import Operator
+from yfilter.engine.operators.path import Path
+from yfilter.engine.operators.residual import Residual
+from yfilter.engine.operators.selection import Selection
 
 
 class OperatorNetwork:

@@ -20,7 +20,19 @@ from itertools import product
 from math import prod
 from typing import TypeAlias, TypeVar
 
-from yfilter.query_ast import (
+from yfilter.engine.step_conditions import (
+    CONTEXT_ITEM,
+    as_existence,
+    conjuncts,
+    element_test,
+    fold_parents,
+    is_local,
+    main_steps,
+    rest_condition,
+    split_path,
+    take_self,
+)
+from yfilter.language.query_ast import (
     ANY,
     Comparison,
     Expression,
@@ -33,18 +45,6 @@ from yfilter.query_ast import (
     Or,
     Origin,
     PathExpression,
-)
-from yfilter.step_conditions import (
-    CONTEXT_ITEM,
-    as_existence,
-    conjuncts,
-    element_test,
-    fold_parents,
-    is_local,
-    main_steps,
-    rest_condition,
-    split_path,
-    take_self,
 )
 
 

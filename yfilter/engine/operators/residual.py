@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from yfilter.evaluation import Evaluator, element_node
-from yfilter.operators.operator import Operator
-from yfilter.query_ast import Expression
-from yfilter.query_text import unparse
-from yfilter.scratch import Elements, Scratch
+from yfilter.engine.operators.operator import Operator
+from yfilter.engine.scratch import Elements, Scratch
+from yfilter.language.evaluation import Evaluator, element_node
+from yfilter.language.query_ast import Expression
+from yfilter.language.query_text import unparse
 
 
 class Residual(Operator):

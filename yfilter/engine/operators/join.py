@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TypeAlias
 
-from yfilter.nfa import StructuralStep
-from yfilter.operators.operator import Operator
-from yfilter.operators.path import format_structure
-from yfilter.scratch import Elements, Scratch
+from yfilter.engine.nfa import StructuralStep
+from yfilter.engine.operators.operator import Operator
+from yfilter.engine.operators.path import format_structure
+from yfilter.engine.scratch import Elements, Scratch
 
 # The steps from the upper position (not included) to the lower one (included).
 Relation: TypeAlias = tuple[StructuralStep, ...]

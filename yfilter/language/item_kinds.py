@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Flag, auto
 
-from yfilter.functions import FUNCTIONS, ResultKind
-from yfilter.query_ast import (
+from yfilter.language.functions import FUNCTIONS, ResultKind
+from yfilter.language.query_ast import (
     And,
     Comparison,
     Constructor,

@@ -23,7 +23,7 @@ from typing import TypeAlias
 
 from formats.element_stream import ElementStream
 from formats.names import QualifiedName
-from yfilter.query_ast import ANY, NameTest
+from yfilter.language.query_ast import ANY, NameTest
 
 # One step of a path as the automaton sees it: (descendant, test).
 StructuralStep: TypeAlias = tuple[bool, NameTest]

@@ -1,0 +1,1 @@
+"""The profile language: text to syntax tree, evaluation on a message, results."""
