@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -31,7 +31,7 @@ import trio
 
 from onyx.background import background_tasks
 from onyx.client_values import Delivery, Location, Outcome, ProfileInfo, SourceInfo
-from onyx.errors import RequestFailed
+from onyx.errors import RequestFailed, UserError
 from onyx.registration_client import (
     NetworkClient,
     RegistrationClient,
@@ -48,6 +48,7 @@ from overlay.link.link_layer import Arrival
 
 _T = TypeVar("_T")
 
+FAREWELL_SECONDS = 2.0  # for what is good to say, but need not be said, at the end
 PIPELINE_MESSAGES = 256  # published by publish_all before the first outcome is known
 
 
@@ -124,8 +125,10 @@ class DataSource:
         traceback: TracebackType | None,
     ) -> bool | None:
         if error is None and self._refusals:
-            # The broker keeps a refusal until it knows that we have it; let it know.
-            await call(self._open_connection(), "sync", {})
+            # The broker keeps a refusal until it knows that we have it; let it know, if it can
+            # be done.  If not it comes again, and nobody asks for it any more.
+            with trio.move_on_after(FAREWELL_SECONDS), suppress(UserError):
+                await call(self._open_connection(), "sync", {})
         self._connection = None
         return await self._stack.__aexit__(kind, error, traceback)
 

@@ -15,7 +15,7 @@ from onyx.cli.network_option import NETWORK_HELP, add_network_arguments, registr
 from onyx.cli.values import positive, print_json
 from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.client_values import Delivery
-from onyx.clients import Results, User
+from onyx.clients import FAREWELL_SECONDS, Results, User
 from onyx.data_directory import write_atomically
 from onyx.errors import EXIT_OK, UnwritableOutput
 
@@ -74,14 +74,23 @@ async def _subscribe(arguments: argparse.Namespace, writer: _Writer) -> None:
                         break
             except BaseExceptionGroup as group:
                 raise lone_error(group) from None
+            await _say_farewell(taken)
             for results in taken:
-                await results.flush()
                 if results.lost:
                     print(
                         f"onyx: {results.profile_id}: {results.lost} deliveries were thrown away "
                         "because nobody took them in time",
                         file=sys.stderr,
                     )
+
+
+async def _say_farewell(taken: list[Results]) -> None:
+    """See to it that the brokers know what was taken, if they are there."""
+    with trio.move_on_after(FAREWELL_SECONDS) as scope:
+        for results in taken:
+            await results.flush()
+    if scope.cancelled_caught:
+        print("onyx: a broker does not answer; the last results may come again", file=sys.stderr)
 
 
 async def _take(results: Results, writer: _Writer, scope: trio.CancelScope) -> None:
