@@ -16,9 +16,9 @@ of the core or the store ends the node: it is started again from what was commit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 from zlib import crc32
 
 import trio
@@ -75,24 +75,38 @@ class NodeLimits:
 
 DEFAULT_NODE_LIMITS = NodeLimits()
 
+Connect: TypeAlias = Callable[[str, int, float], Awaitable[trio.abc.Stream | None]]
+"""(host, port, seconds) -> a stream, or None when there is none within so many seconds."""
+
+
+async def open_stream(host: str, port: int, seconds: float) -> trio.SocketStream | None:
+    """A TCP connection, or None if there is none within so many seconds."""
+    with trio.move_on_after(seconds):
+        try:
+            return await trio.open_tcp_stream(host, port)
+        except OSError:
+            return None
+    return None
+
 
 async def run_node(
     core: Core,
     *,
-    listeners: Sequence[trio.SocketListener],
+    listeners: Sequence[trio.abc.Listener[trio.abc.Stream]],
     dials: Mapping[str, tuple[str, int]],
     store: RowStore,
+    connect: Connect = open_stream,
     clock: Callable[[], float] = trio.current_time,
     limits: NodeLimits = DEFAULT_NODE_LIMITS,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Run ``core`` until cancelled; started once it accepts connections.
 
-    ``dials`` maps peers ("role/id") to (host, port); each is dialled again whenever its connection
-    is lost.  For two nodes that know each other only one may dial.  The listeners are closed at
-    the end, the store is not.
+    ``dials`` maps peers ("role/id") to (host, port) for ``connect``; each is dialled again
+    whenever its connection is lost.  For two nodes that know each other only one may dial.  The
+    listeners are closed at the end, the store is not.
     """
-    node = _Node(core, store, clock, limits)
+    node = _Node(core, store, connect, clock, limits)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(node.process)
         nursery.start_soon(node.tick)
@@ -116,7 +130,7 @@ def redial_seconds(peer: str, attempt: int, limits: NodeLimits = DEFAULT_NODE_LI
 
 async def _serve(
     node: _Node,
-    listeners: Sequence[trio.SocketListener],
+    listeners: Sequence[trio.abc.Listener[trio.abc.Stream]],
     task_status: trio.TaskStatus[object] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     await trio.serve_listeners(node.accept, list(listeners), task_status=task_status)
@@ -126,10 +140,16 @@ class _Node:
     """The state of one ``run_node``."""
 
     def __init__(
-        self, core: Core, store: RowStore, clock: Callable[[], float], limits: NodeLimits
+        self,
+        core: Core,
+        store: RowStore,
+        connect: Connect,
+        clock: Callable[[], float],
+        limits: NodeLimits,
     ) -> None:
         self._core = core
         self._store = store
+        self._connect = connect
         self._clock = clock
         self._limits = limits
         self._connections: dict[int, Connection] = {}
@@ -164,7 +184,7 @@ class _Node:
             await trio.sleep(self._limits.tick_seconds)
             await self._inbox_send.send(TimePassed())
 
-    async def accept(self, stream: trio.SocketStream) -> None:
+    async def accept(self, stream: trio.abc.Stream) -> None:
         if self._accepted >= self._limits.connections_max:
             await trio.aclose_forcefully(stream)
             return
@@ -178,7 +198,7 @@ class _Node:
         attempt = 0
         while True:
             began = trio.current_time()
-            stream = await open_stream(host, port, self._limits.dial_seconds)
+            stream = await self._connect(host, port, self._limits.dial_seconds)
             if stream is not None:
                 await self._run_connection(stream, peer)
             if trio.current_time() - began >= self._limits.redial_seconds_max:
@@ -186,7 +206,7 @@ class _Node:
             attempt += 1
             await trio.sleep(redial_seconds(peer, attempt, self._limits))
 
-    async def _run_connection(self, stream: trio.SocketStream, peer: str) -> None:
+    async def _run_connection(self, stream: trio.abc.Stream, peer: str) -> None:
         self._numbers += 1
         connection = Connection(self._numbers, stream, self._limits.connection)
         self._connections[connection.number] = connection
@@ -205,13 +225,3 @@ class _Node:
             except trio.WouldBlock:
                 break
         return events
-
-
-async def open_stream(host: str, port: int, seconds: float) -> trio.SocketStream | None:
-    """A connection, or None if there is none within so many seconds."""
-    with trio.move_on_after(seconds):
-        try:
-            return await trio.open_tcp_stream(host, port)
-        except OSError:
-            return None
-    return None
