@@ -56,6 +56,7 @@ class RowStore(Protocol):
 class NodeLimits:
     """inbox_events          events that may wait; beyond, readers wait
     batch_events          events handled before one commit
+    unsaved_changes       changes nobody was told about that may wait for the next commit
     connections_max       accepted at once; one more is closed right away
     tick_seconds          between two TimePassed
     dial_seconds          for one attempt to connect
@@ -65,6 +66,7 @@ class NodeLimits:
 
     inbox_events: int = 256
     batch_events: int = 64
+    unsaved_changes: int = 1024
     connections_max: int = 1024
     tick_seconds: float = 1.0
     dial_seconds: float = 10.0
@@ -159,25 +161,41 @@ class _Node:
 
     async def process(self) -> None:
         """The one task that touches the core."""
-        while True:
-            changes: list[Put | Delete] = []
-            leaving: list[SendData | CloseConnection] = []
-            for event in await self._batch():
-                for action in self._core.handle(event, self._clock()):
-                    if isinstance(action, Put | Delete):
-                        changes.append(action)
-                    else:
-                        leaving.append(action)
-            if changes:
-                await trio.to_thread.run_sync(self._store.commit, changes)
-            for action in leaving:
-                connection = self._connections.get(action.connection)
-                if connection is None:
-                    continue
-                if isinstance(action, SendData):
-                    connection.send_nowait(action.flow, action.data)
-                else:
-                    connection.close_nowait(action.reason)
+        unsaved: list[Put | Delete] = []
+        try:
+            while True:
+                batch = await self._batch()
+                leaving: list[SendData | CloseConnection] = []
+                for event in batch:
+                    for action in self._core.handle(event, self._clock()):
+                        if isinstance(action, Put | Delete):
+                            unsaved.append(action)
+                        else:
+                            leaving.append(action)
+                if unsaved and (leaving or self._is_due(batch, unsaved)):
+                    changes, unsaved = unsaved, []
+                    await trio.to_thread.run_sync(self._store.commit, changes)
+                self._hand_out(leaving)
+        finally:
+            if unsaved:
+                self._store.commit(unsaved)
+
+    def _is_due(self, batch: list[Event], unsaved: list[Put | Delete]) -> bool:
+        """Changes that nobody is told about (an acknowledgement came in, a row can go) wait for
+        the next commit, at most for a tick: a crash before only makes a peer say it again."""
+        return len(unsaved) >= self._limits.unsaved_changes or any(
+            isinstance(event, TimePassed) for event in batch
+        )
+
+    def _hand_out(self, leaving: list[SendData | CloseConnection]) -> None:
+        for action in leaving:
+            connection = self._connections.get(action.connection)
+            if connection is None:
+                continue
+            if isinstance(action, SendData):
+                connection.send_nowait(action.flow, action.data)
+            else:
+                connection.close_nowait(action.reason)
 
     async def tick(self) -> None:
         while True:

@@ -46,6 +46,7 @@ class SimNode:
         self.disk: dict[tuple[str, str], bytes] = {}
         self.inbox: list[Event] = []
         self.busy = False
+        self.unsaved: list[Action] = []  # changes that nobody was told about
         self.dialled: set[str] = set()  # peers that a dialled connection exists to
 
     def rows(self) -> Rows:
@@ -117,6 +118,7 @@ class SimNetwork:
         node.core = None
         node.life += 1
         node.inbox.clear()
+        node.unsaved.clear()
         node.busy = False
         for (peer, number), (connection, end) in list(self._connections.items()):
             if peer == node.peer:
@@ -138,12 +140,20 @@ class SimNetwork:
             self.after(1.0, lambda: self._tick(node, life))
 
     def _process(self, node: SimNode, life: int) -> None:
-        """Handle a batch, then commit it, then send: three moments a crash can fall between."""
+        """Handle a batch, then commit it, then send: three moments a crash can fall between.
+
+        Changes that nobody is told about may wait for a later commit, as in production.
+        """
         if node.life != life or node.core is None:
             return
         size = self.random.randint(1, max(1, len(node.inbox)))
         batch, node.inbox = node.inbox[:size], node.inbox[size:]
-        actions = [action for event in batch for action in node.core.handle(event, self.now)]
+        node.unsaved += [action for event in batch for action in node.core.handle(event, self.now)]
+        told = any(isinstance(action, SendData | CloseConnection) for action in node.unsaved)
+        if not told and self.random.random() < 0.7:
+            self._go_on(node)
+            return
+        actions, node.unsaved = node.unsaved, []
         self.after(self.random.uniform(0, 0.02), lambda: self._commit(node, life, actions))
 
     def _commit(self, node: SimNode, life: int, actions: list[Action]) -> None:
@@ -164,9 +174,13 @@ class SimNetwork:
                 self._transmit(node, action.connection, action.data)
             elif isinstance(action, CloseConnection):
                 self._close(node, action.connection)
-        node.busy = False
-        if node.inbox:
-            node.busy = True
+        self._go_on(node)
+
+    def _go_on(self, node: SimNode) -> None:
+        """With what came in meanwhile, if anything."""
+        node.busy = bool(node.inbox)
+        if node.busy:
+            life = node.life
             self.after(self.random.uniform(0, 0.01), lambda: self._process(node, life))
 
     # --- connections --------------------------------------------------------------------------

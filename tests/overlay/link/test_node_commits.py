@@ -1,0 +1,94 @@
+"""When a node commits: before it tells anybody, and else at the next tick or at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import trio
+import trio.testing
+
+from overlay.link.events import Action, DataReceived, Delete, Event, Flow, Put, SendData
+from overlay.link.node import run_node
+
+
+class Scribe:
+    """Stores every byte it gets; answers "!" only."""
+
+    def handle(self, event: Event, now: float) -> list[Action]:
+        if not isinstance(event, DataReceived):
+            return []
+        actions: list[Action] = [Put("byte", str(byte), b"") for byte in event.data]
+        if b"!" in event.data:
+            actions.append(SendData(event.connection, Flow.CONTROL, b"stored"))
+        return actions
+
+
+class ListStore:
+    def __init__(self) -> None:
+        self.commits: list[list[str]] = []
+
+    def commit(self, changes: Iterable[Put | Delete]) -> None:
+        self.commits.append([chr(int(change.key)) for change in changes])
+
+
+async def start(nursery: trio.Nursery, store: ListStore) -> trio.abc.Stream:
+    """A node with one connection; gives the other end."""
+    ours, theirs = trio.testing.memory_stream_pair()
+
+    async def connect(host: str, port: int, seconds: float) -> trio.abc.Stream:
+        return theirs
+
+    async def run(task_status: trio.TaskStatus[None]) -> None:
+        await run_node(
+            Scribe(),
+            listeners=[],
+            dials={"broker/B": ("b", 1)},
+            store=store,
+            connect=connect,
+            task_status=task_status,
+        )
+
+    await nursery.start(run)
+    await trio.testing.wait_all_tasks_blocked()
+    return ours
+
+
+async def test_what_nobody_is_told_about_waits_for_what_somebody_is(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    store = ListStore()
+    async with trio.open_nursery() as nursery:
+        stream = await start(nursery, store)
+        for byte in (b"a", b"b"):
+            await stream.send_all(byte)
+            await trio.testing.wait_all_tasks_blocked()
+        assert store.commits == []
+        await stream.send_all(b"!")
+        assert await stream.receive_some() == b"stored"
+        assert store.commits == [["a", "b", "!"]]
+        nursery.cancel_scope.cancel()
+    assert store.commits == [["a", "b", "!"]]
+
+
+async def test_it_waits_for_a_tick_at_most(autojump_clock: trio.testing.MockClock) -> None:
+    store = ListStore()
+    async with trio.open_nursery() as nursery:
+        stream = await start(nursery, store)
+        await stream.send_all(b"a")
+        await trio.testing.wait_all_tasks_blocked()
+        assert store.commits == []
+        await trio.sleep(1.5)
+        await stream.send_all(b"!")  # handled when the commit of the tick is done
+        assert await stream.receive_some() == b"stored"
+        assert store.commits == [["a"], ["!"]]
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_node_that_stops_saves_what_waits() -> None:
+    store = ListStore()
+    async with trio.open_nursery() as nursery:
+        stream = await start(nursery, store)
+        await stream.send_all(b"a")
+        await trio.testing.wait_all_tasks_blocked()
+        nursery.cancel_scope.cancel()
+    assert store.commits == [["a"]]
