@@ -32,7 +32,7 @@ from overlay.topology import Topology
 from registration.catalog import Catalog, ProfileEntry, SourceEntry
 from registration.placement import PlacementError, choose_host_broker, choose_root_broker
 from yfilter.errors import ProfileRefused
-from yfilter.matcher import Matcher
+from yfilter.matcher import check_profile
 
 CHANNEL_KEY = "registration"
 SCHEMA_BYTES_MAX = 4 * 1024 * 1024
@@ -238,7 +238,7 @@ class RegistrationRequests:
         user = text_argument(request, "user", 256, default="")
         location = _location_argument(request)
         try:
-            Matcher().add(text)
+            check_profile(text)
             host = choose_host_broker(self._topology, location, self._catalog.profiles_by_broker)
         except ProfileRefused as refusal:
             raise RequestRefused("profile-refused", str(refusal)) from refusal

@@ -19,7 +19,7 @@ from weakref import WeakSet
 from formats.element_stream import ElementStream
 from formats.limits import DEFAULT_LIMITS, MessageLimits
 from formats.text import parse_text
-from yfilter.engine.linear_paths import Conjunction
+from yfilter.engine.linear_paths import Conjunction, routing_query
 from yfilter.engine.match_limits import DEFAULT_MATCH_LIMITS, MatchLimits
 from yfilter.engine.matching_plan import decompose
 from yfilter.engine.message_run import MessageRun
@@ -33,7 +33,7 @@ from yfilter.language.query_ast import Constructor, Flwor, PathExpression, Profi
 from yfilter.language.query_parser import parse_profile
 from yfilter.language.result import render
 
-__all__ = ["LinkTarget", "Matcher", "ProfileMatch", "RouteMatch"]
+__all__ = ["LinkTarget", "Matcher", "ProfileMatch", "RouteMatch", "check_profile"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,3 +249,14 @@ class _Rendering:
         if self._results is None:
             self._results = render(self._profile, self._stream, self._bindings, self._limits)
         return self._results
+
+
+def check_profile(text: str) -> Profile:
+    """The profile of a text with which everything that a broker does to a profile works.
+
+    Raises ProfileRefused otherwise; to be asked before anything is changed or promised.
+    """
+    profile = parse_profile(text)
+    Matcher().add(profile)
+    routing_query(profile)
+    return profile

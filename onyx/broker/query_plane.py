@@ -27,7 +27,7 @@ from overlay.link.row_log import RowLog, read_record
 from overlay.routing.routing_table import Delta, RoutingTable, parse_delta, texts
 from yfilter.engine.linear_paths import Conjunction, routing_query
 from yfilter.language.query_parser import parse_profile
-from yfilter.matcher import Matcher
+from yfilter.matcher import Matcher, check_profile
 
 HOSTED_SPACE = "hosted"
 ROUTE_SPACE = "route"
@@ -91,7 +91,7 @@ class QueryPlane:
         KeyError when the profile is not here.
         """
         old = self.profiles[profile]
-        parse_profile(text)
+        check_profile(text)
         removals = self._uninstall(old)
         additions = self._install(profile, old.user, text, old.version + 1)
         deltas = {
