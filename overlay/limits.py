@@ -86,7 +86,7 @@ _INTEGER_MAX = 2**31 - 1
 _BOUNDS: Mapping[str, tuple[int, int]] = {
     "link_backlog_bytes_max": (KIB, 2**40),
     "delivery_backlog_bytes_max": (KIB, 2**40),
-    "profile_length_max": (1, 16 * MIB),
+    "profile_length_max": (1, 64 * KIB),
     "window_frames": (1, WINDOW_FRAMES_CEILING),
 }
 

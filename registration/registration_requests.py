@@ -24,6 +24,7 @@ from overlay.link.request_server import (
     RequestRefused,
     RequestServer,
     Result,
+    name_argument,
     number_argument,
     text_argument,
 )
@@ -151,7 +152,7 @@ class RegistrationRequests:
         source = self._catalog.new_id("s")
         entry = SourceEntry(
             source=source,
-            name=text_argument(request, "name", 256, default=source),
+            name=name_argument(request, "name", default=source),
             root=root,
             location=location,
             rate=rate,
@@ -177,7 +178,7 @@ class RegistrationRequests:
         return entry
 
     def _schema_argument(self, request: Request) -> tuple[str, str, bytes]:
-        name = text_argument(request, "schema_name", 256, default="")
+        name = name_argument(request, "schema_name", default="")
         data = request.arguments.get("schema", b"")
         if not name:
             return "", "", b""
@@ -209,7 +210,7 @@ class RegistrationRequests:
         return {"sources": [self._source_result(entry) for entry in self._catalog.sources.values()]}
 
     def _show_source(self, connection: int, request: Request) -> Result:
-        source = text_argument(request, "source")
+        source = name_argument(request, "source")
         if source not in self._catalog.sources:
             raise RequestRefused("unknown-source", f"there is no source {source!r}")
         return self._source_result(self._catalog.sources[source])
@@ -235,7 +236,7 @@ class RegistrationRequests:
                 "too-many-profiles", f"there are {limits.profiles_max} profiles already"
             )
         text = text_argument(request, "text", limits.profile_length_max)
-        user = text_argument(request, "user", 256, default="")
+        user = name_argument(request, "user", default="")
         location = _location_argument(request)
         try:
             check_profile(text)
@@ -254,7 +255,7 @@ class RegistrationRequests:
         return entry
 
     def _await_profile(self, connection: int, request: Request) -> Result | None:
-        profile = text_argument(request, "profile")
+        profile = name_argument(request, "profile")
         version = int(number_argument(request, "version", 0))
         entry = self._catalog.profiles.get(profile)
         if entry is None:
@@ -277,8 +278,8 @@ class RegistrationRequests:
 
     def _list_profiles(self, connection: int, request: Request) -> Result:
         """One page in order of registration: those after the id ``after``."""
-        user = text_argument(request, "user", 256, default="")
-        after = text_argument(request, "after", default="")
+        user = name_argument(request, "user", default="")
+        after = name_argument(request, "after", default="")
         entries = [entry for entry in self._catalog.profiles.values() if user in ("", entry.user)]
         if after:
             ids = [entry.profile for entry in entries]
@@ -290,7 +291,7 @@ class RegistrationRequests:
         }
 
     def _show_profile(self, connection: int, request: Request) -> Result:
-        profile = text_argument(request, "profile")
+        profile = name_argument(request, "profile")
         entry = self._catalog.profiles.get(profile)
         if entry is None:
             raise RequestRefused("unknown-profile", f"there is no profile {profile!r}")

@@ -14,7 +14,13 @@ from onyx.broker.query_plane import QueryPlane
 from overlay.limits import Limits
 from overlay.link.frames import Request
 from overlay.link.link_layer import LinkLayer
-from overlay.link.request_server import RequestRefused, RequestServer, Result, text_argument
+from overlay.link.request_server import (
+    RequestRefused,
+    RequestServer,
+    Result,
+    name_argument,
+    text_argument,
+)
 from yfilter.errors import ProfileRefused
 
 
@@ -115,7 +121,7 @@ class BrokerRequests:
         return {"profile": profile, "removed": True}
 
     def _profile_argument(self, request: Request) -> str:
-        profile = text_argument(request, "profile")
+        profile = name_argument(request, "profile")
         if profile not in self._query.profiles:
             raise RequestRefused("unknown-profile", f"this broker does not host {profile!r}")
         return profile

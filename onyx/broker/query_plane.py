@@ -31,7 +31,9 @@ from yfilter.matcher import Matcher, check_profile
 
 HOSTED_SPACE = "hosted"
 ROUTE_SPACE = "route"
-DISJUNCTS_PER_FRAME = 256
+# A routing delta is sent in frames of about so much.
+PORTION_BYTES = 256 * 1024
+PORTION_DISJUNCTS = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,10 +212,23 @@ class QueryPlane:
 
 def _portions(added: list[str], removed: list[str]) -> Iterator[tuple[list[str], list[str]]]:
     """A delta in pieces that fit into a frame, additions first so that nothing is ever missing."""
-    for first in range(0, len(added), DISJUNCTS_PER_FRAME):
-        yield added[first : first + DISJUNCTS_PER_FRAME], []
-    for first in range(0, len(removed), DISJUNCTS_PER_FRAME):
-        yield [], removed[first : first + DISJUNCTS_PER_FRAME]
+    for portion in _in_portions(added):
+        yield portion, []
+    for portion in _in_portions(removed):
+        yield [], portion
+
+
+def _in_portions(disjuncts: list[str]) -> Iterator[list[str]]:
+    portion: list[str] = []
+    size = 0
+    for disjunct in disjuncts:
+        portion.append(disjunct)
+        size += len(disjunct.encode())
+        if size >= PORTION_BYTES or len(portion) >= PORTION_DISJUNCTS:
+            yield portion
+            portion, size = [], 0
+    if portion:
+        yield portion
 
 
 def _merge(additions: Delta, removals: Delta) -> Delta:

@@ -12,6 +12,8 @@ from typing import Any, TypeAlias
 from overlay.link.frames import Request, Response
 from overlay.link.link_layer import LinkLayer
 
+NAME_BYTES_MAX = 256  # of UTF-8; what frame_fields.Name allows
+
 Result: TypeAlias = dict[str, Any]
 Verb: TypeAlias = Callable[[int, Request], Result | None]
 
@@ -53,17 +55,28 @@ class RequestServer:
         self._links.reply(connection, Response(request=request, ok=True, result=result))
 
 
-def text_argument(
-    request: Request, name: str, length_max: int = 4096, default: str | None = None
-) -> str:
-    """A string argument of at most ``length_max`` characters; no default means required."""
-    value = request.arguments.get(name, default)
+def text_argument(request: Request, name: str, length_max: int) -> str:
+    """A string argument of at most ``length_max`` characters."""
+    value = request.arguments.get(name)
     if not isinstance(value, str):
         raise RequestRefused("bad-argument", f"{request.verb}: {name!r} must be a string")
     if len(value) > length_max:
         raise RequestRefused(
             "too-long",
             f"{request.verb}: {name!r} has {len(value)} characters, at most {length_max}",
+        )
+    return value
+
+
+def name_argument(request: Request, name: str, default: str | None = None) -> str:
+    """An id or a name, short enough for any frame; no default means required."""
+    value = request.arguments.get(name, default)
+    if not isinstance(value, str):
+        raise RequestRefused("bad-argument", f"{request.verb}: {name!r} must be a string")
+    size = len(value.encode())
+    if size > NAME_BYTES_MAX:
+        raise RequestRefused(
+            "too-long", f"{request.verb}: {name!r} has {size} bytes, at most {NAME_BYTES_MAX}"
         )
     return value
 

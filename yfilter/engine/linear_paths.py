@@ -40,6 +40,8 @@ from yfilter.language.query_text import unparse
 # namespaces or long common prefixes are repeated very often.
 CONJUNCTION_LIMITS = ProfileLimits(length_max=262_144, depth_max=80, steps_max=65_536)
 
+CONJUNCTION_BYTES_MAX = 256 * 1024  # of UTF-8, so that any frame can carry one
+
 _AND = " and "
 
 
@@ -124,7 +126,7 @@ def routing_query(profile: Profile, disjuncts_max: int = 32) -> tuple[Conjunctio
     Exact for a profile that is one linear path; a profile of n nested paths becomes n + 1 linear
     paths, of which one that another implies is left out.  ``or`` between nested paths becomes
     several conjunctions; where that would be more than ``disjuncts_max``, what the alternatives
-    have in common is kept.  What does not fit CONJUNCTION_LIMITS is left out as well.
+    have in common is kept.  What does not fit CONJUNCTION_BYTES_MAX is left out as well.
     """
     path = matching_path(profile)
     found: dict[Conjunction, None] = {}
@@ -137,8 +139,8 @@ def _conjunction(branch: Branch) -> Conjunction:
     kept: list[LinearPath] = []
     length = 0
     for path in _without_implied(tuple(_linear_paths_of((), branch))):
-        length += len(str(path)) + len(_AND)
-        if length > CONJUNCTION_LIMITS.length_max:
+        length += len(str(path).encode()) + len(_AND)
+        if length > CONJUNCTION_BYTES_MAX:
             break
         kept.append(path)
     return Conjunction(tuple(kept)) if kept else ANY_MESSAGE

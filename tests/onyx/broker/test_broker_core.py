@@ -417,3 +417,19 @@ def test_a_marker_under_way_survives_a_restart() -> None:
     setting.restart()
     setting.brokers["B1"].send("B1", LiveReached(root="B1", host="B4", marker=marker.marker))
     assert [f.version for f in setting.registration.all(ProfileLive)] == [1]
+
+
+def test_a_large_routing_query_travels_in_frames_of_its_own_size() -> None:
+    """Text whose UTF-8 is much longer than its characters, and more disjuncts than fit a frame."""
+    setting = Setting()
+    long = "é" * 16_000
+    for number in range(40):
+        setting.place(f"/nitf[@a{number} = '{long}']", profile=f"p{number}")
+    setting.announce()
+    frames = setting.brokers["B1"].take(RoutingDelta)
+    assert len(frames) > 1
+    assert sum(len(frame.added) for frame in frames) == 40
+    wide = "".join(f"[b{number} = '{long}']" for number in range(4))
+    setting.place(f"/nitf{wide}", profile="p99")
+    (frame,) = setting.brokers["B1"].take(RoutingDelta)
+    assert len(frame.added[0].encode()) <= 256 * 1024
