@@ -122,15 +122,16 @@ class DataPlane:
         return _Parcel(root, source, number, hops, wire_format, payload, stream)
 
     def _check_fits(self, stream: ElementStream) -> None:
-        """Every link can carry the message, whatever its format; MessageRefused otherwise."""
-        room = self._room
+        """Every broker takes the message, whatever the format of its link; MessageRefused
+        otherwise.  Entities and escapes can make a form larger than the text that came."""
+        room = min(self._room, self._limits.message.bytes_max)
         if encoded_bytes_max(stream) <= room:
             return
         for wire_format in WireFormat:
             size = len(encode(stream, wire_format))
             if size > room:
                 raise MessageRefused(
-                    "too-large", f"{size} bytes as {wire_format}, a frame has room for {room}"
+                    "too-large", f"the message has {size} bytes as {wire_format}; at most {room}"
                 )
 
     def _refuse(

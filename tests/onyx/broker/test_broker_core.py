@@ -296,11 +296,11 @@ def test_a_refused_message_is_told_with_its_place_and_goes_nowhere() -> None:
     assert [frame.number for frame in setting.brokers["B5"].all(Message)] == [2]
 
 
-def test_what_would_not_fit_into_a_frame_is_refused_at_the_root() -> None:
+@pytest.mark.parametrize("limit", ["[limits.link]\nframe_bytes_max", "[limits.message]\nbytes_max"])
+def test_what_another_broker_would_not_take_is_refused_at_the_root(limit: str) -> None:
     """Entities make a small text large; no broker may choke on it later."""
-    limits = "[limits.link]\nframe_bytes_max = 4194304\n"
     text = Path(__file__).parents[3].joinpath("topologies", "single.toml").read_text()
-    setting = Setting(parse_topology(text + limits, "single"), "B1")
+    setting = Setting(parse_topology(f"{text}{limit} = 4194304\n", "single"), "B1")
     setting.announce(root="B1")
     source = setting.beside.peer("source", "s1")
     entity = b'<!DOCTYPE m [<!ENTITY e "' + b"x" * 8_000 + b'">]>'
