@@ -82,18 +82,24 @@ class DataPlane:
     def handle_message(self, frame: Message) -> None:
         """A message from the parent on the root broker's tree.
 
-        What the root has accepted can be refused here only by a broker with tighter limits or
-        by damage; it is counted and not passed on.
+        What the root has accepted cannot be decoded here only if it was damaged, or if this
+        broker's limits are tighter; it is counted and goes no further.  A message that costs the
+        Matcher more than its bound goes to every child, so that nobody below misses it.
         """
         self._counters["received"] += 1
         try:
             parcel = self._open(
                 frame.root, frame.source, frame.number, frame.hops, frame.format, frame.payload
             )
-            decisions = list(self._matcher.match(parcel.stream, root=frame.root))
-        except (MessageRefused, DecodeError, MatchLimitExceeded):
+        except (MessageRefused, DecodeError):
             self._counters["abandoned"] += 1
             return
+        decisions: list[RouteMatch | ProfileMatch]
+        try:
+            decisions = list(self._matcher.match(parcel.stream, root=frame.root))
+        except MatchLimitExceeded:
+            self._counters["match_over_limit"] += 1
+            decisions = [RouteMatch(child) for child in self._control.children(frame.root)]
         self._act(parcel, decisions)
 
     def may_acknowledge(self, root: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -433,3 +434,16 @@ def test_a_large_routing_query_travels_in_frames_of_its_own_size() -> None:
     setting.place(f"/nitf{wide}", profile="p99")
     (frame,) = setting.brokers["B1"].take(RoutingDelta)
     assert len(frame.added[0].encode()) <= 256 * 1024
+
+
+def test_a_message_beyond_the_matchers_bound_still_reaches_the_children() -> None:
+    setting = Setting()
+    setting.announce()
+    setting.brokers["B5"].send("B1", delta("//a//a[b]//a[c]//a"))
+    deep = b"<a>" * 200 + b"<b/><c/>" + b"</a>" * 200
+    matcher = setting.core.query.matcher
+    matcher._limits = replace(matcher._limits, tuples_max=100)
+    setting.brokers["B1"].send("B1", message(deep))
+    for child in ("B5", "B6"):
+        assert len(setting.brokers[child].all(Message)) == 1
+    assert setting.core.data.statistics()["match_over_limit"] == 1
