@@ -5,7 +5,17 @@ and ``encode`` go back, ``XmlWriter`` writes results.  Nothing here does I/O, an
 hostile, can do more than raise MessageRefused, DecodeError or SchemaRefused.
 """
 
-from formats.codec import Codec, WireFormat, codec_for, decode, encode, encoded_bytes_max
+from formats.codec import (
+    FORMS,
+    Codec,
+    WireFormat,
+    codec_for,
+    decode,
+    encode,
+    encoded_bytes_max,
+    unpack,
+)
+from formats.compression import Compression, compress, decompress
 from formats.element_stream import ContentKind, ElementStream, ElementStreamBuilder
 from formats.errors import DecodeError, FormatError, MessageRefused, SchemaRefused
 from formats.limits import DEFAULT_LIMITS, MessageLimits
@@ -16,8 +26,10 @@ from formats.xml_writer import XmlWriter
 
 __all__ = [
     "DEFAULT_LIMITS",
+    "FORMS",
     "XML_NAMESPACE",
     "Codec",
+    "Compression",
     "ContentKind",
     "DecodeError",
     "ElementStream",
@@ -31,10 +43,13 @@ __all__ = [
     "WireFormat",
     "XmlWriter",
     "codec_for",
+    "compress",
     "decode",
+    "decompress",
     "encode",
     "encoded_bytes_max",
     "parse_text",
     "read_schema",
     "to_text",
+    "unpack",
 ]

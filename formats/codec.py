@@ -1,7 +1,7 @@
-"""The wire forms of a message, and how to get from one to the element stream and back.
+"""The wire formats of a message, and how to get from the element stream to each and back.
 
-A broker names the form in the frame that carries the message; what a peer understands is agreed
-upon when the link is set up.  A further form is one more row in the table below.
+A wire format is a *form* (text, or the columns of docs/formats.md) and how it is compressed.
+Adding a form is a row in the table below.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from formats.binary import decode_binary, encode_binary
+from formats.compression import Compression, compress, decompress
 from formats.element_stream import ElementStream
+from formats.errors import DecodeError
 from formats.limits import DEFAULT_LIMITS, MessageLimits
 from formats.text import parse_text, to_text
 
@@ -20,7 +22,20 @@ class WireFormat(StrEnum):
     """How a message is written on the wire; the value travels in frames and settings."""
 
     TEXT = "text"
+    TEXT_ZSTD = "text+zstd"
+    TEXT_ZLIB = "text+zlib"
     BINARY = "binary"
+    BINARY_ZSTD = "binary+zstd"
+    BINARY_ZLIB = "binary+zlib"
+
+    @property
+    def form(self) -> WireFormat:
+        """The same without compression."""
+        return WireFormat(self.value.partition("+")[0])
+
+    @property
+    def compression(self) -> Compression:
+        return Compression(self.value.partition("+")[2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +50,41 @@ _CODECS = {
     WireFormat.TEXT: Codec(to_text, parse_text),
     WireFormat.BINARY: Codec(encode_binary, decode_binary),
 }
+FORMS = tuple(_CODECS)
+"""The formats without compression."""
 
 
 def codec_for(wire_format: WireFormat) -> Codec:
-    return _CODECS[wire_format]
+    """The codec of a format's form."""
+    return _CODECS[wire_format.form]
 
 
 def encode(stream: ElementStream, wire_format: WireFormat) -> bytes:
-    return _CODECS[wire_format].encode(stream)
+    return compress(codec_for(wire_format).encode(stream), wire_format.compression)
 
 
 def decode(
     payload: bytes, wire_format: WireFormat, limits: MessageLimits = DEFAULT_LIMITS
 ) -> ElementStream:
-    """The element stream of a payload; MessageRefused (text) or DecodeError (all other forms)."""
-    return _CODECS[wire_format].decode(payload, limits)
+    """The element stream of a payload; MessageRefused (text) or DecodeError (all other faults)."""
+    return codec_for(wire_format).decode(unpack(payload, wire_format, limits), limits)
+
+
+def unpack(
+    payload: bytes, wire_format: WireFormat, limits: MessageLimits = DEFAULT_LIMITS
+) -> bytes:
+    """The payload in ``wire_format.form``; DecodeError when it is damaged or too long."""
+    if wire_format.compression is not Compression.NONE and len(payload) > packed_bytes_max(
+        limits.bytes_max
+    ):
+        reason = f"{len(payload)} compressed bytes are more than {limits.bytes_max} could become"
+        raise DecodeError("too-large", reason)
+    return decompress(payload, wire_format.compression, limits.bytes_max)
+
+
+def packed_bytes_max(size: int) -> int:
+    """What ``size`` bytes become at most when compression finds nothing to save."""
+    return size + size // 128 + 128
 
 
 def encoded_bytes_max(stream: ElementStream) -> int:

@@ -46,7 +46,8 @@ class TomlTable:
         """One of ``choices``."""
         value = self.text(key, default)
         if value not in choices:
-            expected = " or ".join(quote(choice) for choice in choices)
+            *others, last = (quote(choice) for choice in choices)
+            expected = f"{', '.join(others)} or {last}" if others else last
             raise self.refusal(
                 key,
                 f"{quote(value)} is not known, expected {expected}{did_you_mean(value, choices)}",

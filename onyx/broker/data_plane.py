@@ -18,13 +18,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from formats import (
+    FORMS,
     DecodeError,
     ElementStream,
+    MessageLimits,
     MessageRefused,
     WireFormat,
+    compress,
     decode,
     encode,
     encoded_bytes_max,
+    unpack,
 )
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.observers import Observers
@@ -61,7 +65,8 @@ class DataPlane:
         self._matcher = matcher
         self._observers = observers
         self._limits = control.topology.limits
-        self._room = self._limits.link.frame_bytes_max - FRAME_HEADROOM
+        frame = self._limits.link.frame_bytes_max
+        self._room = frame - FRAME_HEADROOM - frame // 64  # compression may find nothing to save
         self._counters: Counter[str] = Counter()
         self._crossings: Counter[str] = Counter()  # messages sent, by child link
 
@@ -133,7 +138,7 @@ class DataPlane:
         room = min(self._room, self._limits.message.bytes_max)
         if encoded_bytes_max(stream) <= room:
             return
-        for wire_format in WireFormat:
+        for wire_format in FORMS:
             size = len(encode(stream, wire_format))
             if size > room:
                 raise MessageRefused(
@@ -156,7 +161,7 @@ class DataPlane:
         self._links.send(f"source/{source}", source, frame)
 
     def _act(self, parcel: _Parcel, decisions: list[RouteMatch | ProfileMatch]) -> None:
-        payload_in = _encoder(parcel)
+        payload_in = _encoder(parcel, self._limits.message)
         for decision in decisions:
             if isinstance(decision, RouteMatch):
                 self._forward(parcel, decision.link, payload_in)
@@ -167,7 +172,7 @@ class DataPlane:
         self, parcel: _Parcel, child: str, payload_in: Callable[[WireFormat], bytes]
     ) -> None:
         link = self._control.topology.link(self._control.identity, child)
-        wire_format = WireFormat(link.format)
+        wire_format = link.format
         frame = Message(
             root=parcel.root,
             source=parcel.source,
@@ -215,13 +220,22 @@ class DataPlane:
         )
 
 
-def _encoder(parcel: _Parcel) -> Callable[[WireFormat], bytes]:
+def _encoder(parcel: _Parcel, limits: MessageLimits) -> Callable[[WireFormat], bytes]:
     """The message in any format, each made at most once; in its own format the very bytes."""
     made = {parcel.wire_format: parcel.payload}
 
     def payload_in(wire_format: WireFormat) -> bytes:
         if wire_format not in made:
-            made[wire_format] = encode(parcel.stream, wire_format)
+            made[wire_format] = (
+                compress(payload_in(wire_format.form), wire_format.compression)
+                if wire_format.compression
+                else make(wire_format)
+            )
         return made[wire_format]
+
+    def make(form: WireFormat) -> bytes:
+        if parcel.wire_format.form is form:
+            return unpack(parcel.payload, parcel.wire_format, limits)
+        return encode(parcel.stream, form)
 
     return payload_in

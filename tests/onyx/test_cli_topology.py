@@ -135,7 +135,7 @@ B6      127.0.0.1:7206  Los Angeles    34.05° N  118.24° W   100,000
 link      latency   bandwidth  format
 B1 ── B2   6.5 ms   10 Gbit/s  binary
 B1 ── B3   8.5 ms  100 Mbit/s  text
-B1 ── B4  16.5 ms    1 Gbit/s  binary
+B1 ── B4  16.5 ms    1 Gbit/s  binary+zstd
 B4 ── B5     6 ms    1 Gbit/s  binary
 B4 ── B6     3 ms    1 Gbit/s  binary
 

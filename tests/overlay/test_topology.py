@@ -194,7 +194,7 @@ ENDS = 'ends = ["B1", "B2"]\n'
 ADDRESS = 'expected "host:port"'
 NAME = "expected 1 to 64 of A-Z a-z 0-9 . _ - (not only dots)"
 PLACE = "[latitude, longitude] in degrees"
-FORMATS = 'expected "text" or "binary"'
+FORMATS = 'expected "text", "text+zstd", "text+zlib", "binary", "binary+zstd" or "binary+zlib"'
 
 
 @pytest.mark.parametrize(
