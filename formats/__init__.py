@@ -5,6 +5,8 @@ and ``encode`` go back, ``XmlWriter`` writes results.  Nothing here does I/O, an
 hostile, can do more than raise MessageRefused, DecodeError or SchemaRefused.
 """
 
+# First, since it decides which build all other imports get.
+from formats.build import build_info, is_compiled
 from formats.codec import Codec, WireFormat, codec_for, decode, encode, encoded_bytes_max
 from formats.element_stream import ContentKind, ElementStream, ElementStreamBuilder
 from formats.errors import DecodeError, FormatError, MessageRefused, SchemaRefused
@@ -30,10 +32,12 @@ __all__ = [
     "SchemaRefused",
     "WireFormat",
     "XmlWriter",
+    "build_info",
     "codec_for",
     "decode",
     "encode",
     "encoded_bytes_max",
+    "is_compiled",
     "parse_text",
     "read_schema",
     "to_text",
