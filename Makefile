@@ -16,7 +16,7 @@ help:
 	@echo "             make demo MESSAGES=DIR does it with your own XML files"
 	@echo "make test    the tests, those of formats and yfilter with either build"
 	@echo "make check   ruff and mypy"
-	@echo "make bench   the benchmarks (results: docs/benchmarks.md)"
+	@echo "make bench   a quick version of the benchmarks (results: docs/benchmarks.md)"
 	@echo "make lock    resolve requirements.lock anew (needs uv)"
 	@echo "make clean   remove $(VENV) and everything that was built"
 
@@ -60,7 +60,7 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix $(CODE)
 
 bench: $(BUILT)
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks all
 
 lock:
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url \

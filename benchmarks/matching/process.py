@@ -171,4 +171,5 @@ if __name__ == "__main__":
     try:
         main(Path(sys.argv[1]))
     except ProfileRefused as error:
-        sys.exit(f"a profile was refused: {error}")
+        reason, text = [*str(error).splitlines(), ""][:2]
+        sys.exit(f"a profile was refused: {reason} {text.strip()}")

@@ -13,9 +13,9 @@ from itertools import accumulate
 from random import Random
 from typing import Protocol
 
-NUMBERS = 10_000
-OPEN_VALUES = 20_000
-RARE_SIZE = 10_000  # in a domain of so many values, one of them taken at random is rare
+NUMBERS = 100_000
+OPEN_VALUES = 50_000
+RARE_SIZE = 50_000  # in a domain of so many values, one of them taken at random is rare
 
 _SYLLABLES = (
     "al", "bri", "ca", "dor", "en", "fi", "gra", "ho", "is", "ju", "ke", "lo", "mi", "nu", "or",
@@ -49,17 +49,22 @@ class Numbers:
 
 
 class Words:
-    """Words whose frequency falls with their rank to the power of ``skew``."""
+    """Words whose frequency falls with their rank, as the weights say.
+
+    Domains may share one list of words; ``shift`` makes other words the frequent ones.
+    """
 
     numeric = False
 
-    def __init__(self, words: Sequence[str], cumulative: Sequence[float]) -> None:
+    def __init__(self, words: Sequence[str], cumulative: Sequence[float], shift: int = 0) -> None:
         self._words = words
         self._cumulative = cumulative
+        self._shift = shift
         self.size = len(words)
 
     def draw(self, random: Random) -> str:
-        return self._words[bisect(self._cumulative, random.random() * self._cumulative[-1])]
+        rank = bisect(self._cumulative, random.random() * self._cumulative[-1])
+        return self._words[(rank + self._shift) % self.size]
 
     def draw_rare(self, random: Random) -> str:
         return random.choice(self._words)

@@ -6,9 +6,9 @@ profile in five has a nested path::
 
     /nitf/body//quote[@dir="left"]/*[person[@id="k7"]]
 
-Profile number n of a seed is always the same, whichever others are made.  ``narrow`` makes of a
-profile a very particular one, by a condition on a value that hardly occurs: a mixture of ordinary
-and narrow profiles matches as small a share of the messages as wished.
+Profile number n of a seed is always the same, whichever others are made.  Narrow profiles are
+very particular ones, with conditions on values that hardly occur: a mixture of ordinary and narrow
+profiles matches as small a share of the messages as wished.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _STEPS = (2, 3, 4, 4, 5, 5, 6, STEPS_MAX)
 _ANY_ELEMENT = 0.15
 _DESCENDANT = 0.15
 _NESTED = 0.2
-_PREDICATES = (0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2)
+_PREDICATES = (0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2)
 _ATTEMPTS = 6
 
 
@@ -68,7 +68,8 @@ class ProfileMaker:
         if narrow:
             while not self._add_rare_condition(random, steps):
                 steps = self._steps(random, random.choice(_STEPS))
-            conditions = min(conditions, 1)
+            self._add_rare_condition(random, steps)
+            conditions = 0
         for _ in range(conditions):
             self._add_condition(random, steps)
         if random.random() < _NESTED:
@@ -125,7 +126,11 @@ class ProfileMaker:
             operands = {f"@{name}": schema.domains[name] for name, _ in kind.attributes}
             if kind.text is not None:
                 operands["text()"] = kind.text
-            rare = [operand for operand, domain in operands.items() if domain.size >= RARE_SIZE]
+            rare = [
+                operand
+                for operand, domain in operands.items()
+                if domain.size >= RARE_SIZE and not any(operand in p for p in step.predicates)
+            ]
             if rare:
                 operand = random.choice(rare)
                 step.predicates.append(f'{operand} = "{operands[operand].draw_rare(random)}"')

@@ -57,7 +57,7 @@ class _SchemaMaker:
         self._random = random
         self._words = _distinct(random, VOCABULARY, (2, 3, 3, 4))
         self._open_words = _distinct(random, OPEN_VALUES, (3, 4, 4, 5))
-        self._open_weights = zipf_weights(OPEN_VALUES, 0.7)
+        self._open_weights = zipf_weights(OPEN_VALUES, 1.0)
 
     def make(self) -> DocumentSchema:
         random = self._random
@@ -94,7 +94,7 @@ class _SchemaMaker:
             words = random.sample(self._words, random.randint(2, 10))
             return Words(words, zipf_weights(len(words), 0.5))
         if kind < shares[0] + shares[1]:
-            return Words(random.sample(self._open_words, OPEN_VALUES), self._open_weights)
+            return Words(self._open_words, self._open_weights, random.randrange(OPEN_VALUES))
         return Numbers()
 
     def _children(self, levels: Sequence[Sequence[str]]) -> dict[str, set[str]]:
