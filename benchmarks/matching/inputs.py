@@ -1,7 +1,7 @@
 """Profiles and messages for a MatchJob: made from a seed or read from files, put into a folder.
 
-Messages come in three lots without a message in common: for warming up, for measuring and for
-matching between changes of the profiles.
+Messages come in three lots: for warming up, for measuring and for matching between changes of the
+profiles.  Generated ones have no message in common; see ``read_lots`` for files.
 """
 
 from __future__ import annotations
@@ -44,14 +44,18 @@ def make_lots(seed: int, warm: int, measured: int, changing: int, size: int) -> 
 
 
 def read_lots(directory: Path, seed: int, warm: int, measured: int, changing: int) -> Lots:
-    """The XML files below a directory in random order: half, four tenths and one tenth of them."""
+    """The XML files below a directory in random order: half of them to warm up, half to measure.
+
+    There are too few to spare any, so those matched between changes are measured ones again.
+    """
     paths = sorted(directory.rglob("*.xml"))
     if len(paths) < 10:
         raise BenchmarkError(f"{directory} has {len(paths)} XML files; at least 10 are needed")
     Random(f"order {seed}").shuffle(paths)
     messages = [path.read_bytes() for path in paths]
-    half, last = len(paths) // 2, len(paths) - len(paths) // 10
-    return Lots(messages[:half][:warm], messages[half:last][:measured], messages[last:][:changing])
+    half = len(paths) // 2
+    measuring = messages[half:][:measured]
+    return Lots(messages[:half][:warm], measuring, measuring[:changing])
 
 
 def read_profiles(source: Path, folder: Path, number: int, extra: int) -> int:

@@ -34,9 +34,12 @@ def test_files_are_divided_into_lots(tmp_path: Path) -> None:
         (tmp_path / f"{number}.xml").write_text(f"<a n='{number}'/>")
     (tmp_path / "notes.txt").write_text("no message")
     lots = read_lots(tmp_path, seed=1, warm=100, measured=5, changing=100)
-    assert (len(lots.warm), len(lots.measured), len(lots.changing)) == (10, 5, 2)
-    assert len({*lots.warm, *lots.measured, *lots.changing}) == 17
+    assert (len(lots.warm), len(lots.measured)) == (10, 5)
+    assert len({*lots.warm, *lots.measured}) == 15
+    assert lots.changing == lots.measured
     assert read_lots(tmp_path, 1, 100, 5, 100) == lots
+    assert read_lots(tmp_path, 1, 4, 100, 2).changing == lots.measured[:2]
+    assert len(read_lots(tmp_path, 1, 4, 100, 2).measured) == 10
 
 
 def test_too_few_files_are_told(tmp_path: Path) -> None:
