@@ -179,6 +179,7 @@ def _tell_message_times(report: Report, timings: Timings) -> None:
     report.figure("all_in_p99_us", "all-in, 99th percentile", _p99(timings.all_in), "us", unit)
     report.figure("all_in_max_us", "all-in, worst", max(timings.all_in), "us", "all_in_median_us")
     report.figure("seen_us", "messages seen before", mean(timings.again), "us", "all_in_us")
+    report.figure("binary_us", "arrived in binary", mean(timings.binary), "us", "seen_us")
     cold = f"the first {len(timings.cold)} after the start"
     report.figure("cold_us", cold, mean(timings.cold), "us", "all_in_us")
 
@@ -190,6 +191,8 @@ def _tell_building(report: Report, timings: Timings) -> None:
         "parse_profiles_s", "parsing the profiles", timings.parse_profiles_us * seconds, "s"
     )
     report.figure("install_s", "installing them", timings.install_us * seconds, "s")
+    build = (timings.parse_profiles_us + timings.install_us) * seconds
+    report.figure("build_s", "both", build, "s")
     report.figure("bytes_per_profile", "memory a profile", grown / timings.registered, "bytes")
     megabytes = (timings.resident_warm - timings.resident_built) / 1e6
     report.figure("grown_by_messages_mb", "memory grown by messages", megabytes, "MB")

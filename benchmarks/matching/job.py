@@ -78,6 +78,7 @@ class Timings:
     parse: list[float] = field(default_factory=list)
     lxml_parse: list[float] = field(default_factory=list)
     again: list[float] = field(default_factory=list)
+    binary: list[float] = field(default_factory=list)
     matches: list[int] = field(default_factory=list)
     message_bytes: list[int] = field(default_factory=list)
     checked: list[list[int]] = field(default_factory=list)

@@ -23,7 +23,7 @@ import msgpack
 
 from benchmarks.machine import resident_bytes
 from benchmarks.matching.job import JOB, MESSAGES, PROFILES, TIMINGS, MatchJob, Timings
-from formats import parse_text
+from formats import ElementStream, WireFormat, decode, encode, parse_text
 from formats.build import build_info
 from yfilter import Matcher, MatchLimits, ProfileMatch, ProfileRefused, parse_profile
 
@@ -87,7 +87,7 @@ class _Run:
                 self.timings.cold.append((self._clock() - start) / 1000)
 
     def measure(self, messages: Sequence[bytes]) -> None:
-        """All-in, parse and lxml's parse of each message, then all-in once more."""
+        """All-in, parse and lxml's parse of each message, all-in once more and from binary."""
         timings = self.timings
         for first in range(0, len(messages), self._job.block):
             block = messages[first : first + self._job.block]
@@ -95,6 +95,8 @@ class _Run:
             self._time(parse_text, block, timings.parse)
             self._time(lxml.etree.fromstring, block, timings.lxml_parse)
             self._time(self._collect, block, timings.again)
+            encoded = [encode(parse_text(message), WireFormat.BINARY) for message in block]
+            self._time(self._collect_binary, encoded, timings.binary)
         timings.message_bytes = [len(message) for message in messages]
         timings.resident_warm = resident_bytes()
         timings.statistics = {
@@ -150,13 +152,16 @@ class _Run:
             results.append(result)
         return results
 
-    def _ids(self, message: bytes) -> list[str]:
+    def _ids(self, message: bytes | ElementStream) -> list[str]:
         """The ids of all profiles that the message matches; no routes are registered."""
         matches = cast(Iterator[ProfileMatch], self._matcher.match(message))
         return [match.profile_id for match in matches]
 
     def _collect(self, message: bytes) -> int:
         return len(self._ids(message))
+
+    def _collect_binary(self, message: bytes) -> int:
+        return len(self._ids(decode(message, WireFormat.BINARY)))
 
     def _lines(self) -> Iterator[str]:
         with self._profiles.open(encoding="utf-8") as file:
