@@ -8,7 +8,7 @@ in common; their numbers stand with the profiles, in order.  Numbers of both are
 An atom is a row of 8 numbers in ``atoms``, 32 bytes::
 
     0 attribute  1 hash  2 place in octets  3 length  4 users
-    5 first edge of the trie on it  6 edges  7 seen (epoch of the last message where it held)
+    5 first edge of the trie on it  6 edges  7 seen (see message_view.py)
 
 Equalities of one attribute stand in an open-addressing table together with all others; a free row
 has no users.
@@ -210,11 +210,6 @@ class AtomTable:
 
     def is_range(self, atom: int) -> bool:
         return bool(self.atoms[8 * atom + LENGTH] < 0)
-
-    def forget_seen(self) -> None:
-        """No atom was seen in any epoch."""
-        for atom in range(self._bound):
-            self.atoms[8 * atom + SEEN] = 0
 
     def describe(self, atom: int) -> str:
         """For people."""

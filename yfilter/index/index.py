@@ -100,14 +100,14 @@ class Index:
         if self._epoch >= _TIME_MAX or self._trie.clock >= _TIME_MAX:
             self._restart()
         self._epoch += 1
-        label, attribute = self._symbols.translate(stream.names, self._epoch)
+        translation = self._symbols.translate(stream.names)
         for user in (self._run.states, self._residuals):
             user.exact = self._symbols.exact
             user.in_namespace = self._symbols.in_namespace
             user.any_namespace = self._symbols.any_namespace
         self._run.states.only_label = self._symbols.only_label
-        self._run.symbol_seen = self._symbols.seen
-        self._view.bind(stream, label, attribute, self._epoch)
+        self._residuals.symbol_seen = self._symbols.seen
+        self._view.bind(stream, translation)
         count = self._run.match(self._epoch, visits_max)
         if count == TOO_COSTLY:
             raise MatchLimitExceeded(
@@ -128,7 +128,8 @@ class Index:
             **self._run.states.statistics(),
             "index_lazy_turns": self._run.turns,
             "index_candidates": self._run.candidates,
-            "index_visits": self._run.heads,
+            "index_heads": self._run.heads,
+            "index_visits": self._run.visits,
         }
 
     def dump(self) -> str:
@@ -205,6 +206,4 @@ class Index:
         """Count epochs and times from the beginning again; no one may remember the old ones."""
         self._epoch = 0
         self._trie.restart_clock()
-        self._atoms.forget_seen()
-        self._symbols.forget_seen()
         self._run.forget_states()

@@ -38,7 +38,7 @@ cdef class LazyStates:
     cdef long long _key(self, int state, int edge) noexcept
     cdef bint is_full(self) noexcept
     cdef int _step(self, int state, int edge) except -1
-    cdef int _carried_step(self, int state, int edge) except -1
+    cdef int _carried_step(self, int state, int edge) except? -1
     cdef int _name_step(self, int state, int label) except -1
     cdef int _attribute_step(self, int state, int edge) except -1
     cdef int _atom_step(self, int state, int edge) except -1

@@ -9,9 +9,12 @@ dropped, there are two generations at most.
 
 A state is a row of 8 numbers in ``states``::
 
-    0 row of its transitions   1 place in lists: NOT_YET, 0 for nothing accepted
-    2 has attribute edges      3 time when it was last known to be right
-    4 first of its members     5 their number      6 the same set in the generation before, or 0
+    0 row of its transitions
+    1 place in lists: NOT_YET, 0 for nothing accepted
+    2 something follows | has attribute edges << 1
+    3 time when it was last known to be right
+    4 first of its members     5 their number
+    6 the same set in the generation before, or 0
 
 A list of accepted queries is three sections behind their lengths: those that are sure, those
 with one equality of an ancestor to look up, those with a residual to check, and what the message
@@ -186,6 +189,8 @@ class LazyStates:
                 count = self._push(node, count)
             if trie.nodes[8 * node + 4] & 1:
                 count = self._push(trie.child(node, 0), count)
+            if not trie.nodes[8 * node + 4] & 4:
+                continue
             if exact:
                 count = self._push(trie.child(node, exact), count)
             if in_namespace:
@@ -314,14 +319,16 @@ class LazyStates:
         row: cython.int
         first: cython.int = self.states[8 * state + 4]
         accepting: cython.int = 0
-        attributes: cython.int = 0
+        follows: cython.int = 0
         for i in range(first, first + self.states[8 * state + 5]):
             row = 8 * self.members[i]
-            attributes |= self.trie.nodes[row + 4] & 2
+            follows |= self.trie.nodes[row + 4]
+            if self.trie.nodes[row + 1] == 1:
+                follows |= 1
             if self.trie.nodes[row + 3]:
                 accepting = -1
         self.states[8 * state + 1] = accepting
-        self.states[8 * state + 2] = attributes
+        self.states[8 * state + 2] = (follows & 5 != 0) | (follows & 2)
         return 0
 
     def _outdated(self, state: cython.int) -> cython.bint:
@@ -353,8 +360,9 @@ class LazyStates:
                 self._derive(state)
             elif edge & 3:
                 self.transitions.put(self._key(state, edge), -1)
-                self.states[row + 2] = 2
+                self.states[row + 2] |= 2
             else:
+                self.states[row + 2] |= 1
                 label = self.only_label[edge >> 2] if edge else -1
                 if label > 0:
                     self.transitions.put(self._key(state, label << 2), -1)

@@ -19,6 +19,9 @@ cdef class MessageView:
     cdef const int[::1] content_next
     cdef const int[::1] content_offset
     cdef const unsigned char[::1] content_values
+    cdef int names
+    cdef int[::1] position_start
+    cdef int[::1] positions
     cdef int[::1] label
     cdef int[::1] attribute
     cdef int[::1] text_first
@@ -26,7 +29,6 @@ cdef class MessageView:
     cdef int[::1] within_first
     cdef int[::1] within_last
     cdef bint only_text
-    cdef int epoch
     cdef int[::1] own_start
     cdef int[::1] own_atom
     cdef int[::1] own_operator
@@ -35,10 +37,12 @@ cdef class MessageView:
     cdef int _own_count
 
     cdef bint holds(self, int element, int atom) noexcept
+    cdef bint has_atom(self, int atom) noexcept
     cdef bint exists(self, int element, int attribute) noexcept
     cdef bint differs(self, int element, int attribute, int atom) except -1
     cdef bint compares(self, int element, int attribute, int operator, double number) except -1
     cdef int _allocate(self, int elements, int contents) except -1
+    cdef int _sort_by_name(self, int[::1] first) except -1
     cdef int _link_contents(self) except -1
     cdef int _find_atoms(self) except -1
     cdef int _look_up(self, int element, int attribute, bint content, int first, int last) except -1

@@ -1,8 +1,8 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """MessageView: one message as the index sees it.
 
-The columns of the element stream, the labels of its names, and for each element the atoms that
-hold on it: by each attribute, text node, and, where a profile asks for it, string value.  A value
+The columns of the element stream, the labels of its names, the elements of each name
+(``positions`` from ``position_start`` on), and for each element the atoms that hold on it: by each attribute, text node, and, where a profile asks for it, string value.  A value
 is looked up by its bytes as they stand in the stream; it becomes a number only where numbers are
 compared with it.  A view is bound to one message after another and keeps its columns.
 
@@ -17,10 +17,12 @@ try:
 except ImportError:
     from formats import cython_stub as cython
 
-from array import array
 
 from formats.element_stream import ElementStream
+from array import array
+
 from yfilter.index.columns import doubles, grown, ints
+from yfilter.index.symbols import Translation
 from yfilter.language.numbers import parse_double
 
 if cython.compiled:
@@ -40,16 +42,15 @@ class MessageView:
 
     def __init__(self, atoms: AtomTable) -> None:
         self.atoms = atoms
-        self.epoch = 0
+        self.names = 0
+        self.position_start = ints(256)
         self._allocate(256, 256)
         self.own_atom = ints(1024)
         self.own_operator = ints(1024)
         self.own_number = doubles(1024)
 
-    def bind(
-        self, stream: ElementStream, label: array[int], attribute: array[int], epoch: int
-    ) -> None:
-        """Look at a message, whose names were translated to labels and attribute numbers."""
+    def bind(self, stream: ElementStream, translation: Translation) -> None:
+        """Look at a message, and at the translation of its names."""
         self._stream = stream
         self.elements = len(stream)
         self.name = stream.element_name
@@ -65,13 +66,16 @@ class MessageView:
         self.content_next = stream.content_next
         self.content_offset = stream.content_offset
         self.content_values = stream.content_values
-        self.label = label
-        self.attribute = attribute
-        self.epoch = epoch
+        self.label = translation.label
+        self.attribute = translation.attribute
+        self.names = len(stream.names)
+        if self.names + 2 > len(self.position_start):
+            self.position_start = ints(2 * self.names + 2)
         if self.elements >= len(self.text_first) - 1 or len(self.content_kind) > len(
             self.text_next
         ):
             self._allocate(2 * self.elements, 2 * len(self.content_kind))
+        self._sort_by_name(translation.first)
         self._link_contents()
         self._find_atoms()
 
@@ -86,6 +90,11 @@ class MessageView:
             if self.own_atom[i] == atom:
                 return True
         return False
+
+    def has_atom(self, atom: cython.int) -> cython.bint:
+        """Whether an equality holds somewhere in the message."""
+        i: cython.int = self.atoms.atoms[8 * atom + 7]
+        return i < self._own_count and self.own_atom[i] == atom
 
     def exists(self, element: cython.int, attribute: cython.int) -> cython.bint:
         """Whether an element has an attribute or a text node."""
@@ -175,8 +184,25 @@ class MessageView:
         self.within_first = ints(elements + 2)
         self.within_last = ints(elements + 2)
         self.own_start = ints(elements + 2)
+        self.positions = ints(elements + 2)
         self._signature = array("Q", bytes(8 * elements + 16))
         self.text_next = ints(contents + 1)
+        return 0
+
+    def _sort_by_name(self, first: cython.int[::1]) -> cython.int:
+        """The elements of each name, in document order; equal names under the first of them."""
+        name: cython.int
+        element: cython.int
+        for name in range(self.names + 2):
+            self.position_start[name] = 0
+        for element in range(self.elements):
+            self.position_start[first[self.name[element]] + 2] += 1
+        for name in range(2, self.names + 2):
+            self.position_start[name] += self.position_start[name - 1]
+        for element in range(self.elements):
+            name = first[self.name[element]] + 1
+            self.positions[self.position_start[name]] = element
+            self.position_start[name] += 1
         return 0
 
     def _link_contents(self) -> cython.int:
@@ -321,7 +347,7 @@ class MessageView:
         self._own_count = count + 1
         if operator == 0:
             self._signature[element] |= bit << (atom & 63)
-            self.atoms.atoms[8 * atom + 7] = self.epoch
+            self.atoms.atoms[8 * atom + 7] = count
         return 0
 
     # -- values

@@ -11,7 +11,9 @@ cdef class Residuals:
     cdef long long visits_max
     cdef unsigned long long[::1] _reached
     cdef unsigned long long[::1] _passed
+    cdef int[::1] _way
     cdef int _width
+    cdef public int[::1] symbol_seen
     cdef public int[::1] exact
     cdef public int[::1] in_namespace
     cdef public int[::1] any_namespace
@@ -21,6 +23,9 @@ cdef class Residuals:
     cdef bint _fixed(self, int record, int depth) except -1
     cdef bint _on_path(self, int record, int depth) except -1
     cdef bint _below(self, int record, int element, int level) except -1
+    cdef bint _scanned_below(self, int record, int element, int level) except -1
+    cdef bint _leads_to(self, int record, int element, int target, int level) except -1
+    cdef bint seen(self, int symbol) noexcept
     cdef bint _step_holds(self, int record, int step, int element, int level) except -1
     cdef bint _check(self, int place, int element, int level) except -1
     cdef unsigned long long _descendants(self, int record) noexcept

@@ -90,6 +90,7 @@ class Residuals:
         self._width = depth + 3
         self.path = ints(self._width)
         # One row more for each level of nested paths.
+        self._way = ints(self._width * (LEVELS_MAX + 1))
         self._reached = array("Q", bytes(8 * self._width * (LEVELS_MAX + 1)))
         self._passed = array("Q", bytes(8 * self._width * (LEVELS_MAX + 1)))
 
@@ -130,6 +131,104 @@ class Residuals:
         return (reached >> (steps - 1)) & 1
 
     def _below(self, record: cython.int, element: cython.int, level: cython.int) -> cython.bint:
+        """Whether a nested path is found below an element."""
+        # PERF: from the elements of the last step's name up; they are few, and most fail at once.
+        last: cython.int = self.words[record + 2] - 1
+        place: cython.int = record + self.words[record + 3 + last]
+        symbol: cython.int = self.words[place + 1]
+        end: cython.int = self.view.end[element]
+        name: cython.int
+        i: cython.int
+        stop: cython.int
+        middle: cython.int
+        if symbol == 0:
+            return self._scanned_below(record, element, level)
+        name = self.symbol_seen[symbol]
+        if name >= self.view.names or self.exact[self.view.label[name]] != symbol:
+            if not self.seen(symbol):
+                return False
+            return self._scanned_below(record, element, level)
+        i = self.view.position_start[name]
+        stop = self.view.position_start[name + 1]
+        end = stop
+        while i < end:  # the first behind the element
+            middle = (i + end) >> 1
+            if self.view.positions[middle] <= element:
+                i = middle + 1
+            else:
+                end = middle
+        end = self.view.end[element]
+        while i < stop and self.view.positions[i] < end:
+            self.visits += 1
+            if self.visits > self.visits_max:
+                return False
+            if self._leads_to(record, element, self.view.positions[i], level):
+                return True
+            i += 1
+        return False
+
+    def _leads_to(
+        self,
+        record: cython.int,
+        element: cython.int,
+        target: cython.int,
+        level: cython.int,
+    ) -> cython.bint:
+        """Whether a nested path leads from an element to one below it."""
+        last: cython.int = self.words[record + 2] - 1
+        descendant: cython.ulonglong
+        reached: cython.ulonglong = 0
+        passed: cython.ulonglong = 0
+        possible: cython.ulonglong
+        one: cython.ulonglong = 1
+        top: cython.int = self.view.depth[element] + 1
+        depth: cython.int = self.view.depth[target]
+        row: cython.int = level * self._width
+        at: cython.int
+        step: cython.int
+        if last == 0:
+            if depth > top and not self.words[record + self.words[record + 3]]:
+                return False
+            return self._step_holds(record, 0, target, level)
+        if depth - top < last or not self._step_holds(record, last, target, level):
+            return False
+        descendant = self._descendants(record)
+        at = target
+        for step in range(depth - top + 1):
+            self._way[row + depth - step] = at
+            at = self.view.parent[at]
+        self.visits += depth - top
+        for at in range(top, depth):
+            possible = ((reached << 1) & ~descendant) | ((passed << 1) & descendant)
+            if at == top or descendant & 1:
+                possible |= 1
+            reached = 0
+            for step in range(last):
+                if (possible >> step) & 1 and self._step_holds(
+                    record, step, self._way[row + at], level
+                ):
+                    reached |= one << step
+            passed |= reached
+        if (descendant >> last) & 1:
+            return (passed >> (last - 1)) & 1
+        return (reached >> (last - 1)) & 1
+
+    def seen(self, symbol: cython.int) -> cython.bint:
+        """Whether the message has an element or attribute name that a symbol accepts."""
+        label: cython.int
+        name: cython.int = self.symbol_seen[symbol]
+        if name >= self.view.names:
+            return False
+        label = self.view.label[name]
+        return (
+            self.exact[label] == symbol
+            or self.in_namespace[label] == symbol
+            or self.any_namespace[label] == symbol
+        )
+
+    def _scanned_below(
+        self, record: cython.int, element: cython.int, level: cython.int
+    ) -> cython.bint:
         steps: cython.int = self.words[record + 2]
         descendant: cython.ulonglong = self._descendants(record)
         possible: cython.ulonglong

@@ -12,8 +12,8 @@ cdef class Run:
     cdef public int[::1] found
     cdef public long long candidates
     cdef public long long heads
+    cdef public long long visits
     cdef public int turns
-    cdef public int[::1] symbol_seen
     cdef int _count
     cdef int _epoch
     cdef object _new_states

@@ -58,6 +58,7 @@ class Run:
         self.found = ints(1024)
         self.candidates = 0
         self.heads = 0
+        self.visits = 0
         self.turns = 0
         self._count = 0
         self._epoch = 0
@@ -87,11 +88,12 @@ class Run:
             live = self._move(depth, view.label[view.name[element]] << 2, element)
             self._start[depth + 2] = live
             self.residuals.visits += live - self._start[depth + 1]
+            self.heads += live - self._start[depth + 1]
             if self.residuals.visits > visits_max:
                 return -1
             if self.states.is_full():
                 self._turn(live)
-        self.heads += self.residuals.visits
+        self.visits += self.residuals.visits
         return self._count
 
     def forget_states(self) -> None:
@@ -128,7 +130,7 @@ class Run:
                     self._accept(place, depth)
                 count = self._enter(target, -1, 0.0, depth, count)
                 if (
-                    states.states[8 * target + 2]
+                    states.states[8 * target + 2] & 2
                     and self.view.own_start[element] < self.view.own_start[element + 1]
                 ):
                     count = self._branch(target, element, depth, count)
@@ -194,6 +196,8 @@ class Run:
                     self._accept(place, depth)
                 else:
                     self._accept_range(place, depth, operator - 1, number)
+        if not self.states.states[8 * state + 2] & 1:
+            return count
         if count + 1 >= len(self._state):
             self._state = grown(self._state, 2 * count)
             self._operator = grown(self._operator, 2 * count)
@@ -240,9 +244,9 @@ class Run:
             required = lists[at + 1]
             at += 2
             if required & 1:
-                if self.view.atoms.atoms[8 * (required >> 1) + 7] != self._epoch:
+                if not self.view.has_atom(required >> 1):
                     continue
-            elif required and self.symbol_seen[required >> 1] != self._epoch:
+            elif required and not self.residuals.seen(required >> 1):
                 continue
             if queries[6 * query + 5] != self._epoch and self.residuals.hold(
                 -queries[6 * query + 3], depth

@@ -84,13 +84,25 @@ class _Numbers:
         return len(self.of)
 
 
+class Translation:
+    """For each name of a message: its label, attribute number or 0, and equal name before it."""
+
+    __slots__ = ("attribute", "first", "label")
+
+    def __init__(self, count: int) -> None:
+        self.label = ints(count + 1)
+        self.attribute = ints(count + 1)
+        self.first = ints(count + 1)
+
+
 class SymbolTable:
     """Symbols with a count of users each, labels, and the names of one message at a time.
 
     Columns for the run: ``exact``, ``in_namespace`` and ``any_namespace`` of a label are the
     symbols of its triple, 0 where there is none; ``only_label`` of a symbol is its label if it
-    has one only, 0 if it has none, else SEVERAL; ``seen`` of a symbol is the ``epoch`` of the
-    last message with a name that it accepts.
+    has one only, 0 if it has none, else SEVERAL.  ``seen`` of a symbol is the index of a name
+    that it accepts in the message translated last, if that name's label has the symbol; else it
+    was not seen (so that nothing has to be cleared).
     """
 
     def __init__(self) -> None:
@@ -148,17 +160,12 @@ class SymbolTable:
         """The number of an attribute, 0 if nobody asks for it."""
         return self._attributes.of.get((test.namespace, test.local), 0)
 
-    def forget_seen(self) -> None:
-        """No symbol was seen in any epoch."""
-        self.seen = ints(len(self.seen))
-
-    def translate(
-        self, names: Sequence[QualifiedName], epoch: int
-    ) -> tuple[array[int], array[int]]:
-        """The label, and the attribute number or 0, of each name of a message."""
+    def translate(self, names: Sequence[QualifiedName]) -> Translation:
+        """The names of a message as numbers; until the next message ``seen`` is about this one."""
         remembered = self._remembered
         attribute_of = self._attributes.of
-        labels, attributes = ints(len(names) + 1), ints(len(names) + 1)
+        translation = Translation(len(names))
+        labels, attributes = translation.label, translation.attribute
         for index, (_, namespace, local) in enumerate(names):
             key = (namespace, local)
             label = remembered.get(key)
@@ -166,11 +173,19 @@ class SymbolTable:
                 label = self._label(key)
             labels[index] = label
             attributes[index] = attribute_of.get(key, 0)
+            translation.first[index] = index
             if label:
-                self.seen[self.exact[label]] = epoch
-                self.seen[self.in_namespace[label]] = epoch
-                self.seen[self.any_namespace[label]] = epoch
-        return labels, attributes
+                exact = self.exact[label]
+                if exact and self._is_seen(self.seen[exact], exact, index, labels):
+                    translation.first[index] = self.seen[exact]  # with another prefix
+                else:
+                    self.seen[exact] = index
+                self.seen[self.in_namespace[label]] = index
+                self.seen[self.any_namespace[label]] = index
+        return translation
+
+    def _is_seen(self, name: int, exact: int, count: int, labels: array[int]) -> bool:
+        return name < count and self.exact[labels[name]] == exact
 
     def describe(self, symbol: int) -> str:
         if symbol == ANY_SYMBOL:

@@ -12,7 +12,8 @@ An edge is a number: ``symbol << 2`` a name test, LOOP the ε-move to a state th
 A node is a row of 8 numbers in ``nodes``, 32 bytes (half a cache line)::
 
     0 parent   1 edge from it   2 loop, or 0   3 first query accepted, or 0
-    4 uses << 2 | has ``*`` edges | has attribute edges << 1   (uses: children, loop and queries)
+    4 uses (children, loop and queries) << 4 | 1 had ``*`` edges | 2 had attribute or atom edges
+      | 4 had other name edges
     5 time of the last change   6 next, 7 previous node on an edge of the same atom
 
 A query is a row of 6 in ``queries``, 24 bytes::
@@ -67,7 +68,7 @@ class Trie:
         self._query_count = 0
         self._free_query = 0
         self._atoms = atoms
-        self.nodes[8 * ROOT + USES] = 1 << 2  # the root is never pruned
+        self.nodes[8 * ROOT + USES] = 1 << 4  # the root is never pruned
 
     def child(self, node: cython.int, edge: cython.int) -> cython.int:
         """The node behind an edge, or 0; not for LOOP."""
@@ -94,6 +95,8 @@ class Trie:
             self.nodes[8 * node + 4] |= 1
         elif edge & 2:
             self.nodes[8 * node + 4] |= 2
+        else:
+            self.nodes[8 * node + 4] |= 4
         if edge & 3 == 3:
             self._link_edge(made, edge >> 2)
         self._note(node, edge)
@@ -132,7 +135,7 @@ class Trie:
         if first:
             self.queries[6 * first + 2] = query
         self.nodes[8 * node + 3] = query
-        self.nodes[8 * node + 4] += 4
+        self.nodes[8 * node + 4] += 16
         self._note(node, -1)
         return query
 
@@ -152,7 +155,7 @@ class Trie:
         self.queries[row + 5] = -1
         self._free_query = query
         self._query_count -= 1
-        self.nodes[8 * node + 4] -= 4
+        self.nodes[8 * node + 4] -= 16
         self._note(node, -1)
         self.prune(node)
         return 0
@@ -161,7 +164,7 @@ class Trie:
         """Free a node that nothing uses, and then what only led to it."""
         parent: cython.int
         edge: cython.int
-        while self.nodes[8 * node + 4] >> 2 == 0:
+        while self.nodes[8 * node + 4] >> 4 == 0:
             parent = self.nodes[8 * node]
             edge = self.nodes[8 * node + 1]
             if edge == 1:
@@ -176,7 +179,7 @@ class Trie:
             self.nodes[8 * node + 1] = -1
             self._free_node = node
             self._node_count -= 1
-            self.nodes[8 * parent + 4] -= 4
+            self.nodes[8 * parent + 4] -= 16
             node = parent
         return 0
 
@@ -227,7 +230,7 @@ class Trie:
         self.nodes[8 * node] = parent
         self.nodes[8 * node + 1] = edge
         self.nodes[8 * node + 5] = self.clock
-        self.nodes[8 * parent + 4] += 4
+        self.nodes[8 * parent + 4] += 16
         return node
 
     def _note(self, node: cython.int, edge: cython.int) -> cython.int:
