@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from dataclasses import fields
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -25,6 +26,7 @@ from benchmarks.matching.oracle import compare, take_sample
 from benchmarks.matching.yfilter import YFilterTimings, run_yfilter
 from benchmarks.report import Report
 from benchmarks.samples import mean, median, percentile
+from yfilter import MatchLimits
 
 _CHECKED = 20  # messages on which the engine is held against lxml
 
@@ -65,6 +67,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         choices=("wall", "cpu"),
         default="wall",
         help="time passed, or time computed: for a machine that does other work too",
+    )
+    run.add_argument(
+        "--limit",
+        metavar="NAME=N",
+        type=_limit,
+        action="append",
+        default=[],
+        help="a field of MatchLimits, to see what a tighter bound costs; may be repeated",
     )
     run.add_argument("--warmup", metavar="N", type=positive, default=1_000, help="messages")
     run.add_argument("--measured", metavar="N", type=positive, default=1_000, help="messages")
@@ -113,6 +123,7 @@ def run(options: argparse.Namespace) -> Report:
             checked=_CHECKED,
             seed=options.seed,
             cpu_clock=options.clock == "cpu",
+            limits=dict(options.limit),
         )
         _progress(f"{number:,} profiles: building and measuring")
         timings = run_job(job, folder, options.build or "")
@@ -152,6 +163,8 @@ def _tell_conditions(
     report.condition("machine", "machine", machine.description())
     report.condition("build", "build", timings.build)
     report.condition("clock", "clock", options.clock)
+    for name, value in options.limit:
+        report.condition(name, name, value)
     report.condition("number", "profiles", job.number)
     report.condition("registrations", "registrations", timings.registered)
     source = options.profiles.name if options.profiles else generated
@@ -280,6 +293,7 @@ def _tell_scaling(report: Report, options: argparse.Namespace) -> None:
                 checked=0,
                 seed=options.seed,
                 cpu_clock=options.clock == "cpu",
+                limits=dict(options.limit),
             )
             _progress(f"{number:,} profiles, {options.matches} matches: measuring")
             timings = run_job(job, Path(name), options.build or "")
@@ -288,6 +302,17 @@ def _tell_scaling(report: Report, options: argparse.Namespace) -> None:
         report.figure(key, label, mean(timings.all_in), "us", first or None)
         report.figure(f"scaling_{number}_matches", "of which match", mean(timings.matches))
         first = first or key
+
+
+def _limit(text: str) -> tuple[str, int]:
+    """``name=value`` of a field of MatchLimits that is a number."""
+    name, _, value = text.partition("=")
+    numbers = {known.name for known in fields(MatchLimits) if known.type in (int, "int")}
+    if name not in numbers:
+        raise argparse.ArgumentTypeError(
+            f"{name!r} is not a limit; expected one of {', '.join(sorted(numbers))}"
+        )
+    return name, positive(value)
 
 
 def _p99(samples: list[float]) -> float:

@@ -39,6 +39,7 @@ class MatchJob:
     checked      measured messages whose matches are told, to be compared with an oracle
     block        messages in a row of which one thing is timed before the next is
     cpu_clock    time spent computing, not time passed: for a machine that has other work too
+    limits       fields of MatchLimits that are not to be the default
     """
 
     number: int
@@ -49,6 +50,7 @@ class MatchJob:
     checked: int = 20
     block: int = 50
     cpu_clock: bool = False
+    limits: dict[str, int] = field(default_factory=dict)
     seed: int = 1
 
     def registrations(self) -> Iterator[int]:

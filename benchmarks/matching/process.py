@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from random import Random
 from time import perf_counter_ns, thread_time_ns
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import lxml.etree
 import msgpack
@@ -52,7 +52,8 @@ class _Run:
         self._profiles = profiles
         self._clock = thread_time_ns if job.cpu_clock else perf_counter_ns
         registered = job.subscribers or job.number
-        self._matcher = Matcher(MatchLimits(profiles_max=registered + job.changes + 1))
+        limits: dict[str, Any] = {"profiles_max": registered + job.changes + 1}
+        self._matcher = Matcher(MatchLimits(**limits | job.limits))
         self.timings = Timings(build=build_info(), registered=registered)
 
     def build(self) -> None:

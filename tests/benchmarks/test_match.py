@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,15 @@ def test_subscribers_and_scaling(capsys: pytest.CaptureFixture[str]) -> None:
     ratios = values["ratios"]
     assert isinstance(ratios, dict)
     assert ratios["scaling_200_us"]["to"] == "scaling_100_us"
+
+
+def test_the_engine_can_be_given_tighter_limits(capsys: pytest.CaptureFixture[str]) -> None:
+    assert measured(capsys, *TINY, "--limit", "tuples_max=100000")["tuples_max"] == 100_000
+    assert main(["match", *TINY, "--limit", "profiles_max=5"]) == 2
+    assert "5 profiles are registered already" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["match", "--limit", "nonsense=5"])
+    assert "expected one of profiles_max" in capsys.readouterr().err
 
 
 def test_profiles_and_messages_of_ones_own(
@@ -149,3 +159,34 @@ def test_a_directory_without_yfilter_is_told(
     (tmp_path / "yfilter.jar").write_bytes(b"")
     with pytest.raises(BenchmarkError, match="YFilter failed"):
         yfilter.run_yfilter(tmp_path, MatchJob(number=1), lots, tmp_path)
+
+
+FAKE_JAVA = """#!{python}
+import os, sys
+profiles, number, warm, measured = sys.argv[4:8]
+assert len(open(profiles).readlines()) == 2
+print("YFilter reads ...", file=sys.stderr)
+print("built", "1500.0", {registered}, sep="\\t")
+assert len(os.listdir(warm)) == 3
+for row, name in enumerate(sorted(os.listdir(measured)), 1):
+    print(name, row * 10.5, row, sep="\\t")
+"""
+
+
+@pytest.mark.parametrize("registered", [2, 1])
+def test_yfilter_must_take_all_profiles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, registered: int
+) -> None:
+    java = tmp_path / "java"
+    java.write_text(FAKE_JAVA.format(python=sys.executable, registered=registered))
+    java.chmod(0o700)
+    (tmp_path / "yfilter.jar").write_bytes(b"")
+    (tmp_path / PROFILES).write_text("/a\n/b\n")
+    monkeypatch.setattr(shutil, "which", lambda name: str(java))
+    job, lots = MatchJob(number=2), make_lots(1, 3, 2, 0, 500)
+    if registered < 2:
+        with pytest.raises(BenchmarkError, match="took 1 of 2 profiles"):
+            yfilter.run_yfilter(tmp_path, job, lots, tmp_path)
+        return
+    timings = yfilter.run_yfilter(tmp_path, job, lots, tmp_path)
+    assert (timings.build_us, timings.filter, timings.matches) == (1500.0, [10.5, 21.0], [1, 2])
