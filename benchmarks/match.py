@@ -248,8 +248,8 @@ def _compare_with_lxml(
     chosen = set(random.sample(registered, min(options.sample, len(registered))))
     with (folder / PROFILES).open(encoding="utf-8") as lines:
         numbered = enumerate(line.rstrip("\n") for line in islice(lines, job.number))
-        sample = take_sample(job, [(i, text) for i, text in numbered if i in chosen])
-    answer = compare(sample, lots.measured, timings.checked)
+        sample = take_sample([(i, text) for i, text in numbered if i in chosen])
+    answer = compare(sample, lots.measured, timings.checked, job.clock())
     if answer.disagreements:
         raise WrongAnswers(
             f"the engine and lxml disagree on {answer.disagreements} of {answer.compared} pairs "

@@ -13,11 +13,12 @@ import os
 import subprocess
 import sys
 from bisect import bisect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from itertools import repeat
 from pathlib import Path
 from random import Random
+from time import perf_counter_ns, thread_time_ns
 
 from benchmarks.benchmark import BenchmarkError
 from benchmarks.workload.domains import zipf_weights
@@ -52,6 +53,10 @@ class MatchJob:
     cpu_clock: bool = False
     limits: dict[str, int] = field(default_factory=dict)
     seed: int = 1
+
+    def clock(self) -> Callable[[], int]:
+        """Nanoseconds by the clock to be used."""
+        return thread_time_ns if self.cpu_clock else perf_counter_ns
 
     def registrations(self) -> Iterator[int]:
         """The profile (counted from 0) of each registration, in order."""

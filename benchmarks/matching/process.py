@@ -15,7 +15,6 @@ from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from random import Random
-from time import perf_counter_ns, thread_time_ns
 from typing import Any, TypeVar, cast
 
 import lxml.etree
@@ -50,7 +49,7 @@ class _Run:
     def __init__(self, job: MatchJob, profiles: Path) -> None:
         self._job = job
         self._profiles = profiles
-        self._clock = thread_time_ns if job.cpu_clock else perf_counter_ns
+        self._clock = job.clock()
         registered = job.subscribers or job.number
         limits: dict[str, Any] = {"profiles_max": registered + job.changes + 1}
         self._matcher = Matcher(MatchLimits(**limits | job.limits))

@@ -92,9 +92,8 @@ def test_registrations_are_each_profile_once_or_zipf() -> None:
 
 
 def test_the_oracle_counts_what_the_engine_missed_and_what_it_made_up() -> None:
-    job = MatchJob(number=4)
     profiles = [(0, "/a"), (1, "/b"), (2, "/a/b"), (3, "for $x in /a return $x")]
-    sample = take_sample(job, profiles)
+    sample = take_sample(profiles)
     assert sample.not_xpath == 1
     messages = [b"<a><b/></a>", b"<b/>"]
     good = compare(sample, messages, [[0, 2, 3], [1]])
@@ -107,5 +106,5 @@ def test_the_oracle_counts_what_the_engine_missed_and_what_it_made_up() -> None:
 
 
 def test_nothing_checked_is_no_number() -> None:
-    answer = compare(take_sample(MatchJob(number=1), [(0, "/a")]), [], [])
+    answer = compare(take_sample([(0, "/a")]), [], [])
     assert answer.us_per_profile is None
