@@ -11,7 +11,7 @@ verified (``residuals``) on the message's own columns (``message_view``)::
 
 =====================  =========================================================================
 a query                24 bytes, and what it does not share with others of:
-a node of the trie     32 bytes and 6 to 12 in the table of children
+a node of the trie     40 bytes and 6 to 12 in the table of children
 an equality            32 bytes, its value, and 8 to 16 in the table of values
 a residual             8 bytes, 4 a number, and 6 to 12 in the table of records
 the lazy states        up to ``lazy_bytes_max``, in two generations
@@ -105,6 +105,7 @@ class Index:
             user.exact = self._symbols.exact
             user.in_namespace = self._symbols.in_namespace
             user.any_namespace = self._symbols.any_namespace
+        self._run.states.label_bits = self._symbols.label_bits
         self._run.states.only_label = self._symbols.only_label
         self._residuals.symbol_seen = self._symbols.seen
         self._view.bind(stream, translation)
@@ -160,8 +161,8 @@ class Index:
         """The edges from the root to a node, backwards."""
         edges = []
         while node != ROOT:
-            edges.append(self._trie.nodes[8 * node + EDGE])
-            node = self._trie.nodes[8 * node]
+            edges.append(self._trie.nodes[10 * node + EDGE])
+            node = self._trie.nodes[10 * node]
         return edges
 
     def _constants(self, condition: Condition) -> float:
@@ -174,7 +175,7 @@ class Index:
         return self._atoms.equalities[attribute] if attribute < len(self._atoms.equalities) else 0
 
     def _describe(self, node: int) -> str:
-        edge = self._trie.nodes[8 * node + EDGE]
+        edge = self._trie.nodes[10 * node + EDGE]
         if edge == LOOP:
             text = "//"
         elif edge & 3 == 0:
@@ -184,7 +185,7 @@ class Index:
         else:
             text = self._atoms.describe(edge >> 2)
         queries = []
-        query = self._trie.nodes[8 * node + FIRST_QUERY]
+        query = self._trie.nodes[10 * node + FIRST_QUERY]
         while query:
             residual = self._trie.queries[6 * query + RESIDUAL]
             queries.append(f"#{query}{' if …' if residual else ''}")
@@ -200,6 +201,7 @@ class Index:
             states.in_namespace = older.in_namespace
             states.any_namespace = older.any_namespace
             states.only_label = older.only_label
+            states.label_bits = older.label_bits
         return states
 
     def _restart(self) -> None:

@@ -1,7 +1,7 @@
 from yfilter.index.atoms cimport AtomTable
 from yfilter.index.int_cache cimport IntCache
 from yfilter.index.record_pool cimport RecordPool
-from yfilter.index.trie cimport Trie
+from yfilter.index.trie cimport Trie, edge_bit
 
 
 cdef class LazyStates:
@@ -13,6 +13,7 @@ cdef class LazyStates:
     cdef public int[::1] in_namespace
     cdef public int[::1] any_namespace
     cdef public int[::1] only_label
+    cdef public int[::1] label_bits
     cdef int[::1] states
     cdef int[::1] members
     cdef int[::1] lists
@@ -31,6 +32,7 @@ cdef class LazyStates:
 
     cdef int start(self) except -1
     cdef int follow(self, int state, int edge) except -1
+    cdef int elsewhere(self, int state) except -1
     cdef int fresh(self, int target, int state, int edge) except -1
     cdef int carry(self, LazyStates older, int state) except -1
     cdef int accepted(self, int state, bint ranged) except -1

@@ -7,7 +7,7 @@ lists are a cache with a bound: when a generation is full, a new one begins, and
 still use is carried over, so that no message pays for all.  With the one before, which is then
 dropped, there are two generations at most.
 
-A state is a row of 8 numbers in ``states``::
+A state is a row of 16 numbers in ``states``, a cache line::
 
     0 row of its transitions
     1 place in lists: NOT_YET, 0 for nothing accepted
@@ -15,6 +15,8 @@ A state is a row of 8 numbers in ``states``::
     3 time when it was last known to be right
     4 first of its members     5 their number
     6 the same set in the generation before, or 0
+    7 the state behind a name that no member has an edge for, or -1
+    8, 9 a bit for each name edge, and for each other edge, of the members (see trie.edge_bit)
 
 A list of accepted queries is three sections behind their lengths: those that are sure, those
 with one equality of an ancestor to look up, those with a residual to check, and what the message
@@ -40,12 +42,12 @@ if cython.compiled:
     from cython.cimports.yfilter.index.atoms import AtomTable
     from cython.cimports.yfilter.index.int_cache import IntCache
     from cython.cimports.yfilter.index.record_pool import RecordPool
-    from cython.cimports.yfilter.index.trie import Trie
+    from cython.cimports.yfilter.index.trie import Trie, edge_bit
 else:
     from yfilter.index.atoms import AtomTable
     from yfilter.index.int_cache import IntCache
     from yfilter.index.record_pool import RecordPool
-    from yfilter.index.trie import Trie
+    from yfilter.index.trie import Trie, edge_bit
 
 NOT_YET = -1
 _LOG_LOOKED_AT = 64
@@ -68,7 +70,8 @@ class LazyStates:
         self.records = records
         self.older = older
         self.exact = self.in_namespace = self.any_namespace = self.only_label = ints(1)
-        self.states = reserved_ints(max(bytes_max // 4, 512))
+        self.label_bits = ints(1)
+        self.states = reserved_ints(max(bytes_max // 4, 1024))
         self.members = reserved_ints(max(bytes_max // 4, 64))
         self.lists = reserved_ints(max(bytes_max // 4, 64))
         self.bounds = reserved_doubles(max(bytes_max // 8, 64))
@@ -95,17 +98,27 @@ class LazyStates:
             return target
         return self._step(state, edge)
 
+    def elsewhere(self, state: cython.int) -> cython.int:
+        """The state behind a name that no member has an edge for; it may be stale."""
+        target: cython.int = self.states[16 * state + 7]
+        if target < 0:
+            target = self._step(state, 0)
+            self.states[16 * state + 7] = target
+        return target
+
     def fresh(self, target: cython.int, state: cython.int, edge: cython.int) -> cython.int:
         """The state behind an edge, given what it was some time ago."""
         if self._outdated(target):
-            return self._step(state, edge)
+            target = self._step(state, edge)
+            if edge == 0:
+                self.states[16 * state + 7] = target
         return target
 
     def carry(self, older: LazyStates, state: cython.int) -> cython.int:
         """The state with the same members as one of the generation before."""
         i: cython.int
-        first: cython.int = older.states[8 * state + 4]
-        count: cython.int = older.states[8 * state + 5]
+        first: cython.int = older.states[16 * state + 4]
+        count: cython.int = older.states[16 * state + 5]
         if count + 2 >= len(self._buffer):
             self._buffer = ints(2 * count + 4)
         for i in range(count):
@@ -115,7 +128,7 @@ class LazyStates:
     def accepted(self, state: cython.int, ranged: cython.bint) -> cython.int:
         """The place of a state's list, made if it is NOT_YET there; 0 for nothing."""
         if self._copy_lists(state):
-            return self.states[8 * state + 1]
+            return self.states[16 * state + 1]
         if ranged:
             return self._make_range(state)
         return self._make_lists(state)
@@ -125,7 +138,7 @@ class LazyStates:
 
     def used_bytes(self) -> cython.longlong:
         total: cython.longlong = self._lists_used
-        total = 4 * (total + self._members_used) + 8 * self._bounds_used + 32 * self._bound
+        total = 4 * (total + self._members_used) + 8 * self._bounds_used + 64 * self._bound
         return total + self.transitions.size_bytes() + self._sets.size_bytes()
 
     def begin(self, older: LazyStates | None) -> None:
@@ -141,12 +154,12 @@ class LazyStates:
         }
 
     def _key(self, state: cython.int, edge: cython.int) -> cython.longlong:
-        row: cython.longlong = self.states[8 * state]
+        row: cython.longlong = self.states[16 * state]
         return (row << 32) | edge
 
     def _step(self, state: cython.int, edge: cython.int) -> cython.int:
         target: cython.int = -1
-        if self.older is not None and self.states[8 * state + 6] > 0:
+        if self.older is not None and self.states[16 * state + 6] > 0:
             target = self._carried_step(state, edge)
         if target < 0:
             self.computed += 1
@@ -162,7 +175,7 @@ class LazyStates:
     def _carried_step(self, state: cython.int, edge: cython.int) -> cython.int:
         """The step as the generation before knew it, or -1."""
         older: LazyStates = self.older
-        twin: cython.int = self.states[8 * state + 6]
+        twin: cython.int = self.states[16 * state + 6]
         target: cython.int
         if older._outdated(twin):
             return -1
@@ -181,15 +194,16 @@ class LazyStates:
         in_namespace: cython.int = self.in_namespace[label] << 2
         any_namespace: cython.int = self.any_namespace[label] << 2
         count: cython.int = 0
+        bits: cython.int = self.label_bits[label]
         trie: Trie = self.trie
-        first: cython.int = self.states[8 * state + 4]
-        for i in range(first, first + self.states[8 * state + 5]):
+        first: cython.int = self.states[16 * state + 4]
+        for i in range(first, first + self.states[16 * state + 5]):
             node = self.members[i]
-            if trie.nodes[8 * node + 1] == 1:
+            if trie.nodes[10 * node + 1] == 1:
                 count = self._push(node, count)
-            if trie.nodes[8 * node + 4] & 1:
+            if trie.nodes[10 * node + 4] & 1:
                 count = self._push(trie.child(node, 0), count)
-            if not trie.nodes[8 * node + 4] & 4:
+            if not trie.nodes[10 * node + 8] & bits:
                 continue
             if exact:
                 count = self._push(trie.child(node, exact), count)
@@ -203,10 +217,11 @@ class LazyStates:
         i: cython.int
         node: cython.int
         count: cython.int = 0
-        first: cython.int = self.states[8 * state + 4]
-        for i in range(first, first + self.states[8 * state + 5]):
+        bit: cython.int = edge_bit(edge)
+        first: cython.int = self.states[16 * state + 4]
+        for i in range(first, first + self.states[16 * state + 5]):
             node = self.members[i]
-            if self.trie.nodes[8 * node + 4] & 2:
+            if self.trie.nodes[10 * node + 9] & bit:
                 count = self._push(self.trie.child(node, edge), count)
         return self._closed(count)
 
@@ -214,18 +229,21 @@ class LazyStates:
         i: cython.int
         node: cython.int
         count: cython.int = 0
-        first: cython.int = self.states[8 * state + 4]
+        bit: cython.int = edge_bit(edge)
+        first: cython.int = self.states[16 * state + 4]
         row: cython.int = 8 * (edge >> 2)
         # The shorter way: from the atom's edges up, or from the members down.
-        if self.atoms.atoms[row + 6] < self.states[8 * state + 5]:
+        if self.atoms.atoms[row + 6] < self.states[16 * state + 5]:
             node = self.atoms.atoms[row + 5]
             while node:
-                if self._contains(state, self.trie.nodes[8 * node]):
+                if self._contains(state, self.trie.nodes[10 * node]):
                     count = self._push(node, count)
-                node = self.trie.nodes[8 * node + 6]
+                node = self.trie.nodes[10 * node + 6]
         else:
-            for i in range(first, first + self.states[8 * state + 5]):
-                count = self._push(self.trie.child(self.members[i], edge), count)
+            for i in range(first, first + self.states[16 * state + 5]):
+                node = self.members[i]
+                if self.trie.nodes[10 * node + 9] & bit:
+                    count = self._push(self.trie.child(node, edge), count)
         return self._closed(count)
 
     def _push(self, node: cython.int, count: cython.int) -> cython.int:
@@ -235,8 +253,8 @@ class LazyStates:
                 self._buffer = grown(self._buffer, 2 * len(self._buffer))
             self._buffer[count] = node
             count += 1
-            if self.trie.nodes[8 * node + 2]:
-                self._buffer[count] = self.trie.nodes[8 * node + 2]
+            if self.trie.nodes[10 * node + 2]:
+                self._buffer[count] = self.trie.nodes[10 * node + 2]
                 count += 1
         return count
 
@@ -278,9 +296,9 @@ class LazyStates:
         i: cython.int = 0
         first: cython.int
         state: cython.int = self._sets.recall(key)
-        if state < 0 or self.states[8 * state + 5] != count:
+        if state < 0 or self.states[16 * state + 5] != count:
             return 0
-        first = self.states[8 * state + 4]
+        first = self.states[16 * state + 4]
         while i < count and self.members[first + i] == buffer[i]:
             i += 1
         return state if i == count else 0
@@ -288,9 +306,9 @@ class LazyStates:
     def _new_state(self, count: cython.int, key: cython.longlong) -> cython.int:
         i: cython.int
         state: cython.int = self._bound
-        row: cython.int = 8 * state
+        row: cython.int = 16 * state
         first: cython.int = self._members_used
-        if row + 8 > len(self.states):
+        if row + 16 > len(self.states):
             self.states = grown(self.states, 2 * len(self.states))
         if first + count > len(self.members):
             self.members = grown(self.members, 2 * (first + count))
@@ -309,32 +327,39 @@ class LazyStates:
 
     def _refresh(self, state: cython.int) -> cython.int:
         """The set is right; all that was computed from it is not, or not there."""
-        self.states[8 * state] = self._next_row
+        self.states[16 * state] = self._next_row
         self._next_row += 1
-        self.states[8 * state + 3] = self.trie.clock
+        self.states[16 * state + 7] = -1
+        self.states[16 * state + 3] = self.trie.clock
         return self._derive(state)
 
     def _derive(self, state: cython.int) -> cython.int:
         i: cython.int
         row: cython.int
-        first: cython.int = self.states[8 * state + 4]
+        first: cython.int = self.states[16 * state + 4]
         accepting: cython.int = 0
         follows: cython.int = 0
-        for i in range(first, first + self.states[8 * state + 5]):
-            row = 8 * self.members[i]
+        names: cython.int = 0
+        edges: cython.int = 0
+        for i in range(first, first + self.states[16 * state + 5]):
+            row = 10 * self.members[i]
             follows |= self.trie.nodes[row + 4]
+            names |= self.trie.nodes[row + 8]
+            edges |= self.trie.nodes[row + 9]
             if self.trie.nodes[row + 1] == 1:
                 follows |= 1
             if self.trie.nodes[row + 3]:
                 accepting = -1
-        self.states[8 * state + 1] = accepting
-        self.states[8 * state + 2] = (follows & 5 != 0) | (follows & 2)
+        self.states[16 * state + 1] = accepting
+        self.states[16 * state + 8] = names
+        self.states[16 * state + 9] = edges
+        self.states[16 * state + 2] = (follows & 5 != 0) | (follows & 2)
         return 0
 
     def _outdated(self, state: cython.int) -> cython.bint:
         """Whether the set itself may be wrong by now; what else changed is put right."""
         trie: Trie = self.trie
-        row: cython.int = 8 * state
+        row: cython.int = 16 * state
         time: cython.int = self.states[row + 3]
         first: cython.int = self.states[row + 4]
         i: cython.int
@@ -346,7 +371,7 @@ class LazyStates:
             trie.clock - time >= 4096
         ):
             for i in range(first, first + self.states[row + 5]):
-                if trie.nodes[8 * self.members[i] + 5] > time:
+                if trie.nodes[10 * self.members[i] + 5] > time:
                     return True
             self.states[row + 3] = trie.clock
             return False
@@ -361,8 +386,13 @@ class LazyStates:
             elif edge & 3:
                 self.transitions.put(self._key(state, edge), -1)
                 self.states[row + 2] |= 2
+                self.states[row + 9] |= edge_bit(edge)
             else:
                 self.states[row + 2] |= 1
+                if edge:
+                    self.states[row + 8] |= edge_bit(edge)
+                else:
+                    self.states[row + 7] = -1
                 label = self.only_label[edge >> 2] if edge else -1
                 if label > 0:
                     self.transitions.put(self._key(state, label << 2), -1)
@@ -373,8 +403,8 @@ class LazyStates:
         return False
 
     def _contains(self, state: cython.int, node: cython.int) -> cython.bint:
-        low: cython.int = self.states[8 * state + 4]
-        end: cython.int = low + self.states[8 * state + 5]
+        low: cython.int = self.states[16 * state + 4]
+        end: cython.int = low + self.states[16 * state + 5]
         high: cython.int = end
         middle: cython.int
         while low < high:
@@ -390,8 +420,8 @@ class LazyStates:
     def _make_lists(self, state: cython.int) -> cython.int:
         nodes: cython.int[::1] = self.trie.nodes
         queries: cython.int[::1] = self.trie.queries
-        first: cython.int = self.states[8 * state + 4]
-        end: cython.int = first + self.states[8 * state + 5]
+        first: cython.int = self.states[16 * state + 4]
+        end: cython.int = first + self.states[16 * state + 5]
         words: cython.int[::1] = self.records.words
         sure: cython.int = 0
         quick: cython.int = 0
@@ -401,7 +431,7 @@ class LazyStates:
         residual: cython.int
         place: cython.int
         for i in range(first, end):
-            query = nodes[8 * self.members[i] + 3]
+            query = nodes[10 * self.members[i] + 3]
             while query:
                 residual = queries[6 * query + 3]
                 if residual == 0:
@@ -416,12 +446,12 @@ class LazyStates:
         self.lists[place + 1] = sure
         self.lists[place + 2] = quick
         self.lists[place + 3] = slow
-        self.states[8 * state + 1] = place
+        self.states[16 * state + 1] = place
         slow = place + 4 + sure + 2 * quick
         quick = place + 4 + sure
         sure = place + 4
         for i in range(first, end):
-            query = nodes[8 * self.members[i] + 3]
+            query = nodes[10 * self.members[i] + 3]
             while query:
                 residual = queries[6 * query + 3]
                 if residual == 0:
@@ -439,14 +469,14 @@ class LazyStates:
         return place
 
     def _make_range(self, state: cython.int) -> cython.int:
-        first: cython.int = self.states[8 * state + 4]
+        first: cython.int = self.states[16 * state + 4]
         i: cython.int
         count: cython.int
         query: cython.int
         place: cython.int
         found = []
-        for i in range(first, first + self.states[8 * state + 5]):
-            query = self.trie.nodes[8 * self.members[i] + 3]
+        for i in range(first, first + self.states[16 * state + 5]):
+            query = self.trie.nodes[10 * self.members[i] + 3]
             while query:
                 found.append((self.atoms.numbers[self.trie.queries[6 * query + 4]], query))
                 query = self.trie.queries[6 * query + 1]
@@ -463,20 +493,20 @@ class LazyStates:
             self.bounds[self._bounds_used + i] = found[i][0]
             self.lists[place + 4 + i] = found[i][1]
         self._bounds_used += count
-        self.states[8 * state + 1] = place
+        self.states[16 * state + 1] = place
         return place
 
     def _copy_lists(self, state: cython.int) -> cython.int:
         """Take the list over from the generation before; whether that could be done."""
         older: LazyStates = self.older
-        twin: cython.int = self.states[8 * state + 6]
+        twin: cython.int = self.states[16 * state + 6]
         i: cython.int
         place: cython.int
         source: cython.int
         count: cython.int
         if older is None or twin == 0 or older._outdated(twin):
             return 0
-        source = older.states[8 * twin + 1]
+        source = older.states[16 * twin + 1]
         if source <= 0:
             return 0
         count = older.lists[source + 1]
@@ -492,7 +522,7 @@ class LazyStates:
             for i in range(count):
                 self.bounds[self._bounds_used + i] = older.bounds[older.lists[source + 2] + i]
             self._bounds_used += count
-        self.states[8 * state + 1] = place
+        self.states[16 * state + 1] = place
         return 1
 
     def _reserve_lists(self, count: cython.int) -> cython.int:

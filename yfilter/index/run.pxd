@@ -1,7 +1,7 @@
 from yfilter.index.lazy_states cimport LazyStates
 from yfilter.index.message_view cimport MessageView
 from yfilter.index.residuals cimport Residuals
-from yfilter.index.trie cimport Trie
+from yfilter.index.trie cimport Trie, edge_bit
 
 
 cdef class Run:

@@ -27,12 +27,12 @@ if cython.compiled:
     from cython.cimports.yfilter.index.lazy_states import LazyStates
     from cython.cimports.yfilter.index.message_view import MessageView
     from cython.cimports.yfilter.index.residuals import Residuals
-    from cython.cimports.yfilter.index.trie import Trie
+    from cython.cimports.yfilter.index.trie import Trie, edge_bit
 else:
     from yfilter.index.lazy_states import LazyStates
     from yfilter.index.message_view import MessageView
     from yfilter.index.residuals import Residuals
-    from yfilter.index.trie import Trie
+    from yfilter.index.trie import Trie, edge_bit
 
 # What ``match`` gives for a message that would cost too much.
 TOO_COSTLY = -1
@@ -107,30 +107,40 @@ class Run:
         count: cython.int = self._start[depth + 1]
         j: cython.int
         row: cython.longlong
+        state: cython.int
         target: cython.int
+        taken: cython.int
         operator: cython.int
         place: cython.int
+        bits: cython.int = states.label_bits[edge >> 2]
         for j in range(self._start[depth], self._start[depth + 1]):
-            row = states.states[8 * self._state[j]]
-            target = states.transitions.get((row << 32) | edge)
-            if target < 0:
-                target = states.follow(self._state[j], edge)
+            # PERF: two of three heads have no edge for the name, which their row tells.
+            state = self._state[j]
+            if states.states[16 * state + 8] & bits:
+                row = states.states[16 * state]
+                target = states.transitions.get((row << 32) | edge)
+                if target < 0:
+                    target = states.follow(state, edge)
+                taken = edge
+            else:
+                target = states.elsewhere(state)
+                taken = 0
             if target == 0:
                 continue
-            if states.states[8 * target + 3] != clock:
-                target = states.fresh(target, self._state[j], edge)
+            if states.states[16 * target + 3] != clock:
+                target = states.fresh(target, state, taken)
                 if target == 0:
                     continue
             operator = self._operator[j]
             if operator < 0:
-                place = states.states[8 * target + 1]
+                place = states.states[16 * target + 1]
                 if place < 0:
                     place = states.accepted(target, False)
                 if place > 0:
                     self._accept(place, depth)
                 count = self._enter(target, -1, 0.0, depth, count)
                 if (
-                    states.states[8 * target + 2] & 2
+                    states.states[16 * target + 2] & 2
                     and self.view.own_start[element] < self.view.own_start[element + 1]
                 ):
                     count = self._branch(target, element, depth, count)
@@ -161,11 +171,14 @@ class Run:
 
     def _follow(self, state: cython.int, edge: cython.int) -> cython.int:
         states: LazyStates = self.states
-        row: cython.longlong = states.states[8 * state]
-        target: cython.int = states.transitions.get((row << 32) | edge)
+        row: cython.longlong = states.states[16 * state]
+        target: cython.int
+        if not states.states[16 * state + 9] & edge_bit(edge):
+            return 0
+        target = states.transitions.get((row << 32) | edge)
         if target < 0:
             target = states.follow(state, edge)
-        if target > 0 and states.states[8 * target + 3] != self.trie.clock:
+        if target > 0 and states.states[16 * target + 3] != self.trie.clock:
             target = states.fresh(target, state, edge)
         return target
 
@@ -188,7 +201,7 @@ class Run:
                     and self._number[j] == number
                 ):
                     return count
-            place = self.states.states[8 * state + 1]
+            place = self.states.states[16 * state + 1]
             if place < 0:
                 place = self.states.accepted(state, operator > 0)
             if place > 0:
@@ -196,7 +209,7 @@ class Run:
                     self._accept(place, depth)
                 else:
                     self._accept_range(place, depth, operator - 1, number)
-        if not self.states.states[8 * state + 2] & 1:
+        if not self.states.states[16 * state + 2] & 1:
             return count
         if count + 1 >= len(self._state):
             self._state = grown(self._state, 2 * count)

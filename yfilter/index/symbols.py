@@ -24,6 +24,7 @@ from collections.abc import Sequence
 
 from formats.names import QualifiedName
 from yfilter.index.columns import grown, ints
+from yfilter.index.trie import edge_bit
 from yfilter.language.query_ast import ANY, NameTest
 
 ANY_SYMBOL = 0
@@ -98,7 +99,7 @@ class Translation:
 class SymbolTable:
     """Symbols with a count of users each, labels, and the names of one message at a time.
 
-    Columns for the run: ``exact``, ``in_namespace`` and ``any_namespace`` of a label are the
+    Columns for the run: ``label_bits`` are the edge bits of a label's symbols; ``exact``, ``in_namespace`` and ``any_namespace`` of a label are the
     symbols of its triple, 0 where there is none; ``only_label`` of a symbol is its label if it
     has one only, 0 if it has none, else SEVERAL.  ``seen`` of a symbol is the index of a name
     that it accepts in the message translated last, if that name's label has the symbol; else it
@@ -116,6 +117,7 @@ class SymbolTable:
         self.in_namespace = ints(64)
         self.any_namespace = ints(64)
         self.only_label = ints(64)
+        self.label_bits = ints(64)
         self.seen = ints(64)
 
     def acquire(self, test: NameTest) -> int:
@@ -230,10 +232,12 @@ class SymbolTable:
             self.exact = grown(self.exact, 2 * label)
             self.in_namespace = grown(self.in_namespace, 2 * label)
             self.any_namespace = grown(self.any_namespace, 2 * label)
+            self.label_bits = grown(self.label_bits, 2 * label)
         self.exact[label], self.in_namespace[label], self.any_namespace[label] = triple
         self._labels[triple] = label
         for symbol in triple:
             if symbol:
+                self.label_bits[label] |= edge_bit(symbol << 2)
                 triples = self._labels_of.setdefault(symbol, [])
                 triples.append(triple)
                 self.only_label[symbol] = label if len(triples) == 1 else SEVERAL
