@@ -1,13 +1,12 @@
+from yfilter.index.accept_lists cimport AcceptLists
 from yfilter.index.atoms cimport AtomTable
 from yfilter.index.int_cache cimport IntCache
-from yfilter.index.record_pool cimport RecordPool
 from yfilter.index.trie cimport Trie, edge_bit
 
 
 cdef class LazyStates:
     cdef Trie trie
     cdef AtomTable atoms
-    cdef RecordPool records
     cdef LazyStates older
     cdef public int[::1] exact
     cdef public int[::1] in_namespace
@@ -16,16 +15,13 @@ cdef class LazyStates:
     cdef public int[::1] label_bits
     cdef int[::1] states
     cdef int[::1] members
-    cdef int[::1] lists
-    cdef double[::1] bounds
+    cdef readonly AcceptLists accepts
     cdef readonly IntCache transitions
     cdef IntCache _sets
     cdef int[::1] _buffer
     cdef int _bound
     cdef int _next_row
     cdef int _members_used
-    cdef int _lists_used
-    cdef int _bounds_used
     cdef public long long bytes_max
     cdef public long long computed
     cdef public long long carried
@@ -53,7 +49,3 @@ cdef class LazyStates:
     cdef int _derive(self, int state) except -1
     cdef bint _outdated(self, int state) except -1
     cdef bint _contains(self, int state, int node) noexcept
-    cdef int _make_lists(self, int state) except -1
-    cdef int _make_range(self, int state) except -1
-    cdef int _copy_lists(self, int state) except -1
-    cdef int _reserve_lists(self, int count) except -1

@@ -10,20 +10,13 @@ dropped, there are two generations at most.
 A state is a row of 16 numbers in ``states``, a cache line::
 
     0 row of its transitions
-    1 place in lists: NOT_YET, 0 for nothing accepted
+    1 place of what it accepts (see accept_lists.py): NOT_YET, 0 for nothing accepted
     2 something follows | has attribute edges << 1
     3 time when it was last known to be right
     4 first of its members     5 their number
     6 the same set in the generation before, or 0
     7 the state behind a name that no member has an edge for, or -1
     8, 9 a bit for each name edge, and for each other edge, of the members (see trie.edge_bit)
-
-A list of accepted queries is three sections behind their lengths: those that are sure, those
-with one equality of an ancestor to look up, those with a residual to check, and what the message
-has to contain for it to hold::
-
-    lists   epoch n1 n2 n3 | query … | query code … | query required …
-    ranged  epoch n  place -1 | query …          with their numbers, ascending, in ``bounds``
 
 The trie's log says what changed since a state was last used; only what that concerns is computed
 anew.
@@ -36,21 +29,22 @@ try:
 except ImportError:
     from formats import cython_stub as cython
 
-from yfilter.index.columns import grown, ints, reserved_doubles, reserved_ints
+from yfilter.index.columns import grown, ints, reserved_ints
 
 if cython.compiled:
+    from cython.cimports.yfilter.index.accept_lists import AcceptLists
     from cython.cimports.yfilter.index.atoms import AtomTable
     from cython.cimports.yfilter.index.int_cache import IntCache
     from cython.cimports.yfilter.index.record_pool import RecordPool
     from cython.cimports.yfilter.index.trie import Trie, edge_bit
 else:
+    from yfilter.index.accept_lists import AcceptLists
     from yfilter.index.atoms import AtomTable
     from yfilter.index.int_cache import IntCache
     from yfilter.index.record_pool import RecordPool
     from yfilter.index.trie import Trie, edge_bit
 
 NOT_YET = -1
-_LOG_LOOKED_AT = 64
 
 
 class LazyStates:
@@ -67,22 +61,18 @@ class LazyStates:
         bits_max = max(6, (bytes_max // 64).bit_length() - 1)
         self.trie = trie
         self.atoms = atoms
-        self.records = records
         self.older = older
         self.exact = self.in_namespace = self.any_namespace = self.only_label = ints(1)
         self.label_bits = ints(1)
         self.states = reserved_ints(max(bytes_max // 4, 1024))
         self.members = reserved_ints(max(bytes_max // 4, 64))
-        self.lists = reserved_ints(max(bytes_max // 4, 64))
-        self.bounds = reserved_doubles(max(bytes_max // 8, 64))
+        self.accepts = AcceptLists(trie, atoms, records, bytes_max)
         self.transitions = IntCache(min(10, bits_max), bits_max)
         self._sets = IntCache(min(8, bits_max), bits_max)
         self._buffer = ints(256)
         self._bound = 1
         self._next_row = 1
         self._members_used = 0
-        self._lists_used = 1
-        self._bounds_used = 0
         self.bytes_max = bytes_max
         self.computed = 0
         self.carried = 0
@@ -127,18 +117,28 @@ class LazyStates:
 
     def accepted(self, state: cython.int, ranged: cython.bint) -> cython.int:
         """The place of a state's list, made if it is NOT_YET there; 0 for nothing."""
-        if self._copy_lists(state):
-            return self.states[16 * state + 1]
-        if ranged:
-            return self._make_range(state)
-        return self._make_lists(state)
+        older: LazyStates = self.older
+        twin: cython.int = self.states[16 * state + 6]
+        first: cython.int = self.states[16 * state + 4]
+        count: cython.int = self.states[16 * state + 5]
+        place: cython.int = 0
+        if older is not None and twin and not older._outdated(twin):
+            place = older.states[16 * twin + 1]
+        if place > 0:
+            place = self.accepts.copy(older.accepts, place)
+        elif ranged:
+            place = self.accepts.make_range(self.members, first, count)
+        else:
+            place = self.accepts.make(self.members, first, count)
+        self.states[16 * state + 1] = place
+        return place
 
     def is_full(self) -> cython.bint:
         return self.used_bytes() > self.bytes_max or self._next_row > 2_000_000_000
 
     def used_bytes(self) -> cython.longlong:
-        total: cython.longlong = self._lists_used
-        total = 4 * (total + self._members_used) + 8 * self._bounds_used + 64 * self._bound
+        total: cython.longlong = self._members_used
+        total = 4 * total + 64 * self._bound + self.accepts.used_bytes()
         return total + self.transitions.size_bytes() + self._sets.size_bytes()
 
     def begin(self, older: LazyStates | None) -> None:
@@ -414,123 +414,6 @@ class LazyStates:
             else:
                 high = middle
         return low < end and self.members[low] == node
-
-    # -- lists of accepted queries
-
-    def _make_lists(self, state: cython.int) -> cython.int:
-        nodes: cython.int[::1] = self.trie.nodes
-        queries: cython.int[::1] = self.trie.queries
-        first: cython.int = self.states[16 * state + 4]
-        end: cython.int = first + self.states[16 * state + 5]
-        words: cython.int[::1] = self.records.words
-        sure: cython.int = 0
-        quick: cython.int = 0
-        slow: cython.int = 0
-        i: cython.int
-        query: cython.int
-        residual: cython.int
-        place: cython.int
-        for i in range(first, end):
-            query = nodes[10 * self.members[i] + 3]
-            while query:
-                residual = queries[6 * query + 3]
-                if residual == 0:
-                    sure += 1
-                elif residual > 0:
-                    quick += 1
-                else:
-                    slow += 1
-                query = queries[6 * query + 1]
-        place = self._reserve_lists(4 + sure + 2 * quick + 2 * slow)
-        self.lists[place] = 0
-        self.lists[place + 1] = sure
-        self.lists[place + 2] = quick
-        self.lists[place + 3] = slow
-        self.states[16 * state + 1] = place
-        slow = place + 4 + sure + 2 * quick
-        quick = place + 4 + sure
-        sure = place + 4
-        for i in range(first, end):
-            query = nodes[10 * self.members[i] + 3]
-            while query:
-                residual = queries[6 * query + 3]
-                if residual == 0:
-                    self.lists[sure] = query
-                    sure += 1
-                elif residual > 0:
-                    self.lists[quick] = query
-                    self.lists[quick + 1] = residual
-                    quick += 2
-                else:
-                    self.lists[slow] = query
-                    self.lists[slow + 1] = words[1 - residual]
-                    slow += 2
-                query = queries[6 * query + 1]
-        return place
-
-    def _make_range(self, state: cython.int) -> cython.int:
-        first: cython.int = self.states[16 * state + 4]
-        i: cython.int
-        count: cython.int
-        query: cython.int
-        place: cython.int
-        found = []
-        for i in range(first, first + self.states[16 * state + 5]):
-            query = self.trie.nodes[10 * self.members[i] + 3]
-            while query:
-                found.append((self.atoms.numbers[self.trie.queries[6 * query + 4]], query))
-                query = self.trie.queries[6 * query + 1]
-        found.sort()
-        count = len(found)
-        place = self._reserve_lists(4 + count)
-        if self._bounds_used + count > len(self.bounds):
-            self.bounds = grown(self.bounds, 2 * (self._bounds_used + count))
-        self.lists[place] = 0
-        self.lists[place + 1] = count
-        self.lists[place + 2] = self._bounds_used
-        self.lists[place + 3] = -1
-        for i in range(count):
-            self.bounds[self._bounds_used + i] = found[i][0]
-            self.lists[place + 4 + i] = found[i][1]
-        self._bounds_used += count
-        self.states[16 * state + 1] = place
-        return place
-
-    def _copy_lists(self, state: cython.int) -> cython.int:
-        """Take the list over from the generation before; whether that could be done."""
-        older: LazyStates = self.older
-        twin: cython.int = self.states[16 * state + 6]
-        i: cython.int
-        place: cython.int
-        source: cython.int
-        count: cython.int
-        if older is None or twin == 0 or older._outdated(twin):
-            return 0
-        source = older.states[16 * twin + 1]
-        if source <= 0:
-            return 0
-        count = older.lists[source + 1]
-        if older.lists[source + 3] >= 0:
-            count += 2 * (older.lists[source + 2] + older.lists[source + 3])
-        place = self._reserve_lists(4 + count)
-        for i in range(4 + count):
-            self.lists[place + i] = older.lists[source + i]
-        if self.lists[place + 3] < 0:
-            if self._bounds_used + count > len(self.bounds):
-                self.bounds = grown(self.bounds, 2 * (self._bounds_used + count))
-            self.lists[place + 2] = self._bounds_used
-            for i in range(count):
-                self.bounds[self._bounds_used + i] = older.bounds[older.lists[source + 2] + i]
-            self._bounds_used += count
-        self.states[16 * state + 1] = place
-        return 1
-
-    def _reserve_lists(self, count: cython.int) -> cython.int:
-        place: cython.int = self._lists_used
-        if place + count > len(self.lists):
-            self.lists = grown(self.lists, 2 * (place + count))
-        self._lists_used = place + count
-        return place
 
 
 @cython.cfunc

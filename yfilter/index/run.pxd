@@ -1,3 +1,4 @@
+from yfilter.index.accept_lists cimport AcceptLists
 from yfilter.index.lazy_states cimport LazyStates
 from yfilter.index.message_view cimport MessageView
 from yfilter.index.residuals cimport Residuals

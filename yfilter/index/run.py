@@ -24,11 +24,13 @@ from collections.abc import Callable
 from yfilter.index.columns import doubles, grown, ints
 
 if cython.compiled:
+    from cython.cimports.yfilter.index.accept_lists import AcceptLists
     from cython.cimports.yfilter.index.lazy_states import LazyStates
     from cython.cimports.yfilter.index.message_view import MessageView
     from cython.cimports.yfilter.index.residuals import Residuals
     from cython.cimports.yfilter.index.trie import Trie, edge_bit
 else:
+    from yfilter.index.accept_lists import AcceptLists
     from yfilter.index.lazy_states import LazyStates
     from yfilter.index.message_view import MessageView
     from yfilter.index.residuals import Residuals
@@ -222,7 +224,7 @@ class Run:
 
     def _accept(self, place: cython.int, depth: cython.int) -> cython.int:
         """Take over the queries of a list, as far as they hold."""
-        lists: cython.int[::1] = self.states.lists
+        lists: cython.int[::1] = self.states.accepts.lists
         queries: cython.int[::1] = self.trie.queries
         required: cython.int
         query: cython.int
@@ -277,12 +279,12 @@ class Run:
         number: cython.double,
     ) -> cython.int:
         """Take over those queries of a list whose number compares so with the message's."""
-        states: LazyStates = self.states
+        accepts: AcceptLists = self.states.accepts
         queries: cython.int[::1] = self.trie.queries
-        count: cython.int = states.lists[place + 1]
-        bounds: cython.int = states.lists[place + 2]
-        low: cython.int = _first_not_below(states.bounds, bounds, count, number)
-        high: cython.int = _first_above(states.bounds, bounds, count, number)
+        count: cython.int = accepts.lists[place + 1]
+        bounds: cython.int = accepts.lists[place + 2]
+        low: cython.int = _first_not_below(accepts.bounds, bounds, count, number)
+        high: cython.int = _first_above(accepts.bounds, bounds, count, number)
         residual: cython.int
         query: cython.int
         i: cython.int
@@ -297,7 +299,7 @@ class Run:
         self._cover_found(count)
         self.candidates += high - low
         for i in range(place + 4 + low, place + 4 + high):
-            query = states.lists[i]
+            query = accepts.lists[i]
             if queries[6 * query + 5] == self._epoch:
                 continue
             residual = queries[6 * query + 3]
