@@ -37,7 +37,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@touch $@
 
 # Compiles again what has changed; ONYX_COMPILE=auto|require|skip.
-$(BUILT): $(STAMP) setup.py $(wildcard $(foreach p,formats yfilter,$(p)/*.py $(p)/*/*.py $(p)/*/*/*.py))
+$(BUILT): $(STAMP) setup.py $(foreach p,formats yfilter,$(wildcard $(p)/*.p* $(p)/*/*.p* $(p)/*/*/*.p*))
 	@echo "setup: hot modules"
 	@$(BIN)/python setup.py --quiet build_ext --inplace
 	@echo "setup: done, build: `$(BIN)/python -c 'import formats; print(formats.build_info())'`"

@@ -1,6 +1,7 @@
 """Compiles the hot modules with Cython where that can be done; all else is in pyproject.toml.
 
-A hot module is plain Python that runs as it is and many times faster compiled.  ``ONYX_COMPILE``
+A hot module is plain Python that runs as it is and many times faster compiled; its C types are in
+its annotations and in the ``.pxd`` beside it.  ``ONYX_COMPILE``
 says what is wanted: ``auto`` (the default: compile if Cython and a C compiler are there, otherwise
 say so and go on), ``require`` (fail otherwise) or ``skip``.  It is all or nothing: modules of two
 builds are never mixed.
@@ -21,7 +22,12 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import BaseError, CCompilerError
 
-HOT_MODULES = ()
+HOT_MODULES = (
+    "formats.column_writer",
+    "formats.name_table",
+    "formats.namespace_scope",
+    "formats.scanner",
+)
 
 DIRECTIVES = {
     "language_level": 3,
@@ -39,6 +45,14 @@ if MODE not in {"auto", "require", "skip"}:
 
 def source_of(module: str) -> Path:
     return Path(*module.split(".")).with_suffix(".py")
+
+
+def digests(files: dict[str, Path]) -> dict[str, str]:
+    return {
+        name: hashlib.sha256(file.read_bytes()).hexdigest()
+        for name, file in files.items()
+        if file.exists()
+    }
 
 
 class BuildHotModules(build_ext):
@@ -81,12 +95,11 @@ class BuildHotModules(build_ext):
 
     def write_manifest(self, reason: str) -> None:
         manifest = Path(self.get_ext_fullpath("formats.build")).with_name("compiled.json")
-        sources = {
-            extension.name: hashlib.sha256(source_of(extension.name).read_bytes()).hexdigest()
-            for extension in self.extensions
-        }
+        sources = {extension.name: source_of(extension.name) for extension in self.extensions}
+        types = {name: source.with_suffix(".pxd") for name, source in sources.items()}
         manifest.parent.mkdir(parents=True, exist_ok=True)
-        manifest.write_text(json.dumps({"sources": sources, "reason": reason}, indent=1) + "\n")
+        content = {"sources": digests(sources), "types": digests(types), "reason": reason}
+        manifest.write_text(json.dumps(content, indent=1) + "\n")
 
 
 setup(

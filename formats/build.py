@@ -67,13 +67,19 @@ def _reason_for_pure() -> str:
         return "not compiled; see ONYX_COMPILE in setup.py"
     if not manifest["sources"]:
         return str(manifest["reason"]) or "nothing to compile"
-    for module, digest in manifest["sources"].items():
+    for part, suffix in (("sources", ".py"), ("types", ".pxd")):
+        for module, digest in manifest.get(part, {}).items():
+            if not _is_unchanged(_source_of(module).with_suffix(suffix), digest):
+                return f"{module} changed after it was compiled; make setup compiles it again"
+    for module in manifest["sources"]:
         source = _source_of(module)
-        if hashlib.sha256(source.read_bytes()).hexdigest() != digest:
-            return f"{module} changed after it was compiled; make setup compiles it again"
         if not any(source.with_suffix(suffix).exists() for suffix in EXTENSION_SUFFIXES):
             return f"{module} is not compiled for this Python"
     return ""
+
+
+def _is_unchanged(file: Path, digest: str) -> bool:
+    return file.exists() and hashlib.sha256(file.read_bytes()).hexdigest() == digest
 
 
 _REASON = _reason_for_pure()
