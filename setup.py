@@ -1,10 +1,10 @@
 """Compiles the hot modules with Cython where that can be done; all else is in pyproject.toml.
 
-A hot module is plain Python that runs as it is and many times faster compiled; its C types are in
-its annotations and in the ``.pxd`` beside it.  ``ONYX_COMPILE``
-says what is wanted: ``auto`` (the default: compile if Cython and a C compiler are there, otherwise
-say so and go on), ``require`` (fail otherwise) or ``skip``.  It is all or nothing: modules of two
-builds are never mixed.
+A hot module is one with a ``.pxd`` beside it: plain Python that runs as it is and many times faster
+compiled, with its C types in its annotations and in the ``.pxd``.  ``ONYX_COMPILE`` says what is
+wanted: ``auto`` (the default: compile if Cython and a C compiler are there, otherwise say so and
+go on), ``require`` (fail otherwise) or ``skip``.  It is all or nothing: modules of two builds are
+never mixed.
 
 Beside the compiled modules a manifest is written, ``formats/compiled.json``: which sources, by
 their digest, were compiled, or why none was.  ``formats/build.py`` reads it at run time.
@@ -22,11 +22,10 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import BaseError, CCompilerError
 
-HOT_MODULES = (
-    "formats.column_writer",
-    "formats.name_table",
-    "formats.namespace_scope",
-    "formats.scanner",
+HOT_MODULES = sorted(
+    ".".join(types.with_suffix("").parts)
+    for package in ("formats", "yfilter")
+    for types in Path(package).rglob("*.pxd")
 )
 
 DIRECTIVES = {
@@ -35,6 +34,7 @@ DIRECTIVES = {
     "wraparound": False,
     "cdivision": True,
     "initializedcheck": False,
+    "show_performance_hints": False,
 }
 GENERATED = "build/cython"  # the C sources; never part of a distribution
 
@@ -80,18 +80,20 @@ class BuildHotModules(build_ext):
             return " ".join(str(error).split())[:200] or type(error).__name__
         return ""
 
-    def build_extension(self, ext: Extension) -> None:
+    def build_extensions(self) -> None:
         from Cython.Build import cythonize  # noqa: PLC0415 - may be missing, which is no error
 
-        ext.sources = cythonize(
-            [Extension(ext.name, [str(source_of(ext.name))])],
-            build_dir=GENERATED,
-            compiler_directives=DIRECTIVES,
-            quiet=True,
-        )[0].sources
-        if self.compiler.compiler_type == "unix":
-            ext.extra_compile_args = ["-O3", "-g0"]
-        super().build_extension(ext)
+        for extension in self.extensions:
+            extension.sources = cythonize(
+                [Extension(extension.name, [str(source_of(extension.name))])],
+                build_dir=GENERATED,
+                compiler_directives=DIRECTIVES,
+                quiet=True,
+            )[0].sources
+            if self.compiler.compiler_type == "unix":
+                extension.extra_compile_args = ["-O3", "-g0", "-Wno-sign-compare"]
+        self.parallel = True
+        super().build_extensions()
 
     def write_manifest(self, reason: str) -> None:
         manifest = Path(self.get_ext_fullpath("formats.build")).with_name("compiled.json")

@@ -1,4 +1,4 @@
-"""Which build runs, in processes of their own on a copy of the package."""
+"""Which build runs, in processes of their own on a copy of the packages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,12 @@ needs_compiled = pytest.mark.skipif(
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    shutil.copytree(PACKAGE, tmp_path / "formats", ignore=shutil.ignore_patterns("__pycache__"))
+    for package in ("formats", "yfilter"):  # those with hot modules
+        shutil.copytree(
+            PACKAGE.parent / package,
+            tmp_path / package,
+            ignore=shutil.ignore_patterns("__pycache__"),
+        )
     return tmp_path
 
 
