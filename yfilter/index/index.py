@@ -100,7 +100,7 @@ class Index:
         if self._epoch >= _TIME_MAX or self._trie.clock >= _TIME_MAX:
             self._restart()
         self._epoch += 1
-        translation = self._symbols.translate(stream.names)
+        self._symbols.translate(stream.names)
         for user in (self._run.states, self._residuals):
             user.exact = self._symbols.exact
             user.in_namespace = self._symbols.in_namespace
@@ -108,7 +108,7 @@ class Index:
         self._run.states.label_bits = self._symbols.label_bits
         self._run.states.only_label = self._symbols.only_label
         self._residuals.symbol_seen = self._symbols.seen
-        self._view.bind(stream, translation)
+        self._view.bind(stream, self._symbols)
         count = self._run.match(self._epoch, visits_max)
         if count == TOO_COSTLY:
             raise MatchLimitExceeded(
@@ -169,7 +169,7 @@ class Index:
         if not condition.is_equality:
             return 0
         if condition.kind is NodeKind.ATTRIBUTE:
-            attribute = self._symbols.attribute(condition.test)
+            attribute = self._symbols.attribute_number(condition.test)
         else:
             attribute = 1 if condition.kind is NodeKind.TEXT else 2
         return self._atoms.equalities[attribute] if attribute < len(self._atoms.equalities) else 0

@@ -1,4 +1,5 @@
 from yfilter.index.atoms cimport AtomTable
+from yfilter.index.symbols cimport SymbolTable
 
 
 cdef class MessageView:
@@ -44,6 +45,7 @@ cdef class MessageView:
     cdef int _allocate(self, int elements, int contents) except -1
     cdef int _sort_by_name(self, int[::1] first) except -1
     cdef int _link_contents(self) except -1
+    cdef bint _is_asked_for(self, int attribute) noexcept
     cdef int _find_atoms(self) except -1
     cdef int _look_up(self, int element, int attribute, bint content, int first, int last) except -1
     cdef int _look_up_string_value(self, int element) except -1

@@ -22,13 +22,14 @@ from formats.element_stream import ElementStream
 from array import array
 
 from yfilter.index.columns import doubles, grown, ints
-from yfilter.index.symbols import Translation
 from yfilter.language.numbers import parse_double
 
 if cython.compiled:
     from cython.cimports.yfilter.index.atoms import AtomTable
+    from cython.cimports.yfilter.index.symbols import SymbolTable
 else:
     from yfilter.index.atoms import AtomTable
+    from yfilter.index.symbols import SymbolTable
 
 _NAN = float("nan")
 _POWERS = doubles(23)
@@ -49,8 +50,8 @@ class MessageView:
         self.own_operator = ints(1024)
         self.own_number = doubles(1024)
 
-    def bind(self, stream: ElementStream, translation: Translation) -> None:
-        """Look at a message, and at the translation of its names."""
+    def bind(self, stream: ElementStream, symbols: SymbolTable) -> None:
+        """Look at a message, whose names were translated last."""
         self._stream = stream
         self.elements = len(stream)
         self.name = stream.element_name
@@ -66,8 +67,8 @@ class MessageView:
         self.content_next = stream.content_next
         self.content_offset = stream.content_offset
         self.content_values = stream.content_values
-        self.label = translation.label
-        self.attribute = translation.attribute
+        self.label = symbols.label
+        self.attribute = symbols.attribute
         self.names = len(stream.names)
         if self.names + 2 > len(self.position_start):
             self.position_start = ints(2 * self.names + 2)
@@ -75,7 +76,7 @@ class MessageView:
             self.text_next
         ):
             self._allocate(2 * self.elements, 2 * len(self.content_kind))
-        self._sort_by_name(translation.first)
+        self._sort_by_name(symbols.first)
         self._link_contents()
         self._find_atoms()
 
@@ -274,9 +275,14 @@ class MessageView:
         self.own_start[self.elements] = self._own_count
         return 0
 
-    def _is_asked_for(self, attribute: int) -> bool:
-        ranges = (self.atoms.ranges[5 * attribute + operator] for operator in range(5))
-        return bool(self.atoms.equalities[attribute]) or any(ranges)
+    def _is_asked_for(self, attribute: cython.int) -> cython.bint:
+        operator: cython.int
+        if self.atoms.equalities[attribute] > 0:
+            return True
+        for operator in range(5):
+            if self.atoms.ranges[5 * attribute + operator]:
+                return True
+        return False
 
     def _look_up(
         self,

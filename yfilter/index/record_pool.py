@@ -149,7 +149,7 @@ class RecordPool:
         mixed: cython.ulonglong = self._first_seed
         word: cython.ulonglong
         for i in range(record, record + self.words[record - 2]):
-            word = self.words[i] & 0xFFFFFFFF
+            word = self.words[i] & 0x7FFFFFFF
             mixed = ((mixed ^ word) * prime) & mask
             mixed ^= mixed >> 32
         return mixed

@@ -1,3 +1,4 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Symbols and labels: name tests and names of messages as small numbers.
 
 A *symbol* is a name test that some path asks for.  A *label* stands for all names that the
@@ -19,8 +20,10 @@ element that are no attribute: its text nodes and its string value.
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Sequence
+try:
+    import cython
+except ImportError:
+    from formats import cython_stub as cython
 
 from formats.names import QualifiedName
 from yfilter.index.columns import grown, ints
@@ -85,17 +88,6 @@ class _Numbers:
         return len(self.of)
 
 
-class Translation:
-    """For each name of a message: its label, attribute number or 0, and equal name before it."""
-
-    __slots__ = ("attribute", "first", "label")
-
-    def __init__(self, count: int) -> None:
-        self.label = ints(count + 1)
-        self.attribute = ints(count + 1)
-        self.first = ints(count + 1)
-
-
 class SymbolTable:
     """Symbols with a count of users each, labels, and the names of one message at a time.
 
@@ -103,7 +95,8 @@ class SymbolTable:
     symbols of its triple, 0 where there is none; ``only_label`` of a symbol is its label if it
     has one only, 0 if it has none, else SEVERAL.  ``seen`` of a symbol is the index of a name
     that it accepts in the message translated last, if that name's label has the symbol; else it
-    was not seen (so that nothing has to be cleared).
+    was not seen (so that nothing has to be cleared).  ``label``, ``attribute`` and ``first`` are
+    about the names of that message: label, attribute number or 0, and the first equal name.
     """
 
     def __init__(self) -> None:
@@ -112,13 +105,16 @@ class SymbolTable:
         self._labels: dict[tuple[int, int, int], int] = {}
         self._labels_of: dict[int, list[tuple[int, int, int]]] = {}
         self._next_label = 1
-        self._remembered: dict[tuple[str, str], int] = {}
+        self._remembered: dict[QualifiedName, tuple[int, int]] = {}
         self.exact = ints(64)
         self.in_namespace = ints(64)
         self.any_namespace = ints(64)
         self.only_label = ints(64)
         self.label_bits = ints(64)
         self.seen = ints(64)
+        self.label = ints(64)
+        self.attribute = ints(64)
+        self.first = ints(64)
 
     def acquire(self, test: NameTest) -> int:
         """The symbol of a name test; ``release`` undoes it."""
@@ -131,7 +127,7 @@ class SymbolTable:
                 self.seen = grown(self.seen, 2 * symbol)
             self.only_label[symbol] = 0
             self.seen[symbol] = 0
-            self._forget_names(test.namespace, test.local)
+            self._remembered.clear()
         return symbol
 
     def retain(self, symbol: int) -> None:
@@ -141,53 +137,58 @@ class SymbolTable:
     def release(self, symbol: int) -> None:
         if symbol == ANY_SYMBOL:
             return
-        namespace, local = self._symbols.key(symbol)
         if self._symbols.release(symbol):
-            self._forget_names(namespace, local)
+            self._remembered.clear()
             for triple in self._labels_of.pop(symbol, ()):
                 self._labels.pop(triple, None)
 
     def acquire_attribute(self, test: NameTest) -> int:
-        return self._attributes.acquire((test.namespace, test.local))[0]
+        attribute, new = self._attributes.acquire((test.namespace, test.local))
+        if new:
+            self._remembered.clear()
+        return attribute
 
     def retain_attribute(self, attribute: int) -> None:
         if attribute >= ATTRIBUTES:
             self._attributes.retain(attribute)
 
     def release_attribute(self, attribute: int) -> None:
-        if attribute >= ATTRIBUTES:
-            self._attributes.release(attribute)
+        if attribute >= ATTRIBUTES and self._attributes.release(attribute):
+            self._remembered.clear()
 
-    def attribute(self, test: NameTest) -> int:
+    def attribute_number(self, test: NameTest) -> int:
         """The number of an attribute, 0 if nobody asks for it."""
         return self._attributes.of.get((test.namespace, test.local), 0)
 
-    def translate(self, names: Sequence[QualifiedName]) -> Translation:
-        """The names of a message as numbers; until the next message ``seen`` is about this one."""
-        remembered = self._remembered
-        attribute_of = self._attributes.of
-        translation = Translation(len(names))
-        labels, attributes = translation.label, translation.attribute
-        for index, (_, namespace, local) in enumerate(names):
-            key = (namespace, local)
-            label = remembered.get(key)
-            if label is None:
-                label = self._label(key)
-            labels[index] = label
-            attributes[index] = attribute_of.get(key, 0)
-            translation.first[index] = index
+    def translate(self, names: list[QualifiedName]) -> cython.int:
+        """Set ``label``, ``attribute``, ``first`` and ``seen`` for the names of a message."""
+        index: cython.int
+        label: cython.int
+        exact: cython.int
+        name: cython.int
+        count: cython.int = len(names)
+        if count > len(self.label):
+            self.label = ints(2 * count)
+            self.attribute = ints(2 * count)
+            self.first = ints(2 * count)
+        for index in range(count):
+            # PERF: the names of messages are the same objects again and again.
+            known = self._remembered.get(names[index])
+            if known is None:
+                known = self._remember(names[index])
+            label, self.attribute[index] = known
+            self.label[index] = label
+            self.first[index] = index
             if label:
                 exact = self.exact[label]
-                if exact and self._is_seen(self.seen[exact], exact, index, labels):
-                    translation.first[index] = self.seen[exact]  # with another prefix
+                name = self.seen[exact]
+                if exact and name < index and self.exact[self.label[name]] == exact:
+                    self.first[index] = name  # with another prefix
                 else:
                     self.seen[exact] = index
                 self.seen[self.in_namespace[label]] = index
                 self.seen[self.any_namespace[label]] = index
-        return translation
-
-    def _is_seen(self, name: int, exact: int, count: int, labels: array[int]) -> bool:
-        return name < count and self.exact[labels[name]] == exact
+        return count
 
     def describe(self, symbol: int) -> str:
         if symbol == ANY_SYMBOL:
@@ -210,20 +211,21 @@ class SymbolTable:
             "index_attributes": len(self._attributes),
         }
 
-    def _label(self, key: tuple[str, str]) -> int:
-        namespace, local = key
+    def _remember(self, name: QualifiedName) -> tuple[int, int]:
+        """The label and the attribute number of a name."""
         symbol_of = self._symbols.of
         triple = (
-            symbol_of.get(key, 0),
-            symbol_of.get((namespace, ANY), 0),
-            symbol_of.get((ANY, local), 0),
+            symbol_of.get((name.namespace, name.local), 0),
+            symbol_of.get((name.namespace, ANY), 0),
+            symbol_of.get((ANY, name.local), 0),
         )
         label = self._labels.get(triple) or (any(triple) and self._new_label(triple)) or ELSEWHERE
+        known = label, self._attributes.of.get((name.namespace, name.local), 0)
         # Messages may hold any names; what is remembered of them has a bound.
         if len(self._remembered) >= _NAMES_REMEMBERED:
             self._remembered.clear()
-        self._remembered[key] = label
-        return label
+        self._remembered[name] = known
+        return known
 
     def _new_label(self, triple: tuple[int, int, int]) -> int:
         label = self._next_label
@@ -242,14 +244,3 @@ class SymbolTable:
                 triples.append(triple)
                 self.only_label[symbol] = label if len(triples) == 1 else SEVERAL
         return label
-
-    def _forget_names(self, namespace: str, local: str) -> None:
-        """The names that a symbol accepts, when it comes or goes."""
-        if ANY not in (namespace, local):
-            self._remembered.pop((namespace, local), None)
-            return
-        self._remembered = {
-            key: label
-            for key, label in self._remembered.items()
-            if not (namespace in (ANY, key[0]) and local in (ANY, key[1]))
-        }

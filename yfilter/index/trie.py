@@ -304,10 +304,12 @@ class Trie:
 
 def edge_bit(edge: cython.int) -> cython.int:
     """One of 31 bits for an edge, to tell early where it certainly is not."""
-    mixed: cython.uint = edge
+    # Typed, for the compiler takes a literal of more than 31 bits for an object.
+    multiplier: cython.ulonglong = 0x9E3779B1
+    mixed: cython.ulonglong = edge
     one: cython.int = 1
-    mixed = (mixed * 0x9E3779B1) & 0xFFFFFFFF
-    return one << ((mixed >> 8) % 31)
+    mixed = mixed * multiplier
+    return one << (((mixed >> 8) & 0xFFFFFF) % 31)
 
 
 @cython.cfunc
