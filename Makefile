@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.set-up
+BUILT  := $(VENV)/.built
 
 CODE   := formats yfilter overlay registration onyx demo benchmarks tests
 
@@ -10,16 +11,16 @@ CODE   := formats yfilter overlay registration onyx demo benchmarks tests
 .PHONY: help setup demo test check format bench lock clean
 
 help:
-	@echo "make setup   set up $(VENV) (quick when nothing changed)"
+	@echo "make setup   set up $(VENV) and compile the hot modules (quick when nothing changed)"
 	@echo "make demo    the paper's Figure 4 as six broker processes, every delivery checked"
 	@echo "             make demo MESSAGES=DIR does it with your own XML files"
-	@echo "make test    the tests"
+	@echo "make test    the tests, those of formats and yfilter with either build"
 	@echo "make check   ruff and mypy"
-	@echo "make bench   the benchmarks (results: docs/benchmarks.md)"
+	@echo "make bench   a quick version of the benchmarks (results: docs/benchmarks.md)"
 	@echo "make lock    resolve requirements.lock anew (needs uv)"
 	@echo "make clean   remove $(VENV) and everything that was built"
 
-setup: $(STAMP)
+setup: $(BUILT)
 
 $(STAMP): requirements.lock pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "onyx: '$(PYTHON)' not found; set PYTHON=/path/to/python3.11 or newer" >&2; exit 1; }
@@ -31,15 +32,23 @@ $(STAMP): requirements.lock pyproject.toml
 	@echo "setup: locked dependencies (requirements.lock)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@echo "setup: onyx itself"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@ONYX_COMPILE=skip $(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	  --no-deps --no-build-isolation --editable .
 	@touch $@
-	@echo "setup: done"
 
-demo: $(STAMP)
+# Compiles again what has changed; ONYX_COMPILE=auto|require|skip.
+$(BUILT): $(STAMP) setup.py $(foreach p,formats yfilter,$(wildcard $(p)/*.p* $(p)/*/*.p* $(p)/*/*/*.p*))
+	@echo "setup: hot modules"
+	@$(BIN)/python setup.py --quiet build_ext --inplace
+	@echo "setup: done, build: `$(BIN)/python -c 'import formats; print(formats.build_info())'`"
+	@touch $@
+
+demo: $(BUILT)
 	@$(BIN)/python -m demo $(if $(MESSAGES),--messages "$(MESSAGES)")
 
-test: $(STAMP)
+test: $(BUILT)
 	$(BIN)/python -m pytest
+	ONYX_PURE=1 $(BIN)/python -m pytest tests/formats tests/yfilter
 
 check: $(STAMP)
 	$(BIN)/ruff format --check $(CODE)
@@ -50,8 +59,8 @@ format: $(STAMP)
 	$(BIN)/ruff format $(CODE)
 	$(BIN)/ruff check --fix $(CODE)
 
-bench: $(STAMP)
-	$(BIN)/python -m benchmarks
+bench: $(BUILT)
+	$(BIN)/python -m benchmarks all
 
 lock:
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url \
@@ -59,4 +68,6 @@ lock:
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -f formats/compiled.json
+	find formats yfilter -name '*.so' -delete
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""How fast it is: ``python -m benchmarks`` lists the benchmarks, docs/benchmarks.md has results."""

@@ -5,6 +5,8 @@ and ``encode`` go back, ``XmlWriter`` writes results.  Nothing here does I/O, an
 hostile, can do more than raise MessageRefused, DecodeError or SchemaRefused.
 """
 
+# First, since it decides which build all other imports get.
+from formats.build import build_info, is_compiled
 from formats.codec import (
     FORMS,
     Codec,
@@ -42,12 +44,14 @@ __all__ = [
     "SchemaRefused",
     "WireFormat",
     "XmlWriter",
+    "build_info",
     "codec_for",
     "compress",
     "decode",
     "decompress",
     "encode",
     "encoded_bytes_max",
+    "is_compiled",
     "parse_text",
     "read_schema",
     "to_text",

@@ -1,9 +1,10 @@
 """Matcher: one message against everything a broker holds; the one entry of the engine.
 
-Local profiles and routing queries go into one operator network (the holistic plan of section
-4.3.1); ``match`` yields in order of urgency: first the links to forward to, then the local
-profiles, each as soon as it is known.  It is lazy: what the caller does not ask for is not
-computed.
+A local profile goes into the ``Index`` if it can say all of the profile's matching path, which is
+made for very many; the others, and all routing queries, go into the operator network (the holistic
+plan of section 4.3.1).  ``match`` yields in order of urgency: first the links to forward to, then
+the local profiles, those of the index before those of the network.  It is lazy: what the caller
+does not ask for is not computed.  Equal profiles are one internal query.
 
 When profiles or routes change while an iterator is unfinished, it goes on with what there was when
 ``match`` was called: every link of that time is yielded, also one whose route has been removed
@@ -12,8 +13,9 @@ since (so that a route on the move loses no message), and every profile that is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 from weakref import WeakSet
 
 from formats.element_stream import ElementStream
@@ -27,7 +29,10 @@ from yfilter.engine.operator_network import OperatorNetwork
 from yfilter.engine.operators.operator import Operator
 from yfilter.engine.targets import LinkTarget, Query
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
+from yfilter.index.index import Index
+from yfilter.language.evaluation import Evaluator
 from yfilter.language.matching_path import has_remainder, matching_path
+from yfilter.language.nodes import DOCUMENT
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import Constructor, Flwor, PathExpression, Profile
 from yfilter.language.query_parser import parse_profile
@@ -43,40 +48,60 @@ class RouteMatch:
     link: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ProfileMatch:
-    """The message matches a local profile.
-
-    ``bindings``: the elements that the path, or the first for clause, selects, in document order
-    (where a profile has a remainder, some of them may come to nothing).
-    """
+    """The message matches a local profile; equal to another of the same profile and bindings."""
 
     profile_id: str
-    bindings: tuple[int, ...]
-    _render: Callable[[], list[bytes]] = field(repr=False, compare=False)
+    _rendering: _Rendering = field(repr=False)
+
+    @property
+    def bindings(self) -> tuple[int, ...]:
+        """The elements that the path, or the first for clause, selects, in document order.
+
+        Where a profile has a remainder, some of them may come to nothing.  Computed when first
+        asked for, once for equal profiles; raises MatchLimitExceeded when that costs more than
+        EvaluationLimits allow.
+        """
+        return self._rendering.bindings()
 
     def results(self) -> list[bytes]:
         """The messages to deliver; rendered when first asked for, once for equal profiles.
 
         Raises MatchLimitExceeded when the rendering costs more than EvaluationLimits allow.
         """
-        return self._render()
+        return self._rendering.results()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ProfileMatch):
+            return NotImplemented
+        return self.profile_id == other.profile_id and self.bindings == other.bindings
+
+    def __hash__(self) -> int:
+        return hash(self.profile_id)
 
 
 class Matcher:
-    """Add and remove profiles and routes at any time; match messages."""
+    """Add and remove profiles and routes at any time; match messages.
+
+    Without ``index`` all profiles go into the network: slower, the answers are the same.
+    """
 
     def __init__(
         self,
         limits: MatchLimits = DEFAULT_MATCH_LIMITS,
         message_limits: MessageLimits = DEFAULT_LIMITS,
+        *,
+        index: bool = True,
     ) -> None:
         self._limits = limits
         self._message_limits = message_limits
         self._network = OperatorNetwork()
+        self._index = Index(limits.lazy_bytes_max) if index else None
+        self._indexed: list[Query | None] = [None]  # by the number in the index, from 1
         self._stamp = 0  # counts changes; see targets.Query
         self._unfinished: WeakSet[MessageRun] = WeakSet()
-        self._queries: dict[PathExpression | Flwor | Constructor, tuple[Query, Operator]] = {}
+        self._queries: dict[PathExpression | Flwor | Constructor, _Place] = {}
         self._profiles: dict[str, Query] = {}
         self._routes: dict[Conjunction, tuple[Operator, dict[LinkTarget, None]]] = {}
         self._route_count = 0
@@ -110,9 +135,13 @@ class Matcher:
         self._stamp += 1
         del query.subscribers[profile_id]
         if not query.subscribers:
-            _, operator = self._queries.pop(query.profile.body)
-            operator.forget_query(query)
-            self._network.release(operator)
+            place = self._queries.pop(query.profile.body)
+            if place.operator is not None:
+                place.operator.forget_query(query)
+                self._network.release(place.operator)
+            elif self._index is not None:
+                self._index.remove(place.number)
+                self._indexed[place.number] = None
 
     def add_route(self, conjunction: Conjunction, target: LinkTarget) -> None:
         """A disjunct of the target's routing query; ValueError if it is there already."""
@@ -165,22 +194,38 @@ class Matcher:
             "profiles": len(self._profiles),
             "queries": len(self._queries),
             "routes": self._route_count,
+            **(self._index.statistics() if self._index else {}),
             **self._network.statistics(),
             **self._counters,
         }
 
     def dump(self) -> str:
-        """The NFA and the operator network with their targets, for people."""
-        return self._network.dump()
+        """The NFA and the operator network with their targets, and the index, for people."""
+        if self._index is None:
+            return self._network.dump()
+        queries = [
+            f"  #{number}  " + "  ".join(f"-> {name}" for name in query.subscribers)
+            for number, query in enumerate(self._indexed)
+            if query is not None
+        ]
+        return "\n".join((self._network.dump(), "", self._index.dump(), *queries))
 
     def _query(self, profile: Profile) -> Query:
         found = self._queries.get(profile.body)
         if found is not None:
-            return found[0]
-        operator = self._network.build_plan(decompose(matching_path(profile)))
+            return found.query
+        plan = decompose(matching_path(profile))
         query = Query(profile, has_remainder(profile))
-        operator.annotate_query(query)
-        self._queries[profile.body] = (query, operator)
+        number = self._index.add(plan) if self._index is not None else None
+        if number is None:
+            operator = self._network.build_plan(plan)
+            operator.annotate_query(query)
+            self._queries[profile.body] = _Place(query, operator, 0)
+        else:
+            if number == len(self._indexed):
+                self._indexed.append(None)
+            self._indexed[number] = query
+            self._queries[profile.body] = _Place(query, None, number)
         return query
 
     def _new_id(self) -> str:
@@ -201,8 +246,14 @@ class Matcher:
         try:
             for link in run.links():
                 yield RouteMatch(link)
+            run.raise_failure()
+            for query in self._of_index(run, stream):
+                rendering = _Rendering(query.profile, stream, None, self._limits.evaluation)
+                yield from self._subscribers(query, rendering, stamp)
             for query, elements in run.queries():
-                yield from self._subscribers(query, stream, tuple(elements), stamp)
+                bindings = tuple(elements)
+                rendering = _Rendering(query.profile, stream, bindings, self._limits.evaluation)
+                yield from self._subscribers(query, rendering, stamp)
         finally:
             self._unfinished.discard(run)
             self._counters["operators_executed"] += run.executed
@@ -210,25 +261,43 @@ class Matcher:
             self._counters["over_limit"] += run.over_limit
             self._counters["tuples"] += run.tuples
 
+    def _of_index(self, run: MessageRun, stream: ElementStream) -> Iterator[Query]:
+        """The queries of the index that match, also those added and not removed meanwhile."""
+        if self._index is None:
+            return
+        for number in self._index.match(stream, self._limits.tuples_max - run.tuples):
+            query = self._indexed[number]
+            if query is not None:
+                yield query
+
     def _subscribers(
-        self, query: Query, stream: ElementStream, bindings: tuple[int, ...], stamp: int
+        self, query: Query, rendering: _Rendering, stamp: int
     ) -> Iterator[ProfileMatch]:
-        rendering = _Rendering(query.profile, stream, bindings, self._limits.evaluation)
         names = [name for name, added in query.subscribers.items() if added <= stamp]
-        if names and query.remainder:
-            try:
-                if not rendering():
-                    return
-            except MatchLimitExceeded:
-                self._counters["over_limit"] += 1
-                return
+        if names and query.remainder and not self._has_results(rendering):
+            return
         for name in names:
             if name in query.subscribers:  # the caller may have removed it meanwhile
-                yield ProfileMatch(name, bindings, rendering)
+                yield ProfileMatch(name, rendering)
+
+    def _has_results(self, rendering: _Rendering) -> bool:
+        try:
+            return bool(rendering.results())
+        except MatchLimitExceeded:
+            self._counters["over_limit"] += 1
+            return False
+
+
+class _Place(NamedTuple):
+    """Where a query is: at an operator of the network, or under a number in the index."""
+
+    query: Query
+    operator: Operator | None
+    number: int
 
 
 class _Rendering:
-    """The results of one query on one message, made when first called."""
+    """Bindings and results of one query on one message, each made when first called."""
 
     __slots__ = ("_bindings", "_limits", "_profile", "_results", "_stream")
 
@@ -236,7 +305,7 @@ class _Rendering:
         self,
         profile: Profile,
         stream: ElementStream,
-        bindings: tuple[int, ...],
+        bindings: tuple[int, ...] | None,
         limits: EvaluationLimits,
     ) -> None:
         self._profile = profile
@@ -245,9 +314,16 @@ class _Rendering:
         self._limits = limits
         self._results: list[bytes] | None = None
 
-    def __call__(self) -> list[bytes]:
+    def bindings(self) -> tuple[int, ...]:
+        if self._bindings is None:
+            evaluator = Evaluator(self._stream, self._limits)
+            found = evaluator.select(matching_path(self._profile), DOCUMENT, {})
+            self._bindings = tuple(node.number for node in found)
+        return self._bindings
+
+    def results(self) -> list[bytes]:
         if self._results is None:
-            self._results = render(self._profile, self._stream, self._bindings, self._limits)
+            self._results = render(self._profile, self._stream, self.bindings(), self._limits)
         return self._results
 
 

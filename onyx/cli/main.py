@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from importlib import metadata
 
+from formats import build_info
 from onyx.cli import profile, source, status, subscribe, topology, up
 from onyx.cli.verb import Verb
 from onyx.errors import EXIT_CONFIG, EXIT_USAGE, UserError
@@ -84,7 +85,7 @@ def build_parser() -> argparse.ArgumentParser:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"onyx {_version()}")
+    parser.add_argument("--version", action="version", version=f"onyx {_version()}, {build_info()}")
     subparsers = parser.add_subparsers(title="verbs", metavar="VERB")
     for verb in VERBS:
         verb.add_parser(subparsers)

@@ -353,8 +353,11 @@ def test_a_message_is_text_or_a_stream() -> None:
         matcher.match(b"<a><a><a><a/></a></a></a>")
 
 
-def test_too_many_tuples_end_the_match_but_links_found_are_handed_out() -> None:
-    matcher = Matcher(MatchLimits(tuples_max=30))
+@pytest.mark.parametrize(("index", "tuples_max"), [(True, 15), (False, 30)])
+def test_too_many_tuples_end_the_match_but_links_found_are_handed_out(
+    index: bool, tuples_max: int
+) -> None:
+    matcher = Matcher(MatchLimits(tuples_max=tuples_max), index=index)
     route(matcher, "/a", "link")
     matcher.add("//a[.//b]")
     message = b"<a>" * 10 + b"<b/>" * 10 + b"</a>" * 10
@@ -395,8 +398,9 @@ def test_results_beyond_the_limit_fail_when_they_are_asked_for() -> None:
     assert exceeded.value.code == "result-too-large"
 
 
-def test_statistics_and_dump_tell_what_there_is() -> None:
-    matcher = Matcher()
+@pytest.mark.parametrize("index", [True, False])
+def test_statistics_and_dump_tell_what_there_is(index: bool) -> None:
+    matcher = Matcher(index=index)
     matcher.add("/a[b]", "alice")
     route(matcher, "/a/b", "link")
     names(matcher)
@@ -409,4 +413,6 @@ def test_statistics_and_dump_tell_what_there_is() -> None:
     }
     assert sizes["tuples"] > 0
     dump = matcher.dump()
-    assert "-> alice" in dump and "-> link (tree of r)" in dump and "1 -a-> (2: 1)" in dump
+    assert "-> alice" in dump and "-> link (tree of r)" in dump
+    assert ("1 -a-> (2: 1)" in dump) is not index
+    assert ("  a  -> #1 if …\n  #1  -> alice" in dump) is index

@@ -15,9 +15,11 @@ class MatchLimits:
                    ProfileRefused, code ``too-many-profiles``
     routes_max     (conjunction, target) pairs; one more is refused with ProfileRefused, code
                    ``too-many-routes``
-    tuples_max     elements delivered between operators plus ancestors visited by joins, for one
-                   message; beyond it the match ends with MatchLimitExceeded, code
-                   ``too-many-tuples``
+    tuples_max     elements delivered between operators plus ancestors visited by joins, and
+                   states and elements that the index looks at, for one message; beyond it the
+                   match ends with MatchLimitExceeded, code ``too-many-tuples``
+    lazy_bytes_max the index's lazily made states, in bytes; beyond it a new generation of them
+                   begins, which takes over what messages still use.  The answers are the same
     evaluation     what one condition of the network, and the rendering of one profile, may cost
                    on one message; a profile beyond it does not match the message, the others do
     """
@@ -25,6 +27,7 @@ class MatchLimits:
     profiles_max: int = 1_000_000
     routes_max: int = 1_000_000
     tuples_max: int = 10_000_000
+    lazy_bytes_max: int = 512 * 1024 * 1024
     evaluation: EvaluationLimits = DEFAULT_EVALUATION_LIMITS
 
 

@@ -81,10 +81,14 @@ class MessageRun:
             self._failure = exceeded
             self._high.clear()
 
-    def queries(self) -> Iterator[tuple[Query, Elements]]:
-        """Each local query that is matched, with its elements; after ``links``."""
+    def raise_failure(self) -> None:
+        """Raise what went wrong while links were settled, if anything did."""
         if self._failure is not None:
             raise self._failure
+
+    def queries(self) -> Iterator[tuple[Query, Elements]]:
+        """Each local query that is matched, with its elements; after ``links``."""
+        self.raise_failure()
         while self._matched or self._low:
             if self._matched:
                 yield self._matched.popleft()
@@ -96,6 +100,8 @@ class MessageRun:
         if self._started:
             return
         self._started = True
+        if self._network.is_empty:
+            return
         for state, elements in self._network.nfa.run(self._scratch.stream).items():
             self._deliver(self._network.source(state), elements)
 

@@ -75,6 +75,10 @@ class OperatorNetwork:
                 del self._sources[current.state]
                 self.nfa.remove(current.state)
 
+    @property
+    def is_empty(self) -> bool:
+        return not self._operators
+
     def source(self, state: State) -> Path:
         """The path operator of an accepting state."""
         return self._sources[state]

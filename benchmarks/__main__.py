@@ -1,0 +1,92 @@
+"""``python -m benchmarks``: the list; ``python -m benchmarks NAME [options]``: one of them.
+
+``python -m benchmarks all`` runs the quick version of each.  With ``--json`` the last line of the
+output is one object.  Exit code 0: measured.  1: what was measured is wrong.  2: it could not be
+run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+
+from benchmarks.benchmark import Benchmark, BenchmarkError, WrongAnswers
+from benchmarks.match import MATCH
+from benchmarks.report import Report
+
+BENCHMARKS: tuple[Benchmark, ...] = (MATCH,)
+EXIT_GOOD, EXIT_WRONG, EXIT_NOT_RUN = 0, 1, 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs what the arguments name; gives the exit code."""
+    options = _parser().parse_args(arguments)
+    if options.benchmark is None:
+        print(_listing())
+        return EXIT_GOOD
+    try:
+        if options.benchmark == "all":
+            _run_all(options)
+        else:
+            chosen = next(b for b in BENCHMARKS if b.name == options.benchmark)
+            _print(chosen.run(options), options.json)
+    except WrongAnswers as error:
+        print(f"benchmarks: {error}", file=sys.stderr)
+        return EXIT_WRONG
+    except (BenchmarkError, OSError) as error:
+        print(f"benchmarks: {error}", file=sys.stderr)
+        return EXIT_NOT_RUN
+    return EXIT_GOOD
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="Measures Onyx against named baselines."
+    )
+    verbs = parser.add_subparsers(dest="benchmark", metavar="NAME")
+    for benchmark in BENCHMARKS:
+        verb = verbs.add_parser(
+            benchmark.name, help=benchmark.summary, description=benchmark.summary
+        )
+        benchmark.add_options(verb)
+        _add_json(verb)
+    _add_json(verbs.add_parser("all", help="a quick version of each"))
+    return parser
+
+
+def _add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print one JSON object, on one line")
+
+
+def _listing() -> str:
+    width = max(len(benchmark.name) for benchmark in BENCHMARKS) + 2
+    lines = [f"  {benchmark.name:<{width}}{benchmark.summary}" for benchmark in BENCHMARKS]
+    return "\n".join(
+        [
+            "python -m benchmarks NAME [options]; NAME --help has the options",
+            "",
+            *lines,
+            f"  {'all':<{width}}a quick version of each",
+        ]
+    )
+
+
+def _run_all(options: argparse.Namespace) -> None:
+    reports = {}
+    for benchmark in BENCHMARKS:
+        report = benchmark.run(_parser().parse_args([benchmark.name, *benchmark.quick]))
+        reports[benchmark.name] = report.to_json()
+        if not options.json:
+            _print(report, as_json=False)
+    if options.json:
+        print(json.dumps(reports))
+
+
+def _print(report: Report, as_json: bool) -> None:
+    print(json.dumps(report.to_json()) if as_json else report.to_text())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,46 @@
+# The C types of column_writer.py.
+cimport cython
+
+@cython.final
+cdef class ColumnWriter:
+    cdef readonly int elements, attributes, contents, depth, parent
+    cdef readonly Py_ssize_t attribute_bytes
+    cdef Py_ssize_t _content_bytes
+    cdef object _declaration_element
+    cdef list _declarations
+
+    cdef Py_ssize_t _rows, _bytes
+    cdef list _columns
+    cdef int[::1] _element_name, _element_parent, _element_depth, _element_end
+    cdef int[::1] _attribute_start, _attribute_name, _attribute_offset
+    cdef unsigned char[::1] _content_kind
+    cdef int[::1] _content_parent, _content_next, _content_offset
+    cdef bytearray _attribute_buffer, _content_buffer
+    cdef unsigned char[::1] _attribute_values, _content_values
+
+    cdef begin(self, Py_ssize_t size)
+    cdef int open_element(self) except -1
+    cdef void name_element(self, int name) noexcept
+    cdef void close_element(self) noexcept
+    cdef declare(self, declaration)
+    cdef Py_ssize_t declaration_count(self)
+    cdef int close_attribute(self) except -1
+    cdef void name_attribute(self, int attribute, int name) noexcept
+    cdef bytes take_value(self)
+    cdef void copy_value(
+        self, const unsigned char* data, Py_ssize_t start, Py_ssize_t end
+    ) noexcept
+    cdef int put_value(self, int code) except -1
+    cdef void copy_content(
+        self, const unsigned char* data, Py_ssize_t start, Py_ssize_t end
+    ) noexcept
+    cdef int put_content(self, int code) except -1
+    cdef int close_text(self) except -1
+    cdef int close_content(self, int kind) except -1
+    cdef finish(self, list names)
+    cdef int _put(self, unsigned char[::1] values, Py_ssize_t place, int code) except -1
+    cdef _empty_rows(self)
+    cdef _grow_rows(self, Py_ssize_t rows)
+    cdef _grow_bytes(self, Py_ssize_t size)
+
+cdef int _width(int code) noexcept

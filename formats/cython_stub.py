@@ -1,0 +1,65 @@
+"""What stands in for the module ``cython`` where Cython is not installed.
+
+A hot module declares its C types with it (Cython's "pure Python mode") and imports it so::
+
+    try:
+        import cython
+    except ImportError:
+        from formats import cython_stub as cython
+
+The compiler reads the declarations; uncompiled they do nothing.  Hot modules have their
+annotations as strings (``from __future__ import annotations``), so that only what is called or
+decorated with at run time has to be here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+_Decorated = TypeVar("_Decorated")
+
+compiled = False
+
+
+def cclass(decorated: _Decorated) -> _Decorated:
+    return decorated
+
+
+def final(decorated: _Decorated) -> _Decorated:
+    return decorated
+
+
+def cfunc(decorated: _Decorated) -> _Decorated:
+    return decorated
+
+
+def ccall(decorated: _Decorated) -> _Decorated:
+    return decorated
+
+
+def inline(decorated: _Decorated) -> _Decorated:
+    return decorated
+
+
+def exceptval(*_: object, **__: object) -> Callable[[_Decorated], _Decorated]:
+    return lambda decorated: decorated
+
+
+def locals(**_: object) -> Callable[[_Decorated], _Decorated]:  # noqa: A001 - Cython's name
+    return lambda decorated: decorated
+
+
+def declare(_type: object = None, value: Any = None, **_: object) -> Any:
+    return value
+
+
+def cast(_type: object, value: Any, **_options: object) -> Any:
+    return value
+
+
+def __getattr__(name: str) -> Any:
+    """The C types (``cython.int``, ``cython.uchar`` ...) as they are given to cast and locals."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return name

@@ -1,0 +1,19 @@
+from yfilter.index.atoms cimport AtomTable
+from yfilter.index.record_pool cimport RecordPool
+from yfilter.index.trie cimport Trie
+
+
+cdef class AcceptLists:
+    cdef Trie trie
+    cdef AtomTable atoms
+    cdef RecordPool records
+    cdef int[::1] lists
+    cdef double[::1] bounds
+    cdef int _lists_used
+    cdef int _bounds_used
+
+    cdef int make(self, int[::1] members, int first, int count) except -1
+    cdef int make_range(self, int[::1] members, int first, int count) except -1
+    cdef int copy(self, AcceptLists older, int source) except -1
+    cdef long long used_bytes(self) noexcept
+    cdef int _reserve(self, int count) except -1

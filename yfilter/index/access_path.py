@@ -1,0 +1,212 @@
+"""Access paths: how the index gets at a profile's candidates, and what is left to verify.
+
+A matching plan has one spine and branches; each branch may be the spine as well, with what stood
+below its step as a branch.  Of all their conditions one becomes the *access predicate*: an equality
+where there is one, the one with the most different constants among the profiles; else a
+comparison with a number; else none::
+
+    /nitf[@version = "1"][head/pubdata/@edition.area = "SF"]//p
+
+        spine       /nitf/head/pubdata
+        access      @edition.area = "SF" at step 2
+        residual    at step 0: @version = "1", //p
+
+What the index cannot say, ``indexable`` gives None for: see _condition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from math import isnan
+from typing import TypeAlias
+
+from yfilter.engine.linear_paths import LinearStep
+from yfilter.engine.matching_plan import MatchingPlan
+from yfilter.index.residuals import LEVELS_MAX, STEPS_MAX
+from yfilter.language.query_ast import (
+    ANY,
+    Comparison,
+    Expression,
+    Literal,
+    NameTest,
+    NodeKind,
+    Operator,
+    Origin,
+    PathExpression,
+)
+
+_RANGES = (Operator.EQ, Operator.LT, Operator.LE, Operator.GT, Operator.GE)
+_MIRRORED = {
+    Operator.LT: Operator.GT,
+    Operator.LE: Operator.GE,
+    Operator.GT: Operator.LT,
+    Operator.GE: Operator.LE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What is asked of one element.
+
+    ``kind``: an attribute or a text node; the element's string value has SELF and no test.
+    ``operator`` None: that there is one.
+    """
+
+    kind: NodeKind
+    test: NameTest | None
+    operator: Operator | None = None
+    value: str | float = ""
+
+    @property
+    def is_equality(self) -> bool:
+        return self.operator is Operator.EQ and isinstance(self.value, str)
+
+    @property
+    def is_range(self) -> bool:
+        return self.operator is not None and not isinstance(self.value, str)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a way down, and what is asked of its element."""
+
+    descendant: bool
+    test: NameTest
+    conditions: tuple[Condition | Way, ...] = ()
+
+
+# A way down: the spine from the message, or a nested path from its element.
+Way: TypeAlias = tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AccessPath:
+    """``access`` is a condition of the spine's step ``at``, or None."""
+
+    spine: Way
+    at: int = -1
+    access: Condition | None = None
+
+
+def indexable(plan: MatchingPlan) -> Way | None:
+    """The plan as a spine whose steps carry their branches, if the index can say all of it."""
+    return _way(plan, 0)
+
+
+def choose(spine: Way, constants: Callable[[Condition], int]) -> AccessPath:
+    """The best access path; ``constants`` tells how many values a condition's node is asked for."""
+    best = AccessPath(spine)
+    best_score = (-1, 0.0, 0)
+    for way in _spines(spine):
+        for at, step in enumerate(way):
+            for condition in step.conditions:
+                if not isinstance(condition, Condition):
+                    continue
+                if not (condition.is_equality or condition.is_range):
+                    continue
+                # A condition with // on both sides has to be verified again on each way.
+                worth = constants(condition) * (1.0 if fixed_depth(way, at) is not None else 0.3)
+                score = (int(condition.is_equality), worth, at - len(way))
+                if score > best_score:
+                    best, best_score = AccessPath(way, at, condition), score
+    return best
+
+
+def fixed_depth(way: Way, at: int) -> tuple[int, bool] | None:
+    """Where a step's element is, given the last one's: so far up, or at a depth (True)."""
+    if not any(step.descendant for step in way[at + 1 :]):
+        return len(way) - 1 - at, False
+    if not any(step.descendant for step in way[: at + 1]):
+        return at, True
+    return None
+
+
+def _spines(spine: Way) -> Iterator[Way]:
+    """The spine, and each of its nested paths in its place."""
+    yield spine
+    for at, step in enumerate(spine):
+        for condition in step.conditions:
+            if isinstance(condition, Condition):
+                continue
+            others = tuple(other for other in step.conditions if other is not condition)
+            below = (spine[at + 1 :],) if spine[at + 1 :] else ()
+            upper = replace(step, conditions=others + below)
+            if len(spine[:at]) + 1 + len(condition) <= STEPS_MAX:
+                yield (*spine[:at], upper, *condition)
+
+
+def _way(plan: MatchingPlan, level: int) -> Way | None:
+    if level >= LEVELS_MAX or len(plan.spine.steps) > STEPS_MAX or plan.residuals:
+        return None
+    steps = []
+    for at, step in enumerate(plan.spine.steps):
+        conditions = _conditions(step)
+        if conditions is None:
+            return None
+        nested: list[Condition | Way] = list(conditions)
+        for branch in plan.branches_at(at):
+            way = _way(branch, level + 1)
+            if way is None:
+                return None
+            nested.append(way)
+        steps.append(Step(step.descendant, step.test, tuple(nested)))
+    return tuple(steps)
+
+
+def _conditions(step: LinearStep) -> list[Condition] | None:
+    found = []
+    for selection in step.selections:
+        condition = _condition(selection)
+        if condition is None:
+            return None
+        found.append(condition)
+    return found
+
+
+def _condition(selection: Expression) -> Condition | None:
+    """An attribute by its full name, a text node, or the string value of the element.
+
+    Compared with a literal, in any order; ``!=`` with a string only.
+    """
+    match selection:
+        case PathExpression():
+            leaf = _leaf(selection)
+            return None if leaf is None or leaf.kind is NodeKind.SELF else leaf
+        case Comparison(PathExpression() as path, operator, Literal(value)):
+            return _comparison(path, operator, value)
+        case Comparison(Literal(value), operator, PathExpression() as path):
+            return _comparison(path, _MIRRORED.get(operator, operator), value)
+        case _:
+            return None
+
+
+def _comparison(
+    path: PathExpression, operator: Operator, value: str | float
+) -> Condition | None:
+    leaf = _leaf(path)
+    if leaf is None:
+        return None
+    if isinstance(value, str):
+        if operator not in (Operator.EQ, Operator.NE):
+            return None
+    elif operator not in _RANGES or isnan(value):
+        return None
+    return replace(leaf, operator=operator, value=value)
+
+
+def _leaf(path: PathExpression) -> Condition | None:
+    if path.origin is not Origin.CONTEXT or len(path.steps) > 1:
+        return None
+    if not path.steps:
+        return Condition(NodeKind.SELF, None)
+    (step,) = path.steps
+    if step.descendant or step.predicates:
+        return None
+    if step.kind is NodeKind.TEXT:
+        return Condition(NodeKind.TEXT, None)
+    if step.kind is NodeKind.ATTRIBUTE and step.test is not None:
+        if ANY in (step.test.namespace, step.test.local):
+            return None
+        return Condition(NodeKind.ATTRIBUTE, step.test)
+    return None

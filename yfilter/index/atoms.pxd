@@ -1,0 +1,28 @@
+cdef class AtomTable:
+    cdef public int[::1] atoms
+    cdef public unsigned char[::1] octets
+    cdef public const unsigned char[::1] values
+    cdef public int[::1] length_max
+    cdef public int[::1] equalities
+    cdef public int[::1] ranges
+    cdef public double[::1] numbers
+    cdef int[::1] _slots
+    cdef int _bound
+    cdef int _count
+    cdef int _octets_used
+    cdef int _octets_free
+    cdef list _free_atoms
+    cdef dict _free_octets
+    cdef dict _number_of
+    cdef list _number_users
+    cdef list _free_numbers
+    cdef unsigned long long _seed
+
+    cdef int find(self, int attribute, int first, int last) noexcept
+    cdef unsigned int _hash_of(self, int attribute, int first, int last) noexcept
+    cpdef int acquire(self, int attribute, bytes value) except -1
+    cpdef int acquire_range(self, int attribute, int operator) except -1
+    cpdef int release(self, int atom) except -1
+    cdef int _new_atom(self) except -1
+    cdef int _rehash(self, int capacity) except -1
+    cdef int _unlink(self, int atom) except -1

@@ -1,0 +1,323 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Atoms: the comparisons that stand in profiles, each once.
+
+An *equality* ``@name = "value"`` is found by hashing the bytes of a value as they stand in the
+message.  A *range* is what all comparisons ``@name < number`` of one attribute and operator have
+in common; their numbers stand with the profiles, in order.  Numbers of both are kept once.
+
+An atom is a row of 8 numbers in ``atoms``, 32 bytes::
+
+    0 attribute  1 hash  2 place in octets  3 length  4 users
+    5 first edge of the trie on it  6 edges  7 seen (see message_view.py)
+
+Equalities of one attribute stand in an open-addressing table together with all others; a free row
+has no users.
+"""
+
+from __future__ import annotations
+
+try:
+    import cython
+except ImportError:
+    from formats import cython_stub as cython
+
+from yfilter.index.columns import doubles, grown, ints, octets
+
+# Operators of ranges; the order is that of the columns.
+EQUAL, LESS, AT_MOST, GREATER, AT_LEAST = range(5)
+OPERATORS = 5
+
+# A row of ``atoms``.
+ATTRIBUTE, HASH, PLACE, LENGTH, USERS, FIRST_EDGE, EDGES, SEEN = range(8)
+
+# Other code counts on atoms fitting into as many bits.
+ATOM_BITS = 25
+
+_SEED = hash("yfilter.index.atoms") & 0xFFFFFFFFFFFF
+
+
+class AtomTable:
+    """Equalities, ranges and numbers, with a count of users each.
+
+    ``equalities`` of an attribute counts its equalities, ``length_max`` is the longest value ever
+    among them (longer ones of a message need not be hashed); ``ranges`` of ``attribute *
+    OPERATORS + operator`` is the range, 0 where there is none; ``numbers`` are the doubles that
+    ranges compare with.  ``values`` are the bytes that ``find`` looks at.
+    """
+
+    def __init__(self) -> None:
+        self.atoms = ints(8 * 64)
+        self.octets = octets(256)
+        self.values = b""
+        self.length_max = ints(16)
+        self.equalities = ints(16)
+        self.ranges = ints(16 * 5)
+        self.numbers = doubles(64)
+        self._slots = ints(64)
+        self._bound = 1
+        self._count = 0
+        self._octets_used = 0
+        self._octets_free = 0
+        self._free_atoms: list[int] = []
+        self._free_octets: dict[int, list[int]] = {}
+        self._number_of: dict[float, int] = {}
+        self._number_users: list[int] = []
+        self._free_numbers: list[int] = []
+        self._seed = _SEED
+
+    def find(self, attribute: cython.int, first: cython.int, last: cython.int) -> cython.int:
+        """The equality of an attribute with ``values[first:last]``, or 0."""
+        atom: cython.int
+        row: cython.int
+        i: cython.int
+        place: cython.int
+        length: cython.int = last - first
+        signed: cython.int
+        hashed: cython.uint = self._hash_of(attribute, first, last)
+        mask: cython.uint = len(self._slots) - 1
+        slot: cython.uint = hashed & mask
+        signed = hashed & 0x7FFFFFFF
+        atom = self._slots[slot]
+        while atom != 0:
+            row = 8 * atom
+            if (
+                self.atoms[row + 1] == signed
+                and self.atoms[row] == attribute
+                and self.atoms[row + 3] == length
+            ):
+                place = self.atoms[row + 2]
+                i = 0
+                while i < length and self.octets[place + i] == self.values[first + i]:
+                    i += 1
+                if i == length:
+                    return atom
+            slot = (slot + 1) & mask
+            atom = self._slots[slot]
+        return 0
+
+    def acquire(self, attribute: cython.int, value: bytes) -> cython.int:
+        """The equality of an attribute with a value in UTF-8; ``release`` undoes it."""
+        atom: cython.int
+        row: cython.int
+        i: cython.int
+        place: cython.int
+        length: cython.int = len(value)
+        hashed: cython.uint
+        slot: cython.uint
+        self.cover(attribute)
+        self.values = value
+        atom = self.find(attribute, 0, length)
+        if atom:
+            self.atoms[8 * atom + 4] += 1
+            return atom
+        if 2 * (self._count + 1) > len(self._slots):
+            self._rehash(2 * len(self._slots))
+        atom = self._new_atom()
+        place = self._place_for(length)
+        for i in range(length):
+            self.octets[place + i] = self.values[i]
+        hashed = self._hash_of(attribute, 0, length)
+        row = 8 * atom
+        self.atoms[row] = attribute
+        self.atoms[row + 1] = hashed & 0x7FFFFFFF
+        self.atoms[row + 2] = place
+        self.atoms[row + 3] = length
+        self.equalities[attribute] += 1
+        if length > self.length_max[attribute]:
+            self.length_max[attribute] = length
+        self._count += 1
+        slot = hashed & (len(self._slots) - 1)
+        while self._slots[slot] != 0:
+            slot = (slot + 1) & (len(self._slots) - 1)
+        self._slots[slot] = atom
+        return atom
+
+    def acquire_range(self, attribute: cython.int, operator: cython.int) -> cython.int:
+        """The range of an attribute and an operator; ``release`` undoes it."""
+        atom: cython.int
+        self.cover(attribute)
+        atom = self.ranges[attribute * 5 + operator]
+        if atom:
+            self.atoms[8 * atom + 4] += 1
+            return atom
+        atom = self._new_atom()
+        self.ranges[attribute * 5 + operator] = atom
+        self.atoms[8 * atom] = attribute
+        self.atoms[8 * atom + 2] = operator
+        self.atoms[8 * atom + 3] = -1
+        return atom
+
+    def retain(self, atom: int) -> None:
+        self.atoms[8 * atom + 4] += 1
+
+    def release(self, atom: cython.int) -> cython.int:
+        """Take back one use; gives the attribute whose atom is gone by that, or 0."""
+        row: cython.int = 8 * atom
+        attribute: cython.int = self.atoms[row]
+        self.atoms[row + 4] -= 1
+        if self.atoms[row + 4] > 0:
+            return 0
+        if self.atoms[row + 3] < 0:
+            self.ranges[attribute * 5 + self.atoms[row + 2]] = 0
+        else:
+            self._unlink(atom)
+            self.equalities[attribute] -= 1
+            if self.equalities[attribute] == 0:
+                self.length_max[attribute] = 0
+            self._free_octets.setdefault(_rounded(self.atoms[row + 3]), []).append(
+                self.atoms[row + 2]
+            )
+            self._octets_free += _rounded(self.atoms[row + 3])
+            self._count -= 1
+        self.atoms[row] = 0
+        self._free_atoms.append(atom)
+        return attribute
+
+    def acquire_number(self, value: float) -> int:
+        """The place of a double in ``numbers``; not NaN."""
+        number = self._number_of.get(value)
+        if number is not None:
+            self._number_users[number] += 1
+            return number
+        if self._free_numbers:
+            number = self._free_numbers.pop()
+            self._number_users[number] = 1
+        else:
+            number = len(self._number_users)
+            self._number_users.append(1)
+            if number >= len(self.numbers):
+                self.numbers = grown(self.numbers, 2 * number)
+        self.numbers[number] = value
+        self._number_of[value] = number
+        return number
+
+    def retain_number(self, number: int) -> None:
+        self._number_users[number] += 1
+
+    def release_number(self, number: int) -> None:
+        self._number_users[number] -= 1
+        if not self._number_users[number]:
+            del self._number_of[self.numbers[number]]
+            self._free_numbers.append(number)
+
+    def cover(self, attribute: int) -> None:
+        """Make the columns long enough for an attribute's number."""
+        if attribute >= len(self.equalities):
+            size = 2 * attribute
+            self.equalities = grown(self.equalities, size)
+            self.length_max = grown(self.length_max, size)
+            self.ranges = grown(self.ranges, size * OPERATORS)
+
+    def is_range(self, atom: int) -> bool:
+        return bool(self.atoms[8 * atom + LENGTH] < 0)
+
+    def describe(self, atom: int) -> str:
+        """For people."""
+        if self.is_range(atom):
+            return ("=", "<", "<=", ">", ">=")[self.atoms[8 * atom + PLACE]] + " number"
+        return f'= "{self.value(atom)}"'
+
+    def value(self, atom: int) -> str:
+        """The value of an equality."""
+        place, length = self.atoms[8 * atom + PLACE], self.atoms[8 * atom + LENGTH]
+        return bytes(self.octets[place + i] for i in range(length)).decode()
+
+    @property
+    def bound(self) -> int:
+        """All atoms are below."""
+        return self._bound
+
+    def statistics(self) -> dict[str, int]:
+        return {"index_atoms": self._bound - 1 - len(self._free_atoms)}
+
+    def size_bytes(self) -> int:
+        return (
+            4 * (len(self.atoms) + len(self._slots) + 7 * len(self.equalities))
+            + len(self.octets)
+            + 8 * len(self.numbers)
+        )
+
+    def used_bytes(self) -> int:
+        atoms = self._bound - 1 - len(self._free_atoms)
+        return 32 * atoms + 8 * self._count + self._octets_used - self._octets_free
+
+    def _hash_of(self, attribute: cython.int, first: cython.int, last: cython.int) -> cython.uint:
+        i: cython.int
+        mask: cython.ulonglong = 0xFFFFFFFFFFFFFFFF
+        prime: cython.ulonglong = 0x9E3779B97F4A7C15
+        mixed: cython.ulonglong = self._seed + attribute
+        for i in range(first, last):
+            mixed = ((mixed ^ self.values[i]) * prime) & mask
+            mixed ^= mixed >> 29
+        mixed = (mixed * prime) & mask
+        return mixed >> 32
+
+    def _new_atom(self) -> cython.int:
+        atom: cython.int
+        i: cython.int
+        if self._free_atoms:
+            atom = self._free_atoms.pop()
+        else:
+            atom = self._bound
+            if 8 * atom + 8 > len(self.atoms):
+                self.atoms = grown(self.atoms, 8 * (atom + atom // 2 + 8))
+            self._bound = atom + 1
+        for i in range(8):
+            self.atoms[8 * atom + i] = 0
+        self.atoms[8 * atom + 4] = 1
+        return atom
+
+    def _place_for(self, length: int) -> int:
+        """Room for a value; rooms are multiples of 8 bytes."""
+        room = _rounded(length)
+        free = self._free_octets.get(room)
+        if free:
+            self._octets_free -= room
+            place = free.pop()
+            if not free:
+                del self._free_octets[room]
+            return place
+        place = self._octets_used
+        if place + room > len(self.octets):
+            self.octets = grown(self.octets, (place + room) * 3 // 2)
+        self._octets_used = place + room
+        return place
+
+    def _rehash(self, capacity: cython.int) -> cython.int:
+        atom: cython.int
+        slot: cython.uint
+        hashed: cython.uint
+        mask: cython.uint = capacity - 1
+        self._slots = ints(capacity)
+        for atom in range(1, self._bound):
+            if self.atoms[8 * atom + 4] > 0 and self.atoms[8 * atom + 3] >= 0:
+                hashed = self.atoms[8 * atom + 1]
+                slot = hashed & mask
+                while self._slots[slot] != 0:
+                    slot = (slot + 1) & mask
+                self._slots[slot] = atom
+        return 0
+
+    def _unlink(self, atom: cython.int) -> cython.int:
+        """Take an equality out of the table, and close the hole."""
+        mask: cython.uint = len(self._slots) - 1
+        hole: cython.uint = self.atoms[8 * atom + 1]
+        slot: cython.uint
+        home: cython.uint
+        hole = hole & mask
+        while self._slots[hole] != atom:
+            hole = (hole + 1) & mask
+        slot = (hole + 1) & mask
+        while self._slots[slot] != 0:
+            home = self.atoms[8 * self._slots[slot] + 1]
+            home = home & mask
+            if ((slot - home) & mask) >= ((slot - hole) & mask):
+                self._slots[hole] = self._slots[slot]
+                hole = slot
+            slot = (slot + 1) & mask
+        self._slots[hole] = 0
+        return 0
+
+
+def _rounded(length: int) -> int:
+    return (length + 7) // 8 * 8

@@ -1,0 +1,15 @@
+cdef class IntCache:
+    cdef long long[::1] _slots
+    cdef long long[::1] _before
+    cdef int _count
+    cdef int _shift
+    cdef int _before_shift
+    cdef int _shift_min
+    cdef unsigned long long _mask
+    cdef unsigned long long _before_mask
+
+    cdef inline int get(self, long long key) noexcept
+    cdef inline int recall(self, long long key) noexcept
+    cdef int put(self, long long key, int value) except -1
+    cdef int _grow(self) except -1
+    cpdef long long size_bytes(self)

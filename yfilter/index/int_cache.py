@@ -1,0 +1,109 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""IntCache: numbers under 64 bit keys, by open addressing; it may forget, but never errs.
+
+Key and value lie side by side, 16 bytes a slot, half of the slots in use at most: one cache line
+a look-up.  A table that is full is not rehashed, which would stall one message: it becomes the
+one before, an empty one of twice its size takes its place, and what is asked for is carried over
+by ``recall``.  What nobody asked for until the next such change is forgotten.
+"""
+
+from __future__ import annotations
+
+try:
+    import cython
+except ImportError:
+    from formats import cython_stub as cython
+
+from yfilter.index.columns import reserved_longs
+
+ABSENT = -1
+
+
+class IntCache:
+    """``get`` looks into the present table only; on ABSENT ask ``recall``.  Keys are above 0."""
+
+    def __init__(self, bits: int, bits_max: int) -> None:
+        self._slots = reserved_longs(2 << bits)
+        self._before = reserved_longs(2 << 1)
+        self._count = 0
+        self._shift = 64 - bits
+        self._before_shift = 63
+        self._before_mask = 1
+        self._mask = (1 << bits) - 1
+        self._shift_min = 64 - bits_max
+
+    def get(self, key: cython.longlong) -> cython.int:
+        mask: cython.ulonglong = self._mask
+        place: cython.ulonglong = _hash(key) >> self._shift
+        found: cython.longlong = self._slots[2 * place]
+        while found != key:
+            if found == 0:
+                return -1
+            place = (place + 1) & mask
+            found = self._slots[2 * place]
+        value: cython.int = self._slots[2 * place + 1]
+        return value
+
+    def recall(self, key: cython.longlong) -> cython.int:
+        """The value under a key, also of the table before; carried over to the present one."""
+        mask: cython.ulonglong
+        place: cython.ulonglong
+        value: cython.int
+        mask = self._mask
+        place = _hash(key) >> self._shift
+        while self._slots[2 * place] != 0:
+            if self._slots[2 * place] == key:
+                value = self._slots[2 * place + 1]
+                return value
+            place = (place + 1) & mask
+        mask = self._before_mask
+        place = _hash(key) >> self._before_shift
+        while self._before[2 * place] != 0:
+            if self._before[2 * place] == key:
+                value = self._before[2 * place + 1]
+                if value >= 0:
+                    self.put(key, value)
+                return value
+            place = (place + 1) & mask
+        return -1
+
+    def put(self, key: cython.longlong, value: cython.int) -> cython.int:
+        """Set a value; a negative one says that the key is absent."""
+        mask: cython.ulonglong
+        place: cython.ulonglong
+        mask = self._mask
+        if self._count >= mask >> 1:
+            self._grow()
+            mask = self._mask
+        place = _hash(key) >> self._shift
+        while self._slots[2 * place] != 0 and self._slots[2 * place] != key:
+            place = (place + 1) & mask
+        if self._slots[2 * place] == 0:
+            self._count += 1
+        self._slots[2 * place] = key
+        self._slots[2 * place + 1] = value
+        return 0
+
+    def size_bytes(self) -> cython.longlong:
+        return 8 * (len(self._slots) + len(self._before))
+
+    def _grow(self) -> cython.int:
+        self._before = self._slots
+        self._before_shift = self._shift
+        self._before_mask = self._mask
+        if self._shift > self._shift_min:
+            self._shift -= 1
+            self._mask = 2 * self._mask + 1
+        self._slots = reserved_longs(2 * (self._mask + 1))
+        self._count = 0
+        return 0
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _hash(key: cython.longlong) -> cython.ulonglong:
+    multiplier: cython.ulonglong = 0x9E3779B97F4A7C15
+    mask: cython.ulonglong = 0xFFFFFFFFFFFFFFFF
+    mixed: cython.ulonglong = key ^ (key >> 32)
+    return (mixed * multiplier) & mask

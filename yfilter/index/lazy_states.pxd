@@ -1,0 +1,51 @@
+from yfilter.index.accept_lists cimport AcceptLists
+from yfilter.index.atoms cimport AtomTable
+from yfilter.index.int_cache cimport IntCache
+from yfilter.index.trie cimport Trie, edge_bit
+
+
+cdef class LazyStates:
+    cdef Trie trie
+    cdef AtomTable atoms
+    cdef LazyStates older
+    cdef public int[::1] exact
+    cdef public int[::1] in_namespace
+    cdef public int[::1] any_namespace
+    cdef public int[::1] only_label
+    cdef public int[::1] label_bits
+    cdef int[::1] states
+    cdef int[::1] members
+    cdef readonly AcceptLists accepts
+    cdef readonly IntCache transitions
+    cdef IntCache _sets
+    cdef int[::1] _buffer
+    cdef int _bound
+    cdef int _next_row
+    cdef int _members_used
+    cdef public long long bytes_max
+    cdef public long long computed
+    cdef public long long carried
+
+    cdef int start(self) except -1
+    cdef int follow(self, int state, int edge) except -1
+    cdef int elsewhere(self, int state) except -1
+    cdef int fresh(self, int target, int state, int edge) except -1
+    cdef int carry(self, LazyStates older, int state) except -1
+    cdef int accepted(self, int state, bint ranged) except -1
+    cpdef long long used_bytes(self)
+    cdef long long _key(self, int state, int edge) noexcept
+    cdef bint is_full(self) noexcept
+    cdef int _step(self, int state, int edge) except -1
+    cdef int _carried_step(self, int state, int edge) except? -1
+    cdef int _name_step(self, int state, int label) except -1
+    cdef int _attribute_step(self, int state, int edge) except -1
+    cdef int _atom_step(self, int state, int edge) except -1
+    cdef int _push(self, int node, int count) except -1
+    cdef int _closed(self, int count) except -1
+    cdef int _intern(self, int count) except -1
+    cdef int _find(self, int[::1] buffer, int count, long long key) noexcept
+    cdef int _new_state(self, int count, long long key) except -1
+    cdef int _refresh(self, int state) except -1
+    cdef int _derive(self, int state) except -1
+    cdef bint _outdated(self, int state) except -1
+    cdef bint _contains(self, int state, int node) noexcept

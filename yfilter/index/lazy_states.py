@@ -1,0 +1,437 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""LazyStates: one generation of the automaton's deterministic states, made as messages need them.
+
+A state is a set of trie nodes, closed under ε.  Its transitions, on labels, attributes and atoms,
+and the lists of what it accepts are computed at the first use and kept.  States, transitions and
+lists are a cache with a bound: when a generation is full, a new one begins, and what messages
+still use is carried over, so that no message pays for all.  With the one before, which is then
+dropped, there are two generations at most.
+
+A state is a row of 16 numbers in ``states``, a cache line::
+
+    0 row of its transitions
+    1 place of what it accepts (see accept_lists.py): NOT_YET, 0 for nothing accepted
+    2 something follows | has attribute edges << 1
+    3 time when it was last known to be right
+    4 first of its members     5 their number
+    6 the same set in the generation before, or 0
+    7 the state behind a name that no member has an edge for, or -1
+    8, 9 a bit for each name edge, and for each other edge, of the members (see trie.edge_bit)
+
+The trie's log says what changed since a state was last used; only what that concerns is computed
+anew.
+"""
+
+from __future__ import annotations
+
+try:
+    import cython
+except ImportError:
+    from formats import cython_stub as cython
+
+from yfilter.index.columns import grown, ints, reserved_ints
+
+if cython.compiled:
+    from cython.cimports.yfilter.index.accept_lists import AcceptLists
+    from cython.cimports.yfilter.index.atoms import AtomTable
+    from cython.cimports.yfilter.index.int_cache import IntCache
+    from cython.cimports.yfilter.index.record_pool import RecordPool
+    from cython.cimports.yfilter.index.trie import Trie, edge_bit
+else:
+    from yfilter.index.accept_lists import AcceptLists
+    from yfilter.index.atoms import AtomTable
+    from yfilter.index.int_cache import IntCache
+    from yfilter.index.record_pool import RecordPool
+    from yfilter.index.trie import Trie, edge_bit
+
+NOT_YET = -1
+
+
+class LazyStates:
+    """``follow`` moves on, ``accepted`` tells what is accepted; state 0 is the empty set."""
+
+    def __init__(
+        self,
+        trie: Trie,
+        atoms: AtomTable,
+        records: RecordPool,
+        bytes_max: int,
+        older: LazyStates | None,
+    ) -> None:
+        bits_max = max(6, (bytes_max // 64).bit_length() - 1)
+        self.trie = trie
+        self.atoms = atoms
+        self.older = older
+        self.exact = self.in_namespace = self.any_namespace = self.only_label = ints(1)
+        self.label_bits = ints(1)
+        self.states = reserved_ints(max(bytes_max // 4, 1024))
+        self.members = reserved_ints(max(bytes_max // 4, 64))
+        self.accepts = AcceptLists(trie, atoms, records, bytes_max)
+        self.transitions = IntCache(min(10, bits_max), bits_max)
+        self._sets = IntCache(min(8, bits_max), bits_max)
+        self._buffer = ints(256)
+        self._bound = 1
+        self._next_row = 1
+        self._members_used = 0
+        self.bytes_max = bytes_max
+        self.computed = 0
+        self.carried = 0
+
+    def start(self) -> cython.int:
+        """The state of the document node."""
+        return self._closed(self._push(1, 0))
+
+    def follow(self, state: cython.int, edge: cython.int) -> cython.int:
+        """The state behind an edge, for when ``transitions`` does not have it: it may be stale."""
+        target: cython.int = self.transitions.recall(self._key(state, edge))
+        if target >= 0:
+            return target
+        return self._step(state, edge)
+
+    def elsewhere(self, state: cython.int) -> cython.int:
+        """The state behind a name that no member has an edge for; it may be stale."""
+        target: cython.int = self.states[16 * state + 7]
+        if target < 0:
+            target = self._step(state, 0)
+            self.states[16 * state + 7] = target
+        return target
+
+    def fresh(self, target: cython.int, state: cython.int, edge: cython.int) -> cython.int:
+        """The state behind an edge, given what it was some time ago."""
+        if self._outdated(target):
+            target = self._step(state, edge)
+            if edge == 0:
+                self.states[16 * state + 7] = target
+        return target
+
+    def carry(self, older: LazyStates, state: cython.int) -> cython.int:
+        """The state with the same members as one of the generation before."""
+        i: cython.int
+        first: cython.int = older.states[16 * state + 4]
+        count: cython.int = older.states[16 * state + 5]
+        if count + 2 >= len(self._buffer):
+            self._buffer = ints(2 * count + 4)
+        for i in range(count):
+            self._buffer[i] = older.members[first + i]
+        return self._intern(count)
+
+    def accepted(self, state: cython.int, ranged: cython.bint) -> cython.int:
+        """The place of a state's list, made if it is NOT_YET there; 0 for nothing."""
+        older: LazyStates = self.older
+        twin: cython.int = self.states[16 * state + 6]
+        first: cython.int = self.states[16 * state + 4]
+        count: cython.int = self.states[16 * state + 5]
+        place: cython.int = 0
+        if older is not None and twin and not older._outdated(twin):
+            place = older.states[16 * twin + 1]
+        if place > 0:
+            place = self.accepts.copy(older.accepts, place)
+        elif ranged:
+            place = self.accepts.make_range(self.members, first, count)
+        else:
+            place = self.accepts.make(self.members, first, count)
+        self.states[16 * state + 1] = place
+        return place
+
+    def is_full(self) -> cython.bint:
+        return self.used_bytes() > self.bytes_max or self._next_row > 2_000_000_000
+
+    def used_bytes(self) -> cython.longlong:
+        total: cython.longlong = self._members_used
+        total = 4 * total + 64 * self._bound + self.accepts.used_bytes()
+        return total + self.transitions.size_bytes() + self._sets.size_bytes()
+
+    def begin(self, older: LazyStates | None) -> None:
+        """Forget the generation before, or name it."""
+        self.older = older
+
+    def statistics(self) -> dict[str, int]:
+        return {
+            "index_lazy_states": self._bound - 1,
+            "index_lazy_bytes": self.used_bytes(),
+            "index_lazy_steps_computed": self.computed,
+            "index_lazy_steps_carried": self.carried,
+        }
+
+    def _key(self, state: cython.int, edge: cython.int) -> cython.longlong:
+        row: cython.longlong = self.states[16 * state]
+        return (row << 32) | edge
+
+    def _step(self, state: cython.int, edge: cython.int) -> cython.int:
+        target: cython.int = -1
+        if self.older is not None and self.states[16 * state + 6] > 0:
+            target = self._carried_step(state, edge)
+        if target < 0:
+            self.computed += 1
+            if edge & 3 == 0:
+                target = self._name_step(state, edge >> 2)
+            elif edge & 3 == 2:
+                target = self._attribute_step(state, edge)
+            else:
+                target = self._atom_step(state, edge)
+        self.transitions.put(self._key(state, edge), target)
+        return target
+
+    def _carried_step(self, state: cython.int, edge: cython.int) -> cython.int:
+        """The step as the generation before knew it, or -1."""
+        older: LazyStates = self.older
+        twin: cython.int = self.states[16 * state + 6]
+        target: cython.int
+        if older._outdated(twin):
+            return -1
+        target = older.transitions.recall(older._key(twin, edge))
+        if target <= 0:
+            return target
+        if older._outdated(target):
+            return -1
+        self.carried += 1
+        return self.carry(older, target)
+
+    def _name_step(self, state: cython.int, label: cython.int) -> cython.int:
+        i: cython.int
+        node: cython.int
+        exact: cython.int = self.exact[label] << 2
+        in_namespace: cython.int = self.in_namespace[label] << 2
+        any_namespace: cython.int = self.any_namespace[label] << 2
+        count: cython.int = 0
+        bits: cython.int = self.label_bits[label]
+        trie: Trie = self.trie
+        first: cython.int = self.states[16 * state + 4]
+        for i in range(first, first + self.states[16 * state + 5]):
+            node = self.members[i]
+            if trie.nodes[10 * node + 1] == 1:
+                count = self._push(node, count)
+            if trie.nodes[10 * node + 4] & 1:
+                count = self._push(trie.child(node, 0), count)
+            if not trie.nodes[10 * node + 8] & bits:
+                continue
+            if exact:
+                count = self._push(trie.child(node, exact), count)
+            if in_namespace:
+                count = self._push(trie.child(node, in_namespace), count)
+            if any_namespace:
+                count = self._push(trie.child(node, any_namespace), count)
+        return self._closed(count)
+
+    def _attribute_step(self, state: cython.int, edge: cython.int) -> cython.int:
+        i: cython.int
+        node: cython.int
+        count: cython.int = 0
+        bit: cython.int = edge_bit(edge)
+        first: cython.int = self.states[16 * state + 4]
+        for i in range(first, first + self.states[16 * state + 5]):
+            node = self.members[i]
+            if self.trie.nodes[10 * node + 9] & bit:
+                count = self._push(self.trie.child(node, edge), count)
+        return self._closed(count)
+
+    def _atom_step(self, state: cython.int, edge: cython.int) -> cython.int:
+        i: cython.int
+        node: cython.int
+        count: cython.int = 0
+        bit: cython.int = edge_bit(edge)
+        first: cython.int = self.states[16 * state + 4]
+        row: cython.int = 8 * (edge >> 2)
+        # The shorter way: from the atom's edges up, or from the members down.
+        if self.atoms.atoms[row + 6] < self.states[16 * state + 5]:
+            node = self.atoms.atoms[row + 5]
+            while node:
+                if self._contains(state, self.trie.nodes[10 * node]):
+                    count = self._push(node, count)
+                node = self.trie.nodes[10 * node + 6]
+        else:
+            for i in range(first, first + self.states[16 * state + 5]):
+                node = self.members[i]
+                if self.trie.nodes[10 * node + 9] & bit:
+                    count = self._push(self.trie.child(node, edge), count)
+        return self._closed(count)
+
+    def _push(self, node: cython.int, count: cython.int) -> cython.int:
+        """Add a node, unless it is 0, and its loop to the set under construction."""
+        if node:
+            if count + 3 >= len(self._buffer):
+                self._buffer = grown(self._buffer, 2 * len(self._buffer))
+            self._buffer[count] = node
+            count += 1
+            if self.trie.nodes[10 * node + 2]:
+                self._buffer[count] = self.trie.nodes[10 * node + 2]
+                count += 1
+        return count
+
+    def _closed(self, count: cython.int) -> cython.int:
+        """The state of what was pushed; loops may have come in twice."""
+        i: cython.int
+        kept: cython.int = 0
+        if count == 0:
+            return 0
+        _sort(self._buffer, count)
+        for i in range(1, count):
+            if self._buffer[i] != self._buffer[kept]:
+                kept += 1
+                self._buffer[kept] = self._buffer[i]
+        return self._intern(kept + 1)
+
+    def _intern(self, count: cython.int) -> cython.int:
+        """The state whose members stand in the buffer, in order; fresh."""
+        i: cython.int
+        state: cython.int
+        key: cython.longlong
+        mask: cython.ulonglong = 0x7FFFFFFFFFFFFFFF
+        prime: cython.ulonglong = 0xFF51AFD7ED558CCD
+        mixed: cython.ulonglong = count
+        if count == 0:
+            return 0
+        for i in range(count):
+            mixed = ((mixed ^ self._buffer[i]) * prime) & mask
+            mixed ^= mixed >> 31
+        key = mixed | 1
+        state = self._find(self._buffer, count, key)
+        if state == 0:
+            return self._new_state(count, key)
+        if self._outdated(state):
+            self._refresh(state)
+        return state
+
+    def _find(self, buffer: cython.int[::1], count: cython.int, key: cython.longlong) -> cython.int:
+        i: cython.int = 0
+        first: cython.int
+        state: cython.int = self._sets.recall(key)
+        if state < 0 or self.states[16 * state + 5] != count:
+            return 0
+        first = self.states[16 * state + 4]
+        while i < count and self.members[first + i] == buffer[i]:
+            i += 1
+        return state if i == count else 0
+
+    def _new_state(self, count: cython.int, key: cython.longlong) -> cython.int:
+        i: cython.int
+        state: cython.int = self._bound
+        row: cython.int = 16 * state
+        first: cython.int = self._members_used
+        if row + 16 > len(self.states):
+            self.states = grown(self.states, 2 * len(self.states))
+        if first + count > len(self.members):
+            self.members = grown(self.members, 2 * (first + count))
+        self._bound = state + 1
+        for i in range(count):
+            self.members[first + i] = self._buffer[i]
+        self._members_used = first + count
+        self.states[row + 4] = first
+        self.states[row + 5] = count
+        self.states[row + 6] = 0
+        if self.older is not None:
+            self.states[row + 6] = self.older._find(self._buffer, count, key)
+        self._sets.put(key, state)
+        self._refresh(state)
+        return state
+
+    def _refresh(self, state: cython.int) -> cython.int:
+        """The set is right; all that was computed from it is not, or not there."""
+        self.states[16 * state] = self._next_row
+        self._next_row += 1
+        self.states[16 * state + 7] = -1
+        self.states[16 * state + 3] = self.trie.clock
+        return self._derive(state)
+
+    def _derive(self, state: cython.int) -> cython.int:
+        i: cython.int
+        row: cython.int
+        first: cython.int = self.states[16 * state + 4]
+        accepting: cython.int = 0
+        follows: cython.int = 0
+        names: cython.int = 0
+        edges: cython.int = 0
+        for i in range(first, first + self.states[16 * state + 5]):
+            row = 10 * self.members[i]
+            follows |= self.trie.nodes[row + 4]
+            names |= self.trie.nodes[row + 8]
+            edges |= self.trie.nodes[row + 9]
+            if self.trie.nodes[row + 1] == 1:
+                follows |= 1
+            if self.trie.nodes[row + 3]:
+                accepting = -1
+        self.states[16 * state + 1] = accepting
+        self.states[16 * state + 8] = names
+        self.states[16 * state + 9] = edges
+        self.states[16 * state + 2] = (follows & 5 != 0) | (follows & 2)
+        return 0
+
+    def _outdated(self, state: cython.int) -> cython.bint:
+        """Whether the set itself may be wrong by now; what else changed is put right."""
+        trie: Trie = self.trie
+        row: cython.int = 16 * state
+        time: cython.int = self.states[row + 3]
+        first: cython.int = self.states[row + 4]
+        i: cython.int
+        edge: cython.int
+        label: cython.int
+        if time == trie.clock:
+            return False
+        if trie.clock - time > 64 and trie.clock - time > self.states[row + 5] // 4 or (
+            trie.clock - time >= 4096
+        ):
+            for i in range(first, first + self.states[row + 5]):
+                if trie.nodes[10 * self.members[i] + 5] > time:
+                    return True
+            self.states[row + 3] = trie.clock
+            return False
+        for i in range(time + 1, trie.clock + 1):
+            if not self._contains(state, trie.log_node[i & 4095]):
+                continue
+            edge = trie.log_edge[i & 4095]
+            if edge == 1 or edge == -2:
+                return True
+            if edge == -1:
+                self._derive(state)
+            elif edge & 3:
+                self.transitions.put(self._key(state, edge), -1)
+                self.states[row + 2] |= 2
+                self.states[row + 9] |= edge_bit(edge)
+            else:
+                self.states[row + 2] |= 1
+                if edge:
+                    self.states[row + 8] |= edge_bit(edge)
+                else:
+                    self.states[row + 7] = -1
+                label = self.only_label[edge >> 2] if edge else -1
+                if label > 0:
+                    self.transitions.put(self._key(state, label << 2), -1)
+                elif label < 0:
+                    self.states[row] = self._next_row
+                    self._next_row += 1
+        self.states[row + 3] = trie.clock
+        return False
+
+    def _contains(self, state: cython.int, node: cython.int) -> cython.bint:
+        low: cython.int = self.states[16 * state + 4]
+        end: cython.int = low + self.states[16 * state + 5]
+        high: cython.int = end
+        middle: cython.int
+        while low < high:
+            middle = (low + high) >> 1
+            if self.members[middle] < node:
+                low = middle + 1
+            else:
+                high = middle
+        return low < end and self.members[low] == node
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _sort(column: cython.int[::1], count: cython.int) -> cython.void:
+    """Shell's sort, in place."""
+    gap: cython.int = 1
+    i: cython.int
+    j: cython.int
+    value: cython.int
+    while gap < count // 3:
+        gap = 3 * gap + 1
+    while gap >= 1:
+        for i in range(gap, count):
+            value = column[i]
+            j = i
+            while j >= gap and column[j - gap] > value:
+                column[j] = column[j - gap]
+                j -= gap
+            column[j] = value
+        gap = gap // 3

@@ -1,0 +1,56 @@
+from yfilter.index.atoms cimport AtomTable
+from yfilter.index.symbols cimport SymbolTable
+
+
+cdef class MessageView:
+    cdef AtomTable atoms
+    cdef object _stream
+    cdef int elements
+    cdef int deepest
+    cdef const int[::1] name
+    cdef const int[::1] parent
+    cdef const int[::1] depth
+    cdef const int[::1] end
+    cdef const int[::1] attribute_start
+    cdef const int[::1] attribute_name
+    cdef const int[::1] attribute_offset
+    cdef const unsigned char[::1] attribute_values
+    cdef const unsigned char[::1] content_kind
+    cdef const int[::1] content_parent
+    cdef const int[::1] content_next
+    cdef const int[::1] content_offset
+    cdef const unsigned char[::1] content_values
+    cdef int names
+    cdef int[::1] position_start
+    cdef int[::1] positions
+    cdef int[::1] label
+    cdef int[::1] attribute
+    cdef int[::1] text_first
+    cdef int[::1] text_next
+    cdef int[::1] within_first
+    cdef int[::1] within_last
+    cdef bint only_text
+    cdef int[::1] own_start
+    cdef int[::1] own_atom
+    cdef int[::1] own_operator
+    cdef double[::1] own_number
+    cdef unsigned long long[::1] _signature
+    cdef int _own_count
+
+    cdef bint holds(self, int element, int atom) noexcept
+    cdef bint has_atom(self, int atom) noexcept
+    cdef bint exists(self, int element, int attribute) noexcept
+    cdef bint differs(self, int element, int attribute, int atom) except -1
+    cdef bint compares(self, int element, int attribute, int operator, double number) except -1
+    cdef int _allocate(self, int elements, int contents) except -1
+    cdef int _sort_by_name(self, int[::1] first) except -1
+    cdef int _link_contents(self) except -1
+    cdef bint _is_asked_for(self, int attribute) noexcept
+    cdef int _find_atoms(self) except -1
+    cdef int _look_up(self, int element, int attribute, bint content, int first, int last) except -1
+    cdef int _look_up_string_value(self, int element) except -1
+    cdef int _add_own(self, int element, int atom, int operator, double number) except -1
+    cdef bint _is_value(self, int atom, bint content, int first, int last) noexcept
+    cdef int _octet(self, bint content, int place) noexcept
+    cdef double _number(self, bint content, int first, int last) except? -1
+    cdef double _any_number(self, bint content, int first, int last) except? -1

@@ -1,0 +1,455 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""MessageView: one message as the index sees it.
+
+The columns of the element stream, the labels of its names, the elements of each name
+(``positions`` from ``position_start`` on), and for each element the atoms that hold on it: by each attribute, text node, and, where a profile asks for it, string value.  A value
+is looked up by its bytes as they stand in the stream; it becomes a number only where numbers are
+compared with it.  A view is bound to one message after another and keeps its columns.
+
+The string value of an element is one run of the content's bytes, unless a comment or processing
+instruction lies within.
+"""
+
+from __future__ import annotations
+
+try:
+    import cython
+except ImportError:
+    from formats import cython_stub as cython
+
+
+from formats.element_stream import ElementStream
+from array import array
+
+from yfilter.index.columns import doubles, grown, ints
+from yfilter.language.numbers import parse_double
+
+if cython.compiled:
+    from cython.cimports.yfilter.index.atoms import AtomTable
+    from cython.cimports.yfilter.index.symbols import SymbolTable
+else:
+    from yfilter.index.atoms import AtomTable
+    from yfilter.index.symbols import SymbolTable
+
+_NAN = float("nan")
+_POWERS = doubles(23)
+for _power in range(23):
+    _POWERS[_power] = 10.0**_power
+_powers: cython.double[::1] = _POWERS
+
+
+class MessageView:
+    """``bind`` to a message; then ask about its elements."""
+
+    def __init__(self, atoms: AtomTable) -> None:
+        self.atoms = atoms
+        self.names = 0
+        self.position_start = ints(256)
+        self._allocate(256, 256)
+        self.own_atom = ints(1024)
+        self.own_operator = ints(1024)
+        self.own_number = doubles(1024)
+
+    def bind(self, stream: ElementStream, symbols: SymbolTable) -> None:
+        """Look at a message, whose names were translated last."""
+        self._stream = stream
+        self.elements = len(stream)
+        self.name = stream.element_name
+        self.parent = stream.element_parent
+        self.depth = stream.element_depth
+        self.end = stream.element_end
+        self.attribute_start = stream.attribute_start
+        self.attribute_name = stream.attribute_name
+        self.attribute_offset = stream.attribute_offset
+        self.attribute_values = stream.attribute_values
+        self.content_kind = stream.content_kind
+        self.content_parent = stream.content_parent
+        self.content_next = stream.content_next
+        self.content_offset = stream.content_offset
+        self.content_values = stream.content_values
+        self.label = symbols.label
+        self.attribute = symbols.attribute
+        self.names = len(stream.names)
+        if self.names + 2 > len(self.position_start):
+            self.position_start = ints(2 * self.names + 2)
+        if self.elements >= len(self.text_first) - 1 or len(self.content_kind) > len(
+            self.text_next
+        ):
+            self._allocate(2 * self.elements, 2 * len(self.content_kind))
+        self._sort_by_name(symbols.first)
+        self._link_contents()
+        self._find_atoms()
+
+    # -- questions about elements
+
+    def holds(self, element: cython.int, atom: cython.int) -> cython.bint:
+        """Whether an equality holds on an element."""
+        i: cython.int
+        if not (self._signature[element] >> (atom & 63)) & 1:
+            return False
+        for i in range(self.own_start[element], self.own_start[element + 1]):
+            if self.own_atom[i] == atom:
+                return True
+        return False
+
+    def has_atom(self, atom: cython.int) -> cython.bint:
+        """Whether an equality holds somewhere in the message."""
+        i: cython.int = self.atoms.atoms[8 * atom + 7]
+        return i < self._own_count and self.own_atom[i] == atom
+
+    def exists(self, element: cython.int, attribute: cython.int) -> cython.bint:
+        """Whether an element has an attribute or a text node."""
+        i: cython.int
+        if attribute == 1:
+            return self.text_first[element] >= 0
+        for i in range(self.attribute_start[element], self.attribute_start[element + 1]):
+            if self.attribute[self.attribute_name[i]] == attribute:
+                return True
+        return False
+
+    def differs(
+        self, element: cython.int, attribute: cython.int, atom: cython.int
+    ) -> cython.bint:
+        """Whether an element has such a value that is not the one of an equality."""
+        i: cython.int
+        if attribute == 2:
+            if not self.only_text:
+                return self._stream.string_value(element) != self.atoms.value(atom)
+            return not self._is_value(
+                atom,
+                True,
+                self.content_offset[self.within_first[element]],
+                self.content_offset[self.within_last[element]],
+            )
+        if attribute == 1:
+            i = self.text_first[element]
+            while i >= 0:
+                if not self._is_value(
+                    atom, True, self.content_offset[i], self.content_offset[i + 1]
+                ):
+                    return True
+                i = self.text_next[i]
+            return False
+        for i in range(self.attribute_start[element], self.attribute_start[element + 1]):
+            if self.attribute[self.attribute_name[i]] == attribute:
+                return not self._is_value(
+                    atom, False, self.attribute_offset[i], self.attribute_offset[i + 1]
+                )
+        return False
+
+    def compares(
+        self,
+        element: cython.int,
+        attribute: cython.int,
+        operator: cython.int,
+        number: cython.double,
+    ) -> cython.bint:
+        """Whether an element has such a value that, as a number, compares so with another."""
+        i: cython.int
+        if attribute == 2:
+            if not self.only_text:
+                return _compared(_double(self._stream.string_value(element)), operator, number)
+            return _compared(
+                self._number(
+                    True,
+                    self.content_offset[self.within_first[element]],
+                    self.content_offset[self.within_last[element]],
+                ),
+                operator,
+                number,
+            )
+        if attribute == 1:
+            i = self.text_first[element]
+            while i >= 0:
+                if _compared(
+                    self._number(True, self.content_offset[i], self.content_offset[i + 1]),
+                    operator,
+                    number,
+                ):
+                    return True
+                i = self.text_next[i]
+            return False
+        for i in range(self.attribute_start[element], self.attribute_start[element + 1]):
+            if self.attribute[self.attribute_name[i]] == attribute:
+                return _compared(
+                    self._number(False, self.attribute_offset[i], self.attribute_offset[i + 1]),
+                    operator,
+                    number,
+                )
+        return False
+
+    # -- binding
+
+    def _allocate(self, elements: cython.int, contents: cython.int) -> cython.int:
+        self.text_first = ints(elements + 2)
+        self.within_first = ints(elements + 2)
+        self.within_last = ints(elements + 2)
+        self.own_start = ints(elements + 2)
+        self.positions = ints(elements + 2)
+        self._signature = array("Q", bytes(8 * elements + 16))
+        self.text_next = ints(contents + 1)
+        return 0
+
+    def _sort_by_name(self, first: cython.int[::1]) -> cython.int:
+        """The elements of each name, in document order; equal names under the first of them."""
+        name: cython.int
+        element: cython.int
+        for name in range(self.names + 2):
+            self.position_start[name] = 0
+        for element in range(self.elements):
+            self.position_start[first[self.name[element]] + 2] += 1
+        for name in range(2, self.names + 2):
+            self.position_start[name] += self.position_start[name - 1]
+        for element in range(self.elements):
+            name = first[self.name[element]] + 1
+            self.positions[self.position_start[name]] = element
+            self.position_start[name] += 1
+        return 0
+
+    def _link_contents(self) -> cython.int:
+        """The text nodes of each element as a chain; the content within each as a range."""
+        count: cython.int = len(self.content_kind)
+        element: cython.int
+        content: cython.int = 0
+        parent: cython.int
+        self.only_text = True
+        self.deepest = 0
+        for element in range(self.elements):
+            self.text_first[element] = -1
+            if self.depth[element] > self.deepest:
+                self.deepest = self.depth[element]
+            while content < count and self.content_next[content] <= element:
+                content += 1
+            self.within_first[element] = content
+            self.within_last[element] = content
+        for content in range(count - 1, -1, -1):
+            parent = self.content_parent[content]
+            if parent < 0:
+                continue
+            if self.within_last[parent] < content + 1:
+                self.within_last[parent] = content + 1
+            if self.content_kind[content] == 0:
+                self.text_next[content] = self.text_first[parent]
+                self.text_first[parent] = content
+            else:
+                self.only_text = False
+        for element in range(self.elements - 1, 0, -1):
+            parent = self.parent[element]
+            if self.within_last[parent] < self.within_last[element]:
+                self.within_last[parent] = self.within_last[element]
+        return 0
+
+    def _find_atoms(self) -> cython.int:
+        element: cython.int
+        i: cython.int
+        attribute: cython.int
+        bound: cython.int = len(self.atoms.equalities)
+        texts: cython.bint = self._is_asked_for(1)
+        strings: cython.bint = self._is_asked_for(2)
+        self._own_count = 0
+        for element in range(self.elements):
+            self.own_start[element] = self._own_count
+            self._signature[element] = 0
+            if self.attribute_start[element] < self.attribute_start[element + 1]:
+                self.atoms.values = self.attribute_values
+                for i in range(self.attribute_start[element], self.attribute_start[element + 1]):
+                    attribute = self.attribute[self.attribute_name[i]]
+                    if 0 < attribute < bound:
+                        self._look_up(
+                            element,
+                            attribute,
+                            False,
+                            self.attribute_offset[i],
+                            self.attribute_offset[i + 1],
+                        )
+            if texts and self.text_first[element] >= 0:
+                self.atoms.values = self.content_values
+                i = self.text_first[element]
+                while i >= 0:
+                    self._look_up(
+                        element, 1, True, self.content_offset[i], self.content_offset[i + 1]
+                    )
+                    i = self.text_next[i]
+            if strings:
+                self._look_up_string_value(element)
+        self.own_start[self.elements] = self._own_count
+        return 0
+
+    def _is_asked_for(self, attribute: cython.int) -> cython.bint:
+        operator: cython.int
+        if self.atoms.equalities[attribute] > 0:
+            return True
+        for operator in range(5):
+            if self.atoms.ranges[5 * attribute + operator]:
+                return True
+        return False
+
+    def _look_up(
+        self,
+        element: cython.int,
+        attribute: cython.int,
+        content: cython.bint,
+        first: cython.int,
+        last: cython.int,
+    ) -> cython.int:
+        atom: cython.int
+        operator: cython.int
+        number: cython.double
+        parsed: cython.bint = False
+        if (
+            self.atoms.equalities[attribute] > 0
+            and last - first <= self.atoms.length_max[attribute]
+        ):
+            atom = self.atoms.find(attribute, first, last)
+            if atom:
+                self._add_own(element, atom, 0, 0.0)
+        number = 0.0
+        for operator in range(5):
+            atom = self.atoms.ranges[5 * attribute + operator]
+            if atom:
+                if not parsed:
+                    number = self._number(content, first, last)
+                    if number != number:
+                        break
+                    parsed = True
+                self._add_own(element, atom, operator + 1, number)
+        return 0
+
+    def _look_up_string_value(self, element: cython.int) -> cython.int:
+        if self.only_text:
+            self.atoms.values = self.content_values
+            self._look_up(
+                element,
+                2,
+                True,
+                self.content_offset[self.within_first[element]],
+                self.content_offset[self.within_last[element]],
+            )
+            return 0
+        text = self._stream.string_value(element).encode()
+        kept = self.content_values
+        self.content_values = text
+        self.atoms.values = text
+        self._look_up(element, 2, True, 0, len(text))
+        self.content_values = kept
+        return 0
+
+    def _add_own(
+        self,
+        element: cython.int,
+        atom: cython.int,
+        operator: cython.int,
+        number: cython.double,
+    ) -> cython.int:
+        count: cython.int = self._own_count
+        bit: cython.ulonglong = 1
+        if count >= len(self.own_atom):
+            self.own_atom = grown(self.own_atom, 2 * count)
+            self.own_operator = grown(self.own_operator, 2 * count)
+            self.own_number = grown(self.own_number, 2 * count)
+        self.own_atom[count] = atom
+        self.own_operator[count] = operator
+        self.own_number[count] = number
+        self._own_count = count + 1
+        if operator == 0:
+            self._signature[element] |= bit << (atom & 63)
+            self.atoms.atoms[8 * atom + 7] = count
+        return 0
+
+    # -- values
+
+    def _is_value(
+        self, atom: cython.int, content: cython.bint, first: cython.int, last: cython.int
+    ) -> cython.bint:
+        i: cython.int
+        place: cython.int = self.atoms.atoms[8 * atom + 2]
+        if self.atoms.atoms[8 * atom + 3] != last - first:
+            return False
+        for i in range(last - first):
+            if self.atoms.octets[place + i] != self._octet(content, first + i):
+                return False
+        return True
+
+    def _octet(self, content: cython.bint, place: cython.int) -> cython.int:
+        if content:
+            return self.content_values[place]
+        return self.attribute_values[place]
+
+    def _number(
+        self, content: cython.bint, first: cython.int, last: cython.int
+    ) -> cython.double:
+        """A value as xs:double, NaN if it is none."""
+        # PERF: up to 15 digits and 22 behind the point the quotient is exact as it stands.
+        octet: cython.int = 0
+        digits: cython.int = 0
+        behind: cython.int = -1
+        place: cython.int = first
+        mantissa: cython.longlong = 0
+        negative: cython.bint = False
+        value: cython.double
+        while place < last and _is_space(self._octet(content, place)):
+            place += 1
+        if place < last and self._octet(content, place) in (43, 45):
+            negative = self._octet(content, place) == 45
+            place += 1
+        while place < last:
+            octet = self._octet(content, place)
+            if 48 <= octet <= 57:
+                mantissa = 10 * mantissa + (octet - 48)
+                digits += 1
+                if behind >= 0:
+                    behind += 1
+                if digits > 15:
+                    return self._any_number(content, first, last)
+            elif octet == 46 and behind < 0:
+                behind = 0
+            else:
+                break
+            place += 1
+        while place < last and _is_space(self._octet(content, place)):
+            place += 1
+        if place < last:
+            # An exponent, INF, or no number.
+            if octet in (69, 101, 73) or digits == 0 and octet == 78:
+                return self._any_number(content, first, last)
+            return _NAN
+        if digits == 0:
+            return _NAN
+        value = mantissa
+        if behind > 0:
+            value = value / _powers[behind]
+        return -value if negative else value
+
+    def _any_number(
+        self, content: cython.bint, first: cython.int, last: cython.int
+    ) -> cython.double:
+        values = self.content_values if content else self.attribute_values
+        return _double(bytes(values[first:last]).decode())
+
+
+def _double(text: str) -> float:
+    number = parse_double(text)
+    return _NAN if number is None else number
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _is_space(octet: cython.int) -> cython.bint:
+    return octet in (9, 10, 13, 32)
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _compared(
+    value: cython.double, operator: cython.int, number: cython.double
+) -> cython.bint:
+    if operator == 0:
+        return value == number
+    if operator == 1:
+        return value < number
+    if operator == 2:
+        return value <= number
+    if operator == 3:
+        return value > number
+    return value >= number

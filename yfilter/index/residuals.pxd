@@ -1,0 +1,32 @@
+from yfilter.index.message_view cimport MessageView
+from yfilter.index.record_pool cimport RecordPool
+
+
+cdef class Residuals:
+    cdef MessageView view
+    cdef RecordPool records
+    cdef int[::1] words
+    cdef int[::1] path
+    cdef long long visits
+    cdef long long visits_max
+    cdef unsigned long long[::1] _reached
+    cdef unsigned long long[::1] _passed
+    cdef int[::1] _way
+    cdef int _width
+    cdef public int[::1] symbol_seen
+    cdef public int[::1] exact
+    cdef public int[::1] in_namespace
+    cdef public int[::1] any_namespace
+
+    cdef bint hold(self, int record, int depth) except -1
+    cdef bint ancestor_holds(self, int code, int depth) noexcept
+    cdef bint _fixed(self, int record, int depth) except -1
+    cdef bint _on_path(self, int record, int depth) except -1
+    cdef bint _below(self, int record, int element, int level) except -1
+    cdef bint _scanned_below(self, int record, int element, int level) except -1
+    cdef bint _leads_to(self, int record, int element, int target, int level) except -1
+    cdef bint seen(self, int symbol) noexcept
+    cdef bint _step_holds(self, int record, int step, int element, int level) except -1
+    cdef bint _check(self, int place, int element, int level) except -1
+    cdef unsigned long long _descendants(self, int record) noexcept
+    cdef bint _accepts(self, int symbol, int element) noexcept

@@ -1,0 +1,317 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Residuals: what is left to verify of a candidate, a query whose access predicate holds.
+
+A residual is 0 for nothing; a number above 0 for one equality of an element whose depth is known
+(``atom << 6 | is_absolute << 5 | depth``, from the root or up from the candidate's element); below
+0 it is the record with its sign turned::
+
+    FIXED    mode required count      | position kind a b | …       elements of known depth
+    ON_PATH  mode required count      | offset … | step | step …    some way down to the element
+    BELOW    the same, for a nested path                            some way down from it
+
+    step     is_descendant symbol checks | kind a b | …
+
+    kind     a          b              what is asked of the element
+    ATOM     atom                      an equality
+    0 … 4    attribute  number         a comparison by operator, see atoms.py
+    EXISTS   attribute
+    DIFFERS  attribute  atom           some value that is another
+    NESTED   record                    a path found below
+
+``required`` is what the message must contain somewhere: ``atom << 1 | 1``, ``symbol << 1`` or 0.
+
+A way down is looked for in one pass, whatever the number of ``//``: a bit for each step that can
+be at an element, given those above it.  So the elements below are visited once for each nested
+path, and not once for each of the ways; every visit is counted.
+"""
+
+from __future__ import annotations
+
+try:
+    import cython
+except ImportError:
+    from formats import cython_stub as cython
+
+from array import array
+
+from yfilter.index.columns import ints
+
+if cython.compiled:
+    from cython.cimports.yfilter.index.message_view import MessageView
+    from cython.cimports.yfilter.index.record_pool import RecordPool
+else:
+    from yfilter.index.message_view import MessageView
+    from yfilter.index.record_pool import RecordPool
+
+FIXED, ON_PATH, BELOW = 0, 1, 2
+ATOM, EXISTS, DIFFERS, NESTED = 5, 6, 7, 8
+
+STEPS_MAX = 62  # of a way, one bit each
+LEVELS_MAX = 8  # of nested paths in nested paths
+QUICK_DEPTH_MAX = 31
+
+
+class Residuals:
+    """Verifies candidates of the message that the view is bound to.
+
+    ``path`` is the way from the root to the element at hand; ``visits`` counts the elements
+    looked at, beyond ``visits_max`` every answer is no.
+    """
+
+    def __init__(self, view: MessageView, records: RecordPool) -> None:
+        self.view = view
+        self.records = records
+        self.visits = 0
+        self.visits_max = 0
+        self._cover(64)
+
+    def begin(self, visits_max: int) -> None:
+        """For a new message."""
+        self.words = self.records.words
+        self.visits = 0
+        self.visits_max = visits_max
+        if self.view.deepest + 3 > self._width:
+            self._cover(2 * self.view.deepest)
+
+    def hold(self, record: cython.int, depth: cython.int) -> cython.bint:
+        """Whether a record holds for the element at ``path[depth]``."""
+        if self.words[record] == 0:
+            return self._fixed(record, depth)
+        return self._on_path(record, depth)
+
+    def ancestor_holds(self, code: cython.int, depth: cython.int) -> cython.bint:
+        """Whether the one equality of a residual above 0 holds."""
+        at: cython.int = code & 31
+        if not code & 32:
+            at = depth - at
+        return self.view.holds(self.path[at], code >> 6)
+
+    def _cover(self, depth: int) -> None:
+        self._width = depth + 3
+        self.path = ints(self._width)
+        # One row more for each level of nested paths.
+        self._way = ints(self._width * (LEVELS_MAX + 1))
+        self._reached = array("Q", bytes(8 * self._width * (LEVELS_MAX + 1)))
+        self._passed = array("Q", bytes(8 * self._width * (LEVELS_MAX + 1)))
+
+    def _fixed(self, record: cython.int, depth: cython.int) -> cython.bint:
+        i: cython.int
+        at: cython.int
+        place: cython.int = record + 3
+        for i in range(self.words[record + 2]):
+            at = self.words[place] >> 1
+            if not self.words[place] & 1:
+                at = depth - at
+            if not self._check(place + 1, self.path[at], 0):
+                return False
+            place += 4
+        return True
+
+    def _on_path(self, record: cython.int, depth: cython.int) -> cython.bint:
+        steps: cython.int = self.words[record + 2]
+        descendant: cython.ulonglong = self._descendants(record)
+        reached: cython.ulonglong = 0
+        passed: cython.ulonglong = 0
+        possible: cython.ulonglong
+        one: cython.ulonglong = 1
+        level: cython.int
+        step: cython.int
+        self.visits += depth
+        for level in range(depth + 1):
+            possible = ((reached << 1) & ~descendant) | ((passed << 1) & descendant)
+            if level == 0 or descendant & 1:
+                possible |= 1
+            reached = 0
+            for step in range(steps):
+                if (possible >> step) & 1 and self._step_holds(
+                    record, step, self.path[level], 0
+                ):
+                    reached |= one << step
+            passed |= reached
+        return (reached >> (steps - 1)) & 1
+
+    def _below(self, record: cython.int, element: cython.int, level: cython.int) -> cython.bint:
+        """Whether a nested path is found below an element."""
+        # PERF: from the elements of the last step's name up; they are few, and most fail at once.
+        last: cython.int = self.words[record + 2] - 1
+        place: cython.int = record + self.words[record + 3 + last]
+        symbol: cython.int = self.words[place + 1]
+        end: cython.int = self.view.end[element]
+        name: cython.int
+        i: cython.int
+        stop: cython.int
+        middle: cython.int
+        if symbol == 0:
+            return self._scanned_below(record, element, level)
+        name = self.symbol_seen[symbol]
+        if name >= self.view.names or self.exact[self.view.label[name]] != symbol:
+            if not self.seen(symbol):
+                return False
+            return self._scanned_below(record, element, level)
+        i = self.view.position_start[name]
+        stop = self.view.position_start[name + 1]
+        end = stop
+        while i < end:  # the first behind the element
+            middle = (i + end) >> 1
+            if self.view.positions[middle] <= element:
+                i = middle + 1
+            else:
+                end = middle
+        end = self.view.end[element]
+        while i < stop and self.view.positions[i] < end:
+            self.visits += 1
+            if self.visits > self.visits_max:
+                return False
+            if self._leads_to(record, element, self.view.positions[i], level):
+                return True
+            i += 1
+        return False
+
+    def _leads_to(
+        self,
+        record: cython.int,
+        element: cython.int,
+        target: cython.int,
+        level: cython.int,
+    ) -> cython.bint:
+        """Whether a nested path leads from an element to one below it."""
+        last: cython.int = self.words[record + 2] - 1
+        descendant: cython.ulonglong
+        reached: cython.ulonglong = 0
+        passed: cython.ulonglong = 0
+        possible: cython.ulonglong
+        one: cython.ulonglong = 1
+        top: cython.int = self.view.depth[element] + 1
+        depth: cython.int = self.view.depth[target]
+        row: cython.int = level * self._width
+        at: cython.int
+        step: cython.int
+        if last == 0:
+            if depth > top and not self.words[record + self.words[record + 3]]:
+                return False
+            return self._step_holds(record, 0, target, level)
+        if depth - top < last or not self._step_holds(record, last, target, level):
+            return False
+        descendant = self._descendants(record)
+        at = target
+        for step in range(depth - top + 1):
+            self._way[row + depth - step] = at
+            at = self.view.parent[at]
+        self.visits += depth - top
+        for at in range(top, depth):
+            possible = ((reached << 1) & ~descendant) | ((passed << 1) & descendant)
+            if at == top or descendant & 1:
+                possible |= 1
+            reached = 0
+            for step in range(last):
+                if (possible >> step) & 1 and self._step_holds(
+                    record, step, self._way[row + at], level
+                ):
+                    reached |= one << step
+            passed |= reached
+        if (descendant >> last) & 1:
+            return (passed >> (last - 1)) & 1
+        return (reached >> (last - 1)) & 1
+
+    def seen(self, symbol: cython.int) -> cython.bint:
+        """Whether the message has an element or attribute name that a symbol accepts."""
+        label: cython.int
+        name: cython.int = self.symbol_seen[symbol]
+        if name >= self.view.names:
+            return False
+        label = self.view.label[name]
+        return (
+            self.exact[label] == symbol
+            or self.in_namespace[label] == symbol
+            or self.any_namespace[label] == symbol
+        )
+
+    def _scanned_below(
+        self, record: cython.int, element: cython.int, level: cython.int
+    ) -> cython.bint:
+        steps: cython.int = self.words[record + 2]
+        descendant: cython.ulonglong = self._descendants(record)
+        possible: cython.ulonglong
+        reached: cython.ulonglong
+        passed: cython.ulonglong
+        one: cython.ulonglong = 1
+        child: cython.int = element + 1
+        end: cython.int = self.view.end[element]
+        top: cython.int = self.view.depth[element]
+        row: cython.int = level * self._width
+        at: cython.int
+        step: cython.int
+        self._reached[row + top] = 0
+        self._passed[row + top] = 0
+        while child < end:
+            self.visits += 1
+            if self.visits > self.visits_max:
+                return False
+            at = row + self.view.depth[child] - 1
+            possible = ((self._reached[at] << 1) & ~descendant) | (
+                (self._passed[at] << 1) & descendant
+            )
+            if at == row + top or descendant & 1:
+                possible |= 1
+            reached = 0
+            for step in range(steps):
+                if (possible >> step) & 1 and self._step_holds(record, step, child, level):
+                    reached |= one << step
+            if (reached >> (steps - 1)) & 1:
+                return True
+            passed = self._passed[at] | reached
+            self._reached[at + 1] = reached
+            self._passed[at + 1] = passed
+            possible = ((reached << 1) & ~descendant) | ((passed << 1) & descendant)
+            if possible or descendant & 1:
+                child += 1
+            else:
+                child = self.view.end[child]
+        return False
+
+    def _descendants(self, record: cython.int) -> cython.ulonglong:
+        """A bit for each step that is a descendant."""
+        one: cython.ulonglong = 1
+        found: cython.ulonglong = 0
+        step: cython.int
+        for step in range(self.words[record + 2]):
+            if self.words[record + self.words[record + 3 + step]]:
+                found |= one << step
+        return found
+
+    def _step_holds(
+        self, record: cython.int, step: cython.int, element: cython.int, level: cython.int
+    ) -> cython.bint:
+        place: cython.int = record + self.words[record + 3 + step]
+        i: cython.int
+        if not self._accepts(self.words[place + 1], element):
+            return False
+        for i in range(self.words[place + 2]):
+            if not self._check(place + 3 + 3 * i, element, level):
+                return False
+        return True
+
+    def _check(self, place: cython.int, element: cython.int, level: cython.int) -> cython.bint:
+        kind: cython.int = self.words[place]
+        first: cython.int = self.words[place + 1]
+        second: cython.int = self.words[place + 2]
+        if kind == 5:
+            return self.view.holds(element, first)
+        if kind == 8:
+            return self._below(first, element, level + 1)
+        if kind == 6:
+            return self.view.exists(element, first)
+        if kind == 7:
+            return self.view.differs(element, first, second)
+        return self.view.compares(element, first, kind, self.view.atoms.numbers[second])
+
+    def _accepts(self, symbol: cython.int, element: cython.int) -> cython.bint:
+        label: cython.int
+        if symbol == 0:
+            return True
+        label = self.view.label[self.view.name[element]]
+        return (
+            self.exact[label] == symbol
+            or self.in_namespace[label] == symbol
+            or self.any_namespace[label] == symbol
+        )

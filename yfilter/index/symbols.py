@@ -1,0 +1,246 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Symbols and labels: name tests and names of messages as small numbers.
+
+A *symbol* is a name test that some path asks for.  A *label* stands for all names that the
+symbols cannot tell apart; it is the triple of the symbols that accept them besides ``*``::
+
+    symbols  1 a    2 Q{u}*    3 *:a    0 *          (0 is always there)
+
+    name     a      accepted by 1, 3       label 1 = (1, 0, 3)
+             u:a                2, 3       label 2 = (0, 2, 3)
+             b                             label 0 = (0, 0, 0)
+
+The automaton moves on labels, which makes one transition of up to four.  The names of a message
+are translated once.  A label's number is never used for another triple, so that a new symbol
+outdates no transition: names that it accepts get new labels.
+
+Attributes are asked for by full name only.  Numbers below ATTRIBUTES are the two values of an
+element that are no attribute: its text nodes and its string value.
+"""
+
+from __future__ import annotations
+
+try:
+    import cython
+except ImportError:
+    from formats import cython_stub as cython
+
+from formats.names import QualifiedName
+from yfilter.index.columns import grown, ints
+from yfilter.index.trie import edge_bit
+from yfilter.language.query_ast import ANY, NameTest
+
+ANY_SYMBOL = 0
+ELSEWHERE = 0  # the label of a name that no symbol but ``*`` accepts
+
+TEXT_NODE = 1
+STRING_VALUE = 2
+ATTRIBUTES = 3
+
+# only_label of a symbol with more labels than one
+SEVERAL = -1
+
+_NAMES_REMEMBERED = 100_000
+
+
+class _Numbers:
+    """Numbers for keys, with a count of users each; a number is free again without users."""
+
+    def __init__(self, first: int) -> None:
+        self.of: dict[tuple[str, str], int] = {}
+        self._users: list[int] = [0] * first
+        self._keys: list[tuple[str, str]] = [("", "")] * first
+        self._free: list[int] = []
+
+    def acquire(self, key: tuple[str, str]) -> tuple[int, bool]:
+        """The number of a key, and whether it is new."""
+        number = self.of.get(key)
+        if number is not None:
+            self._users[number] += 1
+            return number, False
+        if self._free:
+            number = self._free.pop()
+            self._users[number] = 1
+            self._keys[number] = key
+        else:
+            number = len(self._users)
+            self._users.append(1)
+            self._keys.append(key)
+        self.of[key] = number
+        return number, True
+
+    def retain(self, number: int) -> None:
+        self._users[number] += 1
+
+    def release(self, number: int) -> bool:
+        """Whether that was the last user."""
+        self._users[number] -= 1
+        if self._users[number]:
+            return False
+        del self.of[self._keys[number]]
+        self._free.append(number)
+        return True
+
+    def key(self, number: int) -> tuple[str, str]:
+        return self._keys[number]
+
+    def __len__(self) -> int:
+        return len(self.of)
+
+
+class SymbolTable:
+    """Symbols with a count of users each, labels, and the names of one message at a time.
+
+    Columns for the run: ``label_bits`` are the edge bits of a label's symbols; ``exact``, ``in_namespace`` and ``any_namespace`` of a label are the
+    symbols of its triple, 0 where there is none; ``only_label`` of a symbol is its label if it
+    has one only, 0 if it has none, else SEVERAL.  ``seen`` of a symbol is the index of a name
+    that it accepts in the message translated last, if that name's label has the symbol; else it
+    was not seen (so that nothing has to be cleared).  ``label``, ``attribute`` and ``first`` are
+    about the names of that message: label, attribute number or 0, and the first equal name.
+    """
+
+    def __init__(self) -> None:
+        self._symbols = _Numbers(1)
+        self._attributes = _Numbers(ATTRIBUTES)
+        self._labels: dict[tuple[int, int, int], int] = {}
+        self._labels_of: dict[int, list[tuple[int, int, int]]] = {}
+        self._next_label = 1
+        self._remembered: dict[QualifiedName, tuple[int, int]] = {}
+        self.exact = ints(64)
+        self.in_namespace = ints(64)
+        self.any_namespace = ints(64)
+        self.only_label = ints(64)
+        self.label_bits = ints(64)
+        self.seen = ints(64)
+        self.label = ints(64)
+        self.attribute = ints(64)
+        self.first = ints(64)
+
+    def acquire(self, test: NameTest) -> int:
+        """The symbol of a name test; ``release`` undoes it."""
+        if test.namespace == ANY and test.local == ANY:
+            return ANY_SYMBOL
+        symbol, new = self._symbols.acquire((test.namespace, test.local))
+        if new:
+            if symbol >= len(self.only_label):
+                self.only_label = grown(self.only_label, 2 * symbol)
+                self.seen = grown(self.seen, 2 * symbol)
+            self.only_label[symbol] = 0
+            self.seen[symbol] = 0
+            self._remembered.clear()
+        return symbol
+
+    def retain(self, symbol: int) -> None:
+        if symbol != ANY_SYMBOL:
+            self._symbols.retain(symbol)
+
+    def release(self, symbol: int) -> None:
+        if symbol == ANY_SYMBOL:
+            return
+        if self._symbols.release(symbol):
+            self._remembered.clear()
+            for triple in self._labels_of.pop(symbol, ()):
+                self._labels.pop(triple, None)
+
+    def acquire_attribute(self, test: NameTest) -> int:
+        attribute, new = self._attributes.acquire((test.namespace, test.local))
+        if new:
+            self._remembered.clear()
+        return attribute
+
+    def retain_attribute(self, attribute: int) -> None:
+        if attribute >= ATTRIBUTES:
+            self._attributes.retain(attribute)
+
+    def release_attribute(self, attribute: int) -> None:
+        if attribute >= ATTRIBUTES and self._attributes.release(attribute):
+            self._remembered.clear()
+
+    def attribute_number(self, test: NameTest) -> int:
+        """The number of an attribute, 0 if nobody asks for it."""
+        return self._attributes.of.get((test.namespace, test.local), 0)
+
+    def translate(self, names: list[QualifiedName]) -> cython.int:
+        """Set ``label``, ``attribute``, ``first`` and ``seen`` for the names of a message."""
+        index: cython.int
+        label: cython.int
+        exact: cython.int
+        name: cython.int
+        count: cython.int = len(names)
+        if count > len(self.label):
+            self.label = ints(2 * count)
+            self.attribute = ints(2 * count)
+            self.first = ints(2 * count)
+        for index in range(count):
+            # PERF: the names of messages are the same objects again and again.
+            known = self._remembered.get(names[index])
+            if known is None:
+                known = self._remember(names[index])
+            label, self.attribute[index] = known
+            self.label[index] = label
+            self.first[index] = index
+            if label:
+                exact = self.exact[label]
+                name = self.seen[exact]
+                if exact and name < index and self.exact[self.label[name]] == exact:
+                    self.first[index] = name  # with another prefix
+                else:
+                    self.seen[exact] = index
+                self.seen[self.in_namespace[label]] = index
+                self.seen[self.any_namespace[label]] = index
+        return count
+
+    def describe(self, symbol: int) -> str:
+        if symbol == ANY_SYMBOL:
+            return ANY
+        namespace, local = self._symbols.key(symbol)
+        if namespace == ANY:
+            return f"*:{local}"
+        return f"Q{{{namespace}}}{local}" if namespace or local == ANY else local
+
+    def describe_attribute(self, attribute: int) -> str:
+        if attribute < ATTRIBUTES:
+            return "text()" if attribute == TEXT_NODE else "."
+        namespace, local = self._attributes.key(attribute)
+        return f"@Q{{{namespace}}}{local}" if namespace else f"@{local}"
+
+    def statistics(self) -> dict[str, int]:
+        return {
+            "index_symbols": len(self._symbols),
+            "index_labels": len(self._labels),
+            "index_attributes": len(self._attributes),
+        }
+
+    def _remember(self, name: QualifiedName) -> tuple[int, int]:
+        """The label and the attribute number of a name."""
+        symbol_of = self._symbols.of
+        triple = (
+            symbol_of.get((name.namespace, name.local), 0),
+            symbol_of.get((name.namespace, ANY), 0),
+            symbol_of.get((ANY, name.local), 0),
+        )
+        label = self._labels.get(triple) or (any(triple) and self._new_label(triple)) or ELSEWHERE
+        known = label, self._attributes.of.get((name.namespace, name.local), 0)
+        # Messages may hold any names; what is remembered of them has a bound.
+        if len(self._remembered) >= _NAMES_REMEMBERED:
+            self._remembered.clear()
+        self._remembered[name] = known
+        return known
+
+    def _new_label(self, triple: tuple[int, int, int]) -> int:
+        label = self._next_label
+        self._next_label += 1
+        if label >= len(self.exact):
+            self.exact = grown(self.exact, 2 * label)
+            self.in_namespace = grown(self.in_namespace, 2 * label)
+            self.any_namespace = grown(self.any_namespace, 2 * label)
+            self.label_bits = grown(self.label_bits, 2 * label)
+        self.exact[label], self.in_namespace[label], self.any_namespace[label] = triple
+        self._labels[triple] = label
+        for symbol in triple:
+            if symbol:
+                self.label_bits[label] |= edge_bit(symbol << 2)
+                triples = self._labels_of.setdefault(symbol, [])
+                triples.append(triple)
+                self.only_label[symbol] = label if len(triples) == 1 else SEVERAL
+        return label

@@ -1,0 +1,29 @@
+cdef class Trie:
+    cdef public int[::1] nodes
+    cdef public int[::1] queries
+    cdef public int[::1] log_node
+    cdef public int[::1] log_edge
+    cdef public int clock
+    cdef int[::1] _slots
+    cdef int _node_bound
+    cdef int _node_count
+    cdef int _free_node
+    cdef int _query_bound
+    cdef int _query_count
+    cdef int _free_query
+    cdef object _atoms
+
+    cdef int child(self, int node, int edge) noexcept
+    cpdef int extend(self, int node, int edge) except -1
+    cpdef int loop_of(self, int node) except -1
+    cpdef int add_query(self, int node, int residual, int number) except -1
+    cpdef int remove_query(self, int query) except -1
+    cpdef int prune(self, int node) except -1
+    cdef int _new_node(self, int parent, int edge) except -1
+    cdef int _note(self, int node, int edge) except -1
+    cdef int _insert(self, int node) except -1
+    cdef int _delete(self, int node) except -1
+    cdef int _rehash(self, int capacity) except -1
+
+
+cpdef int edge_bit(int edge) noexcept

@@ -1,0 +1,324 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Trie: the paths of all indexed queries at once, with shared prefixes (section 4.1).
+
+The NFA of the paper, where one predicate of each query, its access predicate, is an edge in two
+levels, so that a query is touched only where its predicate holds::
+
+    /nitf/head[@id = "x"]//series       1 ─nitf─▶ 2 ─head─▶ 3 ─@id─▶ 4 ─"x"─▶ 5 ─ε─▶ 6⟲ ─series─▶ 7
+
+An edge is a number: ``symbol << 2`` a name test, LOOP the ε-move to a state that stays,
+``attribute << 2 | 2`` to an attribute, ``atom << 2 | 3`` to an atom of that attribute.
+
+A node is a row of 10 numbers in ``nodes``, 40 bytes::
+
+    0 parent   1 edge from it   2 loop, or 0   3 first query accepted, or 0
+    4 uses (children, loop and queries) << 4 | 1 had ``*`` edges | 2 had attribute or atom edges
+      | 4 had other name edges
+    5 time of the last change   6 next, 7 previous node on an edge of the same atom
+    8, 9 a bit for each name edge, and for each other edge, that it had (see edge_bit)
+
+A query is a row of 6 in ``queries``, 24 bytes::
+
+    0 node   1 next, 2 previous query of the node   3 residual   4 number of its range
+    5 epoch of the last message that it matched
+
+Children are found by an open-addressing table of node numbers, 6 to 12 bytes a node, whose keys
+are parent and edge of the node itself.  A node lives as long as something uses it; free rows are
+linked by ``parent``, or ``node``, and used again.
+
+Every change is noted under a time: which node, and which edge of it (QUERIES for the queries
+accepted, ALL for the node as a whole).  The last LOG_SIZE changes can be looked up.
+"""
+
+from __future__ import annotations
+
+try:
+    import cython
+except ImportError:
+    from formats import cython_stub as cython
+
+from yfilter.index.atoms import AtomTable
+from yfilter.index.columns import grown, ints
+
+# A row of ``nodes``.
+PARENT, EDGE, LOOP_NODE, FIRST_QUERY, USES, CHANGED, NEXT_EDGE, PREVIOUS_EDGE, NAMES, EDGES = range(10)
+# A row of ``queries``.
+NODE, NEXT, PREVIOUS, RESIDUAL, NUMBER, MARK = range(6)
+
+ROOT = 1
+LOOP = 1
+QUERIES = -1
+ALL = -2
+LOG_SIZE = 4096
+
+
+class Trie:
+    """Nodes, queries and the log of changes; ``clock`` is the time of the last one."""
+
+    def __init__(self, atoms: AtomTable) -> None:
+        self.nodes = ints(10 * 64)
+        self.queries = ints(6 * 64)
+        self.log_node = ints(LOG_SIZE)
+        self.log_edge = ints(LOG_SIZE)
+        self.clock = 1
+        self._slots = ints(64)
+        self._node_bound = ROOT + 1
+        self._node_count = 1
+        self._free_node = 0
+        self._query_bound = 1
+        self._query_count = 0
+        self._free_query = 0
+        self._atoms = atoms
+        self.nodes[10 * ROOT + USES] = 1 << 4  # the root is never pruned
+
+    def child(self, node: cython.int, edge: cython.int) -> cython.int:
+        """The node behind an edge, or 0; not for LOOP."""
+        mask: cython.uint = len(self._slots) - 1
+        slot: cython.uint = _hash(node, edge) & mask
+        found: cython.int = self._slots[slot]
+        while found != 0:
+            if self.nodes[10 * found] == node and self.nodes[10 * found + 1] == edge:
+                return found
+            slot = (slot + 1) & mask
+            found = self._slots[slot]
+        return 0
+
+    def extend(self, node: cython.int, edge: cython.int) -> cython.int:
+        """The node behind an edge, made if there is none."""
+        made: cython.int = self.child(node, edge)
+        if made:
+            return made
+        if 3 * (self._node_count + 1) > 2 * len(self._slots):
+            self._rehash(2 * len(self._slots))
+        made = self._new_node(node, edge)
+        self._insert(made)
+        if edge == 0:
+            self.nodes[10 * node + 4] |= 1
+        elif edge & 2:
+            self.nodes[10 * node + 4] |= 2
+            self.nodes[10 * node + 9] |= edge_bit(edge)
+        else:
+            self.nodes[10 * node + 4] |= 4
+            self.nodes[10 * node + 8] |= edge_bit(edge)
+        if edge & 3 == 3:
+            self._link_edge(made, edge >> 2)
+        self._note(node, edge)
+        return made
+
+    def loop_of(self, node: cython.int) -> cython.int:
+        """The looping node behind the ε-move, made if there is none."""
+        made: cython.int = self.nodes[10 * node + 2]
+        if made == 0:
+            made = self._new_node(node, 1)
+            self.nodes[10 * node + 2] = made
+            self._note(node, 1)
+        return made
+
+    def add_query(self, node: cython.int, residual: cython.int, number: cython.int) -> cython.int:
+        """A query accepted at a node; its number, from 1."""
+        query: cython.int = self._free_query
+        row: cython.int
+        first: cython.int
+        if query:
+            self._free_query = self.queries[6 * query]
+        else:
+            query = self._query_bound
+            if 6 * query + 6 > len(self.queries):
+                self.queries = grown(self.queries, 6 * (query + query // 2 + 8))
+            self._query_bound = query + 1
+        self._query_count += 1
+        row = 6 * query
+        first = self.nodes[10 * node + 3]
+        self.queries[row] = node
+        self.queries[row + 1] = first
+        self.queries[row + 2] = 0
+        self.queries[row + 3] = residual
+        self.queries[row + 4] = number
+        self.queries[row + 5] = 0
+        if first:
+            self.queries[6 * first + 2] = query
+        self.nodes[10 * node + 3] = query
+        self.nodes[10 * node + 4] += 16
+        self._note(node, -1)
+        return query
+
+    def remove_query(self, query: cython.int) -> cython.int:
+        """Take a query out, and the nodes that only it used."""
+        row: cython.int = 6 * query
+        node: cython.int = self.queries[row]
+        following: cython.int = self.queries[row + 1]
+        previous: cython.int = self.queries[row + 2]
+        if following:
+            self.queries[6 * following + 2] = previous
+        if previous:
+            self.queries[6 * previous + 1] = following
+        else:
+            self.nodes[10 * node + 3] = following
+        self.queries[row] = self._free_query
+        self.queries[row + 5] = -1
+        self._free_query = query
+        self._query_count -= 1
+        self.nodes[10 * node + 4] -= 16
+        self._note(node, -1)
+        self.prune(node)
+        return 0
+
+    def prune(self, node: cython.int) -> cython.int:
+        """Free a node that nothing uses, and then what only led to it."""
+        parent: cython.int
+        edge: cython.int
+        while self.nodes[10 * node + 4] >> 4 == 0:
+            parent = self.nodes[10 * node]
+            edge = self.nodes[10 * node + 1]
+            if edge == 1:
+                self.nodes[10 * parent + 2] = 0
+            else:
+                self._delete(node)
+                if edge & 3 == 3:
+                    self._unlink_edge(node, edge >> 2)
+            self._note(parent, edge)
+            self._note(node, -2)
+            self.nodes[10 * node] = self._free_node
+            self.nodes[10 * node + 1] = -1
+            self._free_node = node
+            self._node_count -= 1
+            self.nodes[10 * parent + 4] -= 16
+            node = parent
+        return 0
+
+    def restart_clock(self) -> None:
+        """Begin at time 1 again; whoever remembers a time has to forget it."""
+        for node in range(self._node_bound):
+            self.nodes[10 * node + CHANGED] = 0
+        for query in range(1, self._query_bound):
+            if self.queries[6 * query + MARK] > 0:
+                self.queries[6 * query + MARK] = 0
+        self.clock = 1
+
+    def statistics(self) -> dict[str, int]:
+        return {"index_nodes": self._node_count, "index_queries": self._query_count}
+
+    def size_bytes(self) -> int:
+        return 4 * (len(self.nodes) + len(self.queries) + len(self._slots) + 2 * LOG_SIZE)
+
+    def used_bytes(self) -> int:
+        return 48 * self._node_count + 24 * self._query_count
+
+    @property
+    def query_bound(self) -> int:
+        """All queries are below."""
+        return self._query_bound
+
+    def children(self) -> dict[int, list[int]]:
+        """All nodes under their parents, for people."""
+        found: dict[int, list[int]] = {}
+        for node in range(ROOT + 1, self._node_bound):
+            if self.nodes[10 * node + EDGE] != -1:
+                found.setdefault(self.nodes[10 * node], []).append(node)
+        return found
+
+    def _new_node(self, parent: cython.int, edge: cython.int) -> cython.int:
+        node: cython.int = self._free_node
+        i: cython.int
+        if node:
+            self._free_node = self.nodes[10 * node]
+        else:
+            node = self._node_bound
+            if 10 * node + 8 > len(self.nodes):
+                self.nodes = grown(self.nodes, 10 * (node + node // 2 + 8))
+            self._node_bound = node + 1
+        self._node_count += 1
+        for i in range(10):
+            self.nodes[10 * node + i] = 0
+        self.nodes[10 * node] = parent
+        self.nodes[10 * node + 1] = edge
+        self.nodes[10 * node + 5] = self.clock
+        self.nodes[10 * parent + 4] += 16
+        return node
+
+    def _note(self, node: cython.int, edge: cython.int) -> cython.int:
+        self.clock += 1
+        self.log_node[self.clock & 4095] = node
+        self.log_edge[self.clock & 4095] = edge
+        self.nodes[10 * node + 5] = self.clock
+        return 0
+
+    def _link_edge(self, node: int, atom: int) -> None:
+        rows = self._atoms.atoms
+        first = rows[8 * atom + 5]
+        self.nodes[10 * node + NEXT_EDGE] = first
+        self.nodes[10 * node + PREVIOUS_EDGE] = 0
+        if first:
+            self.nodes[10 * first + PREVIOUS_EDGE] = node
+        rows[8 * atom + 5] = node
+        rows[8 * atom + 6] += 1
+
+    def _unlink_edge(self, node: int, atom: int) -> None:
+        rows = self._atoms.atoms
+        following = self.nodes[10 * node + NEXT_EDGE]
+        previous = self.nodes[10 * node + PREVIOUS_EDGE]
+        if following:
+            self.nodes[10 * following + PREVIOUS_EDGE] = previous
+        if previous:
+            self.nodes[10 * previous + NEXT_EDGE] = following
+        else:
+            rows[8 * atom + 5] = following
+        rows[8 * atom + 6] -= 1
+
+    def _insert(self, node: cython.int) -> cython.int:
+        mask: cython.uint = len(self._slots) - 1
+        slot: cython.uint = _hash(self.nodes[10 * node], self.nodes[10 * node + 1]) & mask
+        while self._slots[slot] != 0:
+            slot = (slot + 1) & mask
+        self._slots[slot] = node
+        return 0
+
+    def _delete(self, node: cython.int) -> cython.int:
+        mask: cython.uint = len(self._slots) - 1
+        hole: cython.uint = _hash(self.nodes[10 * node], self.nodes[10 * node + 1]) & mask
+        slot: cython.uint
+        home: cython.uint
+        other: cython.int
+        while self._slots[hole] != node:
+            hole = (hole + 1) & mask
+        slot = (hole + 1) & mask
+        while self._slots[slot] != 0:
+            other = self._slots[slot]
+            home = _hash(self.nodes[10 * other], self.nodes[10 * other + 1]) & mask
+            if ((slot - home) & mask) >= ((slot - hole) & mask):
+                self._slots[hole] = other
+                hole = slot
+            slot = (slot + 1) & mask
+        self._slots[hole] = 0
+        return 0
+
+    def _rehash(self, capacity: cython.int) -> cython.int:
+        i: cython.int
+        old = self._slots
+        self._slots = ints(capacity)
+        for i in range(len(old)):
+            if old[i] != 0:
+                self._insert(old[i])
+        return 0
+
+
+def edge_bit(edge: cython.int) -> cython.int:
+    """One of 31 bits for an edge, to tell early where it certainly is not."""
+    # Typed, for the compiler takes a literal of more than 31 bits for an object.
+    multiplier: cython.ulonglong = 0x9E3779B1
+    mixed: cython.ulonglong = edge
+    one: cython.int = 1
+    mixed = mixed * multiplier
+    return one << (((mixed >> 8) & 0xFFFFFF) % 31)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _hash(node: cython.int, edge: cython.int) -> cython.uint:
+    key: cython.ulonglong = node
+    multiplier: cython.ulonglong = 0x9E3779B97F4A7C15
+    mask: cython.ulonglong = 0xFFFFFFFFFFFFFFFF
+    key = (key << 32) ^ edge
+    key = ((key ^ (key >> 29)) * multiplier) & mask
+    return key >> 32
