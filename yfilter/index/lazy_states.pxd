@@ -44,6 +44,8 @@ cdef class LazyStates:
     cdef int _closed(self, int count) except -1
     cdef int _intern(self, int count) except -1
     cdef int _find(self, int[::1] buffer, int count, long long key) noexcept
+    cdef bint _is_changed(self, int state) noexcept
+    cdef int _twin(self, int[::1] buffer, int count, long long key) noexcept
     cdef int _new_state(self, int count, long long key) except -1
     cdef int _refresh(self, int state) except -1
     cdef int _derive(self, int state) except -1

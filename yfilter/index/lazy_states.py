@@ -17,6 +17,7 @@ A state is a row of 16 numbers in ``states``, a cache line::
     6 the same set in the generation before, or 0
     7 the state behind a name that no member has an edge for, or -1
     8, 9 a bit for each name edge, and for each other edge, of the members (see trie.edge_bit)
+    10   a bit for each member
 
 The trie's log says what changed since a state was last used; only what that concerns is computed
 anew.
@@ -288,9 +289,20 @@ class LazyStates:
         state = self._find(self._buffer, count, key)
         if state == 0:
             return self._new_state(count, key)
-        if self._outdated(state):
+        if self.states[16 * state + 3] != self.trie.clock and self._is_changed(state):
             self._refresh(state)
         return state
+
+    def _is_changed(self, state: cython.int) -> cython.bint:
+        """Whether any member changed, or is another node by now, since the state was right."""
+        i: cython.int
+        time: cython.int = self.states[16 * state + 3]
+        first: cython.int = self.states[16 * state + 4]
+        for i in range(first, first + self.states[16 * state + 5]):
+            if self.trie.nodes[10 * self.members[i] + 5] >= time:
+                return True
+        self.states[16 * state + 3] = self.trie.clock
+        return False
 
     def _find(self, buffer: cython.int[::1], count: cython.int, key: cython.longlong) -> cython.int:
         i: cython.int = 0
@@ -302,6 +314,13 @@ class LazyStates:
         while i < count and self.members[first + i] == buffer[i]:
             i += 1
         return state if i == count else 0
+
+    def _twin(self, buffer: cython.int[::1], count: cython.int, key: cython.longlong) -> cython.int:
+        """The state with these members, if they are the same nodes still."""
+        state: cython.int = self._find(buffer, count, key)
+        if state and self.states[16 * state + 3] != self.trie.clock and self._is_changed(state):
+            return 0
+        return state
 
     def _new_state(self, count: cython.int, key: cython.longlong) -> cython.int:
         i: cython.int
@@ -320,7 +339,7 @@ class LazyStates:
         self.states[row + 5] = count
         self.states[row + 6] = 0
         if self.older is not None:
-            self.states[row + 6] = self.older._find(self._buffer, count, key)
+            self.states[row + 6] = self.older._twin(self._buffer, count, key)
         self._sets.put(key, state)
         self._refresh(state)
         return state
@@ -341,9 +360,12 @@ class LazyStates:
         follows: cython.int = 0
         names: cython.int = 0
         edges: cython.int = 0
+        members: cython.int = 0
+        one: cython.int = 1
         for i in range(first, first + self.states[16 * state + 5]):
             row = 10 * self.members[i]
             follows |= self.trie.nodes[row + 4]
+            members |= one << (self.members[i] % 31)
             names |= self.trie.nodes[row + 8]
             edges |= self.trie.nodes[row + 9]
             if self.trie.nodes[row + 1] == 1:
@@ -352,6 +374,7 @@ class LazyStates:
                 accepting = -1
         self.states[16 * state + 1] = accepting
         self.states[16 * state + 8] = names
+        self.states[16 * state + 10] = members
         self.states[16 * state + 9] = edges
         self.states[16 * state + 2] = (follows & 5 != 0) | (follows & 2)
         return 0
@@ -361,28 +384,26 @@ class LazyStates:
         trie: Trie = self.trie
         row: cython.int = 16 * state
         time: cython.int = self.states[row + 3]
-        first: cython.int = self.states[row + 4]
         i: cython.int
+        node: cython.int
         edge: cython.int
         label: cython.int
         if time == trie.clock:
             return False
-        if trie.clock - time > 64 and trie.clock - time > self.states[row + 5] // 4 or (
-            trie.clock - time >= 4096
-        ):
-            for i in range(first, first + self.states[row + 5]):
-                if trie.nodes[10 * self.members[i] + 5] > time:
-                    return True
-            self.states[row + 3] = trie.clock
+        # The shorter way: through the members, or through the log.
+        if trie.clock - time > self.states[row + 5] // 4 and not self._is_changed(state):
             return False
+        if trie.clock - time >= 4096:
+            return True
         for i in range(time + 1, trie.clock + 1):
-            if not self._contains(state, trie.log_node[i & 4095]):
+            node = trie.log_node[i & 4095]
+            if not (self.states[row + 10] >> (node % 31)) & 1 or not self._contains(state, node):
                 continue
             edge = trie.log_edge[i & 4095]
-            if edge == 1 or edge == -2:
+            if edge == 1:
                 return True
             if edge == -1:
-                self._derive(state)
+                self.states[row + 1] = -1
             elif edge & 3:
                 self.transitions.put(self._key(state, edge), -1)
                 self.states[row + 2] |= 2
