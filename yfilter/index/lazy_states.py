@@ -37,12 +37,14 @@ if cython.compiled:
     from cython.cimports.yfilter.index.atoms import AtomTable
     from cython.cimports.yfilter.index.int_cache import IntCache
     from cython.cimports.yfilter.index.record_pool import RecordPool
+    from cython.cimports.yfilter.index.symbols import SymbolTable
     from cython.cimports.yfilter.index.trie import Trie, edge_bit
 else:
     from yfilter.index.accept_lists import AcceptLists
     from yfilter.index.atoms import AtomTable
     from yfilter.index.int_cache import IntCache
     from yfilter.index.record_pool import RecordPool
+    from yfilter.index.symbols import SymbolTable
     from yfilter.index.trie import Trie, edge_bit
 
 NOT_YET = -1
@@ -56,6 +58,7 @@ class LazyStates:
         trie: Trie,
         atoms: AtomTable,
         records: RecordPool,
+        symbols: SymbolTable,
         bytes_max: int,
         older: LazyStates | None,
     ) -> None:
@@ -63,8 +66,7 @@ class LazyStates:
         self.trie = trie
         self.atoms = atoms
         self.older = older
-        self.exact = self.in_namespace = self.any_namespace = self.only_label = ints(1)
-        self.label_bits = ints(1)
+        self.begin(symbols)
         self.states = reserved_ints(max(bytes_max // 4, 1024))
         self.members = reserved_ints(max(bytes_max // 4, 64))
         self.accepts = AcceptLists(trie, atoms, records, bytes_max)
@@ -118,14 +120,14 @@ class LazyStates:
 
     def accepted(self, state: cython.int, ranged: cython.bint) -> cython.int:
         """The place of a state's list, made if it is NOT_YET there; 0 for nothing."""
-        older: LazyStates = self.older
+        older: LazyStates | None = self.older
         twin: cython.int = self.states[16 * state + 6]
         first: cython.int = self.states[16 * state + 4]
         count: cython.int = self.states[16 * state + 5]
         place: cython.int = 0
         if older is not None and twin and not older._outdated(twin):
             place = older.states[16 * twin + 1]
-        if place > 0:
+        if older is not None and place > 0:
             place = self.accepts.copy(older.accepts, place)
         elif ranged:
             place = self.accepts.make_range(self.members, first, count)
@@ -142,9 +144,17 @@ class LazyStates:
         total = 4 * total + 64 * self._bound + self.accepts.used_bytes()
         return total + self.transitions.size_bytes() + self._sets.size_bytes()
 
-    def begin(self, older: LazyStates | None) -> None:
-        """Forget the generation before, or name it."""
-        self.older = older
+    def begin(self, symbols: SymbolTable) -> None:
+        """For a new message, whose names were translated."""
+        self.exact = symbols.exact
+        self.in_namespace = symbols.in_namespace
+        self.any_namespace = symbols.any_namespace
+        self.only_label = symbols.only_label
+        self.label_bits = symbols.label_bits
+
+    def forget_older(self) -> None:
+        """Let the generation before go."""
+        self.older = None
 
     def statistics(self) -> dict[str, int]:
         return {
@@ -175,10 +185,10 @@ class LazyStates:
 
     def _carried_step(self, state: cython.int, edge: cython.int) -> cython.int:
         """The step as the generation before knew it, or -1."""
-        older: LazyStates = self.older
+        older: LazyStates | None = self.older
         twin: cython.int = self.states[16 * state + 6]
         target: cython.int
-        if older._outdated(twin):
+        if older is None or older._outdated(twin):
             return -1
         target = older.transitions.recall(older._key(twin, edge))
         if target <= 0:
@@ -337,17 +347,17 @@ class LazyStates:
         self._members_used = first + count
         self.states[row + 4] = first
         self.states[row + 5] = count
-        self.states[row + 6] = 0
-        if self.older is not None:
-            self.states[row + 6] = self.older._twin(self._buffer, count, key)
         self._sets.put(key, state)
         self._refresh(state)
+        if self.older is not None:
+            self.states[row + 6] = self.older._twin(self._buffer, count, key)
         return state
 
     def _refresh(self, state: cython.int) -> cython.int:
         """The set is right; all that was computed from it is not, or not there."""
         self.states[16 * state] = self._next_row
         self._next_row += 1
+        self.states[16 * state + 6] = 0
         self.states[16 * state + 7] = -1
         self.states[16 * state + 3] = self.trie.clock
         return self._derive(state)

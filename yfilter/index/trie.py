@@ -42,7 +42,9 @@ from yfilter.index.atoms import AtomTable
 from yfilter.index.columns import grown, ints
 
 # A row of ``nodes``.
-PARENT, EDGE, LOOP_NODE, FIRST_QUERY, USES, CHANGED, NEXT_EDGE, PREVIOUS_EDGE, NAMES, EDGES = range(10)
+PARENT, EDGE, LOOP_NODE, FIRST_QUERY, USES, CHANGED, NEXT_EDGE, PREVIOUS_EDGE, NAMES, EDGES = range(
+    10
+)
 # A row of ``queries``.
 NODE, NEXT, PREVIOUS, RESIDUAL, NUMBER, MARK = range(6)
 
@@ -197,8 +199,7 @@ class Trie:
         for node in range(self._node_bound):
             self.nodes[10 * node + CHANGED] = 0
         for query in range(1, self._query_bound):
-            if self.queries[6 * query + MARK] > 0:
-                self.queries[6 * query + MARK] = 0
+            self.queries[6 * query + MARK] = min(self.queries[6 * query + MARK], 0)
         self.clock = 1
 
     def statistics(self) -> dict[str, int]:
