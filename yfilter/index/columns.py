@@ -66,4 +66,4 @@ def _reserved(code: str, size: int) -> object:
     if size < _MAPPING_BYTES_MIN or not hasattr(mmap, "MAP_PRIVATE"):
         return array(code, bytes(size))
     mapping = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    return memoryview(mapping).cast("B").cast(code)
+    return memoryview(mapping).cast("B").cast(code)  # type: ignore[call-overload]
