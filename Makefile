@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.set-up
 BUILT  := $(VENV)/.built
 
-CODE   := formats yfilter overlay registration onyx demo benchmarks tests
+CODE   := formats yfilter overlay registration onyx demo benchmarks tests setup.py
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check format bench lock clean

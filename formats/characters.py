@@ -7,7 +7,6 @@ bytes nor a computed result can become a text that no XML parser reads.
 from __future__ import annotations
 
 import re
-import sys
 
 _NAME_START = (
     "A-Z_a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d"
@@ -22,8 +21,7 @@ UTF_8_DECLARATION = re.compile(
     rb"""(?:[ \t\r\n]+standalone[ \t\r\n]*=[ \t\r\n]*(?:"(?:yes|no)"|'(?:yes|no)'))?"""
     rb"""[ \t\r\n]*\?>"""
 )
-_PREDEFINED = {b"lt": 60, b"gt": 62, b"amp": 38, b"quot": 34, b"apos": 39}
-_NUMERIC_REFERENCE = re.compile(rb"#(?:[0-9]{1,7}|x[0-9a-fA-F]{1,6})")
+_NO_CHARACTER = re.compile(b"\xef\xbf[\xbe\xbf]")  # U+FFFE, U+FFFF
 _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -46,17 +44,7 @@ def is_utf_8(data: bytes) -> bool:
         data.decode()
     except UnicodeDecodeError:
         return False
-    return b"\xef\xbf\xbe" not in data and b"\xef\xbf\xbf" not in data  # U+FFFE, U+FFFF
-
-
-def referred_character(reference: bytes) -> int:
-    """The code point that ``&reference;`` stands for if that needs no declaration, or -1."""
-    code = _PREDEFINED.get(reference, -1)
-    if code < 0 and _NUMERIC_REFERENCE.fullmatch(reference):
-        code = int(reference[2:], 16) if reference[1:2] == b"x" else int(reference[1:])
-        if code > sys.maxunicode or find_illegal_character(chr(code)) >= 0:
-            return -1
-    return code
+    return b"\xef\xbf" not in data or _NO_CHARACTER.search(data) is None
 
 
 def is_comment(value: str) -> bool:

@@ -1,6 +1,8 @@
 # The C types of name_table.py.
 cimport cython
 
+cdef int PROBES_MAX
+
 @cython.final
 cdef class NameTable:
     cdef readonly bint worn

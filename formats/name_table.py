@@ -118,7 +118,7 @@ class NameTable:
         name: cython.int
         _probe: cython.int
         slot: cython.uint = (hashed ^ cython.cast(cython.uint, binding * 0x9E5)) & self._mask
-        for _probe in range(32):  # PROBES_MAX
+        for _probe in range(PROBES_MAX):
             name = self._slots[slot]
             if name < 0:
                 return self._learn(slot, data, at, end, colon, hashed, binding)

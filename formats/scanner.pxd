@@ -3,6 +3,7 @@ cimport cython
 from formats.column_writer cimport ColumnWriter
 from formats.name_table cimport NameTable
 from formats.namespace_scope cimport NamespaceScope
+from formats.references cimport read_reference
 
 cdef unsigned char NAME_START, NAME, SPACE, TEXT, CDATA, COMMENT, DOUBLE_QUOTED, SINGLE_QUOTED
 cdef int NO_NAMESPACE
@@ -45,7 +46,7 @@ cdef class Scanner:
     cdef bint _declare(self, Py_ssize_t start, Py_ssize_t end) except -1
     cdef bint _resolve_names(self, int depth, Py_ssize_t colon, unsigned int hashed) except -1
     cdef bint _read_name(self) noexcept
-    cdef int _read_reference(self) except -2
+    cdef int _read_reference(self) noexcept
     cdef bint _read_line_end(self) except -1
     cdef void _copy(self, int plain) noexcept
     cdef bint _copy_to_end(self, int plain, unsigned char mark, int count) except -1

@@ -35,12 +35,13 @@ from formats.byte_kinds import (
     SPACE,
     TEXT,
 )
-from formats.characters import UTF_8_DECLARATION, is_utf_8, referred_character
+from formats.characters import UTF_8_DECLARATION, is_utf_8
 from formats.column_writer import ColumnWriter
 from formats.element_stream import ElementStream
 from formats.limits import MessageLimits
 from formats.name_table import NO_NAMESPACE, NameTable
 from formats.namespace_scope import NamespaceScope
+from formats.references import read_reference
 
 _DEPTH_MAX = 1024  # elements open at a time
 _ATTRIBUTES_MAX = 1024  # attributes of an element
@@ -402,12 +403,11 @@ class Scanner:
 
     def _read_reference(self) -> cython.int:
         """The code point of a reference to a character or a predefined entity, or -1."""
-        end: cython.Py_ssize_t = self._message.find(b";", self._at, self._at + 12)
-        if end < 0:
+        found: cython.int = read_reference(self._data, self._at)
+        if found < 0:
             return -1
-        code: cython.int = referred_character(self._message[self._at + 1 : end])
-        self._at = end + 1
-        return code
+        self._at += found & 15
+        return found >> 4
 
     def _read_line_end(self) -> cython.bint:
         """A carriage return, alone or with a line feed: one line feed of content."""

@@ -14,7 +14,8 @@ since (so that a route on the move loses no message), and every profile that is 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 from weakref import WeakSet
 
@@ -48,12 +49,18 @@ class RouteMatch:
     link: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class ProfileMatch:
     """The message matches a local profile; equal to another of the same profile and bindings."""
 
-    profile_id: str
-    _rendering: _Rendering = field(repr=False)
+    # PERF: a message may match thousands; a plain class is made faster than a frozen one.
+    __slots__ = ("_rendering", "profile_id")
+
+    def __init__(self, profile_id: str, rendering: _Rendering) -> None:
+        self.profile_id = profile_id
+        self._rendering = rendering
+
+    def __repr__(self) -> str:
+        return f"ProfileMatch(profile_id={self.profile_id!r})"
 
     @property
     def bindings(self) -> tuple[int, ...]:
@@ -99,6 +106,8 @@ class Matcher:
         self._network = OperatorNetwork()
         self._index = Index(limits.lazy_bytes_max) if index else None
         self._indexed: list[Query | None] = [None]  # by the number in the index, from 1
+        self._subscribers_of: list[dict[str, int]] = [{}]  # the same queries' subscribers
+        self._with_remainder = 0
         self._stamp = 0  # counts changes; see targets.Query
         self._unfinished: WeakSet[MessageRun] = WeakSet()
         self._queries: dict[PathExpression | Flwor | Constructor, _Place] = {}
@@ -142,6 +151,8 @@ class Matcher:
             elif self._index is not None:
                 self._index.remove(place.number)
                 self._indexed[place.number] = None
+                self._subscribers_of[place.number] = {}
+                self._with_remainder -= query.remainder
 
     def add_route(self, conjunction: Conjunction, target: LinkTarget) -> None:
         """A disjunct of the target's routing query; ValueError if it is there already."""
@@ -188,6 +199,21 @@ class Matcher:
         self._unfinished.add(run)
         return self._finish(run, message, self._stamp)
 
+    def matched_ids(self, message: bytes | ElementStream) -> list[str]:
+        """The ids of all local profiles that the message matches, at once; in no order.
+
+        What ``match`` says of them, without an object for each; links are not looked at.  Raises
+        what ``match`` and its iterator raise.
+        """
+        if self._index is None or self._with_remainder or not self._network.is_empty:
+            matches = self.match(message)
+            return [match.profile_id for match in matches if isinstance(match, ProfileMatch)]
+        if isinstance(message, bytes):
+            message = parse_text(message, self._message_limits)
+        self._counters["messages"] += 1
+        numbers = self._index.match(message, self._limits.tuples_max)
+        return list(chain.from_iterable(map(self._subscribers_of.__getitem__, numbers)))
+
     def statistics(self) -> dict[str, int]:
         """Sizes of the structure, and counts over all messages."""
         return {
@@ -224,7 +250,10 @@ class Matcher:
         else:
             if number == len(self._indexed):
                 self._indexed.append(None)
+                self._subscribers_of.append({})
             self._indexed[number] = query
+            self._subscribers_of[number] = query.subscribers
+            self._with_remainder += query.remainder
             self._queries[profile.body] = _Place(query, None, number)
         return query
 

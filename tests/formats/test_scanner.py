@@ -290,6 +290,26 @@ def test_more_names_than_the_table_holds() -> None:
         assert outcome(data) == expected
 
 
+def test_a_look_up_of_names_that_collide_is_bounded() -> None:
+    # As the table hashes, with the salt of this process; 60 names for 8 slots next to each other.
+    seed = NameTable().hash_seed()
+    colliding: list[tuple[int, bytes]] = []
+    for number in range(10_000_000):
+        name = b"n%d" % number
+        hashed = seed
+        for byte in name:
+            hashed = (hashed ^ byte) * 16_777_619 & 0xFFFFFFFF
+        slot = hashed & (2 * NAMES_MAX - 1)
+        if 500 <= slot < 508:
+            colliding.append((slot, name))
+            if len(colliding) == 60:
+                break
+    names = [name for _, name in sorted(colliding, reverse=True)]
+    assert outcome(b"<a><%s/></a>" % b"/><".join(names[:20])) == "taken"
+    assert outcome(b"<a><%s/></a>" % b"/><".join(names)) == "given back"
+    assert outcome(b"<a><%s/></a>" % b"/><".join(names[:20])) == "taken"
+
+
 def test_more_namespaces_than_the_table_holds() -> None:
     for start in range(0, 20_000, 50):
         declared = b" ".join(b"xmlns:p%d='u%d'" % (i, i) for i in range(start, start + 50))

@@ -152,6 +152,22 @@ def test_a_profile_with_a_remainder_needs_a_result(monkeypatch: pytest.MonkeyPat
     assert len(calls) == 2  # rendered once, for the decision and for the delivery
 
 
+@pytest.mark.parametrize("index", [True, False])
+def test_all_ids_at_once_are_those_of_the_matches(index: bool) -> None:
+    matcher = Matcher(index=index)
+    for number, profile in enumerate(
+        ("/a/b", "/a/b", "//c", "/x", "/a[@id = 'x']".replace("'", '"'))
+    ):
+        matcher.add(profile, f"q{number}")
+    assert sorted(matcher.matched_ids(MESSAGE)) == ["q0", "q1", "q2", "q4"]
+    matcher.remove("q0")
+    matcher.add("/a[not(x)]", "general")
+    matcher.add("for $b in /a/b, $d in $b/d return $d", "none")
+    route(matcher, "/a", "link")
+    assert sorted(matcher.matched_ids(MESSAGE)) == ["general", "q1", "q2", "q4"]
+    assert matcher.statistics()["messages"] == 2
+
+
 # -- routes
 
 

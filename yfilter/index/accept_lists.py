@@ -31,9 +31,7 @@ else:
 class AcceptLists:
     """Lists are made once and never change."""
 
-    def __init__(
-        self, trie: Trie, atoms: AtomTable, records: RecordPool, bytes_max: int
-    ) -> None:
+    def __init__(self, trie: Trie, atoms: AtomTable, records: RecordPool, bytes_max: int) -> None:
         self.trie = trie
         self.atoms = atoms
         self.records = records
@@ -42,9 +40,7 @@ class AcceptLists:
         self._lists_used = 1
         self._bounds_used = 0
 
-    def make(
-        self, members: cython.int[::1], first: cython.int, count: cython.int
-    ) -> cython.int:
+    def make(self, members: cython.int[::1], first: cython.int, count: cython.int) -> cython.int:
         """The list of a state with these members; its place, or 0 if it accepts nothing."""
         nodes: cython.int[::1] = self.trie.nodes
         queries: cython.int[::1] = self.trie.queries

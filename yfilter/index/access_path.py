@@ -181,9 +181,7 @@ def _condition(selection: Expression) -> Condition | None:
             return None
 
 
-def _comparison(
-    path: PathExpression, operator: Operator, value: str | float
-) -> Condition | None:
+def _comparison(path: PathExpression, operator: Operator, value: str | float) -> Condition | None:
     leaf = _leaf(path)
     if leaf is None:
         return None

@@ -123,8 +123,7 @@ class AtomTable:
         self.atoms[row + 2] = place
         self.atoms[row + 3] = length
         self.equalities[attribute] += 1
-        if length > self.length_max[attribute]:
-            self.length_max[attribute] = length
+        self.length_max[attribute] = max(self.length_max[attribute], length)
         self._count += 1
         slot = hashed & (len(self._slots) - 1)
         while self._slots[slot] != 0:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import mmap
 from array import array
-from typing import cast
+from typing import TypeVar, cast
+
+_Number = TypeVar("_Number", int, float)
 
 # Below this a mapping is not worth its system calls.
 _MAPPING_BYTES_MIN = 1 << 18
@@ -47,15 +49,17 @@ def reserved_doubles(count: int) -> array[float]:
     return cast("array[float]", _reserved("d", 8 * count))
 
 
-def grown(column: object, count: int) -> array[int]:
+def grown(column: array[_Number], count: int) -> array[_Number]:
     """A copy of a column of 32 or 64 bit numbers or octets, with zeros up to ``count`` entries.
 
     By replacement, for an array that compiled code looks into cannot be resized.
     """
-    old = memoryview(column)  # type: ignore[arg-type]
-    new = array(old.format, bytes(old.itemsize * count))
-    memoryview(new)[: len(old)] = old
-    return cast("array[int]", new)
+    old = memoryview(column)
+    new = bytearray(old.itemsize * count)
+    new[: old.nbytes] = old.cast("B")
+    column = array(old.format)
+    column.frombytes(new)
+    return column
 
 
 def _reserved(code: str, size: int) -> object:

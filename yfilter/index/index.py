@@ -23,6 +23,7 @@ next; removed rows are used again.
 
 from __future__ import annotations
 
+from formats.element_stream import ElementStream
 from yfilter.engine.matching_plan import MatchingPlan
 from yfilter.errors import MatchLimitExceeded
 from yfilter.index.access_path import AccessPath, Condition, choose, indexable
@@ -36,7 +37,6 @@ from yfilter.index.run import TOO_COSTLY, Run
 from yfilter.index.symbols import SymbolTable
 from yfilter.index.trie import EDGE, FIRST_QUERY, LOOP, NEXT, NODE, NUMBER, RESIDUAL, ROOT, Trie
 from yfilter.language.query_ast import NodeKind
-from formats.element_stream import ElementStream
 
 LAZY_BYTES_MAX = 512 * 1024 * 1024
 _TIME_MAX = 2_000_000_000  # epochs and times of changes are columns of 32 bits
@@ -56,7 +56,7 @@ class Index:
         self._trie = Trie(self._atoms)
         self._writer = ResidualWriter(self._symbols, self._atoms, self._records)
         self._view = MessageView(self._atoms)
-        self._residuals = Residuals(self._view, self._records)
+        self._residuals = Residuals(self._view, self._records, self._symbols)
         self._run = Run(self._view, self._residuals, self._trie, self._new_states)
         self._epoch = 0
 
@@ -101,20 +101,15 @@ class Index:
             self._restart()
         self._epoch += 1
         self._symbols.translate(stream.names)
-        for user in (self._run.states, self._residuals):
-            user.exact = self._symbols.exact
-            user.in_namespace = self._symbols.in_namespace
-            user.any_namespace = self._symbols.any_namespace
-        self._run.states.label_bits = self._symbols.label_bits
-        self._run.states.only_label = self._symbols.only_label
-        self._residuals.symbol_seen = self._symbols.seen
+        self._run.states.begin(self._symbols)
         self._view.bind(stream, self._symbols)
         count = self._run.match(self._epoch, visits_max)
         if count == TOO_COSTLY:
             raise MatchLimitExceeded(
                 "too-many-tuples", f"the message needs more than {visits_max} visits to be matched"
             )
-        return memoryview(self._run.found)[:count].tolist()
+        found: list[int] = memoryview(self._run.found)[:count].tolist()
+        return found
 
     def statistics(self) -> dict[str, int]:
         """Sizes of the structure, and counts over all messages."""
@@ -165,10 +160,10 @@ class Index:
             node = self._trie.nodes[10 * node]
         return edges
 
-    def _constants(self, condition: Condition) -> float:
+    def _constants(self, condition: Condition) -> int:
         if not condition.is_equality:
             return 0
-        if condition.kind is NodeKind.ATTRIBUTE:
+        if condition.test is not None:
             attribute = self._symbols.attribute_number(condition.test)
         else:
             attribute = 1 if condition.kind is NodeKind.TEXT else 2
@@ -193,16 +188,14 @@ class Index:
         return f"{text}  -> {', '.join(queries)}" if queries else text
 
     def _new_states(self, older: LazyStates | None) -> LazyStates:
-        states = LazyStates(
-            self._trie, self._atoms, self._records, self._lazy_bytes_max // 2, older
+        return LazyStates(
+            self._trie,
+            self._atoms,
+            self._records,
+            self._symbols,
+            self._lazy_bytes_max // 2,
+            older,
         )
-        if older is not None:
-            states.exact = older.exact
-            states.in_namespace = older.in_namespace
-            states.any_namespace = older.any_namespace
-            states.only_label = older.only_label
-            states.label_bits = older.label_bits
-        return states
 
     def _restart(self) -> None:
         """Count epochs and times from the beginning again; no one may remember the old ones."""

@@ -1,6 +1,7 @@
 from yfilter.index.accept_lists cimport AcceptLists
 from yfilter.index.atoms cimport AtomTable
 from yfilter.index.int_cache cimport IntCache
+from yfilter.index.symbols cimport SymbolTable
 from yfilter.index.trie cimport Trie, edge_bit
 
 
@@ -8,11 +9,11 @@ cdef class LazyStates:
     cdef Trie trie
     cdef AtomTable atoms
     cdef LazyStates older
-    cdef public int[::1] exact
-    cdef public int[::1] in_namespace
-    cdef public int[::1] any_namespace
-    cdef public int[::1] only_label
-    cdef public int[::1] label_bits
+    cdef int[::1] exact
+    cdef int[::1] in_namespace
+    cdef int[::1] any_namespace
+    cdef int[::1] only_label
+    cdef int[::1] label_bits
     cdef int[::1] states
     cdef int[::1] members
     cdef readonly AcceptLists accepts
@@ -44,6 +45,8 @@ cdef class LazyStates:
     cdef int _closed(self, int count) except -1
     cdef int _intern(self, int count) except -1
     cdef int _find(self, int[::1] buffer, int count, long long key) noexcept
+    cdef bint _is_changed(self, int state) noexcept
+    cdef int _twin(self, int[::1] buffer, int count, long long key) noexcept
     cdef int _new_state(self, int count, long long key) except -1
     cdef int _refresh(self, int state) except -1
     cdef int _derive(self, int state) except -1

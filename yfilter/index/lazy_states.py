@@ -17,6 +17,7 @@ A state is a row of 16 numbers in ``states``, a cache line::
     6 the same set in the generation before, or 0
     7 the state behind a name that no member has an edge for, or -1
     8, 9 a bit for each name edge, and for each other edge, of the members (see trie.edge_bit)
+    10   a bit for each member
 
 The trie's log says what changed since a state was last used; only what that concerns is computed
 anew.
@@ -36,12 +37,14 @@ if cython.compiled:
     from cython.cimports.yfilter.index.atoms import AtomTable
     from cython.cimports.yfilter.index.int_cache import IntCache
     from cython.cimports.yfilter.index.record_pool import RecordPool
+    from cython.cimports.yfilter.index.symbols import SymbolTable
     from cython.cimports.yfilter.index.trie import Trie, edge_bit
 else:
     from yfilter.index.accept_lists import AcceptLists
     from yfilter.index.atoms import AtomTable
     from yfilter.index.int_cache import IntCache
     from yfilter.index.record_pool import RecordPool
+    from yfilter.index.symbols import SymbolTable
     from yfilter.index.trie import Trie, edge_bit
 
 NOT_YET = -1
@@ -55,6 +58,7 @@ class LazyStates:
         trie: Trie,
         atoms: AtomTable,
         records: RecordPool,
+        symbols: SymbolTable,
         bytes_max: int,
         older: LazyStates | None,
     ) -> None:
@@ -62,8 +66,7 @@ class LazyStates:
         self.trie = trie
         self.atoms = atoms
         self.older = older
-        self.exact = self.in_namespace = self.any_namespace = self.only_label = ints(1)
-        self.label_bits = ints(1)
+        self.begin(symbols)
         self.states = reserved_ints(max(bytes_max // 4, 1024))
         self.members = reserved_ints(max(bytes_max // 4, 64))
         self.accepts = AcceptLists(trie, atoms, records, bytes_max)
@@ -117,14 +120,14 @@ class LazyStates:
 
     def accepted(self, state: cython.int, ranged: cython.bint) -> cython.int:
         """The place of a state's list, made if it is NOT_YET there; 0 for nothing."""
-        older: LazyStates = self.older
+        older: LazyStates | None = self.older
         twin: cython.int = self.states[16 * state + 6]
         first: cython.int = self.states[16 * state + 4]
         count: cython.int = self.states[16 * state + 5]
         place: cython.int = 0
         if older is not None and twin and not older._outdated(twin):
             place = older.states[16 * twin + 1]
-        if place > 0:
+        if older is not None and place > 0:
             place = self.accepts.copy(older.accepts, place)
         elif ranged:
             place = self.accepts.make_range(self.members, first, count)
@@ -141,9 +144,17 @@ class LazyStates:
         total = 4 * total + 64 * self._bound + self.accepts.used_bytes()
         return total + self.transitions.size_bytes() + self._sets.size_bytes()
 
-    def begin(self, older: LazyStates | None) -> None:
-        """Forget the generation before, or name it."""
-        self.older = older
+    def begin(self, symbols: SymbolTable) -> None:
+        """For a new message, whose names were translated."""
+        self.exact = symbols.exact
+        self.in_namespace = symbols.in_namespace
+        self.any_namespace = symbols.any_namespace
+        self.only_label = symbols.only_label
+        self.label_bits = symbols.label_bits
+
+    def forget_older(self) -> None:
+        """Let the generation before go."""
+        self.older = None
 
     def statistics(self) -> dict[str, int]:
         return {
@@ -174,10 +185,10 @@ class LazyStates:
 
     def _carried_step(self, state: cython.int, edge: cython.int) -> cython.int:
         """The step as the generation before knew it, or -1."""
-        older: LazyStates = self.older
+        older: LazyStates | None = self.older
         twin: cython.int = self.states[16 * state + 6]
         target: cython.int
-        if older._outdated(twin):
+        if older is None or older._outdated(twin):
             return -1
         target = older.transitions.recall(older._key(twin, edge))
         if target <= 0:
@@ -288,9 +299,20 @@ class LazyStates:
         state = self._find(self._buffer, count, key)
         if state == 0:
             return self._new_state(count, key)
-        if self._outdated(state):
+        if self.states[16 * state + 3] != self.trie.clock and self._is_changed(state):
             self._refresh(state)
         return state
+
+    def _is_changed(self, state: cython.int) -> cython.bint:
+        """Whether any member changed, or is another node by now, since the state was right."""
+        i: cython.int
+        time: cython.int = self.states[16 * state + 3]
+        first: cython.int = self.states[16 * state + 4]
+        for i in range(first, first + self.states[16 * state + 5]):
+            if self.trie.nodes[10 * self.members[i] + 5] >= time:
+                return True
+        self.states[16 * state + 3] = self.trie.clock
+        return False
 
     def _find(self, buffer: cython.int[::1], count: cython.int, key: cython.longlong) -> cython.int:
         i: cython.int = 0
@@ -302,6 +324,13 @@ class LazyStates:
         while i < count and self.members[first + i] == buffer[i]:
             i += 1
         return state if i == count else 0
+
+    def _twin(self, buffer: cython.int[::1], count: cython.int, key: cython.longlong) -> cython.int:
+        """The state with these members, if they are the same nodes still."""
+        state: cython.int = self._find(buffer, count, key)
+        if state and self.states[16 * state + 3] != self.trie.clock and self._is_changed(state):
+            return 0
+        return state
 
     def _new_state(self, count: cython.int, key: cython.longlong) -> cython.int:
         i: cython.int
@@ -318,17 +347,17 @@ class LazyStates:
         self._members_used = first + count
         self.states[row + 4] = first
         self.states[row + 5] = count
-        self.states[row + 6] = 0
-        if self.older is not None:
-            self.states[row + 6] = self.older._find(self._buffer, count, key)
         self._sets.put(key, state)
         self._refresh(state)
+        if self.older is not None:
+            self.states[row + 6] = self.older._twin(self._buffer, count, key)
         return state
 
     def _refresh(self, state: cython.int) -> cython.int:
         """The set is right; all that was computed from it is not, or not there."""
         self.states[16 * state] = self._next_row
         self._next_row += 1
+        self.states[16 * state + 6] = 0
         self.states[16 * state + 7] = -1
         self.states[16 * state + 3] = self.trie.clock
         return self._derive(state)
@@ -341,9 +370,12 @@ class LazyStates:
         follows: cython.int = 0
         names: cython.int = 0
         edges: cython.int = 0
+        members: cython.int = 0
+        one: cython.int = 1
         for i in range(first, first + self.states[16 * state + 5]):
             row = 10 * self.members[i]
             follows |= self.trie.nodes[row + 4]
+            members |= one << (self.members[i] % 31)
             names |= self.trie.nodes[row + 8]
             edges |= self.trie.nodes[row + 9]
             if self.trie.nodes[row + 1] == 1:
@@ -352,6 +384,7 @@ class LazyStates:
                 accepting = -1
         self.states[16 * state + 1] = accepting
         self.states[16 * state + 8] = names
+        self.states[16 * state + 10] = members
         self.states[16 * state + 9] = edges
         self.states[16 * state + 2] = (follows & 5 != 0) | (follows & 2)
         return 0
@@ -361,28 +394,26 @@ class LazyStates:
         trie: Trie = self.trie
         row: cython.int = 16 * state
         time: cython.int = self.states[row + 3]
-        first: cython.int = self.states[row + 4]
         i: cython.int
+        node: cython.int
         edge: cython.int
         label: cython.int
         if time == trie.clock:
             return False
-        if trie.clock - time > 64 and trie.clock - time > self.states[row + 5] // 4 or (
-            trie.clock - time >= 4096
-        ):
-            for i in range(first, first + self.states[row + 5]):
-                if trie.nodes[10 * self.members[i] + 5] > time:
-                    return True
-            self.states[row + 3] = trie.clock
+        # The shorter way: through the members, or through the log.
+        if trie.clock - time > self.states[row + 5] // 4 and not self._is_changed(state):
             return False
+        if trie.clock - time >= 4096:
+            return True
         for i in range(time + 1, trie.clock + 1):
-            if not self._contains(state, trie.log_node[i & 4095]):
+            node = trie.log_node[i & 4095]
+            if not (self.states[row + 10] >> (node % 31)) & 1 or not self._contains(state, node):
                 continue
             edge = trie.log_edge[i & 4095]
-            if edge == 1 or edge == -2:
+            if edge == 1:
                 return True
             if edge == -1:
-                self._derive(state)
+                self.states[row + 1] = -1
             elif edge & 3:
                 self.transitions.put(self._key(state, edge), -1)
                 self.states[row + 2] |= 2

@@ -1,10 +1,11 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """MessageView: one message as the index sees it.
 
-The columns of the element stream, the labels of its names, the elements of each name
-(``positions`` from ``position_start`` on), and for each element the atoms that hold on it: by each attribute, text node, and, where a profile asks for it, string value.  A value
-is looked up by its bytes as they stand in the stream; it becomes a number only where numbers are
-compared with it.  A view is bound to one message after another and keeps its columns.
+The columns of the element stream, the labels of its names, the elements of each name (``positions``
+from ``position_start`` on), and for each element its own atoms, those that hold on it: by each
+attribute, text node, and, where a profile asks for it, string value.  A value is looked up by its
+bytes as they stand in the stream; it becomes a number only where numbers are compared with it.  A
+view is bound to one message after another and keeps its columns.
 
 The string value of an element is one run of the content's bytes, unless a comment or processing
 instruction lies within.
@@ -18,9 +19,9 @@ except ImportError:
     from formats import cython_stub as cython
 
 
-from formats.element_stream import ElementStream
 from array import array
 
+from formats.element_stream import ElementStream
 from yfilter.index.columns import doubles, grown, ints
 from yfilter.language.numbers import parse_double
 
@@ -107,9 +108,7 @@ class MessageView:
                 return True
         return False
 
-    def differs(
-        self, element: cython.int, attribute: cython.int, atom: cython.int
-    ) -> cython.bint:
+    def differs(self, element: cython.int, attribute: cython.int, atom: cython.int) -> cython.bint:
         """Whether an element has such a value that is not the one of an equality."""
         i: cython.int
         if attribute == 2:
@@ -216,8 +215,7 @@ class MessageView:
         self.deepest = 0
         for element in range(self.elements):
             self.text_first[element] = -1
-            if self.depth[element] > self.deepest:
-                self.deepest = self.depth[element]
+            self.deepest = max(self.deepest, self.depth[element])
             while content < count and self.content_next[content] <= element:
                 content += 1
             self.within_first[element] = content
@@ -226,8 +224,7 @@ class MessageView:
             parent = self.content_parent[content]
             if parent < 0:
                 continue
-            if self.within_last[parent] < content + 1:
-                self.within_last[parent] = content + 1
+            self.within_last[parent] = max(self.within_last[parent], content + 1)
             if self.content_kind[content] == 0:
                 self.text_next[content] = self.text_first[parent]
                 self.text_first[parent] = content
@@ -235,8 +232,7 @@ class MessageView:
                 self.only_text = False
         for element in range(self.elements - 1, 0, -1):
             parent = self.parent[element]
-            if self.within_last[parent] < self.within_last[element]:
-                self.within_last[parent] = self.within_last[element]
+            self.within_last[parent] = max(self.within_last[parent], self.within_last[element])
         return 0
 
     def _find_atoms(self) -> cython.int:
@@ -279,7 +275,7 @@ class MessageView:
         operator: cython.int
         if self.atoms.equalities[attribute] > 0:
             return True
-        for operator in range(5):
+        for operator in range(5):  # noqa: SIM110 - compiled, this is a C loop
             if self.atoms.ranges[5 * attribute + operator]:
                 return True
         return False
@@ -309,7 +305,7 @@ class MessageView:
             if atom:
                 if not parsed:
                     number = self._number(content, first, last)
-                    if number != number:
+                    if number != number:  # noqa: PLR0124 - NaN
                         break
                     parsed = True
                 self._add_own(element, atom, operator + 1, number)
@@ -375,9 +371,7 @@ class MessageView:
             return self.content_values[place]
         return self.attribute_values[place]
 
-    def _number(
-        self, content: cython.bint, first: cython.int, last: cython.int
-    ) -> cython.double:
+    def _number(self, content: cython.bint, first: cython.int, last: cython.int) -> cython.double:
         """A value as xs:double, NaN if it is none."""
         # PERF: up to 15 digits and 22 behind the point the quotient is exact as it stands.
         octet: cython.int = 0
@@ -410,7 +404,7 @@ class MessageView:
             place += 1
         if place < last:
             # An exponent, INF, or no number.
-            if octet in (69, 101, 73) or digits == 0 and octet == 78:
+            if octet in (69, 101, 73) or (digits == 0 and octet == 78):
                 return self._any_number(content, first, last)
             return _NAN
         if digits == 0:
@@ -441,9 +435,7 @@ def _is_space(octet: cython.int) -> cython.bint:
 
 @cython.cfunc
 @cython.exceptval(check=False)
-def _compared(
-    value: cython.double, operator: cython.int, number: cython.double
-) -> cython.bint:
+def _compared(value: cython.double, operator: cython.int, number: cython.double) -> cython.bint:
     if operator == 0:
         return value == number
     if operator == 1:

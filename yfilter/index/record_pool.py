@@ -41,7 +41,6 @@ class RecordPool:
 
     def acquire(self, numbers: Sequence[int]) -> cython.int:
         """The record with these numbers, made if there is none; never 0."""
-        place: cython.int
         record: cython.int
         candidate: cython.int
         length: cython.int = len(numbers)

@@ -63,7 +63,9 @@ class ResidualWriter:
         if None in depths:
             return -self._record(self._on_path(path.spine, [one for _, one in left]))
         return -self._record(
-            self._fixed([(depth, one) for depth, (_, one) in zip(depths, left, strict=True) if depth])
+            self._fixed(
+                [(depth, one) for depth, (_, one) in zip(depths, left, strict=True) if depth]
+            )
         )
 
     def release(self, residual: int) -> None:
@@ -144,8 +146,12 @@ class ResidualWriter:
             return EXISTS, attribute, 0
         if isinstance(condition.value, str):
             # The constant is kept as an equality of its attribute, which is held for it as well.
-            return DIFFERS, attribute, self.acquire_atom(
-                Condition(condition.kind, condition.test, Operator.EQ, condition.value)
+            return (
+                DIFFERS,
+                attribute,
+                self.acquire_atom(
+                    Condition(condition.kind, condition.test, Operator.EQ, condition.value)
+                ),
             )
         self._atoms.cover(attribute)
         number = self._atoms.acquire_number(condition.value)

@@ -1,5 +1,6 @@
 from yfilter.index.message_view cimport MessageView
 from yfilter.index.record_pool cimport RecordPool
+from yfilter.index.symbols cimport SymbolTable
 
 
 cdef class Residuals:
@@ -13,10 +14,11 @@ cdef class Residuals:
     cdef unsigned long long[::1] _passed
     cdef int[::1] _way
     cdef int _width
-    cdef public int[::1] symbol_seen
-    cdef public int[::1] exact
-    cdef public int[::1] in_namespace
-    cdef public int[::1] any_namespace
+    cdef int[::1] symbol_seen
+    cdef SymbolTable symbols
+    cdef int[::1] exact
+    cdef int[::1] in_namespace
+    cdef int[::1] any_namespace
 
     cdef bint hold(self, int record, int depth) except -1
     cdef bint ancestor_holds(self, int code, int depth) noexcept

@@ -39,9 +39,11 @@ from yfilter.index.columns import ints
 if cython.compiled:
     from cython.cimports.yfilter.index.message_view import MessageView
     from cython.cimports.yfilter.index.record_pool import RecordPool
+    from cython.cimports.yfilter.index.symbols import SymbolTable
 else:
     from yfilter.index.message_view import MessageView
     from yfilter.index.record_pool import RecordPool
+    from yfilter.index.symbols import SymbolTable
 
 FIXED, ON_PATH, BELOW = 0, 1, 2
 ATOM, EXISTS, DIFFERS, NESTED = 5, 6, 7, 8
@@ -58,16 +60,23 @@ class Residuals:
     looked at, beyond ``visits_max`` every answer is no.
     """
 
-    def __init__(self, view: MessageView, records: RecordPool) -> None:
+    def __init__(self, view: MessageView, records: RecordPool, symbols: SymbolTable) -> None:
         self.view = view
         self.records = records
         self.visits = 0
         self.visits_max = 0
+        self.symbols = symbols
+        self.exact = self.in_namespace = self.any_namespace = self.symbol_seen = symbols.exact
+        self.words = records.words
         self._cover(64)
 
     def begin(self, visits_max: int) -> None:
         """For a new message."""
         self.words = self.records.words
+        self.exact = self.symbols.exact
+        self.in_namespace = self.symbols.in_namespace
+        self.any_namespace = self.symbols.any_namespace
+        self.symbol_seen = self.symbols.seen
         self.visits = 0
         self.visits_max = visits_max
         if self.view.deepest + 3 > self._width:
@@ -95,10 +104,9 @@ class Residuals:
         self._passed = array("Q", bytes(8 * self._width * (LEVELS_MAX + 1)))
 
     def _fixed(self, record: cython.int, depth: cython.int) -> cython.bint:
-        i: cython.int
         at: cython.int
         place: cython.int = record + 3
-        for i in range(self.words[record + 2]):
+        for _ in range(self.words[record + 2]):
             at = self.words[place] >> 1
             if not self.words[place] & 1:
                 at = depth - at
@@ -123,9 +131,7 @@ class Residuals:
                 possible |= 1
             reached = 0
             for step in range(steps):
-                if (possible >> step) & 1 and self._step_holds(
-                    record, step, self.path[level], 0
-                ):
+                if (possible >> step) & 1 and self._step_holds(record, step, self.path[level], 0):
                     reached |= one << step
             passed |= reached
         return (reached >> (steps - 1)) & 1

@@ -166,9 +166,7 @@ class Run:
             if target:
                 target = self._follow(target, (atom << 2) | 3)
             if target:
-                count = self._enter(
-                    target, view.own_operator[k], view.own_number[k], depth, count
-                )
+                count = self._enter(target, view.own_operator[k], view.own_number[k], depth, count)
         return count
 
     def _follow(self, state: cython.int, edge: cython.int) -> cython.int:
@@ -244,7 +242,7 @@ class Run:
                     self.found[self._count] = query
                     self._count += 1
         at += sure
-        for i in range(quick):
+        for _ in range(quick):
             query = lists[at]
             if (
                 self.residuals.ancestor_holds(lists[at + 1], depth)
@@ -254,7 +252,7 @@ class Run:
                 self.found[self._count] = query
                 self._count += 1
             at += 2
-        for i in range(slow):
+        for _ in range(slow):
             query = lists[at]
             required = lists[at + 1]
             at += 2
@@ -317,7 +315,7 @@ class Run:
         older: LazyStates = self.states
         newer: LazyStates = self._new_states(older)
         j: cython.int
-        older.begin(None)
+        older.forget_older()
         for j in range(live):
             self._state[j] = newer.carry(older, self._state[j])
         self.states = newer

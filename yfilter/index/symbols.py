@@ -91,10 +91,11 @@ class _Numbers:
 class SymbolTable:
     """Symbols with a count of users each, labels, and the names of one message at a time.
 
-    Columns for the run: ``label_bits`` are the edge bits of a label's symbols; ``exact``, ``in_namespace`` and ``any_namespace`` of a label are the
-    symbols of its triple, 0 where there is none; ``only_label`` of a symbol is its label if it
-    has one only, 0 if it has none, else SEVERAL.  ``seen`` of a symbol is the index of a name
-    that it accepts in the message translated last, if that name's label has the symbol; else it
+    Columns for the run: ``exact``, ``in_namespace`` and ``any_namespace`` of a label are the
+    symbols of its triple, 0 where there is none, ``label_bits`` their edge bits; ``only_label`` of
+    a symbol is its label if it has one only, 0 if it has none, else SEVERAL.  ``seen`` of a symbol
+    is the index of a name that it accepts in the message translated last, if that name's label has
+    the symbol; else it
     was not seen (so that nothing has to be cleared).  ``label``, ``attribute`` and ``first`` are
     about the names of that message: label, attribute number or 0, and the first equal name.
     """

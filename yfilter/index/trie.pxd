@@ -19,6 +19,7 @@ cdef class Trie:
     cpdef int add_query(self, int node, int residual, int number) except -1
     cpdef int remove_query(self, int query) except -1
     cpdef int prune(self, int node) except -1
+    cdef bint _is_known(self, int node) noexcept
     cdef int _new_node(self, int parent, int edge) except -1
     cdef int _note(self, int node, int edge) except -1
     cdef int _insert(self, int node) except -1

@@ -26,8 +26,9 @@ Children are found by an open-addressing table of node numbers, 6 to 12 bytes a 
 are parent and edge of the node itself.  A node lives as long as something uses it; free rows are
 linked by ``parent``, or ``node``, and used again.
 
-Every change is noted under a time: which node, and which edge of it (QUERIES for the queries
-accepted, ALL for the node as a whole).  The last LOG_SIZE changes can be looked up.
+Every change is noted under a time: which node, and which edge of it, or QUERIES for the queries
+accepted.  The last LOG_SIZE changes can be looked up.  One query is one change, of the node where
+its own part of the trie begins.  A node made of a freed row has the time as that of its change.
 """
 
 from __future__ import annotations
@@ -41,14 +42,15 @@ from yfilter.index.atoms import AtomTable
 from yfilter.index.columns import grown, ints
 
 # A row of ``nodes``.
-PARENT, EDGE, LOOP_NODE, FIRST_QUERY, USES, CHANGED, NEXT_EDGE, PREVIOUS_EDGE, NAMES, EDGES = range(10)
+PARENT, EDGE, LOOP_NODE, FIRST_QUERY, USES, CHANGED, NEXT_EDGE, PREVIOUS_EDGE, NAMES, EDGES = range(
+    10
+)
 # A row of ``queries``.
 NODE, NEXT, PREVIOUS, RESIDUAL, NUMBER, MARK = range(6)
 
 ROOT = 1
 LOOP = 1
 QUERIES = -1
-ALL = -2
 LOG_SIZE = 4096
 
 
@@ -90,6 +92,7 @@ class Trie:
             return made
         if 3 * (self._node_count + 1) > 2 * len(self._slots):
             self._rehash(2 * len(self._slots))
+        known: cython.bint = self._is_known(node)
         made = self._new_node(node, edge)
         self._insert(made)
         if edge == 0:
@@ -102,16 +105,19 @@ class Trie:
             self.nodes[10 * node + 8] |= edge_bit(edge)
         if edge & 3 == 3:
             self._link_edge(made, edge >> 2)
-        self._note(node, edge)
+        if known:
+            self._note(node, edge)
         return made
 
     def loop_of(self, node: cython.int) -> cython.int:
         """The looping node behind the ε-move, made if there is none."""
         made: cython.int = self.nodes[10 * node + 2]
+        known: cython.bint = self._is_known(node)
         if made == 0:
             made = self._new_node(node, 1)
             self.nodes[10 * node + 2] = made
-            self._note(node, 1)
+            if known:
+                self._note(node, 1)
         return made
 
     def add_query(self, node: cython.int, residual: cython.int, number: cython.int) -> cython.int:
@@ -138,8 +144,9 @@ class Trie:
         if first:
             self.queries[6 * first + 2] = query
         self.nodes[10 * node + 3] = query
+        if self._is_known(node):
+            self._note(node, -1)
         self.nodes[10 * node + 4] += 16
-        self._note(node, -1)
         return query
 
     def remove_query(self, query: cython.int) -> cython.int:
@@ -159,15 +166,17 @@ class Trie:
         self._free_query = query
         self._query_count -= 1
         self.nodes[10 * node + 4] -= 16
-        self._note(node, -1)
-        self.prune(node)
+        if self._is_known(node):
+            self._note(node, -1)
+        else:
+            self.prune(node)
         return 0
 
     def prune(self, node: cython.int) -> cython.int:
         """Free a node that nothing uses, and then what only led to it."""
-        parent: cython.int
-        edge: cython.int
-        while self.nodes[10 * node + 4] >> 4 == 0:
+        parent: cython.int = node
+        edge: cython.int = 0
+        while not self._is_known(node):
             parent = self.nodes[10 * node]
             edge = self.nodes[10 * node + 1]
             if edge == 1:
@@ -176,14 +185,13 @@ class Trie:
                 self._delete(node)
                 if edge & 3 == 3:
                     self._unlink_edge(node, edge >> 2)
-            self._note(parent, edge)
-            self._note(node, -2)
             self.nodes[10 * node] = self._free_node
             self.nodes[10 * node + 1] = -1
             self._free_node = node
             self._node_count -= 1
             self.nodes[10 * parent + 4] -= 16
             node = parent
+        self._note(parent, edge)
         return 0
 
     def restart_clock(self) -> None:
@@ -191,8 +199,7 @@ class Trie:
         for node in range(self._node_bound):
             self.nodes[10 * node + CHANGED] = 0
         for query in range(1, self._query_bound):
-            if self.queries[6 * query + MARK] > 0:
-                self.queries[6 * query + MARK] = 0
+            self.queries[6 * query + MARK] = min(self.queries[6 * query + MARK], 0)
         self.clock = 1
 
     def statistics(self) -> dict[str, int]:
@@ -216,6 +223,10 @@ class Trie:
             if self.nodes[10 * node + EDGE] != -1:
                 found.setdefault(self.nodes[10 * node], []).append(node)
         return found
+
+    def _is_known(self, node: cython.int) -> cython.bint:
+        """Whether a node is in use; one that is not was made, or is freed, by the same change."""
+        return self.nodes[10 * node + 4] >> 4 != 0
 
     def _new_node(self, parent: cython.int, edge: cython.int) -> cython.int:
         node: cython.int = self._free_node

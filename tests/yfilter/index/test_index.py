@@ -1,0 +1,288 @@
+"""The index against the evaluator on each profile alone, and against what it costs."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from formats.text import parse_text
+from tests.yfilter.random_cases import (
+    random_linear_profile,
+    random_message,
+    random_profile,
+)
+from yfilter.engine.matching_plan import decompose
+from yfilter.errors import MatchLimitExceeded
+from yfilter.index.index import Index
+from yfilter.language.evaluation import select
+from yfilter.language.matching_path import matching_path
+from yfilter.language.query_ast import PathExpression, Profile
+from yfilter.language.query_parser import parse_profile
+from yfilter.language.query_text import unparse
+
+VISITS_MAX = 10_000_000
+EMPTY = (
+    "index_nodes",
+    "index_queries",
+    "index_atoms",
+    "index_records",
+    "index_symbols",
+    "index_attributes",
+    "index_bytes_used",
+)
+
+
+def path_of(text: str) -> PathExpression:
+    return matching_path(parse_profile(text))
+
+
+def add(index: Index, text: str) -> int:
+    query = index.add(decompose(path_of(text)))
+    assert query is not None, f"not indexable: {text}"
+    return query
+
+
+def matches(profile: str, message: str) -> bool:
+    index = Index()
+    query = add(index, profile)
+    return index.match(parse_text(message.encode()), VISITS_MAX) == [query]
+
+
+def sizes(index: Index) -> dict[str, int]:
+    statistics = index.statistics()
+    return {key: statistics[key] for key in EMPTY}
+
+
+# -- answers
+
+
+@pytest.mark.parametrize("lazy_bytes_max", [1, 4_000, 20_000, 1 << 20])
+@pytest.mark.parametrize("seed", range(12))
+def test_changes_and_messages_interleaved_agree_with_each_profile_alone(
+    seed: int, lazy_bytes_max: int
+) -> None:
+    rng = Random(seed)
+    index = Index(lazy_bytes_max)
+    empty = sizes(index)
+    live: dict[int, PathExpression] = {}
+    matched = 0
+    for _ in range(25):
+        for _ in range(rng.randint(1, 12)):
+            if live and rng.random() < 0.4:
+                query = rng.choice(sorted(live))
+                index.remove(query)
+                del live[query]
+                continue
+            draw = random_profile if rng.random() < 0.6 else random_linear_profile
+            path = matching_path(Profile(draw(rng)))
+            added = index.add(decompose(path))
+            if added is not None:
+                assert added not in live
+                live[added] = path
+        message = random_message(rng)
+        wanted = {query for query, path in live.items() if select(path, message.stream)}
+        found = index.match(message.stream, VISITS_MAX)
+        wrong = [unparse(live[query]) for query in wanted ^ set(found)]
+        assert not wrong, (message.text, wrong)
+        assert len(found) == len(wanted)  # each once
+        matched += len(wanted)
+    assert matched > 0
+    for query in live:
+        index.remove(query)
+    assert sizes(index) == empty
+
+
+def test_the_bound_of_the_lazy_states_is_kept_by_new_generations() -> None:
+    rng = Random(3)
+    roomy, tight = Index(), Index(16_384)
+    for _ in range(150):
+        plan = decompose(matching_path(Profile(random_linear_profile(rng))))
+        assert roomy.add(plan) == tight.add(plan)
+    for _ in range(80):
+        stream = random_message(rng).stream
+        assert sorted(tight.match(stream, VISITS_MAX)) == sorted(roomy.match(stream, VISITS_MAX))
+    assert roomy.statistics()["index_lazy_turns"] == 0
+    statistics = tight.statistics()
+    assert statistics["index_lazy_turns"] > 0
+    assert statistics["index_lazy_bytes"] < 3 * 16_384
+
+
+@pytest.mark.parametrize(
+    ("profile", "message", "wanted"),
+    [
+        # Prefixed and partly named tests.
+        ("/*:a", '<p:a xmlns:p="u"/>', True),
+        ('declare namespace q = "u"; /q:a/q:*', '<p:a xmlns:p="u"><p:b/></p:a>', True),
+        ('declare namespace q = "u"; /q:a/q:*', '<p:a xmlns:p="u"><b/></p:a>', False),
+        ("/a", '<a xmlns="u"/>', False),
+        # The same name with two prefixes is one name.
+        (
+            'declare namespace q = "u"; /r[.//q:b/q:c]',
+            '<r xmlns:p="u" xmlns:s="u"><p:b/><s:b><p:c/></s:b></r>',
+            True,
+        ),
+        # Any single text node, the string value, and neither.
+        ('/a[text() = "y"]', "<a>x<b/>y</a>", True),
+        ('/a[text() = "xy"]', "<a>x<b/>y</a>", False),
+        ('/a[. = "xy"]', "<a>x<b/>y</a>", True),
+        ('/a[. = "xy"]', "<a>x<b><!--z-->y</b></a>", True),
+        ('/a[b = "y"]', "<a><b>x</b><b><c>y</c></b></a>", True),
+        ('/a[. = ""]', "<a><b/></a>", True),
+        ("/a[. < 12.5]", "<a>1<b>2</b></a>", True),
+        ("/a[. < 12]", "<a>1<?p?>2</a>", False),
+        # Numbers as xs:double; what is none compares with nothing.
+        ("/a[@n = 1]", '<a n=" 1.0 "/>', True),
+        ("/a[@n = 1]", '<a n="10e-1"/>', True),
+        ("/a[@n >= 1]", '<a n="INF"/>', True),
+        ("/a[@n >= 1]", '<a n="+INF"/>', False),
+        ("/a[@n <= 1]", '<a n="NaN"/>', False),
+        ("/a[@n < 1]", '<a n="-.5"/>', True),
+        ("/a[@n < 1]", '<a n="."/>', False),
+        ("/a[@n < 1]", '<a n="1_0"/>', False),
+        ("/a[@n = 0.1]", '<a n="0.1"/>', True),
+        ("/a[@n = 12345678901234567]", '<a n="12345678901234567"/>', True),
+        ('/a[@n = "1"]', '<a n="1.0"/>', False),
+        ("/a[1 < @n]", '<a n="2"/>', True),
+        # Values in UTF-8, empty ones, and some that differ.
+        ('/a[@n = "Zürich"]', '<a n="Zürich"/>', True),
+        ('/a[@n = ""]', '<a n=""/>', True),
+        ('/a[@n = ""]', "<a/>", False),
+        ('/a[@n != "x"]', "<a/>", False),
+        ('/a[@n != "x"]', '<a n="y"/>', True),
+        ('/a[text() != "x"]', "<a>x<b/>y</a>", True),
+        ("/a[@n]", '<a n=""/>', True),
+        ("/a[text()]", "<a><!--x--></a>", False),
+        # The same ancestors have to satisfy all conditions.
+        ('//a[@x = "1"]//b[@y = "2"]', '<a x="1"><b y="3"/><a x="2"><b y="2"/></a></a>', True),
+        ('//a[@x = "1"]/b[@y = "2"]', '<a x="1"><b y="3"/><a x="2"><b y="2"/></a></a>', False),
+        ('//a[@x = "1"][@z]//b//c', '<a x="1"><a z=""><b><c/></b></a></a>', False),
+        ("//a[c]//a[@x]/b", "<a><c/><a><a x=''><b/></a></a></a>", True),
+        ("//a[c]/a[@x]/b", "<a><c/><a><a x=''><b/></a></a></a>", False),
+        ("/a[.//b//c/d]", "<a><b><e/></b><b><c><b><c><d/></c></b></c></b></a>", True),
+        ("/a[b/*//c]", "<a><b><c/></b></a>", False),
+    ],
+)
+def test_what_paths_and_comparisons_mean(profile: str, message: str, wanted: bool) -> None:
+    assert matches(profile, message) is wanted
+
+
+def test_conditions_deeper_than_a_short_residual_can_say() -> None:
+    profile = '/a[@n = "1"]' + "/a" * 40 + '[@n = "2"]'
+    message = '<a n="1">' + "<a>" * 39 + '<a n="2"/>' + "</a>" * 40
+    assert matches(profile, message)
+    assert not matches(profile, message.replace('"1"', '"3"'))
+
+
+@pytest.mark.parametrize(
+    "profile", ["/a[not(b)]", "/a[b or c]", "/a[@*]", '/a[@n < "x"]', "/a[b = c]"]
+)
+def test_what_the_index_cannot_say_it_leaves_alone(profile: str) -> None:
+    index = Index()
+    before = sizes(index)
+    assert index.add(decompose(path_of(profile))) is None
+    assert sizes(index) == before
+
+
+# -- shape
+
+
+def test_equal_beginnings_and_residuals_are_shared() -> None:
+    index = Index()
+    add(index, '/a/b[@id = "x"]/c')
+    one = sizes(index)
+    add(index, '/a/b[@id = "x"]/d')
+    two = sizes(index)
+    assert two["index_nodes"] - one["index_nodes"] == 1
+    assert two["index_atoms"] == one["index_atoms"] == 1
+    add(index, "/a/b[c/d[@n < 3]]/e")
+    add(index, "/a/b[c/d[@n < 4]]/f")
+    before = sizes(index)
+    add(index, "/a[g][b]")
+    add(index, "/b[g][b]")
+    assert sizes(index)["index_records"] - before["index_records"] == 3  # both, and two paths
+
+
+def test_the_access_predicate_is_the_equality_with_most_constants() -> None:
+    index = Index()
+    for number in range(5):
+        add(index, f'/a[@many = "{number}"]')
+    add(index, '/a[@few = "1"][@many = "2"]/b[@n > 7]')
+    dump = index.dump()
+    assert '    [@many]\n      = "0"  -> #1' in dump
+    assert "[@few]" not in dump and "[@n]" not in dump
+    add(index, "/a[@n > 7]")
+    assert "[@n]\n      > number  -> #7" in index.dump()
+
+
+def test_only_candidates_are_verified() -> None:
+    index = Index()
+    for number in range(1000):
+        add(index, f'/a[@id = "{number}"][b[@n]]')
+    index.match(parse_text(b'<a id="7"><b n=""/></a>'), VISITS_MAX)
+    assert index.statistics()["index_candidates"] == 1
+
+
+# -- bounds
+
+
+def test_a_removed_query_gives_its_memory_back() -> None:
+    rng = Random(1)
+    index = Index()
+    message = random_message(rng).stream
+    allocated = []
+    for _ in range(8):
+        queries = []
+        for number in range(300):
+            path = matching_path(Profile(random_linear_profile(rng)))
+            queries.append(index.add(decompose(path)))
+            queries.append(add(index, f'/a[@id = "value {number}"][b/c[@n > {number}]]'))
+        index.match(message, VISITS_MAX)
+        for query in queries:
+            if query is not None:
+                index.remove(query)
+        allocated.append(index.statistics()["index_bytes"])
+    assert sizes(index) == sizes(Index())
+    assert allocated[-1] <= 1.3 * allocated[0]
+
+
+@pytest.mark.parametrize(
+    "profile",
+    [
+        "//*" * 30,
+        "/a[" + ".//*/*" + "//*/*" * 14 + "/x]",
+        "//a[@x]" * 20 + '[@y = "1"]',
+        "/a[.//a[.//a[.//a[.//x]]]]",
+    ],
+)
+def test_many_ways_down_cost_bounded_time(profile: str) -> None:
+    index = Index()
+    add(index, profile)
+    deep = parse_text(b'<a x="">' * 200 + b"</a>" * 200)
+    index.match(deep, 2_000_000)  # by all ways it would be 200 over 30
+
+
+def test_a_message_beyond_the_bound_is_refused_and_the_next_is_not() -> None:
+    index = Index()
+    query = add(index, "//a[.//b]")
+    many = parse_text(b"<a>" * 50 + b"<c/>" * 50 + b"</a>" * 50)
+    with pytest.raises(MatchLimitExceeded) as refused:
+        index.match(many, 60)
+    assert refused.value.code == "too-many-tuples"
+    assert index.match(parse_text(b"<a><b/></a>"), 60) == [query]
+
+
+def test_counters_of_32_bits_start_again_unnoticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("yfilter.index.index._TIME_MAX", 12)
+    rng = Random(9)
+    index = Index()
+    live: dict[int, PathExpression] = {}
+    for _ in range(60):
+        path = matching_path(Profile(random_linear_profile(rng)))
+        query = index.add(decompose(path))
+        if query is not None:
+            live[query] = path
+        for _ in range(2):
+            message = random_message(rng).stream
+            wanted = {query for query, path in live.items() if select(path, message)}
+            assert set(index.match(message, VISITS_MAX)) == wanted
