@@ -69,7 +69,7 @@ def test_the_engine_can_be_given_tighter_limits(capsys: pytest.CaptureFixture[st
     assert "5 profiles are registered already" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["match", "--limit", "nonsense=5"])
-    assert "expected one of profiles_max" in capsys.readouterr().err
+    assert "expected one of lazy_bytes_max, profiles_max" in capsys.readouterr().err
 
 
 def test_profiles_and_messages_of_ones_own(
