@@ -15,7 +15,7 @@ from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from random import Random
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import lxml.etree
 import msgpack
@@ -24,7 +24,7 @@ from benchmarks.machine import resident_bytes
 from benchmarks.matching.job import JOB, MESSAGES, PROFILES, TIMINGS, MatchJob, Timings
 from formats import ElementStream, WireFormat, decode, encode, parse_text
 from formats.build import build_info
-from yfilter import Matcher, MatchLimits, ProfileMatch, ProfileRefused, parse_profile
+from yfilter import Matcher, MatchLimits, ProfileRefused, parse_profile
 
 Result = TypeVar("Result")
 
@@ -154,8 +154,7 @@ class _Run:
 
     def _ids(self, message: bytes | ElementStream) -> list[str]:
         """The ids of all profiles that the message matches; no routes are registered."""
-        matches = cast(Iterator[ProfileMatch], self._matcher.match(message))
-        return [match.profile_id for match in matches]
+        return self._matcher.matched_ids(message)
 
     def _collect(self, message: bytes) -> int:
         return len(self._ids(message))
