@@ -5,8 +5,8 @@ A list is three sections behind their lengths: those that are sure, those
 with one equality of an ancestor to look up, those with a residual to check, and what the message
 has to contain for it to hold::
 
-    lists   epoch n1 n2 n3 | query … | query code … | query required …
-    ranged  epoch n  place -1 | query …          with their numbers, ascending, in ``bounds``
+    lists   epoch n1 n2 n3 | query … | query residual … | query residual required …
+    ranged  epoch n  place -1 | query residual …    with their numbers, ascending, in ``bounds``
 """
 
 from __future__ import annotations
@@ -56,17 +56,17 @@ class AcceptLists:
         for i in range(first, end):
             query = nodes[10 * members[i] + 3]
             while query:
-                residual = queries[6 * query + 3]
+                residual = queries[5 * query + 3]
                 if residual == 0:
                     sure += 1
                 elif residual > 0:
                     quick += 1
                 else:
                     slow += 1
-                query = queries[6 * query + 1]
+                query = queries[5 * query + 1]
         if sure + quick + slow == 0:
             return 0
-        place = self._reserve(4 + sure + 2 * quick + 2 * slow)
+        place = self._reserve(4 + sure + 2 * quick + 3 * slow)
         self.lists[place] = 0
         self.lists[place + 1] = sure
         self.lists[place + 2] = quick
@@ -77,7 +77,7 @@ class AcceptLists:
         for i in range(first, end):
             query = nodes[10 * members[i] + 3]
             while query:
-                residual = queries[6 * query + 3]
+                residual = queries[5 * query + 3]
                 if residual == 0:
                     self.lists[sure] = query
                     sure += 1
@@ -87,9 +87,10 @@ class AcceptLists:
                     quick += 2
                 else:
                     self.lists[slow] = query
-                    self.lists[slow + 1] = words[1 - residual]
-                    slow += 2
-                query = queries[6 * query + 1]
+                    self.lists[slow + 1] = residual
+                    self.lists[slow + 2] = words[1 - residual]
+                    slow += 3
+                query = queries[5 * query + 1]
         return place
 
     def make_range(
@@ -103,13 +104,13 @@ class AcceptLists:
         for i in range(first, first + count):
             query = self.trie.nodes[10 * members[i] + 3]
             while query:
-                found.append((self.atoms.numbers[self.trie.queries[6 * query + 4]], query))
-                query = self.trie.queries[6 * query + 1]
+                found.append((self.atoms.numbers[self.trie.queries[5 * query + 4]], query))
+                query = self.trie.queries[5 * query + 1]
         found.sort()
         count = len(found)
         if count == 0:
             return 0
-        place = self._reserve(4 + count)
+        place = self._reserve(4 + 2 * count)
         if self._bounds_used + count > len(self.bounds):
             self.bounds = grown(self.bounds, 2 * (self._bounds_used + count))
         self.lists[place] = 0
@@ -118,7 +119,9 @@ class AcceptLists:
         self.lists[place + 3] = -1
         for i in range(count):
             self.bounds[self._bounds_used + i] = found[i][0]
-            self.lists[place + 4 + i] = found[i][1]
+            query = found[i][1]
+            self.lists[place + 4 + 2 * i] = query
+            self.lists[place + 5 + 2 * i] = self.trie.queries[5 * query + 3]
         self._bounds_used += count
         return place
 
@@ -126,13 +129,17 @@ class AcceptLists:
         """Take a list over from the generation before."""
         i: cython.int
         place: cython.int
+        ranged: cython.bint = older.lists[source + 3] < 0
         count: cython.int = older.lists[source + 1]
-        if older.lists[source + 3] >= 0:
-            count += 2 * (older.lists[source + 2] + older.lists[source + 3])
-        place = self._reserve(4 + count)
-        for i in range(4 + count):
+        length: cython.int = 4 + count
+        if ranged:
+            length += count
+        else:
+            length += 2 * older.lists[source + 2] + 3 * older.lists[source + 3]
+        place = self._reserve(length)
+        for i in range(length):
             self.lists[place + i] = older.lists[source + i]
-        if self.lists[place + 3] < 0:
+        if ranged:
             if self._bounds_used + count > len(self.bounds):
                 self.bounds = grown(self.bounds, 2 * (self._bounds_used + count))
             self.lists[place + 2] = self._bounds_used

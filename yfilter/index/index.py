@@ -77,7 +77,7 @@ class Index:
 
     def remove(self, query: int) -> None:
         """Take a query out; its memory is used again."""
-        row = 6 * query
+        row = 5 * query
         node = self._trie.queries[row + NODE]
         residual = self._trie.queries[row + RESIDUAL]
         number = self._trie.queries[row + NUMBER]
@@ -182,9 +182,9 @@ class Index:
         queries = []
         query = self._trie.nodes[10 * node + FIRST_QUERY]
         while query:
-            residual = self._trie.queries[6 * query + RESIDUAL]
+            residual = self._trie.queries[5 * query + RESIDUAL]
             queries.append(f"#{query}{' if …' if residual else ''}")
-            query = self._trie.queries[6 * query + NEXT]
+            query = self._trie.queries[5 * query + NEXT]
         return f"{text}  -> {', '.join(queries)}" if queries else text
 
     def _new_states(self, older: LazyStates | None) -> LazyStates:

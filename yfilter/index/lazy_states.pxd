@@ -1,6 +1,7 @@
 from yfilter.index.accept_lists cimport AcceptLists
 from yfilter.index.atoms cimport AtomTable
 from yfilter.index.int_cache cimport IntCache
+from yfilter.index.sorting cimport sort
 from yfilter.index.symbols cimport SymbolTable
 from yfilter.index.trie cimport Trie, edge_bit
 

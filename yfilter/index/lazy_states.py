@@ -37,6 +37,7 @@ if cython.compiled:
     from cython.cimports.yfilter.index.atoms import AtomTable
     from cython.cimports.yfilter.index.int_cache import IntCache
     from cython.cimports.yfilter.index.record_pool import RecordPool
+    from cython.cimports.yfilter.index.sorting import sort
     from cython.cimports.yfilter.index.symbols import SymbolTable
     from cython.cimports.yfilter.index.trie import Trie, edge_bit
 else:
@@ -44,6 +45,7 @@ else:
     from yfilter.index.atoms import AtomTable
     from yfilter.index.int_cache import IntCache
     from yfilter.index.record_pool import RecordPool
+    from yfilter.index.sorting import sort
     from yfilter.index.symbols import SymbolTable
     from yfilter.index.trie import Trie, edge_bit
 
@@ -275,7 +277,7 @@ class LazyStates:
         kept: cython.int = 0
         if count == 0:
             return 0
-        _sort(self._buffer, count)
+        sort(self._buffer, count)
         for i in range(1, count):
             if self._buffer[i] != self._buffer[kept]:
                 kept += 1
@@ -445,24 +447,3 @@ class LazyStates:
             else:
                 high = middle
         return low < end and self.members[low] == node
-
-
-@cython.cfunc
-@cython.exceptval(check=False)
-def _sort(column: cython.int[::1], count: cython.int) -> cython.void:
-    """Shell's sort, in place."""
-    gap: cython.int = 1
-    i: cython.int
-    j: cython.int
-    value: cython.int
-    while gap < count // 3:
-        gap = 3 * gap + 1
-    while gap >= 1:
-        for i in range(gap, count):
-            value = column[i]
-            j = i
-            while j >= gap and column[j - gap] > value:
-                column[j] = column[j - gap]
-                j -= gap
-            column[j] = value
-        gap = gap // 3

@@ -223,8 +223,9 @@ class Run:
     def _accept(self, place: cython.int, depth: cython.int) -> cython.int:
         """Take over the queries of a list, as far as they hold."""
         lists: cython.int[::1] = self.states.accepts.lists
-        queries: cython.int[::1] = self.trie.queries
+        marks: cython.int[::1] = self.trie.marks
         required: cython.int
+        residual: cython.int
         query: cython.int
         i: cython.int
         sure: cython.int = lists[place + 1]
@@ -237,34 +238,30 @@ class Run:
             lists[place] = self._epoch
             for i in range(at, at + sure):
                 query = lists[i]
-                if queries[6 * query + 5] != self._epoch:
-                    queries[6 * query + 5] = self._epoch
+                if marks[query] != self._epoch:
+                    marks[query] = self._epoch
                     self.found[self._count] = query
                     self._count += 1
         at += sure
         for _ in range(quick):
             query = lists[at]
-            if (
-                self.residuals.ancestor_holds(lists[at + 1], depth)
-                and queries[6 * query + 5] != self._epoch
-            ):
-                queries[6 * query + 5] = self._epoch
+            if self.residuals.ancestor_holds(lists[at + 1], depth) and marks[query] != self._epoch:
+                marks[query] = self._epoch
                 self.found[self._count] = query
                 self._count += 1
             at += 2
         for _ in range(slow):
             query = lists[at]
-            required = lists[at + 1]
-            at += 2
+            residual = lists[at + 1]
+            required = lists[at + 2]
+            at += 3
             if required & 1:
                 if not self.view.has_atom(required >> 1):
                     continue
             elif required and not self.residuals.seen(required >> 1):
                 continue
-            if queries[6 * query + 5] != self._epoch and self.residuals.hold(
-                -queries[6 * query + 3], depth
-            ):
-                queries[6 * query + 5] = self._epoch
+            if marks[query] != self._epoch and self.residuals.hold(-residual, depth):
+                marks[query] = self._epoch
                 self.found[self._count] = query
                 self._count += 1
         return 0
@@ -278,7 +275,7 @@ class Run:
     ) -> cython.int:
         """Take over those queries of a list whose number compares so with the message's."""
         accepts: AcceptLists = self.states.accepts
-        queries: cython.int[::1] = self.trie.queries
+        marks: cython.int[::1] = self.trie.marks
         count: cython.int = accepts.lists[place + 1]
         bounds: cython.int = accepts.lists[place + 2]
         low: cython.int = _first_not_below(accepts.bounds, bounds, count, number)
@@ -296,16 +293,16 @@ class Run:
             low = 0
         self._cover_found(count)
         self.candidates += high - low
-        for i in range(place + 4 + low, place + 4 + high):
-            query = accepts.lists[i]
-            if queries[6 * query + 5] == self._epoch:
+        for i in range(low, high):
+            query = accepts.lists[place + 4 + 2 * i]
+            if marks[query] == self._epoch:
                 continue
-            residual = queries[6 * query + 3]
+            residual = accepts.lists[place + 5 + 2 * i]
             if residual > 0 and not self.residuals.ancestor_holds(residual, depth):
                 continue
             if residual < 0 and not self.residuals.hold(-residual, depth):
                 continue
-            queries[6 * query + 5] = self._epoch
+            marks[query] = self._epoch
             self.found[self._count] = query
             self._count += 1
         return 0

@@ -17,10 +17,11 @@ A node is a row of 10 numbers in ``nodes``, 40 bytes::
     5 time of the last change   6 next, 7 previous node on an edge of the same atom
     8, 9 a bit for each name edge, and for each other edge, that it had (see edge_bit)
 
-A query is a row of 6 in ``queries``, 24 bytes::
+A query is a row of 5 in ``queries``, and a number in ``marks`` on its own, for that alone is
+looked at for every candidate; 24 bytes::
 
     0 node   1 next, 2 previous query of the node   3 residual   4 number of its range
-    5 epoch of the last message that it matched
+    mark: the epoch of the last message that it matched
 
 Children are found by an open-addressing table of node numbers, 6 to 12 bytes a node, whose keys
 are parent and edge of the node itself.  A node lives as long as something uses it; free rows are
@@ -46,7 +47,7 @@ PARENT, EDGE, LOOP_NODE, FIRST_QUERY, USES, CHANGED, NEXT_EDGE, PREVIOUS_EDGE, N
     10
 )
 # A row of ``queries``.
-NODE, NEXT, PREVIOUS, RESIDUAL, NUMBER, MARK = range(6)
+NODE, NEXT, PREVIOUS, RESIDUAL, NUMBER = range(5)
 
 ROOT = 1
 LOOP = 1
@@ -59,7 +60,8 @@ class Trie:
 
     def __init__(self, atoms: AtomTable) -> None:
         self.nodes = ints(10 * 64)
-        self.queries = ints(6 * 64)
+        self.queries = ints(5 * 64)
+        self.marks = ints(64)
         self.log_node = ints(LOG_SIZE)
         self.log_edge = ints(LOG_SIZE)
         self.clock = 1
@@ -126,23 +128,24 @@ class Trie:
         row: cython.int
         first: cython.int
         if query:
-            self._free_query = self.queries[6 * query]
+            self._free_query = self.queries[5 * query]
         else:
             query = self._query_bound
-            if 6 * query + 6 > len(self.queries):
-                self.queries = grown(self.queries, 6 * (query + query // 2 + 8))
+            if query >= len(self.marks):
+                self.marks = grown(self.marks, query + query // 2 + 8)
+                self.queries = grown(self.queries, 5 * len(self.marks))
             self._query_bound = query + 1
         self._query_count += 1
-        row = 6 * query
+        row = 5 * query
         first = self.nodes[10 * node + 3]
         self.queries[row] = node
         self.queries[row + 1] = first
         self.queries[row + 2] = 0
         self.queries[row + 3] = residual
         self.queries[row + 4] = number
-        self.queries[row + 5] = 0
+        self.marks[query] = 0
         if first:
-            self.queries[6 * first + 2] = query
+            self.queries[5 * first + 2] = query
         self.nodes[10 * node + 3] = query
         if self._is_known(node):
             self._note(node, -1)
@@ -151,18 +154,17 @@ class Trie:
 
     def remove_query(self, query: cython.int) -> cython.int:
         """Take a query out, and the nodes that only it used."""
-        row: cython.int = 6 * query
+        row: cython.int = 5 * query
         node: cython.int = self.queries[row]
         following: cython.int = self.queries[row + 1]
         previous: cython.int = self.queries[row + 2]
         if following:
-            self.queries[6 * following + 2] = previous
+            self.queries[5 * following + 2] = previous
         if previous:
-            self.queries[6 * previous + 1] = following
+            self.queries[5 * previous + 1] = following
         else:
             self.nodes[10 * node + 3] = following
         self.queries[row] = self._free_query
-        self.queries[row + 5] = -1
         self._free_query = query
         self._query_count -= 1
         self.nodes[10 * node + 4] -= 16
@@ -198,15 +200,16 @@ class Trie:
         """Begin at time 1 again; whoever remembers a time has to forget it."""
         for node in range(self._node_bound):
             self.nodes[10 * node + CHANGED] = 0
-        for query in range(1, self._query_bound):
-            self.queries[6 * query + MARK] = min(self.queries[6 * query + MARK], 0)
+        self.marks = ints(len(self.marks))
         self.clock = 1
 
     def statistics(self) -> dict[str, int]:
         return {"index_nodes": self._node_count, "index_queries": self._query_count}
 
     def size_bytes(self) -> int:
-        return 4 * (len(self.nodes) + len(self.queries) + len(self._slots) + 2 * LOG_SIZE)
+        return 4 * (
+            len(self.nodes) + len(self.queries) + len(self.marks) + len(self._slots) + 2 * LOG_SIZE
+        )
 
     def used_bytes(self) -> int:
         return 48 * self._node_count + 24 * self._query_count

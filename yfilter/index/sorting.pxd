@@ -1,0 +1,1 @@
+cdef int sort(int[::1] column, int count) noexcept
