@@ -29,7 +29,7 @@ from yfilter.engine.targets import LinkTarget, Query
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
 from yfilter.language.matching_path import has_remainder, matching_path
 from yfilter.language.profile_limits import EvaluationLimits
-from yfilter.language.query_ast import Constructor, Flwor, PathExpression, Profile
+from yfilter.language.query_ast import Expression, Profile
 from yfilter.language.query_parser import parse_profile
 from yfilter.language.result import render
 
@@ -76,7 +76,7 @@ class Matcher:
         self._network = OperatorNetwork()
         self._stamp = 0  # counts changes; see targets.Query
         self._unfinished: WeakSet[MessageRun] = WeakSet()
-        self._queries: dict[PathExpression | Flwor | Constructor, tuple[Query, Operator]] = {}
+        self._queries: dict[Expression, tuple[Query, Operator]] = {}
         self._profiles: dict[str, Query] = {}
         self._routes: dict[Conjunction, tuple[Operator, dict[LinkTarget, None]]] = {}
         self._route_count = 0

@@ -23,13 +23,13 @@ from yfilter.engine.step_conditions import (
     as_existence,
     conjuncts,
     element_test,
-    fold_parents,
     is_local,
     main_steps,
     rest_condition,
     split_path,
     take_self,
 )
+from yfilter.language.positions import fold_parents
 from yfilter.language.query_ast import Expression, LocationStep, Origin, PathExpression
 from yfilter.language.query_text import unparse
 
