@@ -46,6 +46,12 @@ class MatchingPlan:
     def structure(self) -> tuple[StructuralStep, ...]:
         return tuple(step.structure for step in self.spine.steps)
 
+    def structure_texts(self) -> tuple[str, ...]:
+        """Each step of the spine as text, without its conditions."""
+        return tuple(
+            str(LinearPath((LinearStep(step.descendant, step.test),))) for step in self.spine.steps
+        )
+
     def branches_at(self, index: int) -> tuple[MatchingPlan, ...]:
         return tuple(plan for step, plan in self.branches if step == index)
 

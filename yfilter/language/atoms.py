@@ -67,6 +67,8 @@ def cast(atom: Atom, type_name: str) -> Atom:
     """``atom cast as type_name``; DynamicError FORG0001, or XPTY0004 where no cast exists."""
     if type_name == "xs:string":
         return atom_text(atom)
+    if type_name == "xs:untypedAtomic":
+        return Untyped(atom_text(atom))
     if isinstance(atom, str):
         found = _from_text(atom, type_name)
         if found is None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from formats.characters import is_comment, is_processing_instruction
-from formats.names import QualifiedName
+from formats.names import XML_NAMESPACE, QualifiedName
 from formats.xml_writer import XmlWriter
 from yfilter.language.atoms import atom_text
 from yfilter.language.nodes import (
@@ -154,14 +154,18 @@ class _ContentWriter:
         """Adds the item to the start tag if it is an attribute."""
         if isinstance(item, Detached) and item.kind is NodeKind.ATTRIBUTE:
             assert item.name is not None
-            tag.add(item.name, item.value)
+            self._add(tag, item.name, item.value)
             return True
         if isinstance(item, Node) and item.type is NodeType.ATTRIBUTE:
             stream = self._evaluator.streams[item.tree]
             name = stream.names[stream.attribute_name[item.number]]
-            tag.add(name, stream.attribute_value(item.number))
+            self._add(tag, name, stream.attribute_value(item.number))
             return True
         return False
+
+    def _add(self, tag: _StartTag, name: QualifiedName, value: str) -> None:
+        if not tag.add(name, value) and self._evaluator.strict:
+            raise DynamicError("XQDY0025", f"the attribute {name} is given twice")
 
     def _value_part(self, part: str | Expression, focus: Focus) -> str:
         """A part of an attribute's value; several items get a space between them."""
@@ -230,14 +234,18 @@ class _StartTag:
             if name.prefix:
                 self._prefixes[name.prefix] = name.namespace
 
-    def add(self, name: QualifiedName, value: str) -> None:
+    def add(self, name: QualifiedName, value: str) -> bool:
+        """Whether the attribute is new."""
         if (name.namespace, name.local) in self._names:
-            return
+            return False
+        if (name.namespace, name.local) == (XML_NAMESPACE, "id"):
+            value = " ".join(value.split())
         self._names.add((name.namespace, name.local))
         if name.namespace:
             name = name._replace(prefix=self._prefix(name))
         self.attributes.append((name, value))
         self.size += len(value)
+        return True
 
     def _prefix(self, name: QualifiedName) -> str:
         prefix, count = name.prefix, 0

@@ -93,6 +93,7 @@ _ANY = ResultKind.ANY
 # Types, as ``xs:date("…")`` and in ``cast as``.
 TYPES: dict[str, ResultKind] = {
     "xs:string": _STRING,
+    "xs:untypedAtomic": ResultKind.ANY,
     "xs:boolean": _BOOLEAN,
     "xs:integer": _NUMBER,
     "xs:decimal": _NUMBER,

@@ -23,7 +23,7 @@ from yfilter.language.query_ast import (
     Origin,
     PathExpression,
 )
-from yfilter.language.query_lexer import Lexer, Token, TokenKind
+from yfilter.language.query_lexer import Lexer, Token, TokenKind, is_ncname
 from yfilter.language.references import expand_references
 
 MESSAGE_VARIABLE = "msg"
@@ -186,9 +186,7 @@ class PathParser(ABC):
 
     def _begins_step(self, token: Token) -> bool:
         if token.kind is TokenKind.SYMBOL:
-            return token.text in ("*", "@", ".", "..", "(", "<") and not (
-                token.text == "<" and not self.lexer.text[token.end : token.end + 1].strip()
-            )
+            return token.text in ("*", "@", ".", "..", "(", "<")
         return token.kind is not TokenKind.END
 
     def _first_step(self, start: Token) -> Expression:
@@ -354,6 +352,8 @@ class PathParser(ABC):
             if not is_string and (target.kind is not TokenKind.NAME or ":" in target.text):
                 raise self.refusal("syntax", f"unexpected {target}", target.offset, "a target")
             name = " ".join(self.string_value(target).split()) if is_string else target.text
+            if not is_ncname(name):
+                raise self.refusal("type", "this is no target", target.offset, "a name without ':'")
             test = NameTest("", name)
         elif test is not None and not inside.is_symbol(")"):
             test = self._name_test(attribute=attribute or kind is NodeKind.ATTRIBUTE)
