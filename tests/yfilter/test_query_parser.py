@@ -249,7 +249,8 @@ REFUSED = [
     ("/a[if (b) then c^]", "syntax", "unexpected ']'", "'else'"),
     ("/a[some $x in b ^return $x]", "syntax", "unexpected 'return'", "'satisfies'"),
     ("/a[b cast as ^xs:duration]", "unsupported", "no type that can be cast to", "xs:date"),
-    ("/a[b ^instance of node()]", "unsupported", "instance of", ""),
+    ("/a[b instance of ^xs:duration]", "unsupported", "the type xs:duration", "xs:date"),
+    ("/a[b treat ^of node()]", "syntax", "unexpected 'of'", "'as'"),
     ("/a[^typeswitch (b)]", "unsupported", "typeswitch", "if"),
     # functions
     ("/a[b < ^current-date()]", "unsupported", "current-date()", "a date of the message"),
@@ -269,7 +270,7 @@ REFUSED = [
     ("for $a in /a where ^$b return $a", "unbound-variable", "$b is not bound", "$msg, $a"),
     ("for $a in /a^", "syntax", "the end of the profile", "'return'"),
     ("for $a in /a where $a/b^", "syntax", "the end of the profile", "'return' or an operator"),
-    ("for $a ^as node() in /a return $a", "unsupported", "a type declaration", ""),
+    ("for $a as ^item in /a return $a", "unsupported", "the type item is", "xs:string"),
     ("for $a in /a order by $a ^collation 'x' return $a", "unsupported", "a collation", ""),
     ("for $a in /a order by $a empty ^last return $a", "syntax", "unexpected 'last'", "'least'"),
     ("for $a in /a ^group by $a return $a", "unsupported", "group by", ""),

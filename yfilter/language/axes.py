@@ -25,6 +25,7 @@ class Axes:
     def __init__(self, streams: Sequence[ElementStream], visit: Callable[[], None]) -> None:
         self._streams = streams
         self._visit = visit
+        self.holders: set[int] = set()  # trees whose one element is not to be seen
         self._accepted: dict[tuple[int, NameTest], frozenset[int]] = {}
 
     def step(self, start: Node, step: LocationStep) -> Iterator[Node]:
@@ -52,6 +53,8 @@ class Axes:
 
     def parent(self, node: Node) -> Iterator[Node]:
         stream = self._streams[node.tree]
+        if node.tree in self.holders:
+            return
         if node.type is NodeType.ATTRIBUTE:
             yield element_node(node.position, node.tree)
             return

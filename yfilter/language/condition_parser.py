@@ -19,6 +19,7 @@ from yfilter.language.query_ast import (
     Literal,
     Quantified,
     Sequence,
+    SequenceType,
 )
 from yfilter.language.query_lexer import Token, TokenKind
 
@@ -113,8 +114,9 @@ class ConditionParser(OperatorParser):
             if bindings:
                 self.lexer.take()
             name = self.new_variable()
+            declared = self.declared_type()
             self.expect_word("in")
-            source = self.expression()
+            source = self.of_type(self.expression(), declared, each=True)
             bindings.append((name, source))
             self.scope = self.scope.with_variable(name, self.kinds_of(source))
         self.expect_word("satisfies")
@@ -126,6 +128,16 @@ class ConditionParser(OperatorParser):
     @abstractmethod
     def new_variable(self) -> str:
         """The name of a variable about to be bound."""
+
+    @abstractmethod
+    def declared_type(self) -> SequenceType | None:
+        """A type behind ``as``, if there is one."""
+
+    @abstractmethod
+    def of_type(
+        self, value: Expression, declared: SequenceType | None, *, each: bool
+    ) -> Expression:
+        """A value with the type that is declared for it."""
 
     # -- literals and parentheses
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from formats.characters import is_comment, is_processing_instruction
+from formats.element_stream import ElementStream, ElementStreamBuilder
 from formats.names import XML_NAMESPACE, QualifiedName
 from formats.xml_writer import XmlWriter
 from yfilter.language.atoms import atom_text
@@ -70,6 +71,22 @@ def detached(evaluator: Evaluator, expression: Markup | Computed, focus: Focus) 
     elif name.local == "xmlns" and not name.namespace:
         raise DynamicError("XQDY0044", "xmlns is no attribute")
     return [Detached(expression.kind, name, text)]
+
+
+def holder(item: Detached) -> tuple[ElementStream, NodeType]:
+    """A tree of one element with nothing but the item in it, and the item's type there."""
+    builder = ElementStreamBuilder()
+    is_attribute = item.kind is NodeKind.ATTRIBUTE
+    attributes = [(item.name, item.value)] if is_attribute and item.name is not None else []
+    builder.start_element(QualifiedName("", "", "holder"), attributes)
+    if item.kind is NodeKind.COMMENT:
+        builder.comment(item.value)
+    elif item.kind is NodeKind.PROCESSING_INSTRUCTION and item.name is not None:
+        builder.processing_instruction(item.name.local, item.value)
+    elif not is_attribute:
+        builder.text(item.value)
+    builder.end_element()
+    return builder.finish(), NodeType.ATTRIBUTE if is_attribute else NodeType.CONTENT
 
 
 def _computed_name(evaluator: Evaluator, expression: Computed, focus: Focus) -> QualifiedName:

@@ -26,7 +26,7 @@ from yfilter.errors import MatchLimitExceeded
 from yfilter.language import function_library
 from yfilter.language.atoms import atom_text, is_number
 from yfilter.language.axes import Axes
-from yfilter.language.construction import detached, write_construction
+from yfilter.language.construction import detached, holder, write_construction
 from yfilter.language.flwor_evaluation import flwor_items
 from yfilter.language.general_comparison import some_pair
 from yfilter.language.nodes import (
@@ -69,8 +69,10 @@ from yfilter.language.query_ast import (
     PathExpression,
     Quantified,
     Sequence,
+    Typed,
 )
 from yfilter.language.temporal import Temporal
+from yfilter.language.type_evaluation import typed
 
 __all__ = [
     "DOCUMENT",
@@ -263,6 +265,16 @@ class Evaluator:
             item.node = element_node(0, len(self.streams) - 1)
         return item.node
 
+    def attached(self, item: Detached) -> Node:
+        """A constructed node without a parent as a tree of its own; nothing sees what holds it."""
+        if item.node is None:
+            stream, type_ = holder(item)
+            self.streams.append(stream)
+            tree = len(self.streams) - 1
+            self._axes.holders.add(tree)
+            item.node = Node(0 if type_ is NodeType.ATTRIBUTE else 1, type_, 0, tree)
+        return item.node
+
     def nodes(self, value: Value) -> list[Node]:
         """The items as nodes; XPTY0019 for a value that is none."""
         found = []
@@ -271,9 +283,14 @@ class Evaluator:
                 found.append(self.materialised(item))
             elif isinstance(item, Node):
                 found.append(item)
-            elif not isinstance(item, Detached):
+            elif isinstance(item, Detached):
+                found.append(self.attached(item))
+            else:
                 raise DynamicError("XPTY0019", "a step needs nodes, this is a value")
         return found
+
+    def axis_step(self, node: Node, step: LocationStep) -> Iterator[Node]:
+        return self._axes.step(node, step)
 
     def children(self, node: Node) -> Iterator[Node]:
         return self._axes.step(node, _CHILDREN)
@@ -298,6 +315,12 @@ class Evaluator:
     def _origin(self, path: PathExpression, focus: Focus) -> Value:
         match path.origin:
             case Origin.MESSAGE:
+                item = focus.item
+                inside = isinstance(item, Construction) or (
+                    isinstance(item, Node) and item.tree > 0
+                )
+                if self.strict and inside:
+                    raise DynamicError("XPDY0050", "the context item is in no document")
                 return [DOCUMENT]
             case Origin.VARIABLE:
                 return focus.variables[path.variable]
@@ -416,6 +439,7 @@ _HANDLERS: dict[type, Callable[[Evaluator, Any, Focus], Value]] = {
     Conditional: Evaluator.conditional,
     Quantified: quantified,
     Cast: cast_value,
+    Typed: typed,
     FunctionCall: Evaluator.call,
     Constructor: lambda _, constructor, focus: [Construction(constructor, focus)],
     Markup: detached,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from yfilter.language.computed_parser import ComputedParser
 from yfilter.language.item_kinds import ItemKind
 from yfilter.language.operator_parser import joined
@@ -15,6 +17,8 @@ from yfilter.language.query_ast import (
     ForClause,
     LetClause,
     OrderKey,
+    SequenceType,
+    Typed,
     WhereClause,
 )
 from yfilter.language.query_lexer import Token, TokenKind
@@ -49,8 +53,6 @@ class FlworParser(ComputedParser):
                 token.offset,
                 "another name",
             )
-        if self.lexer.peek().is_word("as"):
-            raise self.unsupported("a type declaration is", self.lexer.peek())
         self._clause_count += 1
         if self._clause_count > self.limits.clauses_max:
             raise self.refusal(
@@ -96,6 +98,7 @@ class FlworParser(ComputedParser):
 
     def _clause(self, is_for: bool) -> Clause:
         name = self.new_variable()
+        declared = self.declared_type()
         outer = self.scope
         position = ""
         if is_for:
@@ -107,11 +110,27 @@ class FlworParser(ComputedParser):
             self.expect_word("in")
         else:
             self.expect(":=")
-        value = self.expression()
+        value = self.of_type(self.expression(), declared, each=is_for)
         self.scope = outer.with_variable(name, self.kinds_of(value))
         if position:
             self.scope = self.scope.with_variable(position, ItemKind.NUMBER)
         return ForClause(name, value, position) if is_for else LetClause(name, value)
+
+    def declared_type(self) -> SequenceType | None:
+        if not self.lexer.peek().is_word("as"):
+            return None
+        self.lexer.take()
+        return self.sequence_type()
+
+    def of_type(
+        self, value: Expression, declared: SequenceType | None, *, each: bool
+    ) -> Expression:
+        """The value with its declared type; of ``each`` item where a clause ranges over them."""
+        if declared is None:
+            return value
+        if each:
+            declared = replace(declared, occurrence="*")
+        return Typed(value, declared, True)
 
     # -- order by
 

@@ -36,6 +36,7 @@ from yfilter.language.query_ast import (
     PathExpression,
     Quantified,
     Sequence,
+    Typed,
 )
 
 
@@ -113,6 +114,9 @@ def kinds_of(
             return _OPERATIONS.get(name, ItemKind.BOOLEAN)
         case Cast():
             return ItemKind.BOOLEAN if expression.castable else _RESULTS[TYPES[expression.type]]
+        case Typed(operand):
+            inner = kinds_of(operand, variables, context)
+            return inner if expression.treat else ItemKind.BOOLEAN
         case FunctionCall(name, arguments) if name in _OF_ITS_ARGUMENT:
             return kinds_of(arguments[0], variables, context)
         case FunctionCall("root"):

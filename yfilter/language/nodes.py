@@ -73,13 +73,17 @@ class Construction:
     node: Node | None = field(default=None)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Detached:
-    """A constructed attribute, text node, comment or processing instruction without a parent."""
+    """A constructed attribute, text node, comment or processing instruction without a parent.
+
+    ``node`` is set when an expression takes it as a node first.
+    """
 
     kind: NodeKind
     name: QualifiedName | None
     value: str
+    node: Node | None = field(default=None)
 
 
 class DynamicError(Exception):

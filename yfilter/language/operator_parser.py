@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from yfilter.language.functions import TYPES
 from yfilter.language.item_kinds import ATOMS, ItemKind
-from yfilter.language.path_parser import SCHEMA_NAMESPACE, PathParser
+from yfilter.language.path_parser import SCHEMA_NAMESPACE
 from yfilter.language.query_ast import (
     And,
     Cast,
@@ -20,8 +20,10 @@ from yfilter.language.query_ast import (
     Operation,
     Operator,
     Or,
+    Typed,
 )
 from yfilter.language.query_lexer import Token, TokenKind
+from yfilter.language.type_parser import TypeParser
 
 GENERAL = {operator.value: operator for operator in Operator}
 VALUE_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
@@ -51,16 +53,13 @@ _MISSPELT = {
     "||": "'or', or concat() for strings",
     "!": "not()",
 }
-_LEFT_OUT = {
-    "instance": "instance of is",
-    "treat": "treat as is",
-}
+_TYPE_OPERATORS = ("cast", "castable", "instance", "treat")
 _SET_OPERATORS = frozenset(("|", "union", "intersect", "except", "is", "<<", ">>"))
 _ARITHMETIC = frozenset(("+", "-", "*", "div", "idiv", "mod", "to"))
 
 
-class OperatorParser(PathParser):
-    """Adds operators to paths."""
+class OperatorParser(TypeParser):
+    """Adds operators to paths and types."""
 
     @abstractmethod
     def expression(self) -> Expression:
@@ -71,7 +70,7 @@ class OperatorParser(PathParser):
         each operand, not one for each level, since profiles may be nested deeply)."""
         start = self.lexer.peek()
         left = self._unary() if start.is_symbol("-", "+") else self.path()
-        if self.lexer.peek().is_word("cast", "castable"):
+        if self.lexer.peek().is_word(*_TYPE_OPERATORS):
             left = self._cast(left)
         while (level := self._next_level()) >= least:
             token = self._take_operator()
@@ -181,8 +180,6 @@ class OperatorParser(PathParser):
     def refuse_operator(self) -> None:
         """Refuses what follows a complete condition and is an operator elsewhere."""
         token = self.lexer.peek()
-        if token.kind is TokenKind.NAME and token.text in _LEFT_OUT:
-            raise self.unsupported(_LEFT_OUT[token.text], token)
         self.refuse_misspelt(token)
 
     def refuse_misspelt(self, token: Token) -> None:
@@ -194,8 +191,13 @@ class OperatorParser(PathParser):
     # -- casts and signs
 
     def _cast(self, operand: Expression) -> Expression:
-        while self.lexer.peek().is_word("cast", "castable"):
-            castable = self.lexer.take().text == "castable"
+        while self.lexer.peek().is_word(*_TYPE_OPERATORS):
+            word = self.lexer.take().text
+            if word in ("instance", "treat"):
+                self.expect_word("as" if word == "treat" else "of")
+                operand = Typed(operand, self.sequence_type(), word == "treat")
+                continue
+            castable = word == "castable"
             self.expect_word("as")
             token = self.lexer.take()
             prefix, _, local = token.text.rpartition(":")

@@ -271,8 +271,11 @@ class PathParser(ABC):
             raise self.refusal(
                 "too-many-steps", f"more than {self.limits.steps_max} steps", token.offset
             )
+        is_child = token.is_word("child") and self.lexer.peek_second().is_symbol("::")
         axis = self._axis()
         kind, test = self._node_test(axis)
+        if is_child and kind in (NodeKind.ATTRIBUTE, NodeKind.SELF, NodeKind.PARENT):
+            raise self.refusal("type", "no child is selected by this", token.offset, "a name")
         step = _normal(LocationStep(descendant, kind, test, (), axis))
         if descendant and (step.axis or kind in (NodeKind.SELF, NodeKind.PARENT)):
             kinds = kinds_after_step(kinds, _ANY_DEPTH)

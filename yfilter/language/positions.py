@@ -29,6 +29,7 @@ from yfilter.language.query_ast import (
     Origin,
     PathExpression,
     Sequence,
+    Typed,
     same_focus,
 )
 
@@ -62,6 +63,8 @@ def may_be_number(expression: Expression) -> bool:
             return may_be_number(right)
         case Flwor():
             return may_be_number(expression.result)
+        case Typed(operand):
+            return expression.treat and may_be_number(operand)
         case Cast():
             return not expression.castable
         case _:

@@ -208,6 +208,26 @@ class Cast:
 
 
 @dataclass(frozen=True, slots=True)
+class SequenceType:
+    """``name`` is item, empty-sequence, node or an atomic type; ``kind`` and ``test`` say which
+    nodes.  ``occurrence`` is "", "?", "*" or "+"."""
+
+    name: str
+    kind: NodeKind | None
+    test: NameTest | None
+    occurrence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """``e treat as type``, which declared types of variables are as well, or ``e instance of``."""
+
+    operand: Expression
+    type: SequenceType
+    treat: bool
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionCall:
     """A function of the documented list; ``name`` without ``fn:``, types as ``xs:date``."""
 
@@ -311,6 +331,7 @@ Expression: TypeAlias = (
     | Conditional
     | Quantified
     | Cast
+    | Typed
     | FunctionCall
     | Constructor
     | Markup
@@ -360,7 +381,7 @@ def same_focus(expression: Expression) -> Iterator[Expression]:
         case Quantified(_, bindings, condition):
             yield from (source for _, source in bindings)
             yield condition
-        case Cast(operand):
+        case Cast(operand) | Typed(operand):
             yield operand
         case Constructor():
             for _, value in expression.attributes:

@@ -46,6 +46,8 @@ from yfilter.language.query_ast import (
     Profile,
     Quantified,
     Sequence,
+    SequenceType,
+    Typed,
     WhereClause,
 )
 
@@ -122,11 +124,27 @@ def _operators(node: Expression, plain: bool) -> str:
             )
             word = "every" if every else "some"
             return f"{word} {ranges} satisfies {_inside(condition, _SINGLE, plain)}"
+        case Typed(operand, type_):
+            word = "treat as" if node.treat else "instance of"
+            return f"{_inside(operand, level, plain)} {word} {_type(type_, plain)}"
         case Cast(operand, type_name, optional, castable):
             word = "castable" if castable else "cast"
             mark = "?" if optional else ""
             return f"{_inside(operand, level, plain)} {word} as {type_name}{mark}"
     raise TypeError(f"{type(node).__name__} has no text")
+
+
+def _type(type_: SequenceType, plain: bool) -> str:
+    name = type_.name
+    if type_.kind is not None:
+        step = LocationStep(False, type_.kind, type_.test)
+        word = type_.kind.value.removesuffix("()")
+        is_named = type_.kind in (NodeKind.ELEMENT, NodeKind.ATTRIBUTE)
+        test = _node_test(step, plain).removeprefix("@")
+        name = f"{word}({test})" if is_named else test
+    elif not name.startswith("xs:"):
+        name += "()"
+    return name + type_.occurrence
 
 
 def _level(node: Expression) -> int:
@@ -143,7 +161,7 @@ def _level(node: Expression) -> int:
             return UNARY_LEVEL
         case Operation(name):
             return _LEVEL_OF[name]
-        case Cast():
+        case Cast() | Typed():
             return CAST_LEVEL
         case Literal(value) if not isinstance(value, str) and _literal(node).startswith("-"):
             return UNARY_LEVEL
