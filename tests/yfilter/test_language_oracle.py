@@ -282,6 +282,24 @@ def test_what_costs_too_much_is_stopped() -> None:
     assert matcher.statistics()["over_limit"] == 2
 
 
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("let $c := comment { 'x' } return ($c | $c)/self::comment() is $c", ["true"]),
+        ("count((attribute a { 1 })/..)", ["0"]),
+        ("root(text { 'x' })/string()", ["x"]),
+        ("count((<a><b/></a>/b/.. , text { '' })/self::a)", ["1"]),
+        ("deep-equal(<a x='1'><!--c-->t</a>, <a x='1'>t</a>)", ["true"]),
+        ("let $e := <e><f/></e> return $e/f/.. is $e", ["true"]),
+        ("compare((), 'a')", []),
+        ("string(1e7), 1e7 instance of xs:double", ["1.0E7", "true"]),
+        ("xs:untypedAtomic('5') = 5.0", ["true"]),
+    ],
+)
+def test_constructed_nodes_and_values(expression: str, value: list[str]) -> None:
+    assert _ours(expression) == value
+
+
 def test_nodes_sort_in_document_order() -> None:
     evaluator = Evaluator(parse_text(MESSAGE))
     nodes = evaluator.nodes(

@@ -257,6 +257,7 @@ REFUSED = [
     ("/a[^doc('x')]", "unsupported", "doc()", "$msg"),
     ("/a[^xs:dat(b)]", "unknown-function", "xs:dat()", "xs:date()"),
     ("/a[^contain(b, 'x')]", "unknown-function", "contain()", "contains()"),
+    ("/a[^true(1)]", "arity", "with 1 argument", "no arguments"),
     ("/a[^contains(b)]", "arity", "with 1 argument", "2 arguments"),
     ("/a[^not()]", "arity", "with 0 arguments", "1 argument"),
     ("/a[^concat(b)]", "arity", "with 1 argument", "2 or more arguments"),

@@ -196,7 +196,7 @@ class Axes:
         yield from siblings[place + 1 :] if following else reversed(siblings[:place])
 
     def _following(self, node: Node) -> Iterator[Node]:
-        root = self._root(node)
+        root = self.root(node)
         own = {node, *self._descendants(node)}
         for other in self._descendants(root):
             if other > node and other not in own:
@@ -206,12 +206,12 @@ class Axes:
         above = set(self._ancestors(node))
         before = [
             other
-            for other in self.self_or_descendants(self._root(node))
+            for other in self.self_or_descendants(self.root(node))
             if other < node and other not in above
         ]
         yield from reversed(before)
 
-    def _root(self, node: Node) -> Node:
+    def root(self, node: Node) -> Node:
         for above in self._ancestors(node):
             node = above
         return node

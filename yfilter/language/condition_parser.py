@@ -180,6 +180,8 @@ class ConditionParser(OperatorParser):
             if arguments:
                 self.expect(",", " or ')'")
             places.append(self.lexer.peek())
+            if not signature.arguments:
+                self._check_arity(token, name, signature, 1)
             arguments.append(self._argument(name, signature, len(arguments)))
         self.lexer.take()
         self._check_arity(token, name, signature, len(arguments))

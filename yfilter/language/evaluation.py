@@ -284,10 +284,14 @@ class Evaluator:
             elif isinstance(item, Node):
                 found.append(item)
             elif isinstance(item, Detached):
-                found.append(self.attached(item))
+                if item.value or item.kind is not NodeKind.TEXT:  # no tree holds an empty text
+                    found.append(self.attached(item))
             else:
                 raise DynamicError("XPTY0019", "a step needs nodes, this is a value")
         return found
+
+    def root(self, node: Node) -> Node:
+        return self._axes.root(node)
 
     def axis_step(self, node: Node, step: LocationStep) -> Iterator[Node]:
         return self._axes.step(node, step)

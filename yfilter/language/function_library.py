@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 from yfilter.language.atoms import atom_text, cast, is_number, to_double
 from yfilter.language.functions import FUNCTIONS, TYPES, ArgumentKind
 from yfilter.language.nodes import (
-    DOCUMENT,
     Atom,
     Construction,
     Detached,
@@ -55,6 +54,8 @@ def call(evaluator: Evaluator, call_: FunctionCall, focus: Focus) -> Value:
         values = [[focus.item]]
     if name in _ABOUT_NODES:
         return _ABOUT_NODES[name](evaluator, *values)
+    if name == "compare" and not all(values):
+        return []
     arguments = [
         _converted(evaluator, name, signature.argument(index), value)
         for index, value in enumerate(values)
@@ -150,8 +151,7 @@ def _root(evaluator: Evaluator, value: Value) -> Value:
         raise DynamicError("XPTY0004", "root() takes one node")
     if not nodes:
         return []
-    tree = nodes[0].tree
-    return [Node(0, NodeType.ELEMENT, 0, tree) if tree else DOCUMENT]
+    return [evaluator.root(nodes[0])]
 
 
 def _string(evaluator: Evaluator, value: Value) -> Value:

@@ -140,7 +140,7 @@ class OperatorParser(TypeParser):
                 )
         elif text in _ARITHMETIC:
             for kinds in (one, other):
-                if kinds in (ItemKind.STRING, ItemKind.BOOLEAN):
+                if kinds in _NO_NUMBERS:
                     raise self.refusal(
                         "type",
                         f"'{text}' cannot reckon with a {_word(kinds)}",
@@ -235,6 +235,9 @@ class OperatorParser(TypeParser):
             is_zero = operand.value == 0 and not isinstance(operand.value, float)
             return operand if is_zero else Literal(-operand.value)
         return Operation("negate", (operand,))
+
+
+_NO_NUMBERS = (ItemKind.STRING, ItemKind.BOOLEAN, ItemKind.DATE, ItemKind.DATE_TIME)
 
 
 def _word(kinds: ItemKind) -> str:
