@@ -35,7 +35,7 @@ from yfilter.language.evaluation import Evaluator
 from yfilter.language.matching_path import has_remainder, matching_path
 from yfilter.language.nodes import DOCUMENT
 from yfilter.language.profile_limits import EvaluationLimits
-from yfilter.language.query_ast import Constructor, Flwor, PathExpression, Profile
+from yfilter.language.query_ast import Expression, Profile
 from yfilter.language.query_parser import parse_profile
 from yfilter.language.result import render
 
@@ -110,7 +110,7 @@ class Matcher:
         self._with_remainder = 0
         self._stamp = 0  # counts changes; see targets.Query
         self._unfinished: WeakSet[MessageRun] = WeakSet()
-        self._queries: dict[PathExpression | Flwor | Constructor, _Place] = {}
+        self._queries: dict[Expression, _Place] = {}
         self._profiles: dict[str, Query] = {}
         self._routes: dict[Conjunction, tuple[Operator, dict[LinkTarget, None]]] = {}
         self._route_count = 0

@@ -1,4 +1,4 @@
-"""``onyx profile add | show | list | update | remove``: say what a user wants."""
+"""``onyx profile add | show | list | update | remove | explain``: say what a user wants."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TypeVar
 import trio
 
 from onyx.cli.network_option import NETWORK_HELP, add_network_arguments, registration_address
+from onyx.cli.profile_explain import add_explain
 from onyx.cli.values import (
     LOCATION_HELP,
     check_once,
@@ -49,7 +50,7 @@ def add_parser(subparsers: Subparsers) -> None:
     verb = add_verb(
         subparsers,
         "profile",
-        "add, show, change or remove profiles",
+        "add, show, explain, change or remove profiles",
         details="A profile is a query in XQuery: a path, or for ... where ... return. Every\n"
         "message that it matches is delivered in the form that it asks for (onyx subscribe).\n"
         f"{NETWORK_HELP}",
@@ -66,6 +67,7 @@ def add_parser(subparsers: Subparsers) -> None:
     set_run(listing, run_list)
     _finish(listing)
     _add_update(verbs)
+    add_explain(verbs)
     remove = add_verb(
         verbs,
         "remove",

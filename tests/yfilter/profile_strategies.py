@@ -7,6 +7,7 @@ parser makes of its text.
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 from typing import Protocol, TypeVar
 
 from hypothesis import strategies as st
@@ -156,8 +157,9 @@ class ProfileMaker:
         if not self._odd:
             return Literal(self._draw(st.sampled_from(NUMBERS)))
         value = self._draw(st.floats(allow_nan=False, allow_infinity=False))
-        written = self._one_of("", "1000000", "0.0000001", "-1000000.5")
-        return Literal(float(written), written) if written else Literal(value)
+        return self._one_of(
+            Literal(value), Literal(1_000_000), Literal(Decimal("0.0000001")), Literal(-7)
+        )
 
     def _stringish(self, scope: Scope) -> Expression:
         return self._path(scope) if self._one_of(True, True, False) else self._string(scope)

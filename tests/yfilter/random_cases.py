@@ -210,7 +210,7 @@ def random_condition(rng: Random, depth: int) -> Expression:
         return FunctionCall("not", (random_condition(rng, depth + 1),))
     if drawn < 0.92:
         count = FunctionCall("count", (_plain_nested_path(rng),))
-        return Comparison(count, rng.choice(list(Operator)), Literal(float(rng.randint(0, 2))))
+        return Comparison(count, rng.choice(list(Operator)), Literal(rng.randint(0, 2)))
     if drawn < 0.96:
         return Comparison(_plain_nested_path(rng), Operator.EQ, _plain_nested_path(rng))
     return FunctionCall("contains", (_plain_nested_path(rng), Literal(rng.choice(WORDS))))
@@ -229,7 +229,7 @@ def _local_condition(rng: Random) -> Expression:
         return _context(LocationStep(False, NodeKind.ATTRIBUTE, rng.choice((ID, NUMBER))))
     if kind == 1:
         number = _context(LocationStep(False, NodeKind.ATTRIBUTE, NUMBER))
-        return Comparison(number, rng.choice(list(Operator)), Literal(float(rng.randint(1, 4))))
+        return Comparison(number, rng.choice(list(Operator)), Literal(rng.randint(1, 4)))
     equality = rng.choice((Operator.EQ, Operator.EQ, Operator.NE))
     if kind == 2:
         return Comparison(_context(LocationStep(False, NodeKind.TEXT, None)), equality, word)
@@ -255,7 +255,7 @@ def _nested_path(rng: Random, depth: int) -> Expression:
         leaf = _leaf(rng, descendant=not steps or rng.random() < 0.2)
         path = PathExpression(Origin.CONTEXT, (*steps, leaf))
         if leaf.test == NUMBER:
-            bound = Literal(float(rng.randint(1, 4)))
+            bound = Literal(rng.randint(1, 4))
             return Comparison(path, rng.choice(list(Operator)), bound)
         return Comparison(path, Operator.EQ, Literal(rng.choice(WORDS)))
     if not steps:

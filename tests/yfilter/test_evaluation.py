@@ -142,7 +142,7 @@ def test_nodes_are_in_document_order_and_once() -> None:
         ]
     )
     kinds = "".join(node.type.name[0] for node in everything)
-    assert kinds == "D" + "EAA" + "EAT" + "T" + "EAETT" + "EAATE"
+    assert kinds == "D" + "EAA" + "EAC" + "C" + "EAECC" + "EAACE"
 
 
 def test_select_from_other_nodes() -> None:

@@ -29,7 +29,7 @@ from yfilter.language.query_text import unparse
         ),
         ("for $a in /a where contains($a, /b/c) return $a", "/a[contains(., /b/c)]", False),
         ("for $a in /a where $a[b]/c return $a", "/a[.[b]/c]", False),
-        ("for $a in /a where count($a/b) return $a", "/a[not(not(count(b)))]", False),
+        ("for $a in /a where count($a/b) return $a", "/a[boolean(count(b))]", False),
         ("for $a in /a return $a/b", "/a", True),
         ("for $a in /a return for $b in $a/b return $b", "/a", True),
         ("for $a in /a, $b in $a/b where $a/c and $b/d return $a", "/a[c]", True),

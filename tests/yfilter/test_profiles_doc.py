@@ -37,7 +37,7 @@ def _table(heading: str) -> list[list[str]]:
 
 
 def test_the_page_has_examples() -> None:
-    assert len(EXAMPLES) >= 19
+    assert len(EXAMPLES) >= 34
 
 
 @pytest.mark.parametrize(("text", "kind", "expected"), EXAMPLES)
@@ -63,12 +63,12 @@ def test_what_is_not_in_the_language(text: str, code: str, instead: str) -> None
     with pytest.raises(ProfileRefused) as caught:
         parse_profile(text.strip("`"))
     assert caught.value.code == code.strip("`")
-    for alternative in re.findall(r"`([/f][^`]*)`", instead):
+    for alternative in re.findall(r"`((?:/|for )[^`]*)`", instead):
         parse_profile(alternative)
 
 
 def test_the_functions_are_the_functions() -> None:
-    written = [re.match(r"`([a-z-]+)\(", row[0]) for row in _table("Functions")]
+    written = [re.match(r"`([a-zA-Z:-]+)\(", row[0]) for row in _table("Functions")]
     assert {match[1] for match in written if match} == set(FUNCTIONS)
 
 

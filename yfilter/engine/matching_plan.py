@@ -23,13 +23,13 @@ from yfilter.engine.step_conditions import (
     as_existence,
     conjuncts,
     element_test,
-    fold_parents,
     is_local,
     main_steps,
     rest_condition,
     split_path,
     take_self,
 )
+from yfilter.language.positions import fold_parents
 from yfilter.language.query_ast import Expression, LocationStep, Origin, PathExpression
 from yfilter.language.query_text import unparse
 
@@ -45,6 +45,12 @@ class MatchingPlan:
     @property
     def structure(self) -> tuple[StructuralStep, ...]:
         return tuple(step.structure for step in self.spine.steps)
+
+    def structure_texts(self) -> tuple[str, ...]:
+        """Each step of the spine as text, without its conditions."""
+        return tuple(
+            str(LinearPath((LinearStep(step.descendant, step.test),))) for step in self.spine.steps
+        )
 
     def branches_at(self, index: int) -> tuple[MatchingPlan, ...]:
         return tuple(plan for step, plan in self.branches if step == index)

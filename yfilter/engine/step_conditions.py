@@ -7,16 +7,20 @@
     [$msg/a = 1]                        a path from the message, the same for all elements
     [not(a)] [count(a) > 1] [a = b]     sees more than the element, and is no path -> residual
 
-The language has no positions, so predicates may be taken apart and put together in any order.
+    [a[2]] [a/ancestor::b] [@n + 1]    positions, other axes, other operators      -> residual
+
+What is taken apart here has no positions, so predicates may be put together in any order.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from yfilter.language.positions import is_plain_step
 from yfilter.language.query_ast import (
     ANY,
     And,
+    Cast,
     Comparison,
     Expression,
     FunctionCall,
@@ -24,10 +28,12 @@ from yfilter.language.query_ast import (
     LocationStep,
     NameTest,
     NodeKind,
+    Operation,
     Operator,
     Or,
     Origin,
     PathExpression,
+    Sequence,
 )
 
 CONTEXT_ITEM = PathExpression(Origin.CONTEXT, ())
@@ -49,7 +55,9 @@ def conjuncts(condition: Expression) -> tuple[Expression, ...]:
             return tuple(part for nested in parts for part in conjuncts(nested))
         case PathExpression(Origin.CONTEXT, ()):
             return ()
-        case PathExpression(Origin.CONTEXT, (LocationStep(kind=NodeKind.SELF) as step,)):
+        case PathExpression(Origin.CONTEXT, (LocationStep(kind=NodeKind.SELF) as step,)) if (
+            is_plain_step(step)
+        ):
             return tuple(part for nested in step.predicates for part in conjuncts(nested))
         case _:
             return (condition,)
@@ -64,8 +72,10 @@ def is_local(condition: Expression) -> bool:
             return is_local(left) and is_local(right)
         case And(parts) | Or(parts):
             return all(is_local(part) for part in parts)
-        case FunctionCall(_, arguments):
-            return all(is_local(argument) for argument in arguments)
+        case Operation(_, operands) | FunctionCall(_, operands) | Sequence(operands):
+            return all(is_local(operand) for operand in operands)
+        case Cast(operand):
+            return is_local(operand)
         case PathExpression(Origin.CONTEXT, steps):
             return _is_local_path(steps)
         case _:
@@ -79,15 +89,24 @@ def as_existence(condition: Expression) -> PathExpression | None:
     becomes a predicate of the last step: ``a/@id = "x"`` is ``a/@id[. = "x"]``.
     """
     match condition:
-        case PathExpression():
+        case PathExpression() if is_plain_path(condition):
             return condition
-        case Comparison(PathExpression() as path, operator, Literal() as literal):
+        case Comparison(PathExpression() as path, operator, Literal() as literal) if is_plain_path(
+            path
+        ):
             return _with_predicate(path, Comparison(CONTEXT_ITEM, operator, literal))
-        case Comparison(Literal() as literal, operator, PathExpression() as path):
+        case Comparison(Literal() as literal, operator, PathExpression() as path) if is_plain_path(
+            path
+        ):
             mirrored = _MIRRORED[operator]
             return _with_predicate(path, Comparison(CONTEXT_ITEM, mirrored, literal))
         case _:
             return None
+
+
+def is_plain_path(path: PathExpression) -> bool:
+    """Whether every step of the path may be taken apart."""
+    return path.start is None and all(map(is_plain_step, path.steps))
 
 
 def split_path(
@@ -98,35 +117,6 @@ def split_path(
         if step.kind is not NodeKind.ELEMENT:
             return path.steps[:index], path.steps[index:]
     return path.steps, ()
-
-
-def fold_parents(steps: tuple[LocationStep, ...]) -> tuple[LocationStep, ...]:
-    """The same path with ``..`` after a child step said as a predicate: ``a/b/..`` is ``a[b]``.
-
-    Only the first step of the result can be ``.[…]``; ``..`` stays where it leads above the
-    origin, or after ``//``, whose steps have more than one way up.
-    """
-    folded: list[LocationStep] = []
-    for step in steps:
-        last = folded[-1] if folded else None
-        if step.kind is NodeKind.SELF and last is not None:
-            folded[-1] = replace(last, predicates=last.predicates + step.predicates)
-        elif (
-            step.kind is NodeKind.PARENT
-            and last is not None
-            and not last.descendant
-            and last.kind not in (NodeKind.PARENT, NodeKind.SELF)
-        ):
-            folded.pop()
-            predicates = (PathExpression(Origin.CONTEXT, (last,)), *step.predicates)
-            if folded:
-                upper = folded[-1]
-                folded[-1] = replace(upper, predicates=upper.predicates + predicates)
-            else:
-                folded.append(LocationStep(False, NodeKind.SELF, None, predicates))
-        else:
-            folded.append(step)
-    return tuple(folded)
 
 
 def take_self(
@@ -186,7 +176,7 @@ def _is_local_path(steps: tuple[LocationStep, ...]) -> bool:
     """``.``, ``@name`` or ``text()``; with predicates only if these stay where they are."""
     for index, step in enumerate(steps):
         leaf = step.kind in (NodeKind.ATTRIBUTE, NodeKind.TEXT)
-        if step.descendant or not (leaf or step.kind is NodeKind.SELF):
+        if step.axis is not None or step.descendant or not (leaf or step.kind is NodeKind.SELF):
             return False
         if leaf and index < len(steps) - 1:
             return False

@@ -25,13 +25,14 @@ from yfilter.engine.step_conditions import (
     as_existence,
     conjuncts,
     element_test,
-    fold_parents,
     is_local,
+    is_plain_path,
     main_steps,
     rest_condition,
     split_path,
     take_self,
 )
+from yfilter.language.positions import downward, fold_parents
 from yfilter.language.query_ast import (
     ANY,
     Comparison,
@@ -39,6 +40,7 @@ from yfilter.language.query_ast import (
     FunctionCall,
     Literal,
     LocationStep,
+    Mapped,
     NameTest,
     NodeKind,
     Operator,
@@ -127,15 +129,27 @@ class _Alternatives:
             return (Twig(selections=(condition,)),)
         if isinstance(condition, Or):
             return self._some(tuple(twig for part in condition.parts for twig in self.of(part)))
+        if isinstance(condition, Mapped) and isinstance(condition.left, PathExpression):
+            return self._of_path(condition.left)
         path = as_existence(condition) or _implied_path(condition)
         if path is not None:
             return self._of_path(path)
         if isinstance(condition, Comparison):
             sides = (condition.left, condition.right)
             return self.of_all([side for side in sides if isinstance(side, PathExpression)])
+        if isinstance(condition, PathExpression):
+            return self._of_path(condition)
         return _EVERY
 
     def _of_path(self, path: PathExpression) -> tuple[Twig, ...]:
+        if path.start is not None:
+            start = path.start
+            return self._of_path(start) if isinstance(start, PathExpression) else _EVERY
+        if not is_plain_path(path):
+            # What it asks for without positions, up to the first step that does not lead down.
+            path = downward(path).path
+            if not path.steps:
+                return _EVERY
         steps = fold_parents(path.steps)
         if path.origin is Origin.MESSAGE:
             return self._of_absolute_path(replace(path, steps=steps))
@@ -218,7 +232,7 @@ def _with_call(path: PathExpression, call: FunctionCall) -> PathExpression:
 
 def _asks_for_some(operator: Operator, bound: Expression) -> bool:
     """Whether a count that compares so is above zero."""
-    if not isinstance(bound, Literal) or not isinstance(bound.value, float):
+    if not isinstance(bound, Literal) or isinstance(bound.value, str):
         return False
     match operator:
         case Operator.GT:

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from math import isnan
+from decimal import Decimal
+from math import isnan, nan
 from typing import TypeAlias
 
 from yfilter.engine.linear_paths import LinearStep
@@ -181,16 +182,28 @@ def _condition(selection: Expression) -> Condition | None:
             return None
 
 
-def _comparison(path: PathExpression, operator: Operator, value: str | float) -> Condition | None:
+def _comparison(
+    path: PathExpression, operator: Operator, value: str | int | Decimal | float
+) -> Condition | None:
     leaf = _leaf(path)
     if leaf is None:
         return None
     if isinstance(value, str):
         if operator not in (Operator.EQ, Operator.NE):
             return None
-    elif operator not in _RANGES or isnan(value):
+        return replace(leaf, operator=operator, value=value)
+    number = _double(value)
+    if operator not in _RANGES or isnan(number):
         return None
-    return replace(leaf, operator=operator, value=value)
+    return replace(leaf, operator=operator, value=number)
+
+
+def _double(value: int | Decimal | float) -> float:
+    """The number that an untyped value, which becomes an xs:double, is compared with."""
+    try:
+        return float(value)
+    except OverflowError:
+        return nan
 
 
 def _leaf(path: PathExpression) -> Condition | None:
@@ -199,7 +212,7 @@ def _leaf(path: PathExpression) -> Condition | None:
     if not path.steps:
         return Condition(NodeKind.SELF, None)
     (step,) = path.steps
-    if step.descendant or step.predicates:
+    if step.descendant or step.predicates or step.axis is not None:
         return None
     if step.kind is NodeKind.TEXT:
         return Condition(NodeKind.TEXT, None)

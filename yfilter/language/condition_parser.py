@@ -1,77 +1,77 @@
-"""Parses conditions: comparisons, ``and``, ``or``, function calls."""
+"""Parses conditions and values: literals, calls, parentheses, ``if`` and ``some``."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from decimal import Decimal
 from difflib import get_close_matches
 from math import isinf
-from typing import NoReturn
 
-from yfilter.language.functions import FUNCTIONS, ArgumentKind, Signature
-from yfilter.language.item_kinds import ATOMS, NODES, ItemKind
-from yfilter.language.numbers import number_text
-from yfilter.language.path_parser import FUNCTION_NAMESPACE, KIND_TESTS, PathParser
+from yfilter.language.functions import FUNCTIONS, LEFT_OUT, TYPES, ArgumentKind, Signature
+from yfilter.language.item_kinds import ANYTHING, NODES, TEMPORAL, ItemKind
+from yfilter.language.operator_parser import OperatorParser
+from yfilter.language.path_parser import FUNCTION_NAMESPACE, KIND_TESTS, SCHEMA_NAMESPACE
 from yfilter.language.patterns import PatternError, check_pattern
 from yfilter.language.query_ast import (
-    And,
-    Comparison,
+    Conditional,
     Expression,
     FunctionCall,
     Literal,
-    Operator,
-    Or,
+    Quantified,
+    Sequence,
+    SequenceType,
 )
 from yfilter.language.query_lexer import Token, TokenKind
 
-_OPERATORS = {operator.value: operator for operator in Operator}
-_VALUE_COMPARISONS = {"eq": "=", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-_MISSPELT = {
-    "=>": "'>='",
-    "=<": "'<='",
-    "==": "'='",
-    "<>": "'!='",
-    "&&": "'and'",
-    "||": "'or', or concat() for strings",
-    "!": "not()",
-}
-_ARITHMETIC = frozenset(("+", "-", "*"))
-_WORD_OPERATORS = {
-    "div": "arithmetic is",
-    "idiv": "arithmetic is",
-    "mod": "arithmetic is",
-    "union": "a union of paths is",
-    "intersect": "intersect is",
-    "except": "except is",
-    "is": "comparing the identity of nodes is",
-    "to": "a range is",
-    "instance": "instance of is",
-    "treat": "treat as is",
-    "cast": "a cast is",
-    "castable": "castable as is",
-}
-_CONSTRUCTS = {
-    "if": "if … then … else is",
-    "some": "some … satisfies is",
-    "every": "every … satisfies is",
-    "typeswitch": "typeswitch is",
-    "switch": "switch is",
-}
-_COMPUTED = frozenset(("element", "attribute", "text", "document", "comment"))
+_LEFT_OUT_CONSTRUCTS = {"typeswitch": "typeswitch is", "switch": "switch is"}
+_NOT_CALLS = frozenset((*KIND_TESTS, "item", "schema-element", "schema-attribute"))
+_PATTERN_FUNCTIONS = frozenset(("matches", "replace", "tokenize"))
 _NUMBER_LENGTH_MAX = 64
+_OPERAND = "a path, a literal or a function call"
 
 
-class ConditionParser(PathParser):
-    """Adds conditions to paths; from the loosest operator to the tightest."""
+class ConditionParser(OperatorParser):
+    """Adds values and conditions to operators."""
+
+    @abstractmethod
+    def construction(self) -> Expression | None:
+        """A constructor or a FLWOR expression, if the next token begins one."""
+
+    @abstractmethod
+    def direct_constructor(self) -> Expression:
+        """A constructor in the form of XML; the next token is its ``<``."""
 
     def condition(self) -> Expression:
-        parts = [self._conjunction()]
-        while self.lexer.peek().is_word("or"):
-            self.lexer.take()
-            parts.append(self._conjunction())
-        self._refuse_operator()
-        return _joined(Or, parts)
+        return self.sequence()
 
-    def operand(self) -> Expression:
-        """What may stand beside a comparison operator, or alone."""
+    def sequence(self) -> Expression:
+        """One expression, or several with commas between them."""
+        parts = [self.expression()]
+        while self.lexer.peek().is_symbol(","):
+            self.lexer.take()
+            parts.append(self.expression())
+        return parts[0] if len(parts) == 1 else Sequence(_flat(parts))
+
+    def expression(self) -> Expression:
+        token = self.lexer.peek()
+        if token.kind is TokenKind.NAME:
+            following = self.lexer.peek_second()
+            if token.text == "if" and following.is_symbol("("):
+                return self._conditional()
+            if token.text in ("some", "every") and following.kind is TokenKind.VARIABLE:
+                return self._quantified()
+            if token.text in _LEFT_OUT_CONSTRUCTS and following.is_symbol("("):
+                raise self.unsupported(_LEFT_OUT_CONSTRUCTS[token.text], token, "if (…)")
+            if token.text in ("for", "let") and following.kind is TokenKind.VARIABLE:
+                flwor = self.construction()
+                assert flwor is not None
+                return flwor
+        found = self.binary(0)
+        self.refuse_operator()
+        return found
+
+    def primary(self) -> Expression | None:
+        """What a path may start with that is neither a variable nor a step; None if none."""
         token = self.lexer.peek()
         if token.kind is TokenKind.STRING:
             return Literal(self.string_value(self.lexer.take()))
@@ -79,155 +79,94 @@ class ConditionParser(PathParser):
             return self._number(self.lexer.take())
         if token.is_symbol("("):
             return self._parenthesised()
-        if token.is_symbol("-", "+"):
-            return self._signed_number()
         if token.is_symbol("<"):
-            raise self.refusal(
-                "syntax",
-                "a constructor stands only after return and in { }",
-                token.offset,
-                "a path, a literal or a function call",
-            )
+            return self.direct_constructor()
         if token.kind is TokenKind.NAME:
-            self._refuse_construct(token)
             if self._is_call(token):
                 return self._call()
-        elif token.kind is not TokenKind.VARIABLE and not token.is_symbol(
-            "/", "//", ".", "..", "@", "*"
-        ):
-            self._refuse_operand(token)
-        return self.path()
+            return self.construction()
+        if not token.is_symbol("/", "//", "..", "@", "*", *((".",) if self.scope.context else ())):
+            self.refuse_misspelt(token)
+            raise self.unexpected(_OPERAND)
+        return None
 
-    # -- operators
+    # -- constructs of words
 
-    def _conjunction(self) -> Expression:
-        parts = [self._comparison()]
-        while self.lexer.peek().is_word("and"):
-            self.lexer.take()
-            parts.append(self._comparison())
-        return _joined(And, parts)
+    def _conditional(self) -> Conditional:
+        token = self.lexer.take()
+        self.enter(token)
+        self.expect("(")
+        condition = self.sequence()
+        self.expect(")", " or an operator")
+        self.expect_word("then")
+        consequence = self.expression()
+        self.expect_word("else")
+        alternative = self.expression()
+        self.leave()
+        return Conditional(condition, consequence, alternative)
 
-    def _comparison(self) -> Expression:
-        start = self.lexer.peek()
-        left = self.operand()
-        token = self.lexer.peek()
-        if token.kind is TokenKind.SYMBOL and token.text in _OPERATORS:
-            self._refuse_end_tag(token)
-            self.lexer.take()
-            right = self.operand()
-            self._check_comparable(start, left, token, right)
-            following = self.lexer.peek()
-            if following.kind is TokenKind.SYMBOL and following.text in _OPERATORS:
-                raise self.refusal(
-                    "syntax",
-                    "a comparison of a comparison",
-                    following.offset,
-                    "'and' between two comparisons",
-                )
-            return Comparison(left, _OPERATORS[token.text], right)
-        return left
+    def _quantified(self) -> Quantified:
+        token = self.lexer.take()
+        self.enter(token)
+        outer = self.scope
+        bindings: list[tuple[str, Expression]] = []
+        while not bindings or self.lexer.peek().is_symbol(","):
+            if bindings:
+                self.lexer.take()
+            name = self.new_variable()
+            declared = self.declared_type()
+            self.expect_word("in")
+            source = self.of_type(self.expression(), declared, each=True)
+            bindings.append((name, source))
+            self.scope = self.scope.with_variable(name, self.kinds_of(source))
+        self.expect_word("satisfies")
+        condition = self.expression()
+        self.scope = outer
+        self.leave()
+        return Quantified(token.text == "every", tuple(bindings), condition)
 
-    def _refuse_end_tag(self, token: Token) -> None:
-        if self.lexer.text.startswith("</", token.offset):
-            raise self.refusal(
-                "syntax",
-                "an end tag in an expression",
-                token.offset,
-                "'}' before it; for a comparison, white space after '<'",
-            )
+    @abstractmethod
+    def new_variable(self) -> str:
+        """The name of a variable about to be bound."""
 
-    def _check_comparable(
-        self, start: Token, left: Expression, operator: Token, right: Expression
-    ) -> None:
-        kinds = self.kinds_of(left) | self.kinds_of(right)
-        if kinds & ItemKind.BOOLEAN:
-            raise self.refusal(
-                "type",
-                f"'{operator.text}' cannot compare a condition",
-                operator.offset,
-                "the condition alone, or not(condition)",
-            )
-        if ItemKind.STRING in kinds and ItemKind.NUMBER in kinds:
-            raise self.refusal(
-                "type",
-                "a string is compared with a number",
-                start.offset,
-                "number(…) around the string, or quotation marks around the number",
-            )
+    @abstractmethod
+    def declared_type(self) -> SequenceType | None:
+        """A type behind ``as``, if there is one."""
 
-    def _refuse_operator(self) -> None:
-        """Refuses what follows a complete condition and is an operator elsewhere."""
-        token = self.lexer.peek()
-        if token.kind is TokenKind.NAME:
-            if token.text in _VALUE_COMPARISONS:
-                raise self.unsupported(
-                    f"'{token.text}' is", token, f"'{_VALUE_COMPARISONS[token.text]}'"
-                )
-            if token.text in _WORD_OPERATORS:
-                raise self.unsupported(_WORD_OPERATORS[token.text], token)
-        elif token.kind is TokenKind.SYMBOL:
-            if token.text in _MISSPELT:
-                raise self.refusal(
-                    "syntax",
-                    f"'{token.text}' is not an operator",
-                    token.offset,
-                    _MISSPELT[token.text],
-                )
-            if token.text in _ARITHMETIC:
-                raise self.unsupported("arithmetic is", token)
-            if token.text == "|":
-                raise self.unsupported("a union of paths is", token, "'or' between two conditions")
-            if token.text in ("<<", ">>"):
-                raise self.unsupported("comparing document order is", token)
+    @abstractmethod
+    def of_type(
+        self, value: Expression, declared: SequenceType | None, *, each: bool
+    ) -> Expression:
+        """A value with the type that is declared for it."""
 
-    # -- operands
+    # -- literals and parentheses
 
     def _parenthesised(self) -> Expression:
         token = self.lexer.take()
         self.enter(token)
-        if self.lexer.peek().is_symbol(")"):
-            raise self.unsupported("the empty sequence is", token)
-        inside = self.condition()
-        if self.lexer.peek().is_symbol(","):
-            raise self.unsupported(
-                "a sequence of values is", self.lexer.peek(), "comparisons joined by 'or'"
-            )
+        inside = Sequence(()) if self.lexer.peek().is_symbol(")") else self.sequence()
         self.expect(")", " or an operator")
-        following = self.lexer.peek()
-        if following.is_symbol("/", "//", "["):
-            raise self.unsupported("a path that starts with parentheses is", following)
         self.leave()
         return inside
 
     def _number(self, token: Token) -> Literal:
-        value = float(token.text) if len(token.text) <= _NUMBER_LENGTH_MAX else float("inf")
-        if isinf(value):
+        text = token.text
+        is_double = "e" in text.lower()
+        if len(text) > _NUMBER_LENGTH_MAX or (is_double and isinf(float(text))):
             raise self.refusal(
                 "number",
                 "this number is too large",
                 token.offset,
                 f"a number of at most {_NUMBER_LENGTH_MAX} characters",
             )
-        return Literal(value, _written(token.text, value))
+        if is_double:
+            return Literal(float(text))
+        return Literal(Decimal(text)) if "." in text else Literal(int(text))
 
-    def _signed_number(self) -> Literal:
-        sign = self.lexer.take()
-        token = self.lexer.peek()
-        if token.kind is not TokenKind.NUMBER:
-            raise self.unsupported("arithmetic is", sign)
-        literal = self._number(self.lexer.take())
-        assert isinstance(literal.value, float)
-        if sign.text == "+":
-            return literal
-        # An integer or a decimal has no negative zero.
-        is_zero_exactly = literal.value == 0 and "e" not in token.text.lower()
-        value = 0.0 if is_zero_exactly else -literal.value
-        return Literal(value, f"-{literal.written}" if literal.written else "")
+    # -- function calls
 
     def _is_call(self, token: Token) -> bool:
-        if not self.lexer.peek_second().is_symbol("("):
-            return False
-        return token.text != "text" and token.text not in KIND_TESTS
+        return self.lexer.peek_second().is_symbol("(") and token.text not in _NOT_CALLS
 
     def _call(self) -> FunctionCall:
         token = self.lexer.take()
@@ -241,14 +180,13 @@ class ConditionParser(PathParser):
             if arguments:
                 self.expect(",", " or ')'")
             places.append(self.lexer.peek())
+            if not signature.arguments:
+                self._check_arity(token, name, signature, 1)
             arguments.append(self._argument(name, signature, len(arguments)))
         self.lexer.take()
         self._check_arity(token, name, signature, len(arguments))
-        if name == "matches":
-            self._check_pattern(places[1], arguments)
-        following = self.lexer.peek()
-        if following.is_symbol("/", "//", "["):
-            raise self.unsupported("a path that starts with a function is", following)
+        if name in _PATTERN_FUNCTIONS:
+            self._check_pattern(name, places[1], arguments)
         self.leave()
         return FunctionCall(name, tuple(arguments))
 
@@ -258,7 +196,8 @@ class ConditionParser(PathParser):
             raise self.refusal(
                 "arity", f"{name}() is called with {given}", token.offset, signature.arity
             )
-        if count == 0 and not self.scope.context:
+        needs_context = signature.context or name in ("position", "last")
+        if count == 0 and needs_context and not self.scope.context:
             raise self.refusal(
                 "no-context",
                 f"{name}() has nothing here that it could be about",
@@ -268,12 +207,12 @@ class ConditionParser(PathParser):
 
     def _argument(self, name: str, signature: Signature, index: int) -> Expression:
         token = self.lexer.peek()
-        argument = self.condition()
+        argument = self.expression()
         expected = signature.argument(index)
         is_right = (
             isinstance(argument, Literal) and isinstance(argument.value, str)
             if expected in (ArgumentKind.PATTERN, ArgumentKind.FLAGS)
-            else not self.kinds_of(argument) & ~_ACCEPTED[expected]
+            else self._is_accepted(self.kinds_of(argument), _ACCEPTED[expected])
         )
         if not is_right:
             raise self.refusal(
@@ -284,9 +223,16 @@ class ConditionParser(PathParser):
             )
         return argument
 
-    def _check_pattern(self, place: Token, arguments: list[Expression]) -> None:
+    def _is_accepted(self, kinds: ItemKind, accepted: ItemKind) -> bool:
+        """Whether a value can be of the right kind; the empty sequence always is."""
+        return not kinds or bool(kinds & accepted)
+
+    def _check_pattern(self, name: str, place: Token, arguments: list[Expression]) -> None:
+        flags_at = 3 if name == "replace" else 2
         pattern, *flags = [
-            str(argument.value) for argument in arguments[1:] if isinstance(argument, Literal)
+            str(argument.value)
+            for argument in (arguments[1], *arguments[flags_at:])
+            if isinstance(argument, Literal)
         ]
         try:
             check_pattern(pattern, "".join(flags), self.limits.pattern_max)
@@ -305,9 +251,18 @@ class ConditionParser(PathParser):
         if namespace == FUNCTION_NAMESPACE:
             if local in FUNCTIONS:
                 return local
-            if local in ("position", "last"):
-                raise self.unsupported("a position is", token, "a condition on names and values")
-        close = get_close_matches(local, FUNCTIONS, n=1)
+            if local in LEFT_OUT:
+                raise self.refusal(
+                    "unsupported",
+                    f"{text}() is not in the profile language",
+                    token.offset,
+                    LEFT_OUT[local],
+                )
+        if namespace == SCHEMA_NAMESPACE and f"xs:{local}" in TYPES:
+            return f"xs:{local}"
+        close = get_close_matches(
+            f"{'xs:' * (namespace == SCHEMA_NAMESPACE)}{local}", FUNCTIONS, n=1
+        )
         raise self.refusal(
             "unknown-function",
             f"there is no function {text}()",
@@ -315,62 +270,22 @@ class ConditionParser(PathParser):
             f"{close[0]}()" if close else "one of " + ", ".join(FUNCTIONS),
         )
 
-    def _refuse_construct(self, token: Token) -> None:
-        following = self.lexer.peek_second()
-        if token.text in _CONSTRUCTS and (
-            following.is_symbol("(") or following.kind is TokenKind.VARIABLE
-        ):
-            raise self.unsupported(_CONSTRUCTS[token.text], token)
-        if token.text in ("for", "let") and following.kind is TokenKind.VARIABLE:
-            raise self.refusal(
-                "syntax",
-                f"'{token.text}' cannot stand in a condition",
-                token.offset,
-                "a path, a literal or a function call",
-            )
-        is_named = following.kind is TokenKind.NAME and self.lexer.after(following).is_symbol("{")
-        if token.text in _COMPUTED and (is_named or following.is_symbol("{")):
-            raise self.unsupported(
-                f"a computed constructor ({token.text} {{ }}) is",
-                token,
-                "a direct constructor, <name>…</name>",
-            )
-
-    def _refuse_operand(self, token: Token) -> NoReturn:
-        if token.kind is TokenKind.SYMBOL and token.text in _MISSPELT:
-            raise self.refusal(
-                "syntax", f"'{token.text}' is not an operator", token.offset, _MISSPELT[token.text]
-            )
-        raise self.unexpected("a path, a literal or a function call")
-
 
 _ACCEPTED = {
     ArgumentKind.STRING: NODES | ItemKind.STRING,
     ArgumentKind.STRINGS: NODES | ItemKind.STRING,
-    ArgumentKind.ATOM: NODES | ATOMS,
+    ArgumentKind.ATOM: ANYTHING,
+    ArgumentKind.ATOMS: ANYTHING,
+    ArgumentKind.ITEMS: ANYTHING,
+    ArgumentKind.NUMBER: NODES | ItemKind.NUMBER,
+    ArgumentKind.TEMPORAL: NODES | TEMPORAL,
     ArgumentKind.NODES: NODES,
-    ArgumentKind.CONDITION: NODES | ATOMS,
+    ArgumentKind.CONDITION: ANYTHING & ~TEMPORAL,
 }
 
 
-def _joined(kind: type[And] | type[Or], parts: list[Expression]) -> Expression:
-    """One And or Or of all parts; parts of the same kind become parts of the whole."""
-    if len(parts) == 1:
-        return parts[0]
+def _flat(parts: list[Expression]) -> tuple[Expression, ...]:
     flat: list[Expression] = []
     for part in parts:
-        if isinstance(part, kind):
-            flat.extend(part.parts)
-        else:
-            flat.append(part)
-    return kind(tuple(flat))
-
-
-def _written(text: str, value: float) -> str:
-    """How an integer or decimal literal is written, where xs:double would be written otherwise."""
-    if "e" in text.lower():
-        return ""
-    whole, _, fraction = text.partition(".")
-    whole, fraction = whole.lstrip("0") or "0", fraction.rstrip("0")
-    canonical = f"{whole}.{fraction}" if fraction else whole
-    return "" if canonical == number_text(value) else canonical
+        flat.extend(part.parts if isinstance(part, Sequence) else (part,))
+    return tuple(flat)

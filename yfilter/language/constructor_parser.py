@@ -1,16 +1,16 @@
-"""Parses direct element constructors, where every character counts."""
+"""Parses direct constructors, where every character counts."""
 
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
 from dataclasses import replace
 from typing import NamedTuple
 
+from formats.characters import is_comment, is_processing_instruction
 from formats.names import XML_NAMESPACE, QualifiedName
 from yfilter.language.condition_parser import ConditionParser
 from yfilter.language.item_kinds import ItemKind
-from yfilter.language.query_ast import Constructor, Expression, Flwor
+from yfilter.language.query_ast import Constructor, Expression, Markup, NodeKind
 from yfilter.language.query_lexer import NCNAME
 from yfilter.language.references import expand_references, read_reference
 
@@ -35,10 +35,6 @@ class ConstructorParser(ConditionParser):
     A start tag is read twice: its namespace declarations hold for the whole element, so they must
     be known before the names and expressions in it can be resolved.
     """
-
-    @abstractmethod
-    def item(self) -> Expression:
-        """What may stand in ``{ }`` and after ``return``."""
 
     def constructor(self) -> Constructor:
         """A constructor; the next token is its ``<``."""
@@ -237,18 +233,7 @@ class ConstructorParser(ConditionParser):
                 raise self.refusal("syntax", "'<' in the value of an attribute", position, "'&lt;'")
             else:
                 position = self._reference_or_brace(parts, position, attribute.end)
-                self._check_value(parts, match.start())
         return parts.finish()
-
-    def _check_value(self, parts: _Parts, offset: int) -> None:
-        """An element constructed only to be made a string again is surely a mistake."""
-        last: str | Expression = parts.parts[-1] if parts.parts else ""
-        while isinstance(last, Flwor):
-            last = last.result
-        if isinstance(last, Constructor):
-            raise self.unsupported_at(
-                "a constructor in the value of an attribute is", offset, "a path or a function call"
-            )
 
     # -- content
 
@@ -281,23 +266,40 @@ class ConstructorParser(ConditionParser):
                     self._check_attribute_place(parts, match.start())
         raise self.refusal("syntax", f"<{tag}> is not closed", opened, f"</{tag}>")
 
-    def _nested_constructor(self, position: int) -> Constructor:
-        text = self.lexer.text
-        if text.startswith("<!--", position):
-            raise self.refusal(
-                "unsupported",
-                "a comment in a constructor is not in the profile language",
-                position,
-                "(: … :) inside { }",
-            )
-        if text.startswith("<?", position):
-            raise self.refusal(
-                "unsupported",
-                "a processing instruction in a constructor is not in the profile language",
-                position,
-            )
+    def _nested_constructor(self, position: int) -> Constructor | Markup:
         self.lexer.offset = position
+        return self.direct_constructor()
+
+    def direct_constructor(self) -> Constructor | Markup:
+        """An element, a comment or a processing instruction; the next token is its ``<``."""
+        start = self.lexer.peek().offset
+        text = self.lexer.text
+        if text.startswith("<!--", start):
+            return self._markup_up_to("-->", start, 4)
+        if text.startswith("<?", start):
+            return self._markup_up_to("?>", start, 2)
         return self.constructor()
+
+    def _markup_up_to(self, end: str, start: int, skipped: int) -> Markup:
+        text = self.lexer.text
+        stop = text.find(end, start + skipped)
+        if stop < 0:
+            raise self.refusal("syntax", "this is not closed", start, f"'{end}'")
+        value = text[start + skipped : stop]
+        target = ""
+        is_right = is_comment(value)
+        if end == "?>":
+            match = re.match(f"({NCNAME})(?:[ \t\n]+(.*))?\\Z", value, re.DOTALL)
+            is_right = match is not None
+            if match is not None:
+                target, value = match[1], match[2] or ""
+                is_right = is_processing_instruction(target, value)
+        if not is_right:
+            what = "processing instruction" if end == "?>" else "comment"
+            raise self.refusal("syntax", f"this is no {what} of XML", start)
+        self.lexer.offset = stop + len(end)
+        kind = NodeKind.PROCESSING_INSTRUCTION if end == "?>" else NodeKind.COMMENT
+        return Markup(kind, target, value)
 
     def _reference_or_brace(self, parts: _Parts, position: int, end: int) -> int:
         """Takes a reference, a doubled brace or ``{ expression }``; the offset after it."""
@@ -314,28 +316,16 @@ class ConstructorParser(ConditionParser):
         self.lexer.offset = position + 1
         if self.lexer.peek().is_symbol("}"):
             raise self.unexpected("an expression between { and }")
-        parts.expression(self.item())
-        if self.lexer.peek().is_symbol(","):
-            raise self.unsupported(
-                "a sequence of values is", self.lexer.peek(), "one { } for each value"
-            )
+        parts.expression(self.sequence())
         self.expect("}", " or an operator")
         return self.lexer.offset
 
     def _check_attribute_place(self, parts: _Parts, offset: int) -> None:
         """Attributes of a message become attributes, so they come before all other content."""
         *before, last = parts.parts
-        assert not isinstance(last, str)
-        if not self.kinds_of(last) & ItemKind.ATTRIBUTE:
-            return
-        if isinstance(last, Flwor):
-            raise self.refusal(
-                "type",
-                "a FLWOR expression in a constructor cannot return attributes",
-                offset,
-                "string(…) around the attribute, or a constructor",
-            )
-        if not all(self._is_attribute(part) for part in before):
+        if not isinstance(last, str) and self._is_attribute(last):
+            if all(not isinstance(part, str | Constructor | Markup) for part in before):
+                return
             raise self.refusal(
                 "type",
                 "an attribute after other content of the element",

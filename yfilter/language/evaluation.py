@@ -1,59 +1,78 @@
 """Evaluates expressions of the profile language over an ElementStream.
 
-XPath 2.0 / XQuery 1.0 without schema types.  What a comparison compares follows from its sides:
+XPath 2.0 / XQuery 1.0 without schema types; ``atoms.py`` has what is compared as what.  A message
+cannot be answered with an error, so two things differ from XPath:
 
-=====================  =======================================================================
-node, number           the node's string value as xs:double, numerically
-node, string or node   string values, by code point
-string, string         by code point
-number, number         numerically
-=====================  =======================================================================
+- a pair of values that cannot be compared does not hold (``!=`` included), and of several items
+  where a function takes one the first counts;
+- any other dynamic error means: the condition that raised it does not hold, the tuple of a FLWOR
+  expression that raised it yields nothing.
 
-A comparison holds when some pair of items does.  One deviation from XPath: where XPath raises an
-error because a value is not a number, that pair does not hold (``!=`` included), since a message
-cannot be answered with an error.
+``strict`` switches both off: then DynamicError is raised, as the conformance suite wants it.
 
-A value is a sequence of items: Node, str, int (xs:integer), float (xs:double), bool.  Nodes sort
-in document order.  Every node that a step looks at is counted against
-``EvaluationLimits.visits_max``.
+A value is a sequence of items (nodes.py).  Nodes sort in document order.  Every node that a step
+looks at is counted against ``EvaluationLimits.visits_max``, and so is every item made.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from math import isnan
-from typing import TypeVar
+from typing import Any
 
-from formats.element_stream import ElementStream
+from formats.element_stream import ContentKind, ElementStream
+from formats.text import parse_text
 from yfilter.errors import MatchLimitExceeded
+from yfilter.language import function_library
+from yfilter.language.atoms import atom_text, is_number
+from yfilter.language.axes import Axes
+from yfilter.language.construction import detached, holder, write_construction
+from yfilter.language.flwor_evaluation import flwor_items
+from yfilter.language.general_comparison import some_pair
 from yfilter.language.nodes import (
     DOCUMENT,
+    Atom,
+    Construction,
+    Detached,
+    DynamicError,
+    Focus,
     Item,
     Node,
     NodeType,
+    Untyped,
     Value,
     Variables,
-    WrittenNumber,
+    document_order,
     element_node,
 )
-from yfilter.language.numbers import number_text, parse_double
-from yfilter.language.patterns import compile_pattern
+from yfilter.language.operator_evaluation import cast_value, operation, quantified
+from yfilter.language.positions import is_positional
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
 from yfilter.language.query_ast import (
     And,
+    Cast,
     Comparison,
+    Computed,
+    Conditional,
+    Constructor,
     Expression,
+    Flwor,
     FunctionCall,
     Literal,
     LocationStep,
-    NameTest,
+    Mapped,
+    Markup,
     NodeKind,
-    Operator,
+    Operation,
     Or,
     Origin,
     PathExpression,
+    Quantified,
+    Sequence,
+    Typed,
 )
+from yfilter.language.temporal import Temporal
+from yfilter.language.type_evaluation import typed
 
 __all__ = [
     "DOCUMENT",
@@ -78,8 +97,7 @@ def holds(
     variables: Variables | None = None,
 ) -> bool:
     """Whether ``condition`` holds with ``element`` as the context item."""
-    evaluator = Evaluator(stream)
-    return effective_boolean(evaluator.evaluate(condition, element_node(element), variables or {}))
+    return Evaluator(stream).holds(condition, element_node(element), variables or {})
 
 
 def select(
@@ -98,307 +116,337 @@ def evaluate(
     context: Node = DOCUMENT,
     variables: Variables | None = None,
 ) -> Value:
-    """The items of any expression but a constructor or FLWOR (those are ``result.render``'s)."""
+    """The items of any expression; DynamicError where it raises one."""
     return Evaluator(stream).evaluate(expression, context, variables or {})
 
 
-def effective_boolean(value: Value) -> bool:
+def effective_boolean(value: Value, *, strict: bool = False) -> bool:
     """XPath's effective boolean value: nodes exist; a string is not empty; a number is not 0."""
     if not value:
         return False
     first = value[0]
-    if isinstance(first, Node):
+    if isinstance(first, Node | Construction | Detached):
         return True
+    if strict and (len(value) > 1 or isinstance(first, Temporal)):
+        raise DynamicError("FORG0006", "no effective boolean value")
     if isinstance(first, float):
         return not isnan(first) and first != 0
     return bool(first)
 
 
 class Evaluator:
-    """Evaluates any number of expressions on one message, within one bound of visited nodes."""
+    """Evaluates any number of expressions on one message, within one budget."""
 
     def __init__(
-        self, stream: ElementStream, limits: EvaluationLimits = DEFAULT_EVALUATION_LIMITS
+        self,
+        stream: ElementStream,
+        limits: EvaluationLimits = DEFAULT_EVALUATION_LIMITS,
+        *,
+        strict: bool = False,
     ) -> None:
         self.stream = stream
+        self.streams = [stream]
+        self.limits = limits
+        self.strict = strict
+        self.tuples_left = limits.tuples_max
         self._visits_left = limits.visits_max
-        self._accepted: dict[NameTest, frozenset[int]] = {}
+        self._bytes_left = limits.bytes_max
+        self._axes = Axes(self.streams, self.charge)
+        self._positional: dict[int, tuple[LocationStep, bool]] = {}
 
     def evaluate(self, expression: Expression, context: Node, variables: Variables) -> Value:
-        match expression:
-            case PathExpression(Origin.VARIABLE, ()):
-                return variables[expression.variable]
-            case PathExpression():
-                return self.select(expression, context, variables)
-            case Literal(value, written):
-                return [WrittenNumber(float(value), written)] if written else [value]
-            case Comparison(left, comparison, right):
-                return [
-                    self._compare(
-                        self.evaluate(left, context, variables),
-                        comparison,
-                        self.evaluate(right, context, variables),
-                    )
-                ]
-            case And(parts):
-                return [all(self.holds(part, context, variables) for part in parts)]
-            case Or(parts):
-                return [any(self.holds(part, context, variables) for part in parts)]
-            case FunctionCall(name, arguments):
-                values = [self.evaluate(argument, context, variables) for argument in arguments]
-                return [_CALLS[name](self, values or [[context]])]
-        raise TypeError(f"{type(expression).__name__} is not a condition")
+        return self.value(expression, Focus(context, 1, 1, variables))
 
     def holds(self, condition: Expression, context: Node, variables: Variables) -> bool:
-        return effective_boolean(self.evaluate(condition, context, variables))
+        return self.condition(condition, Focus(context, 1, 1, variables))
 
     def select(self, path: PathExpression, context: Node, variables: Variables) -> list[Node]:
         """The nodes that ``path`` selects, in document order, each once."""
-        nodes: list[Node]
-        if path.origin is Origin.MESSAGE:
-            nodes = [DOCUMENT]
-        elif path.origin is Origin.VARIABLE:
-            nodes = [item for item in variables[path.variable] if isinstance(item, Node)]
-        else:
-            nodes = [context]
-        for step in path.steps:
-            found = {node for start in nodes for node in self._step(start, step)}
-            nodes = sorted(
-                node
-                for node in found
-                if all(self.holds(predicate, node, variables) for predicate in step.predicates)
-            )
-        return nodes
+        return self.nodes(self.evaluate(path, context, variables))
 
-    # -- values
+    def value(self, expression: Expression, focus: Focus) -> Value:
+        return _HANDLERS[type(expression)](self, expression, focus)
 
-    def string_value(self, node: Node) -> str:
-        """XPath's string value of a node."""
-        stream = self.stream
-        match node.type:
-            case NodeType.ELEMENT:
-                return stream.string_value(node.number)
-            case NodeType.ATTRIBUTE:
-                return stream.attribute_value(node.number)
-            case NodeType.TEXT:
-                return stream.content_value(node.number)
-            case NodeType.DOCUMENT:
-                return stream.string_value(0)
+    def condition(self, condition: Expression, focus: Focus) -> bool:
+        """Whether it holds; one that raises an error does not."""
+        try:
+            return self.truth(condition, focus)
+        except DynamicError:
+            if self.strict:
+                raise
+            return False
 
-    def string(self, item: Item) -> str:
-        """``fn:string`` of one item."""
-        match item:
-            case Node():
-                return self.string_value(item)
-            case str():
-                return item
-            case bool():
-                return "true" if item else "false"
-            case WrittenNumber():
-                return item.written
-            case _:
-                return number_text(item)
+    def truth(self, condition: Expression, focus: Focus) -> bool:
+        return effective_boolean(self.value(condition, focus), strict=self.strict)
 
-    def first_string(self, value: Value) -> str:
-        return self.string(value[0]) if value else ""
+    # -- budgets
 
-    # -- steps
-
-    def _step(self, start: Node, step: LocationStep) -> Iterator[Node]:
-        match step.kind:
-            case NodeKind.SELF:
-                yield start
-            case NodeKind.PARENT:
-                yield from self._parent(start)
-            case NodeKind.ELEMENT:
-                yield from self._elements(start, step)
-            case NodeKind.ATTRIBUTE:
-                yield from self._attributes(start, step)
-            case NodeKind.TEXT:
-                yield from self._texts(start, step)
-
-    def _parent(self, node: Node) -> Iterator[Node]:
-        if node.type is NodeType.ATTRIBUTE:
-            yield element_node(node.position)
-        elif node.type is NodeType.TEXT:
-            yield element_node(self.stream.content_parent[node.number])
-        elif node.type is NodeType.ELEMENT:
-            parent = self.stream.element_parent[node.number]
-            yield element_node(parent) if parent >= 0 else DOCUMENT
-
-    def _elements(self, start: Node, step: LocationStep) -> Iterator[Node]:
-        stream = self.stream
-        candidates: Iterable[int]
-        if start.type is NodeType.DOCUMENT:
-            candidates = range(len(stream)) if step.descendant else (0,)
-        elif start.type is not NodeType.ELEMENT:
-            return
-        elif step.descendant:
-            candidates = range(start.number + 1, stream.element_end[start.number])
-        else:
-            candidates = stream.children_of(start.number)
-        accepted = self._names_accepted(step)
-        for element in candidates:
-            self._visit()
-            if stream.element_name[element] in accepted:
-                yield element_node(element)
-
-    def _attributes(self, start: Node, step: LocationStep) -> Iterator[Node]:
-        stream = self.stream
-        accepted = self._names_accepted(step)
-        for element in self._self_or_descendants(start, step):
-            for attribute in stream.attributes_of(element):
-                self._visit()
-                if stream.attribute_name[attribute] in accepted:
-                    yield Node(element, NodeType.ATTRIBUTE, attribute)
-
-    def _texts(self, start: Node, step: LocationStep) -> Iterator[Node]:
-        stream = self.stream
-        for element in self._self_or_descendants(start, step):
-            self._visit()
-            for content in stream.text_nodes_of(element):
-                self._visit()
-                yield Node(stream.content_next[content], NodeType.TEXT, content)
-
-    def _self_or_descendants(self, start: Node, step: LocationStep) -> range:
-        """The elements that a step to attributes or text looks at."""
-        if start.type is NodeType.DOCUMENT:
-            return range(len(self.stream)) if step.descendant else range(0)
-        if start.type is not NodeType.ELEMENT:
-            return range(0)
-        last = self.stream.element_end[start.number] if step.descendant else start.number + 1
-        return range(start.number, last)
-
-    def _names_accepted(self, step: LocationStep) -> frozenset[int]:
-        assert step.test is not None
-        accepted = self._accepted.get(step.test)
-        if accepted is None:
-            accepted = self._accepted[step.test] = frozenset(
-                number
-                for number, name in enumerate(self.stream.names)
-                if step.test.accepts(name.namespace, name.local)
-            )
-        return accepted
-
-    def _visit(self) -> None:
-        self._visits_left -= 1
+    def charge(self, amount: int = 1) -> None:
+        """Counts nodes looked at and items made."""
+        self._visits_left -= amount
         if self._visits_left < 0:
             raise MatchLimitExceeded(
                 "too-many-visits", "a condition looks at too many nodes of this message"
             )
 
-    # -- comparisons
-
-    def _compare(self, left: Value, comparison: Operator, right: Value) -> bool:
-        if not left or not right:
-            return False
-        if _is_numeric(left) or _is_numeric(right):
-            return _some_numbers(self._numbers(left), comparison, self._numbers(right))
-        return _some_pair(self._strings(left), comparison, self._strings(right))
-
-    def _numbers(self, value: Value) -> list[float]:
-        """The items as xs:double, without those that are none."""
-        numbers = []
-        for item in value:
-            number = (
-                parse_double(self.string(item)) if isinstance(item, Node | str) else float(item)
+    def charge_tuple(self) -> None:
+        self.tuples_left -= 1
+        if self.tuples_left < 0:
+            raise MatchLimitExceeded(
+                "too-many-tuples",
+                f"a profile binds more than {self.limits.tuples_max} tuples",
             )
-            if number is not None:
-                numbers.append(number)
-        return numbers
 
-    def _strings(self, value: Value) -> list[str]:
-        return [self.string(item) for item in value]
+    def charge_bytes(self, size: int) -> None:
+        """Counts what is about to be written, so that a bound holds before memory is spent."""
+        self._bytes_left -= size
+        if self._bytes_left < 0:
+            raise MatchLimitExceeded(
+                "result-too-large",
+                f"the results of a profile are larger than {self.limits.bytes_max} bytes",
+            )
+
+    # -- items
+
+    def string_value(self, node: Node) -> str:
+        """XPath's string value of a node."""
+        stream = self.streams[node.tree]
+        match node.type:
+            case NodeType.ELEMENT:
+                return stream.string_value(node.number)
+            case NodeType.ATTRIBUTE:
+                return stream.attribute_value(node.number)
+            case NodeType.CONTENT:
+                value = stream.content_value(node.number)
+                if stream.content_kind[node.number] == ContentKind.PROCESSING_INSTRUCTION:
+                    return value.partition(" ")[2]
+                return value
+            case NodeType.DOCUMENT:
+                return stream.string_value(0)
+
+    def string(self, item: Item) -> str:
+        """``fn:string`` of one item."""
+        if isinstance(item, Node | Construction | Detached):
+            return str(self.atom(item))
+        return atom_text(item)
+
+    def first_string(self, value: Value) -> str:
+        return self.string(value[0]) if value else ""
+
+    def atom(self, item: Item) -> Atom:
+        """The typed value of one item."""
+        if isinstance(item, Detached):
+            is_text = item.kind in (NodeKind.ATTRIBUTE, NodeKind.TEXT)
+            return Untyped(item.value) if is_text else item.value
+        if isinstance(item, Construction):
+            item = self.materialised(item)
+        if not isinstance(item, Node):
+            return item
+        text = self.string_value(item)
+        if item.type is NodeType.CONTENT:
+            kind = self.streams[item.tree].content_kind[item.number]
+            return Untyped(text) if kind == ContentKind.TEXT else text
+        return Untyped(text)
+
+    def atoms(self, value: Value) -> list[Atom]:
+        return [self.atom(item) for item in value]
+
+    def one_atom(self, value: Value) -> Atom | None:
+        """The one atomic value of an operand; None for the empty sequence."""
+        if len(value) > 1:
+            raise DynamicError("XPTY0004", "several items where one is wanted")
+        return self.atom(value[0]) if value else None
+
+    def materialised(self, item: Construction) -> Node:
+        """The constructed element as a tree of its own, so that steps can go into it."""
+        if item.node is None:
+            stream = parse_text(write_construction(self, item))
+            self.streams.append(stream)
+            item.node = element_node(0, len(self.streams) - 1)
+        return item.node
+
+    def attached(self, item: Detached) -> Node:
+        """A constructed node without a parent as a tree of its own; nothing sees what holds it."""
+        if item.node is None:
+            stream, type_ = holder(item)
+            self.streams.append(stream)
+            tree = len(self.streams) - 1
+            self._axes.holders.add(tree)
+            item.node = Node(0 if type_ is NodeType.ATTRIBUTE else 1, type_, 0, tree)
+        return item.node
+
+    def nodes(self, value: Value) -> list[Node]:
+        """The items as nodes; XPTY0019 for a value that is none."""
+        found = []
+        for item in value:
+            if isinstance(item, Construction):
+                found.append(self.materialised(item))
+            elif isinstance(item, Node):
+                found.append(item)
+            elif isinstance(item, Detached):
+                if item.value or item.kind is not NodeKind.TEXT:  # no tree holds an empty text
+                    found.append(self.attached(item))
+            else:
+                raise DynamicError("XPTY0019", "a step needs nodes, this is a value")
+        return found
+
+    def root(self, node: Node) -> Node:
+        return self._axes.root(node)
+
+    def axis_step(self, node: Node, step: LocationStep) -> Iterator[Node]:
+        return self._axes.step(node, step)
+
+    def children(self, node: Node) -> Iterator[Node]:
+        return self._axes.step(node, _CHILDREN)
+
+    # -- paths
+
+    def path(self, path: PathExpression, focus: Focus) -> Value:
+        value = self._origin(path, focus)
+        if not path.steps:
+            return value
+        steps = path.steps
+        if steps[0].kind is NodeKind.SELF and steps[0].axis is None:
+            value = self._filtered(list(value), steps[0].predicates, focus)
+            steps = steps[1:]
+        if not steps:
+            return value
+        nodes = self.nodes(value)
+        for step in steps:
+            nodes = self._after_step(nodes, step, focus)
+        return nodes
+
+    def _origin(self, path: PathExpression, focus: Focus) -> Value:
+        match path.origin:
+            case Origin.MESSAGE:
+                item = focus.item
+                inside = isinstance(item, Construction) or (
+                    isinstance(item, Node) and item.tree > 0
+                )
+                if self.strict and inside:
+                    raise DynamicError("XPDY0050", "the context item is in no document")
+                return [DOCUMENT]
+            case Origin.VARIABLE:
+                return focus.variables[path.variable]
+            case Origin.CONTEXT:
+                if focus.item is None:
+                    raise DynamicError("XPDY0002", "no context item")
+                return [focus.item]
+            case Origin.EXPRESSION:
+                assert path.start is not None
+                return self.value(path.start, focus)
+
+    def _after_step(self, nodes: list[Node], step: LocationStep, focus: Focus) -> list[Node]:
+        if not self._is_positional(step):
+            found = {node for start in nodes for node in self._axes.step(start, step)}
+            kept: Iterable[Any] = self._filtered(
+                sorted(found, key=document_order), step.predicates, focus
+            )
+            return list(kept)
+        starts = nodes
+        if step.descendant:
+            below = {node for start in nodes for node in self._axes.self_or_descendants(start)}
+            starts = sorted(below, key=document_order)
+            step = _without_descendant(step)
+        selected: set[Any] = set()
+        for start in starts:
+            selected.update(
+                self._filtered(list(self._axes.step(start, step)), step.predicates, focus)
+            )
+        return sorted(selected, key=document_order)
+
+    def _is_positional(self, step: LocationStep) -> bool:
+        known = self._positional.get(id(step))
+        if known is None or known[0] is not step:
+            known = self._positional[id(step)] = (step, any(map(is_positional, step.predicates)))
+        return known[1]
+
+    def _filtered(
+        self, items: list[Any], predicates: tuple[Expression, ...], focus: Focus
+    ) -> list[Any]:
+        for predicate in predicates:
+            size = len(items)
+            items = [
+                item
+                for position, item in enumerate(items, 1)
+                if self._accepts(predicate, Focus(item, position, size, focus.variables))
+            ]
+        return items
+
+    def _accepts(self, predicate: Expression, focus: Focus) -> bool:
+        """A number in brackets is a position, anything else a condition."""
+        try:
+            value = self.value(predicate, focus)
+            if len(value) == 1 and is_number(value[0]):  # type: ignore[arg-type]
+                return bool(value[0] == focus.position)
+            return effective_boolean(value, strict=self.strict)
+        except DynamicError:
+            if self.strict:
+                raise
+            return False
+
+    def mapped(self, mapped: Mapped, focus: Focus) -> Value:
+        left = self.nodes(self.value(mapped.left, focus))
+        found: list[Item] = []
+        for position, node in enumerate(left, 1):
+            found += self.value(mapped.right, Focus(node, position, len(left), focus.variables))
+            self.charge()
+        is_node = [isinstance(item, Node | Construction | Detached) for item in found]
+        if not any(is_node):
+            return found
+        if not all(is_node):
+            raise DynamicError("XPTY0018", "a step yields both nodes and values")
+        return sorted(set(self.nodes(found)), key=document_order)
+
+    # -- operators
+
+    def comparison(self, expression: Comparison, focus: Focus) -> Value:
+        left = self.value(expression.left, focus)
+        right = self.value(expression.right, focus)
+        return [some_pair(self, left, expression.operator, right)]
+
+    def call(self, call: FunctionCall, focus: Focus) -> Value:
+        return function_library.call(self, call, focus)
+
+    def sequence(self, sequence: Sequence, focus: Focus) -> Value:
+        found: list[Item] = []
+        for part in sequence.parts:
+            found += self.value(part, focus)
+        self.charge(len(found))
+        return found
+
+    def conditional(self, expression: Conditional, focus: Focus) -> Value:
+        chosen = (
+            expression.consequence
+            if self.truth(expression.condition, focus)
+            else expression.alternative
+        )
+        return self.value(chosen, focus)
 
 
-# -- comparisons of values, each side without the items that cannot be compared
+_CHILDREN = LocationStep(False, NodeKind.NODE, None)
 
 
-def _is_numeric(value: Value) -> bool:
-    return not isinstance(value[0], Node | str)
+def _without_descendant(step: LocationStep) -> LocationStep:
+    return LocationStep(False, step.kind, step.test, step.predicates)
 
 
-_Comparable = TypeVar("_Comparable", str, float)
-
-
-def _some_numbers(left: list[float], comparison: Operator, right: list[float]) -> bool:
-    """As _some_pair, where NaN differs from every number, itself included, and has no order."""
-    proper_left = [number for number in left if not isnan(number)]
-    proper_right = [number for number in right if not isnan(number)]
-    has_nan = len(proper_left) < len(left) or len(proper_right) < len(right)
-    if comparison is Operator.NE and has_nan:
-        return bool(left and right)
-    return _some_pair(proper_left, comparison, proper_right)
-
-
-def _some_pair(left: list[_Comparable], comparison: Operator, right: list[_Comparable]) -> bool:
-    """Whether some pair compares so, without looking at every pair."""
-    if not left or not right:
-        return False
-    match comparison:
-        case Operator.EQ:
-            return not set(left).isdisjoint(right)
-        case Operator.NE:
-            return len({*left, *right}) > 1
-        case Operator.LT:
-            return min(left) < max(right)
-        case Operator.LE:
-            return min(left) <= max(right)
-        case Operator.GT:
-            return max(left) > min(right)
-        case Operator.GE:
-            return max(left) >= min(right)
-
-
-# -- functions; the arguments are values, the context item when there were none
-
-
-def _number(evaluator: Evaluator, arguments: list[Value]) -> float:
-    if not arguments[0]:
-        return float("nan")
-    item = arguments[0][0]
-    if not isinstance(item, Node | str):
-        return float(item)
-    number = parse_double(evaluator.string(item))
-    return float("nan") if number is None else number
-
-
-def _matches(evaluator: Evaluator, arguments: list[Value]) -> bool:
-    subject, pattern, *flags = map(evaluator.first_string, arguments)
-    return compile_pattern(pattern, "".join(flags)).search(subject)
-
-
-def _string_join(evaluator: Evaluator, arguments: list[Value]) -> str:
-    separator = evaluator.first_string(arguments[1])
-    return separator.join(map(evaluator.string, arguments[0]))
-
-
-def _of_strings(function: Callable[..., Item]) -> Callable[[Evaluator, list[Value]], Item]:
-    """A function of strings, each the first item of its argument."""
-
-    def call(evaluator: Evaluator, arguments: list[Value]) -> Item:
-        return function(*map(evaluator.first_string, arguments))
-
-    return call
-
-
-def _normalize_space(text: str) -> str:
-    return " ".join(part for part in re.split("[ \\t\\n\\r]+", text) if part)
-
-
-_CALLS: dict[str, Callable[[Evaluator, list[Value]], Item]] = {
-    "not": lambda _, arguments: not effective_boolean(arguments[0]),
-    "contains": _of_strings(lambda text, part: part in text),
-    "starts-with": _of_strings(str.startswith),
-    "ends-with": _of_strings(str.endswith),
-    "matches": _matches,
-    "normalize-space": _of_strings(_normalize_space),
-    "lower-case": _of_strings(str.lower),
-    "upper-case": _of_strings(str.upper),
-    "string-length": _of_strings(len),
-    "count": lambda _, arguments: len(arguments[0]),
-    "number": _number,
-    "string": _of_strings(str),
-    "concat": _of_strings(lambda *parts: "".join(parts)),
-    "string-join": _string_join,
+_HANDLERS: dict[type, Callable[[Evaluator, Any, Focus], Value]] = {
+    PathExpression: Evaluator.path,
+    Mapped: Evaluator.mapped,
+    Literal: lambda _, literal, __: [literal.value],
+    Comparison: Evaluator.comparison,
+    And: lambda self, node, focus: [all(self.truth(part, focus) for part in node.parts)],
+    Or: lambda self, node, focus: [any(self.truth(part, focus) for part in node.parts)],
+    Operation: operation,
+    Sequence: Evaluator.sequence,
+    Conditional: Evaluator.conditional,
+    Quantified: quantified,
+    Cast: cast_value,
+    Typed: typed,
+    FunctionCall: Evaluator.call,
+    Constructor: lambda _, constructor, focus: [Construction(constructor, focus)],
+    Markup: detached,
+    Computed: detached,
+    Flwor: lambda self, flwor, focus: list(flwor_items(self, flwor, focus)),
 }

@@ -3,7 +3,7 @@
 Every function is XPath 2.0's of the same name.  Two things are settled here that XPath leaves to
 a dynamic error, since a message cannot be answered with one: an argument that must be one item
 and is several is its first item in document order (XPath's 1.0 compatibility rule), and an
-argument that must be one item and is none is the empty string, or NaN for ``number``.
+argument that must be one string and is none is the empty string, or NaN for ``number``.
 """
 
 from __future__ import annotations
@@ -16,17 +16,25 @@ class ResultKind(Enum):
     STRING = "a string"
     NUMBER = "a number"
     BOOLEAN = "a condition"
+    DATE = "a date"
+    DATE_TIME = "a dateTime"
+    ANY = "any items"
 
 
 class ArgumentKind(Enum):
-    """STRING: nodes or a string; ATOM: also a number; NODES: a path; CONDITION: anything with an
-    effective boolean value; PATTERN: a string literal that is a regular expression; FLAGS: a
-    string literal with its flags."""
+    """STRING: nodes or a string; ATOM: also a number or date; NUMBER: nodes or a number; NODES: a
+    path; ITEMS: anything; ATOMS: any number of values; CONDITION: anything with an effective
+    boolean value; PATTERN: a string literal that is a regular expression; FLAGS: a string
+    literal with its flags; TEMPORAL: nodes, a date or a dateTime."""
 
     STRING = "a path or a string"
-    STRINGS = "a path or string"
-    ATOM = "a path, a string or a number"
+    STRINGS = "a path or strings"
+    ATOM = "a path, a string, a number or a date"
+    NUMBER = "a path or a number"
+    TEMPORAL = "a path, a date or a dateTime"
     NODES = "a path"
+    ITEMS = "any expression"
+    ATOMS = "a path or values"
     CONDITION = "a condition"
     PATTERN = "a regular expression as a string literal"
     FLAGS = 'flags as a string literal, of "s", "m", "i", "x"'
@@ -57,32 +65,119 @@ class Signature:
         most = len(self.arguments)
         least = 0 if self.context else self.required
         if least == most:
-            return f"{most} argument{'' if most == 1 else 's'}"
-        return f"{least} or {most} arguments"
+            return f"{most or 'no'} argument{'' if most == 1 else 's'}"
+        return f"{least} {'or' if most - least == 1 else 'to'} {most} arguments"
 
     def takes(self, count: int) -> bool:
         if count == 0:
-            return self.context
+            return self.context or self.required == 0
         return count >= self.required and (self.variadic or count <= len(self.arguments))
 
 
-_STRING, _ATOM = ArgumentKind.STRING, ArgumentKind.ATOM
+def _signature(
+    result: ResultKind,
+    arguments: str = "",
+    optional: int = 0,
+    *,
+    context: bool = False,
+    variadic: bool = False,
+) -> Signature:
+    """``arguments``: names of ArgumentKind, of which the last ``optional`` may be left out."""
+    kinds = tuple(ArgumentKind[name.upper()] for name in arguments.split())
+    return Signature(result, kinds, len(kinds) - optional, context, variadic)
+
+
+_STRING, _NUMBER, _BOOLEAN = ResultKind.STRING, ResultKind.NUMBER, ResultKind.BOOLEAN
+_ANY = ResultKind.ANY
+
+# Types, as ``xs:date("…")`` and in ``cast as``.
+TYPES: dict[str, ResultKind] = {
+    "xs:string": _STRING,
+    "xs:untypedAtomic": ResultKind.ANY,
+    "xs:boolean": _BOOLEAN,
+    "xs:integer": _NUMBER,
+    "xs:decimal": _NUMBER,
+    "xs:double": _NUMBER,
+    "xs:date": ResultKind.DATE,
+    "xs:dateTime": ResultKind.DATE_TIME,
+}
 
 FUNCTIONS: dict[str, Signature] = {
-    "not": Signature(ResultKind.BOOLEAN, (ArgumentKind.CONDITION,), 1),
-    "contains": Signature(ResultKind.BOOLEAN, (_STRING, _STRING), 2),
-    "starts-with": Signature(ResultKind.BOOLEAN, (_STRING, _STRING), 2),
-    "ends-with": Signature(ResultKind.BOOLEAN, (_STRING, _STRING), 2),
-    "matches": Signature(
-        ResultKind.BOOLEAN, (_STRING, ArgumentKind.PATTERN, ArgumentKind.FLAGS), 2
+    "not": _signature(_BOOLEAN, "condition"),
+    "boolean": _signature(_BOOLEAN, "condition"),
+    "true": _signature(_BOOLEAN),
+    "false": _signature(_BOOLEAN),
+    "exists": _signature(_BOOLEAN, "items"),
+    "empty": _signature(_BOOLEAN, "items"),
+    "deep-equal": _signature(_BOOLEAN, "items items"),
+    "contains": _signature(_BOOLEAN, "string string"),
+    "starts-with": _signature(_BOOLEAN, "string string"),
+    "ends-with": _signature(_BOOLEAN, "string string"),
+    "matches": _signature(_BOOLEAN, "string pattern flags", 1),
+    "replace": _signature(_STRING, "string pattern string flags", 1),
+    "tokenize": _signature(_STRING, "string pattern flags", 1),
+    "normalize-space": _signature(_STRING, "string", context=True),
+    "lower-case": _signature(_STRING, "string"),
+    "upper-case": _signature(_STRING, "string"),
+    "translate": _signature(_STRING, "string string string"),
+    "substring": _signature(_STRING, "string number number", 1),
+    "substring-before": _signature(_STRING, "string string"),
+    "substring-after": _signature(_STRING, "string string"),
+    "string-length": _signature(_NUMBER, "string", context=True),
+    "compare": _signature(_NUMBER, "string string"),
+    "codepoints-to-string": _signature(_STRING, "atoms"),
+    "string-to-codepoints": _signature(_NUMBER, "string"),
+    "string": _signature(_STRING, "atom", context=True),
+    "concat": _signature(_STRING, "atom atom", variadic=True),
+    "string-join": _signature(_STRING, "strings string"),
+    "number": _signature(_NUMBER, "atom", context=True),
+    "abs": _signature(_NUMBER, "number"),
+    "round": _signature(_NUMBER, "number"),
+    "round-half-to-even": _signature(_NUMBER, "number number", 1),
+    "floor": _signature(_NUMBER, "number"),
+    "ceiling": _signature(_NUMBER, "number"),
+    "count": _signature(_NUMBER, "items"),
+    "sum": _signature(_NUMBER, "atoms atom", 1),
+    "avg": _signature(_NUMBER, "atoms"),
+    "min": _signature(_ANY, "atoms"),
+    "max": _signature(_ANY, "atoms"),
+    "distinct-values": _signature(_ANY, "atoms"),
+    "index-of": _signature(_NUMBER, "atoms atom"),
+    "reverse": _signature(_ANY, "items"),
+    "subsequence": _signature(_ANY, "items number number", 1),
+    "insert-before": _signature(_ANY, "items number items"),
+    "remove": _signature(_ANY, "items number"),
+    "data": _signature(_ANY, "atoms"),
+    "zero-or-one": _signature(_ANY, "items"),
+    "one-or-more": _signature(_ANY, "items"),
+    "exactly-one": _signature(_ANY, "items"),
+    "root": _signature(_ANY, "nodes", context=True),
+    "name": _signature(_STRING, "nodes", context=True),
+    "local-name": _signature(_STRING, "nodes", context=True),
+    "namespace-uri": _signature(_STRING, "nodes", context=True),
+    "position": _signature(_NUMBER),
+    "last": _signature(_NUMBER),
+    "year-from-date": _signature(_NUMBER, "temporal"),
+    "month-from-date": _signature(_NUMBER, "temporal"),
+    "day-from-date": _signature(_NUMBER, "temporal"),
+    "year-from-dateTime": _signature(_NUMBER, "temporal"),
+    "month-from-dateTime": _signature(_NUMBER, "temporal"),
+    "day-from-dateTime": _signature(_NUMBER, "temporal"),
+    "hours-from-dateTime": _signature(_NUMBER, "temporal"),
+    "minutes-from-dateTime": _signature(_NUMBER, "temporal"),
+    "seconds-from-dateTime": _signature(_NUMBER, "temporal"),
+    **{name: _signature(result, "atom") for name, result in TYPES.items()},
+}
+
+# Functions of XPath 2.0 that are left out on purpose, and why.
+LEFT_OUT: dict[str, str] = {
+    **dict.fromkeys(
+        ("current-date", "current-dateTime", "current-time", "implicit-timezone"),
+        "the result would depend on when and where the message is matched: "
+        'a date as xs:date("…"), or a date of the message',
     ),
-    "normalize-space": Signature(ResultKind.STRING, (_STRING,), 1, context=True),
-    "lower-case": Signature(ResultKind.STRING, (_STRING,), 1),
-    "upper-case": Signature(ResultKind.STRING, (_STRING,), 1),
-    "string-length": Signature(ResultKind.NUMBER, (_STRING,), 1, context=True),
-    "count": Signature(ResultKind.NUMBER, (ArgumentKind.NODES,), 1),
-    "number": Signature(ResultKind.NUMBER, (_ATOM,), 1, context=True),
-    "string": Signature(ResultKind.STRING, (_ATOM,), 1, context=True),
-    "concat": Signature(ResultKind.STRING, (_ATOM, _ATOM), 2, variadic=True),
-    "string-join": Signature(ResultKind.STRING, (ArgumentKind.STRINGS, _STRING), 2),
+    **dict.fromkeys(
+        ("doc", "doc-available", "collection", "unparsed-text", "document"),
+        "a profile sees one message and nothing else: a path from $msg",
+    ),
 }

@@ -16,11 +16,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from yfilter.language.functions import FUNCTIONS, ResultKind
+from yfilter.language.positions import downward, is_positional, may_be_number
 from yfilter.language.query_ast import (
     ANY,
     And,
     Comparison,
+    Conditional,
     Constructor,
     Expression,
     Flwor,
@@ -29,12 +30,18 @@ from yfilter.language.query_ast import (
     LetClause,
     Literal,
     LocationStep,
+    Mapped,
+    Markup,
     NameTest,
     NodeKind,
+    Operation,
     Or,
     Origin,
     PathExpression,
     Profile,
+    Sequence,
+    new_focus,
+    same_focus,
 )
 
 # How long conditions may become by writing out variables; the conjuncts beyond are left to the
@@ -42,27 +49,136 @@ from yfilter.language.query_ast import (
 LIFTED_STEPS_MAX = 512
 
 
+_ANY_ELEMENT = NameTest(ANY, ANY)
+_EVERY_MESSAGE = PathExpression(
+    Origin.MESSAGE, (LocationStep(False, NodeKind.ELEMENT, _ANY_ELEMENT),)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MatchingPart:
+    """``path``: its steps are elements, and all that the engine and the routing table see.
+
+    ``binds``: the first for clause binds just the path's elements, as far as ``where`` lets them
+    through.  ``has_remainder``: the profile can have no result although the path matched.
+    """
+
+    path: PathExpression
+    binds: bool
+    has_remainder: bool
+
+
 def matching_path(profile: Profile) -> PathExpression:
     """The path whose elements the profile's results are made of; all its steps are elements."""
-    flwor = profile.flwor
-    if flwor is None:
-        assert isinstance(profile.body, PathExpression)
-        return _ending_in_element(profile.body)
-    lifted = _lift(flwor)
-    path = _first_clause(flwor).path
-    last = path.steps[-1]
-    merged = replace(last, predicates=last.predicates + lifted.predicates)
-    return replace(path, steps=(*path.steps[:-1], merged))
+    return matching_part(profile).path
 
 
 def has_remainder(profile: Profile) -> bool:
     """Whether the profile can have no result although its matching path matched."""
+    return matching_part(profile).has_remainder
+
+
+def matching_part(profile: Profile) -> MatchingPart:
+    body = profile.body
+    if isinstance(body, PathExpression) and body.origin is Origin.MESSAGE:
+        path = downward(body)
+        return MatchingPart(_ending_in_element(path.path), False, not path.exact)
     flwor = profile.flwor
-    if flwor is None:
-        return False
-    if any(isinstance(clause, ForClause) for clause in flwor.clauses[1:]):
-        return True
-    return not _lift(flwor).is_complete or _can_be_empty(flwor.result, _first_clause(flwor))
+    if flwor is not None and flwor.clauses and isinstance(flwor.clauses[0], ForClause):
+        source = flwor.clauses[0].path
+        if isinstance(source, PathExpression) and source.origin is Origin.MESSAGE:
+            return _part_of_flwor(flwor, flwor.clauses[0], source)
+    needed = _needed(body)
+    return MatchingPart(_one_path(needed), False, True)
+
+
+def is_path(body: Expression) -> bool:
+    """Whether a profile is a path, so that it delivers the message as it came.
+
+    Also one that starts with parentheses, ``(//a)[1]``, and paths combined: ``/a | /b``.
+    """
+    match body:
+        case PathExpression(Origin.EXPRESSION):
+            return body.start is not None and is_path(body.start)
+        case Operation("|" | "intersect" | "except", (left, right)) | Mapped(left, right):
+            return is_path(left) and is_path(right)
+        case _:
+            return isinstance(body, PathExpression)
+
+
+def decisive_parts(body: Constructor) -> tuple[Expression, ...]:
+    """The parts of an enclosing constructor of which one has to yield something.
+
+    The FLWOR expressions directly in it; where there is none, whatever stands in ``{ }``.
+    """
+    enclosed = tuple(
+        part for part in body.content if not isinstance(part, str | Constructor | Markup)
+    )
+    return tuple(part for part in enclosed if isinstance(part, Flwor)) or enclosed
+
+
+def _part_of_flwor(flwor: Flwor, first: ForClause, source: PathExpression) -> MatchingPart:
+    path = downward(source)
+    if path.cut or path.path.steps[-1].kind is not NodeKind.ELEMENT:
+        return MatchingPart(_ending_in_element(path.path), False, True)
+    lifted = _lift(flwor, first)
+    last = path.path.steps[-1]
+    merged = replace(last, predicates=last.predicates + lifted.predicates)
+    binds = path.exact and not first.position
+    remains = (
+        not binds
+        or not lifted.is_complete
+        or any(not isinstance(clause, LetClause) for clause in flwor.clauses[1:])
+        or _can_be_empty(flwor, first)
+    )
+    steps = (*path.path.steps[:-1], merged)
+    return MatchingPart(replace(path.path, steps=steps), binds, remains)
+
+
+def _needed(expression: Expression) -> tuple[PathExpression, ...] | None:
+    """Paths from the message of which one selects something wherever the value is not empty.
+
+    None where no such paths are known.
+    """
+    match expression:
+        case PathExpression(Origin.MESSAGE, steps) if steps:
+            return (_ending_in_element(downward(expression).path),)
+        case PathExpression() if expression.start is not None:
+            return _needed(expression.start)
+        case Mapped(left):
+            return _needed(left)
+        case Operation("intersect" | "except", (left, _)):
+            return _needed(left)
+        case Operation("|", parts) | Sequence(parts):
+            return _needed_by_some(parts)
+        case Conditional(_, consequence, alternative):
+            return _needed_by_some((consequence, alternative))
+        case Constructor():
+            return _needed_by_some(decisive_parts(expression))
+        case Flwor():
+            for clause in expression.clauses:
+                if isinstance(clause, ForClause) and (found := _needed(clause.path)) is not None:
+                    return found
+    return None
+
+
+def _needed_by_some(parts: tuple[Expression, ...]) -> tuple[PathExpression, ...] | None:
+    found: dict[PathExpression, None] = {}
+    for part in parts:
+        needed = _needed(part)
+        if needed is None:
+            return None
+        found.update(dict.fromkeys(needed))
+    return tuple(found)
+
+
+def _one_path(needed: tuple[PathExpression, ...] | None) -> PathExpression:
+    if not needed:
+        return _EVERY_MESSAGE
+    if len(needed) == 1:
+        return needed[0]
+    step = replace(_EVERY_MESSAGE.steps[0], predicates=(Or(needed),))
+    return replace(_EVERY_MESSAGE, steps=(step,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +189,10 @@ class _Lifted:
     is_complete: bool
 
 
-def _lift(flwor: Flwor) -> _Lifted:
+def _lift(flwor: Flwor, first: ForClause) -> _Lifted:
     if flwor.where is None:
         return _Lifted((), True)
-    bindings = _relative_bindings(flwor)
+    bindings = _relative_bindings(flwor, first)
     conjuncts = flwor.where.parts if isinstance(flwor.where, And) else (flwor.where,)
     predicates: list[Expression] = []
     steps_left = LIFTED_STEPS_MAX
@@ -91,37 +207,21 @@ def _lift(flwor: Flwor) -> _Lifted:
 
 def _as_predicate(condition: Expression) -> Expression:
     """A number in brackets would be a position; in a where clause it is true unless zero."""
-    is_number = (
-        FUNCTIONS[condition.name].result is ResultKind.NUMBER
-        if isinstance(condition, FunctionCall)
-        else isinstance(condition, Literal) and not isinstance(condition.value, str)
-    )
-    return FunctionCall("not", (FunctionCall("not", (condition,)),)) if is_number else condition
+    return FunctionCall("boolean", (condition,)) if may_be_number(condition) else condition
 
 
 def _step_count(expression: Expression) -> int:
-    match expression:
-        case PathExpression(_, steps):
-            return len(steps) + sum(
-                _step_count(predicate) for step in steps for predicate in step.predicates
-            )
-        case Comparison(left, _, right):
-            return _step_count(left) + _step_count(right)
-        case And(parts) | Or(parts) | FunctionCall(_, parts):
-            return sum(map(_step_count, parts))
-        case _:
-            return 0
+    own = len(expression.steps) if isinstance(expression, PathExpression) else 1
+    return own + sum(map(_step_count, (*same_focus(expression), *new_focus(expression))))
 
 
-def _relative_bindings(flwor: Flwor) -> dict[str, Expression]:
+def _relative_bindings(flwor: Flwor, first: ForClause) -> dict[str, Expression]:
     """What each variable is, seen from an element of the first one, where that can be said.
 
     That is the first variable itself, and lets of a path from it or of a literal; not lets of
     function calls, as those could double in size with every let.
     """
-    bindings: dict[str, Expression] = {
-        _first_clause(flwor).variable: PathExpression(Origin.CONTEXT, ())
-    }
+    bindings: dict[str, Expression] = {first.variable: PathExpression(Origin.CONTEXT, ())}
     for clause in flwor.clauses[1:]:
         if isinstance(clause, LetClause) and isinstance(clause.value, PathExpression | Literal):
             value = _relative(clause.value, bindings)
@@ -151,8 +251,11 @@ def _relative(expression: Expression, bindings: Mapping[str, Expression]) -> Exp
         case FunctionCall(name, arguments):
             new_arguments = _relative_all(arguments, bindings)
             return None if new_arguments is None else FunctionCall(name, new_arguments)
-        case Constructor() | Flwor():
-            return None
+        case Operation(name, operands):
+            new_operands = _relative_all(operands, bindings)
+            return None if new_operands is None else Operation(name, new_operands)
+        case _:
+            return None if _uses_variable(expression) else expression
 
 
 def _relative_all(
@@ -167,11 +270,17 @@ def _relative_path(path: PathExpression, bindings: Mapping[str, Expression]) -> 
     """A variable inside a predicate stays out of reach: the context is another one there."""
     if any(_uses_variable(predicate) for step in path.steps for predicate in step.predicates):
         return None
+    if path.start is not None:
+        start = _relative(path.start, bindings)
+        return None if start is None else replace(path, start=start)
     if path.origin is not Origin.VARIABLE:
         return path
     bound = bindings.get(path.variable)
     if not path.steps or bound is None:
         return bound
+    is_filter = path.steps[0].kind is NodeKind.SELF and path.steps[0].axis is None
+    if is_filter and any(map(is_positional, path.steps[0].predicates)):
+        return PathExpression(Origin.EXPRESSION, path.steps, start=bound)
     assert isinstance(bound, PathExpression)  # the parser lets steps follow nodes only
     return _joined(bound, path.steps)
 
@@ -194,47 +303,60 @@ def _flat(kind: type[And] | type[Or], parts: tuple[Expression, ...]) -> tuple[Ex
 
 
 def _uses_variable(expression: Expression) -> bool:
-    match expression:
-        case PathExpression(origin, steps):
-            return origin is Origin.VARIABLE or any(
-                _uses_variable(predicate) for step in steps for predicate in step.predicates
-            )
-        case Comparison(left, _, right):
-            return _uses_variable(left) or _uses_variable(right)
-        case And(parts) | Or(parts) | FunctionCall(_, parts):
-            return any(map(_uses_variable, parts))
-        case Literal():
-            return False
-        case Constructor() | Flwor():
-            return True
+    if isinstance(expression, PathExpression) and expression.origin is Origin.VARIABLE:
+        return True
+    return any(map(_uses_variable, (*same_focus(expression), *new_focus(expression))))
 
 
-def _can_be_empty(result: Expression, first: ForClause) -> bool:
+def _can_be_empty(flwor: Flwor, first: ForClause) -> bool:
     """Whether a FLWOR's result can be nothing for an element of the first variable."""
-    match result:
+    values = [clause.value for clause in flwor.clauses if isinstance(clause, LetClause)]
+    if flwor.order or not all(map(_is_safe, values)):
+        return True
+    match flwor.result:
         case PathExpression(Origin.VARIABLE, (), variable):
             return variable != first.variable
-        case PathExpression() | Flwor():
+        case Constructor() | FunctionCall() | Comparison() | And() | Or() | Literal():
+            return not _is_safe(flwor.result)
+        case _:
             return True
+
+
+# What never raises an error: a constructor made of these only always gives an element.
+_SAFE_FUNCTIONS = frozenset(
+    ("not", "count", "string", "concat", "number", "exists", "empty", "true", "false", "matches")
+)
+
+
+def _is_safe(expression: Expression) -> bool:
+    """Whether evaluating it never raises a dynamic error, as far as its text tells."""
+    match expression:
+        case PathExpression():
+            return expression.origin is not Origin.EXPRESSION
+        case Flwor():
+            is_content = isinstance(expression.result, Constructor | Literal)
+            return (
+                is_content and not expression.order and all(map(_is_safe, same_focus(expression)))
+            )
+        case FunctionCall(name):
+            return name in _SAFE_FUNCTIONS and all(map(_is_safe, same_focus(expression)))
+        case Literal() | Comparison() | And() | Or() | Constructor() | Markup():
+            return all(map(_is_safe, same_focus(expression)))
         case _:
             return False
 
 
-def _first_clause(flwor: Flwor) -> ForClause:
-    first = flwor.clauses[0]
-    assert isinstance(first, ForClause)  # the parser sees to it
-    return first
-
-
 def _ending_in_element(path: PathExpression) -> PathExpression:
     """The path with a last step to attributes or text made a predicate of the step before it."""
+    if not path.steps:
+        return _EVERY_MESSAGE
     last = path.steps[-1]
     if last.kind is NodeKind.ELEMENT:
         return path
     before = path.steps[:-1]
     if not before:
         # "//@x": the document itself has no attributes, so this is about its elements.
-        before = (LocationStep(True, NodeKind.ELEMENT, NameTest(ANY, ANY)),)
+        before = (LocationStep(True, NodeKind.ELEMENT, _ANY_ELEMENT),)
         last = replace(last, descendant=False)
     predicate = PathExpression(Origin.CONTEXT, (last,))
     ending = replace(before[-1], predicates=(*before[-1].predicates, predicate))

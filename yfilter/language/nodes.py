@@ -3,58 +3,108 @@
 ::
 
     <a x="1">t<b/></a>     DOCUMENT (-1, ..)   a (0, ELEMENT, 0)   @x (0, ATTRIBUTE, 0)
-                           "t" (1, TEXT, 0)    b (1, ELEMENT, 1)
+                           "t" (1, CONTENT, 0) b (1, ELEMENT, 1)
 
 As tuples they sort in document order: an attribute comes after its element, a text node before
-the element that would start next after it.
+the element that would start next after it.  ``tree`` is 0 for the message; elements that an
+expression constructs and then looks into are trees of their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
 from enum import IntEnum
 from typing import NamedTuple, TypeAlias
+
+from formats.names import QualifiedName
+from yfilter.language.query_ast import Constructor, NodeKind
+from yfilter.language.temporal import Temporal
 
 
 class NodeType(IntEnum):
     """In the order in which nodes of the same ``position`` come in the document."""
 
     DOCUMENT = 0
-    TEXT = 1
+    CONTENT = 1  # a text node, a comment or a processing instruction
     ELEMENT = 2
     ATTRIBUTE = 3
 
 
 class Node(NamedTuple):
-    """A node of a message; nodes compare in document order.
+    """A node of a message; nodes of one tree compare in document order.
 
     ``position`` is the number of the element itself, of an attribute's element, or of the element
-    that would start next after a text node; ``number`` that of the element, attribute or
+    that would start next after a piece of content; ``number`` that of the element, attribute or
     content.
     """
 
     position: int
     type: NodeType
     number: int
+    tree: int = 0
 
 
-class WrittenNumber(float):
-    """An integer or decimal literal whose text differs from that of the same xs:double."""
+class Untyped(str):
+    """xs:untypedAtomic: what a node's value is; compared as what it is compared with."""
 
-    written: str
+    __slots__ = ()
 
-    def __new__(cls, value: float, written: str) -> WrittenNumber:
-        number = super().__new__(cls, value)
-        number.written = written
-        return number
+
+class Focus(NamedTuple):
+    """Where an expression is evaluated: context item, its position, how many there are."""
+
+    item: Item | None
+    position: int
+    size: int
+    variables: Variables
+
+
+@dataclass(slots=True, eq=False)
+class Construction:
+    """An element still to be constructed, with what its expressions refer to.
+
+    It is written when it is delivered; ``node`` is set when an expression looks into it first.
+    """
+
+    constructor: Constructor
+    focus: Focus
+    node: Node | None = field(default=None)
+
+
+@dataclass(slots=True, eq=False)
+class Detached:
+    """A constructed attribute, text node, comment or processing instruction without a parent.
+
+    ``node`` is set when an expression takes it as a node first.
+    """
+
+    kind: NodeKind
+    name: QualifiedName | None
+    value: str
+    node: Node | None = field(default=None)
+
+
+class DynamicError(Exception):
+    """What XPath calls a dynamic error; ``code`` is its name there, such as FORG0001."""
+
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__(f"{code}: {reason}")
+        self.code = code
 
 
 DOCUMENT = Node(-1, NodeType.DOCUMENT, 0)
 
-Item: TypeAlias = Node | str | int | float
+Atom: TypeAlias = str | int | float | Decimal | Temporal
+Item: TypeAlias = Node | Construction | Detached | Atom
 Value: TypeAlias = Sequence[Item]
 Variables: TypeAlias = Mapping[str, Value]
 
 
-def element_node(element: int) -> Node:
-    return Node(element, NodeType.ELEMENT, element)
+def element_node(element: int, tree: int = 0) -> Node:
+    return Node(element, NodeType.ELEMENT, element, tree)
+
+
+def document_order(node: Node) -> tuple[int, Node]:
+    return node.tree, node

@@ -4,49 +4,44 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from typing import NoReturn
 
 from formats.names import XML_NAMESPACE
 from yfilter.errors import ProfileRefused
-from yfilter.language.item_kinds import NOTHING, ItemKind, kinds_after, kinds_of, origin_kinds
+from yfilter.language.item_kinds import NODES, NOTHING, ItemKind, kinds_after_step, kinds_of
+from yfilter.language.positions import is_positional
 from yfilter.language.profile_limits import ProfileLimits
 from yfilter.language.query_ast import (
     ANY,
+    Axis,
     Expression,
     LocationStep,
+    Mapped,
     NameTest,
     NodeKind,
     Origin,
     PathExpression,
 )
-from yfilter.language.query_lexer import Lexer, Token, TokenKind
+from yfilter.language.query_lexer import Lexer, Token, TokenKind, is_ncname
 from yfilter.language.references import expand_references
 
 MESSAGE_VARIABLE = "msg"
 FUNCTION_NAMESPACE = "http://www.w3.org/2005/xpath-functions"
 SCHEMA_NAMESPACE = "http://www.w3.org/2001/XMLSchema"
 
-KIND_TESTS = frozenset(
-    (
-        "node",
-        "comment",
-        "element",
-        "attribute",
-        "document-node",
-        "processing-instruction",
-        "item",
-        "schema-element",
-        "schema-attribute",
-    )
-)
-_AXES = {
-    "child": "name without an axis",
-    "attribute": "@name",
-    "descendant": ".//name",
-    "descendant-or-self": ".//name",
-    "self": ".[condition]",
-    "parent": "'..'",
+KIND_TESTS = {
+    "text": NodeKind.TEXT,
+    "node": NodeKind.NODE,
+    "comment": NodeKind.COMMENT,
+    "element": NodeKind.ELEMENT,
+    "attribute": NodeKind.ATTRIBUTE,
+    "processing-instruction": NodeKind.PROCESSING_INSTRUCTION,
+    "document-node": NodeKind.DOCUMENT,
 }
+_TYPE_TESTS = frozenset(("item", "schema-element", "schema-attribute"))
+_AXES = {axis.value: axis for axis in Axis}
+_STEP = "a step: a name, '*', '@name', 'text()', '.' or '..'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,27 +84,27 @@ class PathParser(ABC):
     def condition(self) -> Expression:
         """A whole condition, as it may stand in a predicate."""
 
-    def path(self) -> PathExpression:
-        """A path with any origin; the next token begins it."""
+    @abstractmethod
+    def primary(self) -> Expression | None:
+        """What is no axis step: a literal, a call, parentheses, a constructor; None if none."""
+
+    def path(self) -> Expression:
+        """A path with any origin, or a primary expression alone; the next token begins it."""
         start = self.lexer.peek()
-        path = self._origin()
-        kinds = origin_kinds(path, self.scope.variables, self.scope.context)
-        steps: list[LocationStep] = []
-        token = self.lexer.peek()
-        implicit = path.origin is Origin.CONTEXT and not start.is_symbol(".")
-        explicit = path.origin is Origin.MESSAGE and start.is_symbol("/", "//")
-        if token.is_symbol("["):
-            self._check_navigable(kinds, token)
-            steps.append(LocationStep(False, NodeKind.SELF, None, self._predicates(kinds)))
-        while implicit or explicit or self.lexer.peek().is_symbol("/", "//"):
-            slash = self.lexer.peek()
-            if not implicit:
-                self.lexer.take()
-            self._check_navigable(kinds, slash)
-            step, kinds = self._step(kinds, not implicit and slash.text == "//")
-            _append(steps, step)
-            implicit = explicit = False
-        return PathExpression(path.origin, tuple(steps), path.variable)
+        if start.is_symbol("/", "//"):
+            current: Expression = PathExpression(Origin.MESSAGE, ())
+            if start.text == "/":
+                following = self.lexer.peek_second()
+                if not self._begins_step(following):
+                    self.lexer.take()
+                    return current
+        else:
+            current = self._first_step(start)
+        while self.lexer.peek().is_symbol("/", "//"):
+            slash = self.lexer.take()
+            self._check_navigable(self.kinds_of(current), slash)
+            current = self._next_step(current, slash.text == "//")
+        return current
 
     def kinds_of(self, expression: Expression) -> ItemKind:
         return kinds_of(expression, self.scope.variables, self.scope.context)
@@ -189,8 +184,63 @@ class PathParser(ABC):
 
     # -- origins and steps
 
-    def _origin(self) -> PathExpression:
-        """Where the path starts, consumed unless a relative path starts with its first step."""
+    def _begins_step(self, token: Token) -> bool:
+        if token.kind is TokenKind.SYMBOL:
+            return token.text in ("*", "@", ".", "..", "(", "<")
+        return token.kind is not TokenKind.END
+
+    def _first_step(self, start: Token) -> Expression:
+        origin = self._origin() or self.primary()
+        if origin is not None:
+            if self.lexer.peek().is_symbol("["):
+                kinds = self.kinds_of(origin)
+                step = LocationStep(False, NodeKind.SELF, None, self._predicates(kinds))
+                return _with_filter(origin, step)
+            return origin
+        if not self.scope.context:
+            raise self.refusal(
+                "no-context",
+                f"{start} is a relative path and nothing is there that it could start from",
+                start.offset,
+                "a path that starts with a variable or with '/'",
+            )
+        context = PathExpression(Origin.CONTEXT, ())
+        return _with_step(context, self._step(self.scope.context, descendant=False))
+
+    def _next_step(self, current: Expression, descendant: bool) -> Expression:
+        """``current`` with the step behind ``/`` or ``//``."""
+        kinds = self.kinds_of(current)
+        outer = self.scope
+        deep = _with_step(current, _ANY_DEPTH) if descendant else current
+        self.scope = replace(outer, context=self.kinds_of(deep))
+        token = self.lexer.peek()
+        right = None if token.is_symbol("..") else self._inner_primary()
+        self.scope = outer
+        if right is None:
+            return _with_step(current, self._step(kinds, descendant))
+        return Mapped(deep, right)
+
+    def _inner_primary(self) -> Expression | None:
+        """A step that is an expression, with its filters."""
+        token = self.lexer.peek()
+        primary: Expression | None
+        if token.kind is TokenKind.VARIABLE:
+            primary = self._origin()
+        elif token.kind is TokenKind.END or (
+            token.kind is TokenKind.SYMBOL and token.text not in ("(", "<")
+        ):
+            return None
+        else:
+            primary = self.primary()
+        if primary is not None and self.lexer.peek().is_symbol("["):
+            step = LocationStep(
+                False, NodeKind.SELF, None, self._predicates(self.kinds_of(primary))
+            )
+            return _with_filter(primary, step)
+        return primary
+
+    def _origin(self) -> PathExpression | None:
+        """A variable or ``.``, where a path can start."""
         token = self.lexer.peek()
         if token.kind is TokenKind.VARIABLE:
             self.lexer.take()
@@ -199,18 +249,10 @@ class PathParser(ABC):
             if token.text not in self.scope.variables:
                 self._refuse_variable(token)
             return PathExpression(Origin.VARIABLE, (), token.text)
-        if token.is_symbol("/", "//"):
-            return PathExpression(Origin.MESSAGE, ())
-        if not self.scope.context:
-            raise self.refusal(
-                "no-context",
-                f"{token} is a relative path and nothing is there that it could start from",
-                token.offset,
-                "a path that starts with a variable or with '/'",
-            )
-        if token.is_symbol("."):
+        if token.is_symbol(".") and self.scope.context:
             self.lexer.take()
-        return PathExpression(Origin.CONTEXT, ())
+            return PathExpression(Origin.CONTEXT, ())
+        return None
 
     def _refuse_variable(self, token: Token) -> NoReturn:
         known = ", ".join(f"${name}" for name in (MESSAGE_VARIABLE, *self.scope.variables))
@@ -219,56 +261,109 @@ class PathParser(ABC):
         )
 
     def _check_navigable(self, kinds: ItemKind, token: Token) -> None:
-        atoms = kinds & (ItemKind.STRING | ItemKind.NUMBER | ItemKind.BOOLEAN)
-        if atoms:
+        if kinds and not kinds & NODES:
             raise self.refusal("type", f"{token} needs nodes, this is a value", token.offset)
 
-    def _step(self, kinds: ItemKind, descendant: bool) -> tuple[LocationStep, ItemKind]:
+    def _step(self, kinds: ItemKind, descendant: bool) -> LocationStep:
         token = self.lexer.peek()
         self._steps += 1
         if self._steps > self.limits.steps_max:
             raise self.refusal(
                 "too-many-steps", f"more than {self.limits.steps_max} steps", token.offset
             )
-        kind, test = self._node_test()
-        if descendant and kind in (NodeKind.SELF, NodeKind.PARENT):
-            raise self.unsupported(f"'//' before '{kind.value}' is", token, "'//*', or a name")
-        selected = kinds_after(kinds, kind, descendant)
-        if not selected:
+        is_child = token.is_word("child") and self.lexer.peek_second().is_symbol("::")
+        axis = self._axis()
+        kind, test = self._node_test(axis)
+        if is_child and kind in (NodeKind.ATTRIBUTE, NodeKind.SELF, NodeKind.PARENT):
+            raise self.refusal("type", "no child is selected by this", token.offset, "a name")
+        step = _normal(LocationStep(descendant, kind, test, (), axis))
+        if descendant and (step.axis or kind in (NodeKind.SELF, NodeKind.PARENT)):
+            kinds = kinds_after_step(kinds, _ANY_DEPTH)
+        selected = kinds_after_step(kinds, step)
+        if kinds and not selected and self.limits.idle_paths_refused:
             raise self.refusal("type", f"{token} can never select anything here", token.offset)
-        return LocationStep(descendant, kind, test, self._predicates(selected)), selected
+        predicates = self._predicates(selected)
+        if step.axis is not axis and any(map(is_positional, predicates)):
+            step = LocationStep(descendant, kind, test, (), axis)
+        return replace(step, predicates=predicates)
 
-    def _node_test(self) -> tuple[NodeKind, NameTest | None]:
+    def _axis(self) -> Axis | None:
+        """An axis written out, taken; child and attribute are the kinds of their steps."""
         token = self.lexer.peek()
-        if token.is_symbol("."):
+        if token.kind is not TokenKind.NAME or not self.lexer.peek_second().is_symbol("::"):
+            return None
+        if token.text in ("child", "attribute"):
             self.lexer.take()
-            return NodeKind.SELF, None
-        if token.is_symbol(".."):
-            self.lexer.take()
-            return NodeKind.PARENT, None
-        if token.is_symbol("@"):
-            self.lexer.take()
-            return NodeKind.ATTRIBUTE, self._name_test(attribute=True)
-        if token.kind is TokenKind.NAME:
-            following = self.lexer.peek_second()
-            if following.is_symbol("(") and token.text == "text":
+            if token.text == "child":
                 self.lexer.take()
+            return None
+        axis = _AXES.get(token.text)
+        if axis is None:
+            close = get_close_matches(token.text, (*_AXES, "child", "attribute"), n=1)
+            raise self.refusal(
+                "unsupported" if token.text == "namespace" else "syntax",
+                f"the axis {token.text}:: is not in the profile language",
+                token.offset,
+                f"{close[0]}::" if close else "child::, descendant::, parent:: and the like",
+            )
+        self.lexer.take()
+        self.lexer.take()
+        return axis
+
+    def _node_test(self, axis: Axis | None) -> tuple[NodeKind, NameTest | None]:
+        token = self.lexer.peek()
+        if axis is None:
+            if token.is_symbol("."):
                 self.lexer.take()
-                self.expect(")")
-                return NodeKind.TEXT, None
-            if following.is_symbol("("):
-                self._refuse_call_as_step(token)
-            if following.is_symbol("::"):
-                instead = _AXES.get(token.text, "child, '//', '@' or '..'")
-                raise self.unsupported(f"the axis {token.text}:: is", token, instead)
+                return NodeKind.SELF, None
+            if token.is_symbol(".."):
+                self.lexer.take()
+                return NodeKind.PARENT, None
+            if token.is_symbol("@", "::"):
+                self.lexer.take()
+                return self._attribute_test()
+        if token.kind is TokenKind.NAME and self.lexer.peek_second().is_symbol("("):
+            return self._kind_test(token)
         return NodeKind.ELEMENT, self._name_test(attribute=False)
 
-    def _refuse_call_as_step(self, token: Token) -> NoReturn:
-        if token.text in KIND_TESTS:
-            raise self.unsupported(f"{token.text}() is", token, "'*', '@*' or 'text()'")
-        raise self.unsupported(
-            f"a function call as a step ({token.text}) is", token, f"{token.text}(path)"
-        )
+    def _attribute_test(self) -> tuple[NodeKind, NameTest | None]:
+        token = self.lexer.peek()
+        if token.kind is TokenKind.NAME and self.lexer.peek_second().is_symbol("("):
+            kind, test = self._kind_test(token, attribute=True)
+            if kind not in (NodeKind.ATTRIBUTE, NodeKind.NODE):
+                raise self.refusal(
+                    "type", f"{token} can never select an attribute", token.offset, "a name or '*'"
+                )
+            return NodeKind.ATTRIBUTE, test or NameTest(ANY, ANY)
+        return NodeKind.ATTRIBUTE, self._name_test(attribute=True)
+
+    def _kind_test(
+        self, token: Token, *, attribute: bool = False
+    ) -> tuple[NodeKind, NameTest | None]:
+        kind = KIND_TESTS.get(token.text)
+        if token.text in _TYPE_TESTS:
+            raise self.unsupported(f"{token.text}() is", token, "node(), element() or '*'")
+        if kind is None:
+            raise self.unexpected(_STEP)
+        self.lexer.take()
+        self.lexer.take()
+        inside = self.lexer.peek()
+        test = NameTest(ANY, ANY) if kind in (NodeKind.ELEMENT, NodeKind.ATTRIBUTE) else None
+        if kind is NodeKind.PROCESSING_INSTRUCTION and not inside.is_symbol(")"):
+            target = self.lexer.take()
+            is_string = target.kind is TokenKind.STRING
+            if not is_string and (target.kind is not TokenKind.NAME or ":" in target.text):
+                raise self.refusal("syntax", f"unexpected {target}", target.offset, "a target")
+            name = " ".join(self.string_value(target).split()) if is_string else target.text
+            if not is_ncname(name):
+                raise self.refusal("type", "this is no target", target.offset, "a name without ':'")
+            test = NameTest("", name)
+        elif test is not None and not inside.is_symbol(")"):
+            test = self._name_test(attribute=attribute or kind is NodeKind.ATTRIBUTE)
+            if self.lexer.peek().is_symbol(","):
+                raise self.unsupported("a type in a test is", self.lexer.peek(), "the name alone")
+        self.expect(")")
+        return kind, test
 
     def _name_test(self, *, attribute: bool) -> NameTest:
         token = self.lexer.peek()
@@ -277,11 +372,7 @@ class PathParser(ABC):
             return NameTest(ANY, ANY)
         if token.kind is not TokenKind.NAME:
             what = "the name of an attribute" if attribute else "a step"
-            raise self.unexpected(
-                f"{what}: a name or '*'"
-                if attribute
-                else "a step: a name, '*', '@name', 'text()', '.' or '..'"
-            )
+            raise self.unexpected(f"{what}: a name or '*'" if attribute else _STEP)
         self.lexer.take()
         if token.text.startswith("Q{"):
             return NameTest(self.qualified_uri(token), token.text[token.text.index("}") + 1 :])
@@ -303,23 +394,61 @@ class PathParser(ABC):
             start = self.lexer.peek()
             if start.is_symbol("]"):
                 raise self.unexpected("a condition")
-            predicate = self.condition()
-            if self.kinds_of(predicate) & ItemKind.NUMBER:
-                raise self.unsupported(
-                    "a position is", start, "a condition, for instance a comparison"
-                )
-            predicates.append(predicate)
+            predicates.append(self.condition())
             self.scope = outer
             self.expect("]", " or an operator")
             self.leave()
         return tuple(predicates)
 
 
-def _append(steps: list[LocationStep], step: LocationStep) -> None:
-    """Adds a step; ``.`` after another step adds nothing but its predicates to that step."""
-    if step.kind is not NodeKind.SELF:
-        steps.append(step)
-    elif steps:
-        steps[-1] = replace(steps[-1], predicates=steps[-1].predicates + step.predicates)
-    elif step.predicates:
-        steps.append(step)
+_ANY_DEPTH = LocationStep(False, NodeKind.NODE, None, (), Axis.DESCENDANT_OR_SELF)
+
+# Kinds that descendant:: finds where ``//`` finds them.
+_BELOW = frozenset(
+    (NodeKind.ELEMENT, NodeKind.TEXT, NodeKind.COMMENT, NodeKind.PROCESSING_INSTRUCTION)
+)
+
+
+def _normal(step: LocationStep) -> LocationStep:
+    """The short form of a step that has one, as far as no position is asked for."""
+    if step.axis is Axis.DESCENDANT and step.kind in _BELOW:
+        return replace(step, descendant=True, axis=None)
+    if step.kind is NodeKind.NODE and not step.descendant:
+        if step.axis is Axis.SELF:
+            return replace(step, kind=NodeKind.SELF, axis=None)
+        if step.axis is Axis.PARENT:
+            return replace(step, kind=NodeKind.PARENT, axis=None)
+    return step
+
+
+def _with_step(path: Expression, step: LocationStep) -> Expression:
+    """``path/step``; what can be said in fewer steps is."""
+    if not isinstance(path, PathExpression):
+        path = PathExpression(Origin.EXPRESSION, (), start=path)
+    is_short = step.axis is None and step.kind not in (NodeKind.SELF, NodeKind.PARENT)
+    if step.descendant and not is_short:
+        path = replace(path, steps=(*path.steps, _ANY_DEPTH))
+        step = replace(step, descendant=False)
+    last = path.steps[-1] if path.steps else None
+    if last == _ANY_DEPTH and is_short:
+        # A document or an element has the same children and attributes under either name.
+        return replace(path, steps=(*path.steps[:-1], replace(step, descendant=True)))
+    if step.kind is NodeKind.SELF and step.axis is None and last is not None:
+        if any(map(is_positional, step.predicates)):
+            return replace(path, steps=(*path.steps, step))
+        merged = replace(last, predicates=last.predicates + step.predicates)
+        return replace(path, steps=(*path.steps[:-1], merged))
+    if step.kind is NodeKind.SELF and step.axis is None and not step.predicates:
+        return path
+    return replace(path, steps=(*path.steps, step))
+
+
+def _with_filter(origin: Expression, step: LocationStep) -> Expression:
+    """``origin[…]``, where positions count in the whole value of ``origin``."""
+    if isinstance(origin, PathExpression) and origin.steps:
+        if any(map(is_positional, step.predicates)):
+            return PathExpression(Origin.EXPRESSION, (step,), start=origin)
+        return _with_step(origin, step)
+    if not isinstance(origin, PathExpression):
+        origin = PathExpression(Origin.EXPRESSION, (), start=origin)
+    return replace(origin, steps=(step,))

@@ -1,4 +1,5 @@
-"""Regular expressions of ``matches``, in time linear in the length of the text.
+"""Regular expressions of ``matches``, in time linear in the length of the text, and of ``replace``
+and ``tokenize``, where each match is found in time linear in the text still to be read.
 
 Python's own engine backtracks: a pattern such as ``(a+)+`` can take time exponential in the
 length of what it is matched with, and one message could stall a broker.  Here a pattern becomes
@@ -16,11 +17,9 @@ Back-references are refused: they are what cannot be matched so.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import NamedTuple
-
-from elementpath.regex import RegexError, translate_pattern
+from typing import NamedTuple, TypeAlias
 
 STATES_MAX = 2_000  # of one pattern, after {n,m} is written out (code "pattern")
 GROUPS_DEEP_MAX = 16
@@ -28,6 +27,10 @@ MEMO_MAX = 10_000  # remembered steps of one pattern; when full, forgotten and b
 
 _FLAGS = {"s": re.DOTALL, "m": re.MULTILINE, "i": re.IGNORECASE, "x": re.VERBOSE}
 _COUNT = re.compile(r"\{([0-9]+)(?:(,)([0-9]*))?\}")
+
+
+Span: TypeAlias = tuple[int, int]
+Slots: TypeAlias = tuple[int | None, ...]  # start and end of the match, then of each group
 
 
 class PatternError(ValueError):
@@ -53,10 +56,14 @@ def compile_pattern(pattern: str, flags: str = "") -> Pattern:
     for flag in flags.replace("x", ""):
         combined |= _FLAGS[flag]
     _checked(pattern, combined)  # the syntax as a whole; piece by piece below
-    return Pattern(_PatternParser(pattern, combined).parse(), bool(combined & re.MULTILINE))
+    parser = _PatternParser(pattern, combined)
+    return Pattern(parser.parse(), bool(combined & re.MULTILINE), parser.groups)
 
 
 def _checked(pattern: str, flags: int) -> re.Pattern[str]:
+    # Imported late: a process that sees no regular expression starts faster without it.
+    from elementpath.regex import RegexError, translate_pattern  # noqa: PLC0415
+
     try:
         return re.compile(translate_pattern(pattern, flags), flags)
     except (RegexError, re.error, OverflowError, RecursionError) as error:
@@ -67,18 +74,21 @@ class _State(NamedTuple):
     """A state of the NFA: exactly one of the ways on.
 
     test: go to ``then`` over a character that it matches; "^" or "$": go to ``then`` where the
-    assertion holds; "": go to ``then`` and ``otherwise``; None: the pattern has matched.
+    assertion holds; "": go to ``then``, or else to ``otherwise``, remembering the place in ``slot``
+    if there is one; None: the pattern has matched.
     """
 
     test: re.Pattern[str] | str | None
     then: int = -1
     otherwise: int = -1
+    slot: int = -1
 
 
 class Pattern:
     """A compiled pattern.  ``search`` is linear; what it remembers is bounded by MEMO_MAX."""
 
-    def __init__(self, states: list[_State], multiline: bool) -> None:
+    def __init__(self, states: list[_State], multiline: bool, groups: int) -> None:
+        self.groups = groups
         self._states = states
         self._multiline = multiline
         self._closures: dict[tuple[frozenset[int], bool, bool], frozenset[int] | None] = {}
@@ -100,6 +110,73 @@ class Pattern:
             if place < len(text):
                 kernel = self._step(closed, text[place])
         return False
+
+    def finditer(self, text: str) -> Iterator[tuple[int, int, tuple[Span | None, ...]]]:
+        """Matches from left to right: start, end and what each group matched, None if nothing.
+
+        Of several matches at one place the one that a backtracking engine would find.
+        """
+        place = 0
+        while place <= len(text):
+            slots = self._first(text, place)
+            if slots is None:
+                return
+            start, end = slots[0], slots[1]
+            assert start is not None and end is not None
+            yield start, end, tuple(map(_span, slots[2::2], slots[3::2]))
+            place = end if end > start else end + 1
+
+    def _first(self, text: str, start: int) -> Slots | None:
+        """The slots of the leftmost match: threads in order of preference, one a state."""
+        empty: Slots = (None,) * (2 + 2 * self.groups)
+        threads: list[tuple[int, Slots]] = []
+        best: Slots | None = None
+        for place in range(start, len(text) + 1):
+            if best is None:
+                threads.append((0, (place, *empty[1:])))
+            elif not threads:
+                break
+            seen: set[int] = set()
+            following: list[tuple[int, Slots]] = []
+            for thread in threads:
+                matched = self._advance(thread, text, place, seen, following)
+                if matched is not None:
+                    best = (matched[0], place, *matched[2:])
+                    break
+            threads = following
+        return best
+
+    def _advance(
+        self,
+        thread: tuple[int, Slots],
+        text: str,
+        place: int,
+        seen: set[int],
+        following: list[tuple[int, Slots]],
+    ) -> Slots | None:
+        """Takes a thread over the next character; its slots if it has matched before that."""
+        at_start, at_end = self._edges(text, place)
+        waiting = [thread]
+        while waiting:
+            number, slots = waiting.pop()
+            if number in seen:
+                continue
+            seen.add(number)
+            state = self._states[number]
+            if state.test is None:
+                return slots
+            if isinstance(state.test, re.Pattern):
+                if place < len(text) and state.test.match(text[place]):
+                    following.append((state.then, slots))
+            elif state.test == "":
+                if state.slot >= 0:
+                    slots = (*slots[: state.slot], place, *slots[state.slot + 1 :])
+                elif state.otherwise != state.then:
+                    waiting.append((state.otherwise, slots))
+                waiting.append((state.then, slots))
+            elif (state.test == "^" and at_start) or (state.test == "$" and at_end):
+                waiting.append((state.then, slots))
+        return None
 
     def _edges(self, text: str, place: int) -> tuple[bool, bool]:
         """Whether ``^`` and whether ``$`` hold between two characters."""
@@ -157,14 +234,22 @@ class Pattern:
         return found
 
 
+def _span(start: int | None, end: int | None) -> Span | None:
+    return None if start is None or end is None else (start, end)
+
+
 class _Fragment(NamedTuple):
-    """A piece of pattern to be built: ``kind`` is char, ^, $, sequence, choice or repeat."""
+    """A piece of pattern to be built: char, ^, $, sequence, choice, repeat or group.
+
+    ``least`` is a group's number; ``greedy``: a repeat prefers more.
+    """
 
     kind: str
     parts: tuple[_Fragment, ...] = ()
     test: re.Pattern[str] | None = None
     least: int = 0
     most: int | None = None
+    greedy: bool = True
 
 
 class _PatternParser:
@@ -177,6 +262,7 @@ class _PatternParser:
         self._depth = 0
         self._states: list[_State] = []
         self._built = 0
+        self.groups = 0
 
     def parse(self) -> list[_State]:
         fragment = self._choice()
@@ -207,10 +293,13 @@ class _PatternParser:
         start = self._at
         character = self._pattern[start]
         if character == "(":
-            self._at += 3 if self._pattern.startswith("(?:", start) else 1
+            is_group = not self._pattern.startswith("(?:", start)
+            self._at += 1 if is_group else 3
+            self.groups += is_group
+            number = self.groups
             inside = self._choice()
             self._at += 1
-            return inside
+            return _Fragment("group", (inside,), least=number) if is_group else inside
         if character in "^$":
             self._at += 1
             return _Fragment(character)
@@ -255,11 +344,12 @@ class _PatternParser:
             self._at += 1
         else:
             return fragment
-        if self._pattern.startswith("?", self._at):
-            self._at += 1  # reluctant: the same for whether there is a match
+        greedy = not self._pattern.startswith("?", self._at)
+        if not greedy:
+            self._at += 1
         if max(least, most or 0) > STATES_MAX:
             raise PatternError(f"a repetition of more than {STATES_MAX}")
-        return _Fragment("repeat", (fragment,), least=least, most=most)
+        return _Fragment("repeat", (fragment,), least=least, most=most, greedy=greedy)
 
     # -- states, each built in front of the state that follows it
 
@@ -283,6 +373,11 @@ class _PatternParser:
                 for part in reversed(fragment.parts):
                     following = self._build(part, following)
                 return following
+            case "group":
+                slot = 2 * fragment.least
+                after = self._new(_State("", following, following, slot + 1))
+                inside = self._build(fragment.parts[0], after)
+                return self._new(_State("", inside, inside, slot))
             case "choice":
                 first = self._build(fragment.parts[-1], following)
                 for part in reversed(fragment.parts[:-1]):
@@ -295,12 +390,16 @@ class _PatternParser:
         (part,) = fragment.parts
         if fragment.most is None:
             loop = self._new(_State(""))
-            self._states[loop] = _State("", self._build(part, loop), following)
+            self._states[loop] = _split(fragment, self._build(part, loop), following)
             first = loop
         else:
             first = following
             for _ in range(fragment.most - fragment.least):
-                first = self._new(_State("", self._build(part, first), following))
+                first = self._new(_split(fragment, self._build(part, first), following))
         for _ in range(fragment.least):
             first = self._build(part, first)
         return first
+
+
+def _split(fragment: _Fragment, again: int, on: int) -> _State:
+    return _State("", again, on) if fragment.greedy else _State("", on, again)

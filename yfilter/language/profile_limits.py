@@ -21,6 +21,8 @@ class ProfileLimits:
     clauses_max   for and let clauses in the whole profile (``too-many-clauses``)
     pattern_max   characters of a regular expression (``pattern``)
     uri_max       characters of a namespace (``too-long``)
+
+    ``idle_paths_refused``: whether a path that can never select anything is refused (``type``).
     """
 
     length_max: int = 65_536
@@ -29,6 +31,7 @@ class ProfileLimits:
     clauses_max: int = 64
     pattern_max: int = 256
     uri_max: int = 1_024
+    idle_paths_refused: bool = True
 
 
 @dataclass(frozen=True, slots=True)

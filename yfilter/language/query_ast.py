@@ -1,16 +1,18 @@
 """The abstract syntax of a profile: one tree for everything that a user may say.
 
-A profile is one expression.  Two forms are deliverable: a path (the message as it came, when the
-path selects anything) and a FLWOR expression, bare or inside an enclosing element constructor
-(section 2.1 of the paper).  All nodes are immutable and hashable, so that equal parts of
-different profiles can be shared by looking them up.
+A profile is one expression.  What is delivered follows from its form (section 2.1 of the paper): a
+path delivers the message as it came, when the path selects anything; a FLWOR expression, or any
+other expression, a document for each item; a constructor one document.  All nodes are immutable and
+hashable, so that equal parts of different profiles can be shared by looking them up.
 
 ``unparse`` in query_text.py gives the text of a node; ``query_parser`` reads it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from decimal import Decimal
 from enum import Enum
 from typing import TypeAlias
 
@@ -28,6 +30,25 @@ class NodeKind(Enum):
     TEXT = "text()"
     SELF = "."
     PARENT = ".."
+    COMMENT = "comment()"
+    PROCESSING_INSTRUCTION = "processing-instruction()"
+    NODE = "node()"
+    DOCUMENT = "document-node()"
+
+
+class Axis(Enum):
+    """An axis that has to be written out; child, attribute, ``.`` and ``..`` are a step's kind."""
+
+    SELF = "self"
+    PARENT = "parent"
+    DESCENDANT = "descendant"
+    DESCENDANT_OR_SELF = "descendant-or-self"
+    ANCESTOR = "ancestor"
+    ANCESTOR_OR_SELF = "ancestor-or-self"
+    FOLLOWING_SIBLING = "following-sibling"
+    PRECEDING_SIBLING = "preceding-sibling"
+    FOLLOWING = "following"
+    PRECEDING = "preceding"
 
 
 class Origin(Enum):
@@ -36,6 +57,7 @@ class Origin(Enum):
     MESSAGE = "$msg"  # the document node: "/a", "//a", "$msg/a"
     CONTEXT = "."  # the context item inside a predicate: "a", ".//a", "@a"
     VARIABLE = "$"  # a variable bound by for or let
+    EXPRESSION = "()"  # any other expression: "(//a)[1]", "<a/>/b"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,41 +75,58 @@ class NameTest:
 class LocationStep:
     """One step; ``descendant`` says that ``//`` stood before it.
 
-    ``test`` is None for TEXT, SELF and PARENT.  ``//x`` is XPath's
-    ``/descendant-or-self::node()/child::x``.  SELF and PARENT are never descendant, and SELF
-    stands only as a path's first step, with predicates (``.[a]``, ``$n[a]``): anywhere else its
-    predicates belong to the step before it.
+    ``test`` is None where the kind says all.  ``//x`` is XPath's
+    ``/descendant-or-self::node()/child::x``.  SELF and PARENT are never descendant.  SELF as a
+    path's first step filters where the path starts (``.[a]``, ``$n[2]``); further on it stands only
+    with a condition on positions, else its predicates belong to the step before it.  A step with
+    an ``axis`` is never descendant.
     """
 
     descendant: bool
     kind: NodeKind
     test: NameTest | None
     predicates: tuple[Expression, ...] = ()
+    axis: Axis | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PathExpression:
     """A location path; as a condition it holds when it selects anything.
 
-    ``variable`` is the name without ``$`` when the origin is VARIABLE, else "".  No steps means
-    the origin itself (``$n`` or ``.``).
+    ``variable`` is the name without ``$`` when the origin is VARIABLE, else "".  ``start`` is where
+    the path starts when the origin is EXPRESSION.  No steps means the origin itself.
     """
 
     origin: Origin
     steps: tuple[LocationStep, ...]
     variable: str = ""
+    start: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)
+class Mapped:
+    """``left/right`` where ``right`` is no step: its value for each node of ``left``."""
+
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Literal:
-    """A string or a number; an untyped value is compared with it as its type says.
+    """A string, xs:integer, xs:decimal or xs:double; equal only to one of the same type."""
 
-    ``written`` is how an integer or decimal literal reads as a string, where the xs:double of
-    the same value would read otherwise ("1000000", not "1.0E6"); else "".
-    """
+    value: str | int | Decimal | float
 
-    value: str | float
-    written: str = ""
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Literal) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[type, str]:
+        value = self.value
+        return type(value), str(value.normalize() if isinstance(value, Decimal) else value)
 
 
 class Operator(Enum):
@@ -123,8 +162,74 @@ class Or:
 
 
 @dataclass(frozen=True, slots=True)
+class Operation:
+    """An operator other than those above; ``name`` as written, "negate" for a unary minus.
+
+    ``+ - * div idiv mod to``, ``| intersect except``, ``eq ne lt le gt ge``, ``is << >>``.
+    """
+
+    name: str
+    operands: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """``(a, b)``; no parts is the empty sequence, and never just one."""
+
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional:
+    """``if (condition) then a else b``."""
+
+    condition: Expression
+    consequence: Expression
+    alternative: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Quantified:
+    """``some $v in e, … satisfies condition``; ``every`` likewise."""
+
+    every: bool
+    bindings: tuple[tuple[str, Expression], ...]
+    condition: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """``e cast as xs:date``, ``e castable as …``; ``optional`` is the question mark."""
+
+    operand: Expression
+    type: str
+    optional: bool
+    castable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceType:
+    """``name`` is item, empty-sequence, node or an atomic type; ``kind`` and ``test`` say which
+    nodes.  ``occurrence`` is "", "?", "*" or "+"."""
+
+    name: str
+    kind: NodeKind | None
+    test: NameTest | None
+    occurrence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """``e treat as type``, which declared types of variables are as well, or ``e instance of``."""
+
+    operand: Expression
+    type: SequenceType
+    treat: bool
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """A function of the documented list, ``not`` among them; ``name`` without ``fn:``."""
+    """A function of the documented list; ``name`` without ``fn:``, types as ``xs:date``."""
 
     name: str
     arguments: tuple[Expression, ...]
@@ -149,11 +254,34 @@ class Constructor:
 
 
 @dataclass(frozen=True, slots=True)
+class Markup:
+    """A comment or processing instruction written in a constructor."""
+
+    kind: NodeKind
+    target: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """``attribute n {…}``, ``text {…}``, ``comment {…}``, ``processing-instruction n {…}``, and
+    ``element {name} {…}``; an element whose name is fixed is a Constructor.
+
+    ``name`` is None for text and comments.
+    """
+
+    kind: NodeKind
+    name: QualifiedName | Expression | None
+    content: Expression
+
+
+@dataclass(frozen=True, slots=True)
 class ForClause:
-    """``for $variable in path``; the first one's path starts at the message."""
+    """``for $variable at $position in path``; "" is no position."""
 
     variable: str
-    path: PathExpression
+    path: Expression
+    position: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,35 +291,125 @@ class LetClause:
 
 
 @dataclass(frozen=True, slots=True)
-class Flwor:
-    """``for … let … where … return …``."""
+class WhereClause:
+    """A ``where`` with a ``for`` or ``let`` behind it; the last one is ``Flwor.where``."""
 
-    clauses: tuple[ForClause | LetClause, ...]
+    condition: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class OrderKey:
+    """``key descending empty greatest``."""
+
+    key: Expression
+    descending: bool = False
+    empty_greatest: bool = False
+
+
+Clause: TypeAlias = ForClause | LetClause | WhereClause
+
+
+@dataclass(frozen=True, slots=True)
+class Flwor:
+    """``for … let … where … order by … return …``."""
+
+    clauses: tuple[Clause, ...]
     where: Expression | None
     result: Expression
+    order: tuple[OrderKey, ...] = ()
 
 
 Expression: TypeAlias = (
-    PathExpression | Literal | Comparison | And | Or | FunctionCall | Constructor | Flwor
+    PathExpression
+    | Mapped
+    | Literal
+    | Comparison
+    | And
+    | Or
+    | Operation
+    | Sequence
+    | Conditional
+    | Quantified
+    | Cast
+    | Typed
+    | FunctionCall
+    | Constructor
+    | Markup
+    | Computed
+    | Flwor
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A parsed profile.
+    """A parsed profile; ``text`` is what the user wrote.
 
-    ``text`` is what the user wrote; ``body`` a PathExpression, a Flwor, or a Constructor whose
-    content holds exactly one Flwor.  Two profiles with equal bodies are one internal query.
+    Two profiles with equal bodies are one internal query.
     """
 
-    body: PathExpression | Flwor | Constructor
+    body: Expression
     text: str = field(default="", compare=False)
 
     @property
     def flwor(self) -> Flwor | None:
-        """The FLWOR expression, wherever it stands; None for a path profile."""
+        """The FLWOR expression when it is the whole, or the only one directly in the constructor
+        that is the whole."""
         if isinstance(self.body, Flwor):
             return self.body
         if isinstance(self.body, Constructor):
-            return next(part for part in self.body.content if isinstance(part, Flwor))
+            inside = [part for part in self.body.content if isinstance(part, Flwor)]
+            return inside[0] if len(inside) == 1 else None
         return None
+
+
+def same_focus(expression: Expression) -> Iterator[Expression]:
+    """The direct parts of an expression whose context item is that of the expression itself."""
+    match expression:
+        case PathExpression():
+            if expression.start is not None:
+                yield expression.start
+        case Mapped(left):
+            yield left
+        case Comparison(left, _, right):
+            yield from (left, right)
+        case And(parts) | Or(parts) | Sequence(parts):
+            yield from parts
+        case Operation(_, operands) | FunctionCall(_, operands):
+            yield from operands
+        case Conditional(condition, consequence, alternative):
+            yield from (condition, consequence, alternative)
+        case Quantified(_, bindings, condition):
+            yield from (source for _, source in bindings)
+            yield condition
+        case Cast(operand) | Typed(operand):
+            yield operand
+        case Constructor():
+            for _, value in expression.attributes:
+                yield from (part for part in value if not isinstance(part, str))
+            yield from (part for part in expression.content if not isinstance(part, str))
+        case Computed(_, name, content):
+            if name is not None and not isinstance(name, QualifiedName):
+                yield name
+            yield content
+        case Flwor():
+            yield from _parts_of_flwor(expression)
+
+
+def new_focus(expression: Expression) -> Iterator[Expression]:
+    """The direct parts of an expression with another context item."""
+    if isinstance(expression, PathExpression):
+        for step in expression.steps:
+            yield from step.predicates
+    elif isinstance(expression, Mapped):
+        yield expression.right
+
+
+def _parts_of_flwor(flwor: Flwor) -> Iterator[Expression]:
+    for clause in flwor.clauses:
+        match clause:
+            case ForClause(_, source) | LetClause(_, source) | WhereClause(source):
+                yield source
+    if flwor.where is not None:
+        yield flwor.where
+    yield from (key.key for key in flwor.order)
+    yield flwor.result

@@ -154,3 +154,8 @@ class Lexer:
         if character == "$":
             raise self.refusal("syntax", "'$' without a name", offset, "the name of a variable")
         raise self.refusal("syntax", f"'{character}' has no meaning here", offset)
+
+
+def is_ncname(text: str) -> bool:
+    """Whether ``text`` is a name without a prefix."""
+    return re.fullmatch(NCNAME, text) is not None

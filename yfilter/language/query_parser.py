@@ -2,13 +2,13 @@
 
 ::
 
-    profile := prolog (path | flwor | constructor around one flwor)
-    prolog  := (declare namespace p = "uri"; | declare default element namespace "uri";)*
-    flwor   := for $v in path (, …)  (for … | let $x := condition)*  (where condition)?  return item
-    item    := path | constructor | flwor | condition
+    profile    := prolog sequence
+    prolog     := (declare namespace p = "uri"; | declare default element namespace "uri";)*
+    sequence   := expression (, expression)*
+    expression := flwor | if | some | every | operators
 
-The parser is one class in four layers, each in its file, from the tightest part of the grammar
-to the loosest: paths, conditions, constructors, and here FLWOR expressions and whole profiles.
+The parser is one class in layers, each in its file, from the tightest part of the grammar to the
+loosest: paths, operators, conditions, constructors, FLWOR expressions, and here whole profiles.
 It is recursive, and bounded by ``ProfileLimits.depth_max``.  ``docs/profiles.md`` documents the
 language.
 """
@@ -19,9 +19,10 @@ from collections.abc import Mapping
 
 from formats.characters import find_illegal_character
 from yfilter.errors import ProfileRefused
-from yfilter.language.constructor_parser import ConstructorParser
-from yfilter.language.item_kinds import NODES, PARENTS, ItemKind
-from yfilter.language.path_parser import MESSAGE_VARIABLE, Scope
+from yfilter.language.flwor_parser import FlworParser
+from yfilter.language.item_kinds import PARENTS, ItemKind
+from yfilter.language.matching_path import decisive_parts, is_path
+from yfilter.language.path_parser import Scope
 from yfilter.language.profile_limits import (
     DEFAULT_PROFILE_LIMITS,
     DERIVED_PATH_LIMITS,
@@ -30,23 +31,13 @@ from yfilter.language.profile_limits import (
 from yfilter.language.query_ast import (
     Constructor,
     Expression,
-    Flwor,
-    ForClause,
-    LetClause,
-    LocationStep,
-    NodeKind,
     Origin,
     PathExpression,
     Profile,
 )
 from yfilter.language.query_lexer import Token, TokenKind
 
-_UNSUPPORTED_CLAUSES = {
-    "order": "order by is",
-    "stable": "order by is",
-    "group": "group by is",
-    "count": "a count clause is",
-}
+_PROFILE = "a path that starts with $msg, '/' or '//'; 'for'; or a constructor"
 
 
 def parse_profile(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> Profile:
@@ -67,13 +58,12 @@ def parse_expression(
     text: str,
     limits: ProfileLimits = DERIVED_PATH_LIMITS,
     variables: Mapping[str, ItemKind] | None = None,
+    context: ItemKind = ItemKind.ELEMENT,
 ) -> Expression:
-    """A condition whose context item is an element; ``variables`` are those bound around it."""
+    """An expression; ``variables`` are those bound around it, ``context`` its context item."""
     parser = QueryParser(_checked_text(text, limits), limits)
-    parser.scope = Scope(parser.scope.namespaces, dict(variables or {}), ItemKind.ELEMENT)
-    expression = parser.condition()
-    parser.expect_end("the end, or an operator")
-    return expression
+    parser.scope = Scope(parser.scope.namespaces, dict(variables or {}), context)
+    return parser.whole_expression()
 
 
 def _checked_text(text: str, limits: ProfileLimits) -> str:
@@ -91,35 +81,32 @@ def _checked_text(text: str, limits: ProfileLimits) -> str:
     return text
 
 
-class QueryParser(ConstructorParser):
+class QueryParser(FlworParser):
     """The whole language; one parser reads one text."""
 
-    def __init__(self, text: str, limits: ProfileLimits) -> None:
-        super().__init__(text, limits)
-        self._clauses: list[tuple[ForClause | LetClause, Token]] = []  # with where they stand
-
-    def profile(self) -> PathExpression | Flwor | Constructor:
+    def profile(self) -> Expression:
         self._prolog()
         start = self.lexer.peek()
-        body: PathExpression | Flwor | Constructor
-        if self._is_flwor(start):
-            body = self._flwor()
-            self._check_first_clause(body)
-            self._check_results(body, start)
-        elif start.is_symbol("<"):
-            body = self._enclosing_constructor(start)
-        else:
-            body = self._path_profile(start)
+        if start.kind is TokenKind.NAME and not self._begins_profile(start):
+            raise self.unexpected(_PROFILE)
+        body = self.sequence()
         self.expect_end("the end of the profile")
+        self._check_deliverable(body, start)
         return body
 
-    def item(self) -> Expression:
-        token = self.lexer.peek()
-        if self._is_flwor(token):
-            return self._flwor()
-        if token.is_symbol("<"):
-            return self.constructor()
-        return self.condition()
+    def whole_expression(self) -> Expression:
+        """Prolog and expression, whatever it yields."""
+        self._prolog()
+        expression = self.sequence()
+        self.expect_end("the end, or an operator")
+        return expression
+
+    def _begins_profile(self, token: Token) -> bool:
+        """Whether a name is more than the first step of a relative path."""
+        following = self.lexer.peek_second()
+        return following.kind in (TokenKind.VARIABLE, TokenKind.NAME) or following.is_symbol(
+            "(", "{"
+        )
 
     def expect_end(self, expected: str) -> None:
         if self.lexer.peek().kind is not TokenKind.END:
@@ -179,179 +166,28 @@ class QueryParser(ConstructorParser):
 
     # -- whole profiles
 
-    def _path_profile(self, start: Token) -> PathExpression:
-        if start.kind is TokenKind.VARIABLE and start.text == MESSAGE_VARIABLE:
-            pass
-        elif start.kind is TokenKind.NAME and start.text == "let":
-            raise self.unexpected("'for': the first clause of a profile")
-        elif not start.is_symbol("/", "//"):
-            raise self.unexpected(
-                "a path that starts with $msg, '/' or '//'; 'for'; or a constructor"
-            )
-        path = self.path()
-        self._check_spine(path, start)
-        return path
-
-    def _enclosing_constructor(self, start: Token) -> Constructor:
-        constructor = self.constructor()
-        inner = [part for part in constructor.content if isinstance(part, Flwor)]
-        if len(inner) != 1:
+    def _check_deliverable(self, body: Expression, start: Token) -> None:
+        """A path delivers the message; of anything else, each item becomes a document."""
+        if is_path(body):
+            if body == PathExpression(Origin.MESSAGE, ()):
+                raise self.refusal(
+                    "type",
+                    "this is the whole message",
+                    start.offset,
+                    "a path to an element; $msg/* for every message",
+                )
+            return
+        if isinstance(body, Constructor) and not decisive_parts(body):
             raise self.refusal(
                 "unsupported",
-                f"the enclosing constructor holds {len(inner)} FLWOR expressions",
+                "the enclosing constructor holds nothing of the message",
                 start.offset,
-                "exactly one { for … return … } directly in it",
+                "{ for … return … }, or a path in { }, directly in it",
             )
-        self._check_first_clause(inner[0])
-        return constructor
-
-    def _check_results(self, flwor: Flwor, start: Token) -> None:
-        """Each item becomes a message of its own, so it must be an element."""
-        if self.kinds_of(flwor) & ~PARENTS:
+        if self.kinds_of(body) & ~PARENTS:
             raise self.refusal(
                 "type",
                 "the result of this profile is not an element",
                 start.offset,
                 "a path to elements or a constructor after 'return'",
-            )
-
-    def _check_spine(self, path: PathExpression, start: Token) -> None:
-        """The path that the engine matches leads straight down from the message."""
-        if not path.steps:
-            raise self.refusal(
-                "type",
-                "this is the whole message",
-                start.offset,
-                "a path to an element; $msg/* for every message",
-            )
-        for step in path.steps:
-            self._check_spine_step(step, start)
-
-    def _check_spine_step(self, step: LocationStep, start: Token) -> None:
-        if step.kind is NodeKind.PARENT:
-            raise self.unsupported("'..' outside a condition is", start, "p[x] instead of p/x/..")
-        if step.kind is NodeKind.SELF:
-            raise self.unsupported(
-                "a condition on the whole message is",
-                start,
-                "$msg/*[condition on the root element]",
-            )
-
-    # -- FLWOR
-
-    def _is_flwor(self, token: Token) -> bool:
-        return token.is_word("for", "let") and self.lexer.peek_second().kind is TokenKind.VARIABLE
-
-    def _flwor(self) -> Flwor:
-        self.enter(self.lexer.peek())
-        outer = self.scope
-        clauses: list[ForClause | LetClause] = []
-        while self._is_flwor(self.lexer.peek()):
-            is_for = self.lexer.take().text == "for"
-            clauses.append(self._clause(is_for))
-            while self.lexer.peek().is_symbol(","):
-                self.lexer.take()
-                clauses.append(self._clause(is_for))
-        where = None
-        if self.lexer.peek().is_word("where"):
-            self.lexer.take()
-            where = self.condition()
-        self._expect_return(has_where=where is not None)
-        result = self.item()
-        self.scope = outer
-        self.leave()
-        return Flwor(tuple(clauses), where, result)
-
-    def _clause(self, is_for: bool) -> ForClause | LetClause:
-        token = self.lexer.peek()
-        if token.kind is not TokenKind.VARIABLE:
-            raise self.unexpected("a variable")
-        self._check_new_variable(self.lexer.take())
-        clause: ForClause | LetClause
-        if is_for:
-            self._expect_in()
-            place = self.lexer.peek()
-            path = self._for_path()
-            kinds = self.kinds_of(path)
-            clause = ForClause(token.text, path)
-        else:
-            if self.lexer.peek().is_word("as"):
-                raise self.unsupported("a type declaration is", self.lexer.peek())
-            self.expect(":=")
-            place = self.lexer.peek()
-            value = self.condition()
-            kinds = self.kinds_of(value)
-            clause = LetClause(token.text, value)
-        self._clauses.append((clause, place))
-        if len(self._clauses) > self.limits.clauses_max:
-            raise self.refusal(
-                "too-many-clauses", f"more than {self.limits.clauses_max} clauses", token.offset
-            )
-        self.scope = self.scope.with_variable(token.text, kinds)
-        return clause
-
-    def _check_new_variable(self, token: Token) -> None:
-        if ":" in token.text:
-            raise self.unsupported("a variable with a prefix is", token, "a name without ':'")
-        if token.text == MESSAGE_VARIABLE or token.text in self.scope.variables:
-            raise self.refusal(
-                "duplicate-variable",
-                f"${token.text} is bound already",
-                token.offset,
-                "another name",
-            )
-
-    def _expect_in(self) -> None:
-        token = self.lexer.peek()
-        if token.is_word("at"):
-            raise self.unsupported("a position is", token)
-        if token.is_word("as"):
-            raise self.unsupported("a type declaration is", token)
-        self.expect_word("in")
-
-    def _for_path(self) -> PathExpression:
-        token = self.lexer.peek()
-        if token.kind is not TokenKind.VARIABLE and not token.is_symbol("/", "//"):
-            raise self.unexpected("a path that starts with a variable, '/' or '//'")
-        path = self.path()
-        if self.kinds_of(path) & ~NODES:
-            raise self.refusal("type", f"{token} is a value, not nodes", token.offset, "a path")
-        return path
-
-    def _expect_return(self, *, has_where: bool) -> None:
-        token = self.lexer.peek()
-        if token.is_word("return"):
-            self.lexer.take()
-            return
-        if token.kind is TokenKind.NAME and token.text in _UNSUPPORTED_CLAUSES:
-            raise self.unsupported(_UNSUPPORTED_CLAUSES[token.text], token)
-        if has_where:
-            raise self.unexpected("'return' or an operator")
-        raise self.unexpected("',', 'for', 'let', 'where' or 'return'")
-
-    def _check_first_clause(self, flwor: Flwor) -> None:
-        """The engine binds the first variable: to elements, on a path from the message."""
-        first = flwor.clauses[0]
-        place = next(place for clause, place in self._clauses if clause is first)
-        if not isinstance(first, ForClause):
-            raise self.refusal(
-                "unsupported",
-                "the first clause of a profile is not a 'for'",
-                place.offset,
-                "for $variable in $msg/…",
-            )
-        if first.path.origin is not Origin.MESSAGE:
-            raise self.refusal(
-                "unsupported",
-                "the first variable does not range over the message",
-                place.offset,
-                "a path that starts with $msg, '/' or '//'",
-            )
-        self._check_spine(first.path, place)
-        if self.kinds_of(first.path) != ItemKind.ELEMENT:
-            raise self.refusal(
-                "type",
-                "the first variable is not bound to elements",
-                place.offset,
-                "a path to elements",
             )

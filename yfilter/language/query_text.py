@@ -7,13 +7,25 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
 from formats.names import QualifiedName
 from yfilter.language.numbers import number_text
+from yfilter.language.operator_parser import (
+    CAST_LEVEL,
+    COMPARISON_LEVEL,
+    LEVELS,
+    RANGE_LEVEL,
+    UNARY_LEVEL,
+)
 from yfilter.language.query_ast import (
     ANY,
     And,
+    Cast,
+    Clause,
     Comparison,
+    Computed,
+    Conditional,
     Constructor,
     Expression,
     Flwor,
@@ -22,12 +34,21 @@ from yfilter.language.query_ast import (
     LetClause,
     Literal,
     LocationStep,
+    Mapped,
+    Markup,
     NameTest,
     NodeKind,
+    Operation,
     Or,
+    OrderKey,
     Origin,
     PathExpression,
     Profile,
+    Quantified,
+    Sequence,
+    SequenceType,
+    Typed,
+    WhereClause,
 )
 
 _ESCAPES = {
@@ -40,38 +61,118 @@ _ESCAPES = {
 }
 
 
+# How tightly an expression holds together: that of an operator is its level, and around them:
+_SEQUENCE, _SINGLE, _PRIMARY = -2, -1, UNARY_LEVEL + 1
+_LEVEL_OF = {name: level for level, names in enumerate(LEVELS) for name in names}
+
+
 def unparse(node: Profile | Expression) -> str:
     """The text that the parser reads as ``node``, on one line unless a literal has line ends."""
-    return _unparse(node.body if isinstance(node, Profile) else node, unprefixed_is_plain=True)
+    return _whole(node.body if isinstance(node, Profile) else node, plain=True)
 
 
-def _unparse(node: Expression, *, unprefixed_is_plain: bool) -> str:
-    """``unprefixed_is_plain``: a name without a prefix is in no namespace at this place."""
-    plain = unprefixed_is_plain
+def _whole(node: Expression, plain: bool) -> str:
+    """``plain``: a name without a prefix is in no namespace at this place."""
     match node:
         case PathExpression():
             return _path(node, plain)
+        case Mapped(left, right):
+            is_step = isinstance(right, FunctionCall)
+            inner = _whole(right, plain) if is_step else f"({_whole(right, plain)})"
+            return f"{_start(left, plain)}/{inner}"
         case Literal():
             return _literal(node)
-        case Comparison(left, operator, right):
-            return f"{_condition(left, plain)} {operator.value} {_condition(right, plain)}"
-        case And(parts):
-            return " and ".join(
-                f"({_condition(part, plain)})" if isinstance(part, Or) else _condition(part, plain)
-                for part in parts
-            )
-        case Or(parts):
-            return " or ".join(_condition(part, plain) for part in parts)
+        case And(parts) | Or(parts):
+            word = " and " if isinstance(node, And) else " or "
+            return word.join(_inside(part, _level(node) + 1, plain) for part in parts)
         case FunctionCall(name, arguments):
-            return f"{name}({', '.join(_condition(argument, plain) for argument in arguments)})"
+            return f"{name}({', '.join(_inside(part, _SINGLE, plain) for part in arguments)})"
+        case Sequence(parts):
+            return f"({', '.join(_inside(part, _SINGLE, plain) for part in parts)})"
         case Constructor():
             return _constructor(node, plain)
+        case Markup():
+            return _markup(node)
+        case Computed():
+            return _computed(node, plain)
         case Flwor():
             return _flwor(node, plain)
+        case _:
+            return _operators(node, plain)
 
 
-def _condition(node: Expression, plain: bool) -> str:
-    return _unparse(node, unprefixed_is_plain=plain)
+def _operators(node: Expression, plain: bool) -> str:
+    level = _level(node)
+    match node:
+        case Comparison(left, operator, right):
+            sides = (_inside(left, level + 1, plain), _inside(right, level + 1, plain))
+            return f" {operator.value} ".join(sides)
+        case Operation("negate", (operand,)):
+            return f"-{_inside(operand, level + 1, plain)}"
+        case Operation(name, (left, right)):
+            groups = level not in (COMPARISON_LEVEL, RANGE_LEVEL)
+            first = _inside(left, level if groups else level + 1, plain)
+            return f"{first} {name} {_inside(right, level + 1, plain)}"
+        case Conditional(condition, consequence, alternative):
+            return (
+                f"if ({_whole(condition, plain)}) then {_inside(consequence, _SINGLE, plain)} "
+                f"else {_inside(alternative, _SINGLE, plain)}"
+            )
+        case Quantified(every, bindings, condition):
+            ranges = ", ".join(
+                f"${name} in {_inside(source, _SINGLE, plain)}" for name, source in bindings
+            )
+            word = "every" if every else "some"
+            return f"{word} {ranges} satisfies {_inside(condition, _SINGLE, plain)}"
+        case Typed(operand, type_):
+            word = "treat as" if node.treat else "instance of"
+            return f"{_inside(operand, level, plain)} {word} {_type(type_, plain)}"
+        case Cast(operand, type_name, optional, castable):
+            word = "castable" if castable else "cast"
+            mark = "?" if optional else ""
+            return f"{_inside(operand, level, plain)} {word} as {type_name}{mark}"
+    raise TypeError(f"{type(node).__name__} has no text")
+
+
+def _type(type_: SequenceType, plain: bool) -> str:
+    name = type_.name
+    if type_.kind is not None:
+        step = LocationStep(False, type_.kind, type_.test)
+        word = type_.kind.value.removesuffix("()")
+        is_named = type_.kind in (NodeKind.ELEMENT, NodeKind.ATTRIBUTE)
+        test = _node_test(step, plain).removeprefix("@")
+        name = f"{word}({test})" if is_named else test
+    elif not name.startswith("xs:"):
+        name += "()"
+    return name + type_.occurrence
+
+
+def _level(node: Expression) -> int:
+    match node:
+        case Flwor() | Conditional() | Quantified():
+            return _SINGLE
+        case Or():
+            return 0
+        case And():
+            return 1
+        case Comparison():
+            return COMPARISON_LEVEL
+        case Operation("negate"):
+            return UNARY_LEVEL
+        case Operation(name):
+            return _LEVEL_OF[name]
+        case Cast() | Typed():
+            return CAST_LEVEL
+        case Literal(value) if not isinstance(value, str) and _literal(node).startswith("-"):
+            return UNARY_LEVEL
+        case _:
+            return _PRIMARY
+
+
+def _inside(node: Expression, least: int, plain: bool) -> str:
+    """In parentheses if it holds together less tightly than ``least``."""
+    text = _whole(node, plain)
+    return f"({text})" if _level(node) < least else text
 
 
 # -- paths
@@ -79,9 +180,13 @@ def _condition(node: Expression, plain: bool) -> str:
 
 def _path(path: PathExpression, plain: bool) -> str:
     steps = [_step(step, plain) for step in path.steps]
+    is_filtered = bool(path.steps) and _is_self(path.steps[0])
+    if is_filtered:
+        steps[0] = steps[0].removeprefix("/.")
     if path.origin is Origin.VARIABLE:
         return f"${path.variable}{''.join(steps)}"
-    is_filtered = bool(path.steps) and path.steps[0].kind is NodeKind.SELF
+    if path.start is not None:
+        return f"({_whole(path.start, plain)}){''.join(steps)}"
     if path.origin is Origin.MESSAGE:
         return "".join(steps) if steps and not is_filtered else f"$msg{''.join(steps)}"
     if not steps or is_filtered or path.steps[0].descendant:
@@ -89,19 +194,31 @@ def _path(path: PathExpression, plain: bool) -> str:
     return "".join(steps).removeprefix("/")
 
 
+def _start(left: Expression, plain: bool) -> str:
+    text = _whole(left, plain)
+    is_path = isinstance(left, PathExpression | Mapped | FunctionCall)
+    return text if is_path else f"({text})"
+
+
+def _is_self(step: LocationStep) -> bool:
+    return step.kind is NodeKind.SELF and step.axis is None
+
+
 def _step(step: LocationStep, plain: bool) -> str:
-    predicates = "".join(f"[{_condition(predicate, plain)}]" for predicate in step.predicates)
-    if step.kind is NodeKind.SELF:
-        return predicates
+    predicates = "".join(f"[{_whole(predicate, plain)}]" for predicate in step.predicates)
     slash = "//" if step.descendant else "/"
-    return f"{slash}{_node_test(step, plain)}{predicates}"
+    axis = f"{step.axis.value}::" if step.axis else ""
+    return f"{slash}{axis}{_node_test(step, plain)}{predicates}"
 
 
 def _node_test(step: LocationStep, plain: bool) -> str:
+    if step.kind is NodeKind.PROCESSING_INSTRUCTION and step.test is not None:
+        return f"processing-instruction({_quoted(step.test.local)})"
     if step.test is None:
         return step.kind.value
     if step.kind is NodeKind.ATTRIBUTE:
-        return f"@{_name_test(step.test, plain=True)}"
+        name = _name_test(step.test, plain=True)
+        return f"attribute({name})" if step.axis else f"@{name}"
     return _name_test(step.test, plain=plain)
 
 
@@ -115,12 +232,14 @@ def _name_test(test: NameTest, *, plain: bool) -> str:
 
 
 def _literal(literal: Literal) -> str:
-    if literal.written:
-        return literal.written
-    if isinstance(literal.value, str):
-        return _quoted(literal.value)
-    text = number_text(float(literal.value))
-    return "-0e0" if text == "-0" else text
+    value = literal.value
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, float):
+        text = number_text(value)
+        return text if "E" in text else f"{text}e0"
+    text = f"{value:f}" if isinstance(value, Decimal) else str(value)
+    return text if isinstance(value, int) or "." in text else f"{text}.0"
 
 
 def _quoted(value: str) -> str:
@@ -134,15 +253,45 @@ def _quoted(value: str) -> str:
 def _flwor(flwor: Flwor, plain: bool) -> str:
     parts = [_clause(clause, plain) for clause in flwor.clauses]
     if flwor.where is not None:
-        parts.append(f"where {_condition(flwor.where, plain)}")
-    parts.append(f"return {_condition(flwor.result, plain)}")
+        parts.append(f"where {_inside(flwor.where, _SINGLE, plain)}")
+    if flwor.order:
+        parts.append(f"order by {', '.join(_order_key(key, plain) for key in flwor.order)}")
+    parts.append(f"return {_inside(flwor.result, _SINGLE, plain)}")
     return " ".join(parts)
 
 
-def _clause(clause: ForClause | LetClause, plain: bool) -> str:
-    if isinstance(clause, ForClause):
-        return f"for ${clause.variable} in {_path(clause.path, plain)}"
-    return f"let ${clause.variable} := {_condition(clause.value, plain)}"
+def _clause(clause: Clause, plain: bool) -> str:
+    match clause:
+        case ForClause(variable, source, position):
+            at = f" at ${position}" if position else ""
+            return f"for ${variable}{at} in {_inside(source, _SINGLE, plain)}"
+        case LetClause(variable, value):
+            return f"let ${variable} := {_inside(value, _SINGLE, plain)}"
+        case WhereClause(condition):
+            return f"where {_inside(condition, _SINGLE, plain)}"
+
+
+def _order_key(key: OrderKey, plain: bool) -> str:
+    direction = " descending" if key.descending else ""
+    empty = " empty greatest" if key.empty_greatest else ""
+    return f"{_inside(key.key, _SINGLE, plain)}{direction}{empty}"
+
+
+def _computed(node: Computed, plain: bool) -> str:
+    name = ""
+    if isinstance(node.name, QualifiedName):
+        name = f" {node.name}"
+    elif node.name is not None:
+        name = f" {{{_whole(node.name, plain)}}}"
+    word = node.kind.value.removesuffix("()")
+    content = "" if node.content == Sequence(()) else _whole(node.content, plain)
+    return f"{word}{name} {{{content}}}"
+
+
+def _markup(node: Markup) -> str:
+    if node.kind is NodeKind.COMMENT:
+        return f"<!--{node.value}-->"
+    return f"<?{node.target} {node.value}?>" if node.value else f"<?{node.target}?>"
 
 
 def _constructor(constructor: Constructor, plain: bool) -> str:
@@ -169,15 +318,15 @@ def _declaration_name(prefix: str) -> str:
 
 def _attribute(name: QualifiedName, value: tuple[str | Expression, ...], plain: bool) -> str:
     written = "".join(
-        _escaped(part, in_value=True) if isinstance(part, str) else f"{{{_condition(part, plain)}}}"
+        _escaped(part, in_value=True) if isinstance(part, str) else f"{{{_whole(part, plain)}}}"
         for part in value
     )
     return f' {name}="{written}"'
 
 
 def _enclosed(part: Expression, plain: bool) -> str:
-    text = _condition(part, plain)
-    return text if isinstance(part, Constructor) else f"{{{text}}}"
+    text = _whole(part, plain)
+    return text if isinstance(part, Constructor | Markup) else f"{{{text}}}"
 
 
 def _content_text(value: str) -> str:

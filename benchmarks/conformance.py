@@ -1,0 +1,215 @@
+"""``python -m benchmarks conformance DIR``: the cases of the W3C QT3 suite in the language.
+
+DIR is the directory of the suite (github.com/w3c/qt3tests), which is not part of this project.
+Each case is in or out of the subset by its metadata (what it depends on) and by our parser, never
+by name; those in it are run with ``Evaluator(strict=True)`` and held against what the suite says.
+A case that expects a static error and is refused passes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.conformance_result import Outcome, check
+from benchmarks.conformance_suite import Case, cases_of, sets_of
+from formats.errors import MessageRefused
+from formats.text import parse_text
+from yfilter.errors import MatchLimitExceeded, ProfileRefused
+from yfilter.language.construction import written
+from yfilter.language.evaluation import DOCUMENT, Evaluator
+from yfilter.language.item_kinds import ANYTHING, ItemKind
+from yfilter.language.nodes import Construction, DynamicError, Focus
+from yfilter.language.profile_limits import ProfileLimits
+from yfilter.language.query_parser import parse_expression
+
+# The sets whose coverage the goal names: paths, axes, predicates, comparisons, FLWOR, constructors.
+NAMED = (
+    "prod-AxisStep",
+    "prod-AxisStep.abbr",
+    "prod-AxisStep.unabbr",
+    "prod-PathExpr",
+    "prod-Predicate",
+    "prod-NameTest",
+    "prod-NodeTest",
+    "prod-GeneralComp.eq",
+    "prod-GeneralComp.ne",
+    "prod-GeneralComp.lt",
+    "prod-GeneralComp.le",
+    "prod-GeneralComp.gt",
+    "prod-GeneralComp.ge",
+    "prod-ForClause",
+    "prod-LetClause",
+    "prod-WhereClause",
+    "prod-DirElemConstructor",
+    "prod-DirElemContent",
+    "prod-DirAttributeList",
+)
+_LIMITS = ProfileLimits(
+    length_max=1 << 20, steps_max=10_000, clauses_max=10_000, idle_paths_refused=False
+)
+
+
+@dataclass
+class SetReport:
+    """The cases of one set."""
+
+    passed: int = 0
+    failed: dict[str, str] = field(default_factory=dict)
+    out: Counter[str] = field(default_factory=Counter)  # by reason, parser's refusals
+    beyond: Counter[str] = field(default_factory=Counter)  # by reason, metadata
+
+    @property
+    def coverage(self) -> float:
+        """Of the cases that the metadata leaves, the part that the parser takes."""
+        inside = self.passed + len(self.failed)
+        return inside / (inside + self.out.total()) if inside else 0.0
+
+
+def run_suite(directory: Path, names: Sequence[str]) -> dict[str, SetReport]:
+    """Runs the sets; all of them when no names are given."""
+    reports = {}
+    for name, file in sets_of(directory).items():
+        if names and name not in names:
+            continue
+        report = reports[name] = SetReport()
+        for case in cases_of(directory, file):
+            _run_case(case, report)
+    return reports
+
+
+def _run_case(case: Case, report: SetReport) -> None:
+    if case.beyond:
+        report.beyond[case.beyond] += 1
+        return
+    verdict = _outcome(case)
+    if isinstance(verdict, str):
+        report.out[verdict] += 1
+        return
+    try:
+        problem = check(case.result, verdict)
+    except ProfileRefused as refused:
+        report.out[f"what is asserted is out: {refused.reason}"] += 1
+        return
+    if problem:
+        report.failed[case.name] = problem
+    else:
+        report.passed += 1
+
+
+def _outcome(case: Case) -> Outcome | str:
+    """What the case yields, or why the parser does not take it."""
+    declarations = "".join(
+        f'declare namespace {prefix} = "{uri}";'
+        if prefix
+        else f'declare default element namespace "{uri}";'
+        for prefix, uri in case.namespaces.items()
+        if uri
+    )
+    try:
+        stream = parse_text(case.document.read_bytes() if case.document else b"<none/>")
+    except (MessageRefused, OSError):
+        return "document"
+    try:
+        expression = parse_expression(
+            declarations + case.query,
+            _LIMITS,
+            dict.fromkeys(case.variables, ItemKind.DOCUMENT),
+            ItemKind.DOCUMENT if case.document else ANYTHING,
+        )
+    except ProfileRefused as refused:
+        is_error = bool(case.errors)
+        return Outcome(error=refused.code) if is_error else f"{refused.code}: {refused.reason}"
+    evaluator = Evaluator(stream, strict=True)
+    item = DOCUMENT if case.document and not case.variables else None
+    variables = {name: [DOCUMENT] for name in case.variables}
+    try:
+        value = list(evaluator.value(expression, Focus(item, 1, 1, variables)))
+        for part in value:  # a constructor is carried out late; its errors count all the same
+            if isinstance(part, Construction):
+                written(evaluator, [part])
+        return Outcome(value, evaluator)
+    except DynamicError as error:
+        return Outcome(error=error.code)
+    except MatchLimitExceeded as exceeded:
+        return f"limit: {exceeded.code}"
+
+
+def _lines(reports: dict[str, SetReport]) -> Iterator[str]:
+    yield f"{'set':<34}{'pass':>6}{'fail':>6}{'out':>6}{'beyond':>8}{'coverage':>10}"
+    for name, report in reports.items():
+        yield (
+            f"{name:<34}{report.passed:>6}{len(report.failed):>6}{report.out.total():>6}"
+            f"{report.beyond.total():>8}{report.coverage:>10.1%}"
+        )
+
+
+def summary(reports: dict[str, SetReport]) -> dict[str, object]:
+    """The report as one object."""
+    passed = sum(report.passed for report in reports.values())
+    failed = sum(len(report.failed) for report in reports.values())
+    out = sum(report.out.total() for report in reports.values())
+    return {
+        "benchmark": "conformance",
+        "passed": passed,
+        "failed": failed,
+        "out": out,
+        "coverage": round((passed + failed) / max(1, passed + failed + out), 4),
+        "sets": {
+            name: {
+                "passed": report.passed,
+                "failed": report.failed,
+                "out": dict(report.out),
+                "beyond": dict(report.beyond),
+                "coverage": round(report.coverage, 4),
+            }
+            for name, report in reports.items()
+        },
+    }
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("directory", type=Path, help="the directory of the QT3 suite")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME", help="only this set")
+    parser.add_argument("--all", action="store_true", help="all sets, not just the named ones")
+    parser.add_argument("--failures", action="store_true", help="list each case that fails")
+    parser.add_argument("--reasons", action="store_true", help="list why cases are out")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Prints the report; 0 when no case in the subset fails, 1 when one does, 2 without a suite."""
+    if not (options.directory / "catalog.xml").is_file():
+        print(f"conformance: no catalog.xml in {options.directory}", file=sys.stderr)
+        return 2
+    names = options.set or (() if options.all else NAMED)
+    reports = run_suite(options.directory, names)
+    whole = summary(reports)
+    if options.json:
+        print(json.dumps(whole))
+    else:
+        print("\n".join(_lines(reports)))
+        print(f"passed {whole['passed']}, failed {whole['failed']}, out {whole['out']}")
+    for name, report in reports.items():
+        if options.failures:
+            for case, problem in report.failed.items():
+                print(f"{name} {case}: {problem}", file=sys.stderr)
+        if options.reasons:
+            for reason, count in report.out.most_common():
+                print(f"{name}: {count} x {reason}", file=sys.stderr)
+    return 1 if whole["failed"] else 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.conformance", description=__doc__)
+    add_options(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    return run(parser.parse_args(arguments))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

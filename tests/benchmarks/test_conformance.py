@@ -1,0 +1,60 @@
+"""The conformance runner on a suite of its own; on the real one where it is."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from benchmarks.conformance import main, run_suite
+
+_HEAD = '<{0} xmlns="http://www.w3.org/2010/09/qt-fots-catalog"{1}>{2}</{0}>'
+_CASES = {
+    "right": ("count(//a)", "<assert-eq>2</assert-eq>", ""),
+    "wrong": ("count(//a)", "<assert-eq>3</assert-eq>", ""),
+    "xml": ("&lt;r>{//a[1]}&lt;/r>", "<assert-xml>&lt;r>&lt;a/>&lt;/r></assert-xml>", ""),
+    "error": ("1 + 'x'", '<error code="XPTY0004"/>', ""),
+    "no-error": ("1 + 1", '<error code="XPTY0004"/>', ""),
+    "either": ("()", "<any-of><assert-true/><assert-empty/></any-of>", ""),
+    "out": ("doc('x')", "<assert-true/>", ""),
+    "newer": ("1", "<assert-eq>1</assert-eq>", '<dependency type="spec" value="XQ30+"/>'),
+}
+
+
+def _suite(directory: Path) -> Path:
+    cases = "".join(
+        f'<test-case name="{name}">{more}<environment ref="e"/><test>{test}</test>'
+        f"<result>{result}</result></test-case>"
+        for name, (test, result, more) in _CASES.items()
+    )
+    environment = '<environment name="e"><source role="." file="d.xml"/></environment>'
+    (directory / "d.xml").write_text("<o><a/><a/></o>")
+    (directory / "s.xml").write_text(_HEAD.format("test-set", ' name="s"', environment + cases))
+    (directory / "catalog.xml").write_text(
+        _HEAD.format("catalog", "", '<test-set name="s" file="s.xml"/>')
+    )
+    return directory
+
+
+def test_cases_are_classified_run_and_judged(tmp_path: Path) -> None:
+    report = run_suite(_suite(tmp_path), ("s",))["s"]
+    assert report.passed == 4
+    assert set(report.failed) == {"wrong", "no-error"}
+    assert list(report.out) == ["unsupported: doc() is not in the profile language"]
+    assert dict(report.beyond) == {"needs XQ30+": 1}
+    assert report.coverage == pytest.approx(6 / 7)
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(tmp_path)]) == 2
+    assert main([str(_suite(tmp_path)), "--all", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["passed"], found["failed"], found["out"]) == (4, 2, 1)
+
+
+@pytest.mark.skipif("QT3_SUITE" not in os.environ, reason="QT3_SUITE names no suite")
+def test_the_real_suite() -> None:
+    reports = run_suite(Path(os.environ["QT3_SUITE"]), ("prod-AxisStep.abbr", "prod-Predicate"))
+    assert sum(report.passed for report in reports.values()) > 150

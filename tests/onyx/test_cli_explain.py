@@ -1,0 +1,46 @@
+"""``onyx profile explain``, in this process: no network is needed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from onyx.cli.main import main
+
+
+def _file(directory: Path, name: str, text: str) -> str:
+    path = directory / name
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def test_on_a_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    profile = _file(tmp_path, "p.xq", "//a[@n = 1][not(b)]")
+    message = _file(tmp_path, "m.xml", "<o><a n='1'><b/></a></o>")
+    assert main(["profile", "explain", profile, "--message", message]) == 0
+    shown = capsys.readouterr().out
+    assert "  //a[@n = 1]\n" in shown
+    assert "the first that does not hold: //a[@n = 1][not(b)]" in shown
+    assert "results: 0" in shown
+
+
+def test_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    profile = _file(tmp_path, "p.xq", "//a[b or c]")
+    message = _file(tmp_path, "m.xml", "<o><a><b/></a></o>")
+    assert main(["profile", "explain", profile, "--message", message, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["routing_query"] == [["//a/b"], ["//a/c"]]
+    assert found["residual"] == ["//a[b or c]"]
+    assert found["message"]["results"] == 1
+
+
+def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    profile = _file(tmp_path, "p.xq", "//a[")
+    assert main(["profile", "explain", profile]) == 65
+    assert "line 1, column 5" in capsys.readouterr().err
+    profile = _file(tmp_path, "p.xq", "//a")
+    message = _file(tmp_path, "m.xml", "<o>")
+    assert main(["profile", "explain", profile, "--message", message]) == 65
+    assert "m.xml" in capsys.readouterr().err

@@ -1,0 +1,284 @@
+"""Atomic values: casts, comparisons and arithmetic, with the rules of XPath 2.0.
+
+=====================  ==========================================
+XPath                  here
+=====================  ==========================================
+xs:untypedAtomic       Untyped
+xs:string              str
+xs:integer             int (never bool)
+xs:decimal             Decimal
+xs:double              float
+xs:boolean             bool
+xs:date, xs:dateTime   Temporal
+=====================  ==========================================
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+from decimal import ROUND_DOWN, Context, Decimal, DivisionByZero, InvalidOperation, Overflow
+from math import copysign, fmod, inf, isinf, isnan, nan, trunc
+from typing import Any
+
+from yfilter.language.nodes import Atom, DynamicError, Untyped
+from yfilter.language.numbers import number_text, parse_double
+from yfilter.language.query_ast import Operator
+from yfilter.language.temporal import Temporal, parse_temporal
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
+_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
+_DIGITS_MAX = 4_300  # of an integer; more is an error, as Python bounds it too
+_DECIMALS = Context(prec=40, Emin=-999_999, Emax=999_999)
+_SPACE = " \t\n\r"
+
+_RELATIONS: dict[Operator, Callable[[Any, Any], bool]] = {
+    Operator.EQ: operator.eq,
+    Operator.NE: operator.ne,
+    Operator.LT: operator.lt,
+    Operator.LE: operator.le,
+    Operator.GT: operator.gt,
+    Operator.GE: operator.ge,
+}
+
+
+def is_number(atom: Atom) -> bool:
+    return isinstance(atom, int | float | Decimal) and not isinstance(atom, bool)
+
+
+def atom_text(atom: Atom) -> str:
+    """An atomic value cast to xs:string."""
+    if isinstance(atom, str):
+        return str(atom)
+    if isinstance(atom, bool):
+        return "true" if atom else "false"
+    if isinstance(atom, Decimal):
+        text = f"{atom:f}"
+        text = text.rstrip("0").rstrip(".") if "." in text else text
+        return "0" if text in ("-0", "") else text
+    if isinstance(atom, Temporal):
+        return str(atom)
+    return number_text(atom)
+
+
+def cast(atom: Atom, type_name: str) -> Atom:
+    """``atom cast as type_name``; DynamicError FORG0001, or XPTY0004 where no cast exists."""
+    if type_name == "xs:string":
+        return atom_text(atom)
+    if type_name == "xs:untypedAtomic":
+        return Untyped(atom_text(atom))
+    if isinstance(atom, str):
+        found = _from_text(atom, type_name)
+        if found is None:
+            raise DynamicError("FORG0001", f"{str(atom)[:80]!r} is no {type_name}")
+        return found
+    if isinstance(atom, Temporal):
+        return _from_temporal(atom, type_name)
+    if type_name in ("xs:date", "xs:dateTime"):
+        raise DynamicError("XPTY0004", f"a number or boolean cannot be cast to {type_name}")
+    if type_name == "xs:boolean":
+        return bool(atom) and atom == atom  # noqa: PLR0124  NaN is false
+    if type_name == "xs:double":
+        return to_double(atom)
+    if isinstance(atom, float) and (isnan(atom) or isinf(atom)):
+        raise DynamicError("FOCA0002", f"{number_text(atom)} is no {type_name}")
+    if type_name == "xs:integer":
+        return trunc(atom)
+    return Decimal(repr(atom)) if isinstance(atom, float) else Decimal(atom)
+
+
+def to_double(atom: Atom) -> float:
+    if isinstance(atom, Temporal):
+        raise DynamicError("XPTY0004", "a date is no number")
+    if isinstance(atom, str):
+        number = parse_double(atom)
+        if number is None:
+            raise DynamicError("FORG0001", f"{str(atom)[:80]!r} is no number")
+        return number
+    try:
+        return float(atom)
+    except OverflowError:
+        return inf if atom > 0 else -inf
+
+
+def _from_text(text: str, type_name: str) -> Atom | None:
+    stripped = text.strip(_SPACE)
+    match type_name:
+        case "xs:double":
+            return parse_double(text)
+        case "xs:boolean":
+            return _BOOLEANS.get(stripped)
+        case "xs:integer":
+            if len(stripped) > _DIGITS_MAX:
+                return None
+            return int(stripped) if _INTEGER.fullmatch(stripped) else None
+        case "xs:decimal":
+            if len(stripped) > _DIGITS_MAX:
+                return None
+            return Decimal(stripped) if _DECIMAL.fullmatch(stripped) else None
+        case _:
+            return parse_temporal(text, type_name)
+
+
+def _from_temporal(atom: Temporal, type_name: str) -> Temporal:
+    if type_name == atom.type:
+        return atom
+    if type_name == "xs:date":
+        return Temporal(
+            type_name, atom.local.replace(hour=0, minute=0, second=0, microsecond=0), atom.offset
+        )
+    if type_name == "xs:dateTime":
+        return Temporal(type_name, atom.local, atom.offset)
+    raise DynamicError("XPTY0004", f"a {atom.type} cannot be cast to {type_name}")
+
+
+# -- comparisons
+
+
+def compare(left: Atom, relation: Operator, right: Atom) -> bool:
+    """Two atomic values as a value comparison does; XPTY0004 if they cannot be compared."""
+    one, other = comparable(left, right)
+    return _RELATIONS[relation](one, other)
+
+
+def comparable(left: Atom, right: Atom) -> tuple[Any, Any]:
+    """The two as Python values of one type; an untyped one counts as a string."""
+    if isinstance(left, str) and isinstance(right, str):
+        return left, right
+    if is_number(left) and is_number(right):
+        if isinstance(left, float) or isinstance(right, float):
+            return to_double(left), to_double(right)
+        return left, right
+    if isinstance(left, bool) and isinstance(right, bool):
+        return left, right
+    if isinstance(left, Temporal) and isinstance(right, Temporal) and left.type == right.type:
+        return left.instant, right.instant
+    raise DynamicError("XPTY0004", f"{type_name(left)} cannot be compared with {type_name(right)}")
+
+
+def general_pair(left: Atom, right: Atom) -> tuple[Any, Any]:
+    """As ``comparable``, where an untyped value is cast to the type of the other one."""
+    if isinstance(left, Untyped) and not isinstance(right, str):
+        left = cast(left, "xs:double" if is_number(right) else type_name(right))
+    elif isinstance(right, Untyped) and not isinstance(left, str):
+        right = cast(right, "xs:double" if is_number(left) else type_name(left))
+    return comparable(left, right)
+
+
+def holds_pair(left: Atom, relation: Operator, right: Atom) -> bool:
+    one, other = general_pair(left, right)
+    return _RELATIONS[relation](one, other)
+
+
+def type_name(atom: Atom) -> str:
+    match atom:
+        case Untyped():
+            return "xs:untypedAtomic"
+        case str():
+            return "xs:string"
+        case bool():
+            return "xs:boolean"
+        case int():
+            return "xs:integer"
+        case Decimal():
+            return "xs:decimal"
+        case float():
+            return "xs:double"
+        case _:
+            return atom.type
+
+
+# -- arithmetic
+
+
+def negate(operand: Atom) -> Atom:
+    number = _number(operand)
+    return 0 if number == 0 and not isinstance(number, float) else -number
+
+
+def arithmetic(name: str, left: Atom, right: Atom) -> Atom:
+    """``left name right``; DynamicError FOAR0001, FOAR0002 or XPTY0004."""
+    one, other = _number(left), _number(right)
+    if isinstance(one, float) or isinstance(other, float):
+        return _doubles(name, to_double(one), to_double(other))
+    if name in ("div", "idiv", "mod") and other == 0:
+        raise DynamicError("FOAR0001", "division by zero")
+    if isinstance(one, int) and isinstance(other, int) and name != "div":
+        return _integers(name, one, other)
+    return _decimals(name, Decimal(one), Decimal(other))
+
+
+def _number(atom: Atom) -> int | float | Decimal:
+    if isinstance(atom, Untyped):
+        return to_double(atom)
+    if isinstance(atom, bool) or not isinstance(atom, int | float | Decimal):
+        raise DynamicError("XPTY0004", f"{type_name(atom)} is no number")
+    return atom
+
+
+def _integers(name: str, one: int, other: int) -> int:
+    match name:
+        case "+":
+            result = one + other
+        case "-":
+            result = one - other
+        case "*":
+            result = one * other
+        case _:
+            quotient = abs(one) // abs(other)
+            quotient = quotient if (one < 0) == (other < 0) else -quotient
+            result = quotient if name == "idiv" else one - other * quotient
+    if result.bit_length() > 3 * _DIGITS_MAX:
+        raise DynamicError("FOAR0002", "an integer of too many digits")
+    return result
+
+
+def _decimals(name: str, one: Decimal, other: Decimal) -> Atom:
+    try:
+        match name:
+            case "+":
+                return _DECIMALS.add(one, other)
+            case "-":
+                return _DECIMALS.subtract(one, other)
+            case "*":
+                return _DECIMALS.multiply(one, other)
+            case "div":
+                return _DECIMALS.divide(one, other)
+            case "idiv":
+                return int((one / other).to_integral_value(ROUND_DOWN))
+            case _:
+                return one % other
+    except (InvalidOperation, Overflow, DivisionByZero) as error:
+        raise DynamicError("FOAR0002", f"{name} is beyond xs:decimal") from error
+
+
+def _doubles(name: str, one: float, other: float) -> Atom:
+    match name:
+        case "+":
+            return one + other
+        case "-":
+            return one - other
+        case "*":
+            return one * other
+        case "div":
+            return _quotient(one, other)
+        case "idiv":
+            if other == 0:
+                raise DynamicError("FOAR0001", "division by zero")
+            if isnan(one) or isnan(other) or isinf(one):
+                raise DynamicError("FOAR0002", "no integer")
+            return 0 if isinf(other) else trunc(one / other)
+        case _:
+            if isnan(one) or isnan(other) or isinf(one) or other == 0:
+                return nan
+            return one if isinf(other) else fmod(one, other)
+
+
+def _quotient(one: float, other: float) -> float:
+    if other != 0:
+        return one / other
+    if isnan(one) or one == 0:
+        return nan
+    return copysign(inf, one) * copysign(1.0, other)

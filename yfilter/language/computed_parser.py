@@ -1,0 +1,73 @@
+"""Parses computed constructors: ``element n { … }``, ``attribute``, ``text``, ``comment``."""
+
+from __future__ import annotations
+
+from formats.names import QualifiedName
+from yfilter.language.constructor_parser import ConstructorParser
+from yfilter.language.query_ast import Computed, Constructor, Expression, NodeKind, Sequence
+from yfilter.language.query_lexer import Token, TokenKind
+
+_KINDS = {
+    "element": NodeKind.ELEMENT,
+    "attribute": NodeKind.ATTRIBUTE,
+    "text": NodeKind.TEXT,
+    "comment": NodeKind.COMMENT,
+    "processing-instruction": NodeKind.PROCESSING_INSTRUCTION,
+}
+_NAMED = frozenset(("element", "attribute", "processing-instruction"))
+_LEFT_OUT = frozenset(("document", "ordered", "unordered", "validate"))
+
+
+class ComputedParser(ConstructorParser):
+    """Adds computed constructors to direct ones."""
+
+    def computed(self) -> Constructor | Computed | None:
+        """A computed constructor, if the next token begins one."""
+        token = self.lexer.peek()
+        if not self._begins(token):
+            return None
+        if token.text in _LEFT_OUT:
+            raise self.unsupported(f"{token.text} {{ }} is", token, "the expression alone")
+        self.enter(self.lexer.take())
+        kind = _KINDS[token.text]
+        outer = self.scope
+        declarations: dict[str, str] = {}
+        name = self._name(kind) if token.text in _NAMED else None
+        if isinstance(name, QualifiedName) and kind is NodeKind.ELEMENT:
+            self._declare_names(declarations, [name])
+        self.expect("{")
+        content: Expression = Sequence(())
+        if not self.lexer.peek().is_symbol("}"):
+            content = self.sequence()
+        self.expect("}", " or an operator")
+        self.scope = outer
+        self.leave()
+        if isinstance(name, QualifiedName) and kind is NodeKind.ELEMENT:
+            parts = () if content == Sequence(()) else (content,)
+            return Constructor(name, (), tuple(declarations.items()), parts)
+        return Computed(kind, name, content)
+
+    def _begins(self, token: Token) -> bool:
+        if token.kind is not TokenKind.NAME or token.text not in {*_KINDS, *_LEFT_OUT}:
+            return False
+        following = self.lexer.peek_second()
+        if following.is_symbol("{"):
+            return True
+        is_name = following.kind is TokenKind.NAME and token.text in _NAMED
+        return is_name and self.lexer.after(following).is_symbol("{")
+
+    def _name(self, kind: NodeKind) -> QualifiedName | Expression:
+        token = self.lexer.peek()
+        if token.is_symbol("{"):
+            self.lexer.take()
+            name = self.expression()
+            self.expect("}", " or an operator")
+            return name
+        self.lexer.take()
+        if "*" in token.text or "{" in token.text:
+            raise self.refusal("syntax", f"{token} is not a name", token.offset, "a name")
+        if kind is NodeKind.PROCESSING_INSTRUCTION:
+            return QualifiedName("", "", token.text)
+        return self._constructed_name(
+            token.text, token.offset, attribute=kind is NodeKind.ATTRIBUTE
+        )

@@ -1,0 +1,272 @@
+"""Writes what constructors construct, as XQuery builds content.
+
+Copies of elements keep the namespaces that were in scope, attributes become attributes, adjacent
+strings and numbers in one ``{ }`` get a space between them.  Where XQuery raises an error because
+an attribute is given twice, the first one counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from formats.characters import is_comment, is_processing_instruction
+from formats.element_stream import ElementStream, ElementStreamBuilder
+from formats.names import XML_NAMESPACE, QualifiedName
+from formats.xml_writer import XmlWriter
+from yfilter.language.atoms import atom_text
+from yfilter.language.nodes import (
+    Construction,
+    Detached,
+    DynamicError,
+    Focus,
+    Item,
+    Node,
+    NodeType,
+    Value,
+)
+from yfilter.language.query_ast import Computed, Constructor, Expression, Markup, NodeKind
+from yfilter.language.query_lexer import is_ncname
+
+if TYPE_CHECKING:
+    from yfilter.language.evaluation import Evaluator
+
+_TAG_SIZE = 16  # a start and an end tag, roughly; what is charged is an estimate
+
+
+def write_construction(evaluator: Evaluator, construction: Construction) -> bytes:
+    """The constructed element as a document."""
+    return written(evaluator, [construction])
+
+
+def written(evaluator: Evaluator, items: Iterable[Item]) -> bytes:
+    """Items as the content of nothing, side by side."""
+    writer = _ContentWriter(evaluator)
+    writer.items(items)
+    return writer.xml.getvalue()
+
+
+def detached(evaluator: Evaluator, expression: Markup | Computed, focus: Focus) -> Value:
+    """The computed node; nothing for text of the empty sequence."""
+    if isinstance(expression, Markup):
+        target = QualifiedName("", "", expression.target) if expression.target else None
+        return [Detached(expression.kind, target, expression.value)]
+    if expression.kind is NodeKind.ELEMENT:
+        name = _computed_name(evaluator, expression, focus)
+        return [Construction(Constructor(name, (), (), (expression.content,)), focus)]
+    value = evaluator.value(expression.content, focus)
+    if not value and expression.kind is NodeKind.TEXT:
+        return []
+    text = " ".join(evaluator.string(item) for item in value)
+    evaluator.charge_bytes(len(text))
+    if expression.name is None:
+        if expression.kind is NodeKind.COMMENT and not is_comment(text):
+            raise DynamicError("XQDY0072", "a comment cannot hold this")
+        return [Detached(expression.kind, None, text)]
+    name = _computed_name(evaluator, expression, focus)
+    if expression.kind is NodeKind.PROCESSING_INSTRUCTION:
+        text = text.lstrip(" \t\n\r")
+        if not is_processing_instruction(name.local, text):
+            raise DynamicError("XQDY0026", "a processing instruction cannot hold this")
+    elif name.local == "xmlns" and not name.namespace:
+        raise DynamicError("XQDY0044", "xmlns is no attribute")
+    return [Detached(expression.kind, name, text)]
+
+
+def holder(item: Detached) -> tuple[ElementStream, NodeType]:
+    """A tree of one element with nothing but the item in it, and the item's type there."""
+    builder = ElementStreamBuilder()
+    is_attribute = item.kind is NodeKind.ATTRIBUTE
+    attributes = [(item.name, item.value)] if is_attribute and item.name is not None else []
+    builder.start_element(QualifiedName("", "", "holder"), attributes)
+    if item.kind is NodeKind.COMMENT:
+        builder.comment(item.value)
+    elif item.kind is NodeKind.PROCESSING_INSTRUCTION and item.name is not None:
+        builder.processing_instruction(item.name.local, item.value)
+    elif not is_attribute:
+        builder.text(item.value)
+    builder.end_element()
+    return builder.finish(), NodeType.ATTRIBUTE if is_attribute else NodeType.CONTENT
+
+
+def _computed_name(evaluator: Evaluator, expression: Computed, focus: Focus) -> QualifiedName:
+    if isinstance(expression.name, QualifiedName):
+        return expression.name
+    assert expression.name is not None
+    atom = evaluator.one_atom(evaluator.value(expression.name, focus))
+    name = str(atom).strip() if isinstance(atom, str) else ""
+    if ":" in name or not is_ncname(name):
+        raise DynamicError("XQDY0074", f"{name[:80]!r} is no name without a prefix")
+    return QualifiedName("", "", name)
+
+
+class _ContentWriter:
+    """Content going into an XmlWriter; counts what that costs."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.xml = XmlWriter()
+        self._evaluator = evaluator
+
+    def items(self, items: Iterable[Item]) -> None:
+        """The value of one enclosed expression as content of the open element."""
+        after_atom = False
+        for item in items:
+            is_atom = not isinstance(item, Node | Construction | Detached)
+            if is_atom and after_atom:
+                self._text(" ")
+            after_atom = is_atom
+            self._item(item)
+
+    def _item(self, item: Item) -> None:
+        if isinstance(item, Construction):
+            if item.node is not None:
+                self._copy_element(item.node)
+            else:
+                self._construct(item)
+        elif isinstance(item, Detached):
+            self._detached(item)
+        elif not isinstance(item, Node):
+            self._text(atom_text(item))
+        elif item.type is NodeType.DOCUMENT:
+            self._copy_document()
+        elif item.type is NodeType.ELEMENT:
+            self._copy_element(item)
+        elif item.type is NodeType.CONTENT:
+            self._evaluator.charge_bytes(len(self._evaluator.string_value(item)))
+            self.xml.copy_content(self._evaluator.streams[item.tree], item.number)
+        else:
+            raise DynamicError("XQTY0024", "an attribute after other content of the element")
+
+    def _construct(self, construction: Construction) -> None:
+        constructor, focus = construction.constructor, construction.focus
+        tag = _StartTag(constructor)
+        for name, value in constructor.attributes:
+            tag.add(name, "".join(self._value_part(part, focus) for part in value))
+        content = list(constructor.content)
+        first: Value = ()
+        place = 0
+        while place < len(content) and not first:
+            part = content[place]
+            if isinstance(part, str | Constructor | Markup):
+                break
+            place += 1
+            first = self._evaluator.value(part, focus)
+            leading = 0
+            while leading < len(first) and self._attribute(tag, first[leading]):
+                leading += 1
+            first = first[leading:]
+        self._evaluator.charge_bytes(tag.size)
+        self.xml.start_element(constructor.name, tag.attributes, constructor.declarations)
+        self.items(first)
+        for part in content[place:]:
+            if isinstance(part, str):
+                self._text(part)
+            elif isinstance(part, Constructor):
+                self._construct(Construction(part, focus))
+            else:
+                self.items(self._evaluator.value(part, focus))
+        self.xml.end_element()
+
+    def _attribute(self, tag: _StartTag, item: Item) -> bool:
+        """Adds the item to the start tag if it is an attribute."""
+        if isinstance(item, Detached) and item.kind is NodeKind.ATTRIBUTE:
+            assert item.name is not None
+            self._add(tag, item.name, item.value)
+            return True
+        if isinstance(item, Node) and item.type is NodeType.ATTRIBUTE:
+            stream = self._evaluator.streams[item.tree]
+            name = stream.names[stream.attribute_name[item.number]]
+            self._add(tag, name, stream.attribute_value(item.number))
+            return True
+        return False
+
+    def _add(self, tag: _StartTag, name: QualifiedName, value: str) -> None:
+        if not tag.add(name, value) and self._evaluator.strict:
+            raise DynamicError("XQDY0025", f"the attribute {name} is given twice")
+
+    def _value_part(self, part: str | Expression, focus: Focus) -> str:
+        """A part of an attribute's value; several items get a space between them."""
+        if isinstance(part, str):
+            return part
+        strings: list[str] = []
+        for item in self._evaluator.value(part, focus):
+            strings.append(self._evaluator.string(item))
+            self._evaluator.charge_bytes(len(strings[-1]))
+        return " ".join(strings)
+
+    def _detached(self, item: Detached) -> None:
+        self._evaluator.charge_bytes(len(item.value) + _TAG_SIZE)
+        if item.kind is NodeKind.TEXT:
+            self.xml.text(item.value)
+        elif item.kind is NodeKind.COMMENT:
+            self.xml.comment(item.value)
+        elif item.kind is NodeKind.PROCESSING_INSTRUCTION:
+            assert item.name is not None
+            self.xml.processing_instruction(item.name.local, item.value)
+        else:
+            raise DynamicError("XQTY0024", "an attribute after other content of the element")
+
+    def _copy_document(self) -> None:
+        stream = self._evaluator.stream
+        outside = [piece for piece, parent in enumerate(stream.content_parent) if parent < 0]
+        for piece in outside:
+            if stream.content_next[piece] == 0:
+                self.xml.copy_content(stream, piece)
+        self._copy_element(Node(0, NodeType.ELEMENT, 0))
+        for piece in outside:
+            if stream.content_next[piece] > 0:
+                self.xml.copy_content(stream, piece)
+
+    def _copy_element(self, node: Node) -> None:
+        stream, element = self._evaluator.streams[node.tree], node.number
+        end = stream.element_end[element]
+        first, last = stream.attribute_start[element], stream.attribute_start[end]
+        content = stream.content_within(element)
+        self._evaluator.charge_bytes(
+            _TAG_SIZE * (end - element)
+            + (stream.attribute_offset[last] - stream.attribute_offset[first])
+            + (stream.content_offset[content.stop] - stream.content_offset[content.start])
+        )
+        self.xml.copy_element(stream, element)
+
+    def _text(self, text: str) -> None:
+        self._evaluator.charge_bytes(len(text))
+        self.xml.text(text)
+
+
+class _StartTag:
+    """The attributes of an element under construction, each name once.
+
+    An attribute copied from the message keeps its prefix where that is free to mean its
+    namespace, and else gets another one.
+    """
+
+    def __init__(self, constructor: Constructor) -> None:
+        self.attributes: list[tuple[QualifiedName, str]] = []
+        self.size = _TAG_SIZE
+        self._names: set[tuple[str, str]] = set()
+        self._prefixes = dict(constructor.declarations)
+        self._prefixes[constructor.name.prefix] = constructor.name.namespace
+        for name, _ in constructor.attributes:
+            if name.prefix:
+                self._prefixes[name.prefix] = name.namespace
+
+    def add(self, name: QualifiedName, value: str) -> bool:
+        """Whether the attribute is new."""
+        if (name.namespace, name.local) in self._names:
+            return False
+        if (name.namespace, name.local) == (XML_NAMESPACE, "id"):
+            value = " ".join(value.split())
+        self._names.add((name.namespace, name.local))
+        if name.namespace:
+            name = name._replace(prefix=self._prefix(name))
+        self.attributes.append((name, value))
+        self.size += len(value)
+        return True
+
+    def _prefix(self, name: QualifiedName) -> str:
+        prefix, count = name.prefix, 0
+        while self._prefixes.setdefault(prefix, name.namespace) != name.namespace:
+            count += 1
+            prefix = f"{name.prefix}{count}"
+        return prefix

@@ -1,0 +1,175 @@
+"""Parses FLWOR expressions: for, let and where in any order, then order by, then return."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from yfilter.language.computed_parser import ComputedParser
+from yfilter.language.item_kinds import ItemKind
+from yfilter.language.operator_parser import joined
+from yfilter.language.path_parser import MESSAGE_VARIABLE
+from yfilter.language.profile_limits import ProfileLimits
+from yfilter.language.query_ast import (
+    And,
+    Clause,
+    Expression,
+    Flwor,
+    ForClause,
+    LetClause,
+    OrderKey,
+    SequenceType,
+    Typed,
+    WhereClause,
+)
+from yfilter.language.query_lexer import Token, TokenKind
+
+_LEFT_OUT = {"group": "group by is", "count": "a count clause is"}
+
+
+class FlworParser(ComputedParser):
+    """Adds FLWOR expressions to constructors."""
+
+    def __init__(self, text: str, limits: ProfileLimits) -> None:
+        super().__init__(text, limits)
+        self._clause_count = 0
+
+    def construction(self) -> Expression | None:
+        token = self.lexer.peek()
+        if self._is_flwor(token):
+            return self._flwor()
+        return self.computed()
+
+    def new_variable(self) -> str:
+        token = self.lexer.peek()
+        if token.kind is not TokenKind.VARIABLE:
+            raise self.unexpected("a variable")
+        self.lexer.take()
+        if ":" in token.text:
+            raise self.unsupported("a variable with a prefix is", token, "a name without ':'")
+        if token.text == MESSAGE_VARIABLE or token.text in self.scope.variables:
+            raise self.refusal(
+                "duplicate-variable",
+                f"${token.text} is bound already",
+                token.offset,
+                "another name",
+            )
+        self._clause_count += 1
+        if self._clause_count > self.limits.clauses_max:
+            raise self.refusal(
+                "too-many-clauses", f"more than {self.limits.clauses_max} clauses", token.offset
+            )
+        return token.text
+
+    def _is_flwor(self, token: Token) -> bool:
+        return token.is_word("for", "let") and self.lexer.peek_second().kind is TokenKind.VARIABLE
+
+    def _flwor(self) -> Flwor:
+        self.enter(self.lexer.peek())
+        outer = self.scope
+        clauses: list[Clause] = []
+        while True:
+            token = self.lexer.peek()
+            if self._is_flwor(token):
+                self.lexer.take()
+                self._bindings(clauses, is_for=token.text == "for")
+            elif token.is_word("where"):
+                self.lexer.take()
+                clauses.append(WhereClause(self.expression()))
+            else:
+                break
+        where = None
+        while clauses and isinstance(clauses[-1], WhereClause):
+            last = clauses.pop()
+            assert isinstance(last, WhereClause)
+            parts = [last.condition] if where is None else [last.condition, where]
+            where = joined(And, parts)
+        order = self._order()
+        self._expect_return(has_where=where is not None)
+        result = self.expression()
+        self.scope = outer
+        self.leave()
+        return Flwor(tuple(clauses), where, result, order)
+
+    def _bindings(self, clauses: list[Clause], *, is_for: bool) -> None:
+        clauses.append(self._clause(is_for))
+        while self.lexer.peek().is_symbol(","):
+            self.lexer.take()
+            clauses.append(self._clause(is_for))
+
+    def _clause(self, is_for: bool) -> Clause:
+        name = self.new_variable()
+        declared = self.declared_type()
+        outer = self.scope
+        position = ""
+        if is_for:
+            if self.lexer.peek().is_word("at"):
+                self.lexer.take()
+                self.scope = outer.with_variable(name, ItemKind.NUMBER)
+                position = self.new_variable()
+                self.scope = outer
+            self.expect_word("in")
+        else:
+            self.expect(":=")
+        value = self.of_type(self.expression(), declared, each=is_for)
+        self.scope = outer.with_variable(name, self.kinds_of(value))
+        if position:
+            self.scope = self.scope.with_variable(position, ItemKind.NUMBER)
+        return ForClause(name, value, position) if is_for else LetClause(name, value)
+
+    def declared_type(self) -> SequenceType | None:
+        if not self.lexer.peek().is_word("as"):
+            return None
+        self.lexer.take()
+        return self.sequence_type()
+
+    def of_type(
+        self, value: Expression, declared: SequenceType | None, *, each: bool
+    ) -> Expression:
+        """The value with its declared type; of ``each`` item where a clause ranges over them."""
+        if declared is None:
+            return value
+        if each:
+            declared = replace(declared, occurrence="*")
+        return Typed(value, declared, True)
+
+    # -- order by
+
+    def _order(self) -> tuple[OrderKey, ...]:
+        token = self.lexer.peek()
+        if token.is_word("stable"):
+            self.lexer.take()
+        elif not token.is_word("order"):
+            return ()
+        self.expect_word("order")
+        self.expect_word("by")
+        keys = [self._order_key()]
+        while self.lexer.peek().is_symbol(","):
+            self.lexer.take()
+            keys.append(self._order_key())
+        return tuple(keys)
+
+    def _order_key(self) -> OrderKey:
+        key = self.expression()
+        descending = greatest = False
+        if self.lexer.peek().is_word("ascending", "descending"):
+            descending = self.lexer.take().text == "descending"
+        if self.lexer.peek().is_word("empty"):
+            self.lexer.take()
+            token = self.lexer.peek()
+            if not token.is_word("greatest", "least"):
+                raise self.unexpected("'greatest' or 'least'")
+            greatest = self.lexer.take().text == "greatest"
+        if self.lexer.peek().is_word("collation"):
+            raise self.unsupported("a collation is", self.lexer.peek(), "order by code point")
+        return OrderKey(key, descending, greatest)
+
+    def _expect_return(self, *, has_where: bool) -> None:
+        token = self.lexer.peek()
+        if token.is_word("return"):
+            self.lexer.take()
+            return
+        if token.kind is TokenKind.NAME and token.text in _LEFT_OUT:
+            raise self.unsupported(_LEFT_OUT[token.text], token)
+        if has_where:
+            raise self.unexpected("'return' or an operator")
+        raise self.unexpected("',', 'for', 'let', 'where', 'order by' or 'return'")

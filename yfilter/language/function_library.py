@@ -1,0 +1,211 @@
+"""What the functions do.  ``functions.py`` says what each takes, and arguments come so converted.
+
+==============================  ==========================================================
+ArgumentKind                    the argument arrives as
+==============================  ==========================================================
+STRING, PATTERN, FLAGS          str
+NUMBER                          int, Decimal, float, or None for the empty sequence
+ATOM, TEMPORAL                  an atomic value, or None
+ATOMS, STRINGS                  a list of atomic values
+NODES, ITEMS, CONDITION         the value as it is
+==============================  ==========================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from yfilter.language.atoms import atom_text, cast, is_number, to_double
+from yfilter.language.functions import FUNCTIONS, TYPES, ArgumentKind
+from yfilter.language.nodes import (
+    Atom,
+    Construction,
+    Detached,
+    DynamicError,
+    Focus,
+    Node,
+    NodeType,
+    Untyped,
+    Value,
+)
+from yfilter.language.number_functions import NUMBER_FUNCTIONS
+from yfilter.language.query_ast import FunctionCall
+from yfilter.language.sequence_functions import SEQUENCE_FUNCTIONS, deep_equal
+from yfilter.language.string_functions import STRING_FUNCTIONS
+from yfilter.language.temporal import Temporal
+
+if TYPE_CHECKING:
+    from yfilter.language.evaluation import Evaluator
+
+
+def call(evaluator: Evaluator, call_: FunctionCall, focus: Focus) -> Value:
+    """The value of a function call; DynamicError for arguments that it cannot take."""
+    name = call_.name
+    if name == "position":
+        return [focus.position]
+    if name == "last":
+        return [focus.size]
+    signature = FUNCTIONS[name]
+    values = [evaluator.value(argument, focus) for argument in call_.arguments]
+    if not values and signature.context:
+        if focus.item is None:
+            raise DynamicError("XPDY0002", f"{name}() without a context item")
+        values = [[focus.item]]
+    if name in _ABOUT_NODES:
+        return _ABOUT_NODES[name](evaluator, *values)
+    if name == "compare" and not all(values):
+        return []
+    arguments = [
+        _converted(evaluator, name, signature.argument(index), value)
+        for index, value in enumerate(values)
+    ]
+    if name in TYPES or name in _OF_ONE:
+        return _of_one(name, arguments[0])
+    result = _FUNCTIONS[name](*arguments)
+    if isinstance(result, list):
+        evaluator.charge(len(result))
+        return result
+    if isinstance(result, str):
+        evaluator.charge(len(result) // 16)
+    return [result]
+
+
+def _converted(evaluator: Evaluator, name: str, kind: ArgumentKind, value: Value) -> Any:
+    match kind:
+        case ArgumentKind.NODES | ArgumentKind.ITEMS | ArgumentKind.CONDITION:
+            return value
+        case ArgumentKind.ATOMS:
+            return evaluator.atoms(value)
+        case ArgumentKind.STRINGS:
+            return [atom_text(atom) for atom in evaluator.atoms(value)]
+        case _:
+            pass
+    if len(value) > 1 and evaluator.strict:
+        raise DynamicError("XPTY0004", f"{name}() takes one item, these are several")
+    atom = evaluator.atom(value[0]) if value else None
+    if kind in (ArgumentKind.ATOM, ArgumentKind.TEMPORAL):
+        return atom
+    if kind is ArgumentKind.NUMBER:
+        if atom is None or is_number(atom):
+            return atom
+        if not isinstance(atom, Untyped):
+            raise DynamicError("XPTY0004", f"{name}() takes a number")
+        return to_double(atom)
+    if atom is not None and not isinstance(atom, str):
+        raise DynamicError("XPTY0004", f"{name}() takes a string")
+    return atom or ""
+
+
+# -- functions of the whole value
+
+
+def _boolean(evaluator: Evaluator, value: Value) -> Value:
+    from yfilter.language.evaluation import effective_boolean  # noqa: PLC0415
+
+    return [effective_boolean(value, strict=evaluator.strict)]
+
+
+def _not(evaluator: Evaluator, value: Value) -> Value:
+    return [not _boolean(evaluator, value)[0]]
+
+
+def _named(part: str) -> Callable[..., Value]:
+    def name_of(evaluator: Evaluator, value: Value) -> Value:
+        if len(value) > 1 and evaluator.strict:
+            raise DynamicError("XPTY0004", f"{part}() takes one node, these are several")
+        if not value:
+            return [""]
+        first = value[0]
+        if isinstance(first, Construction):
+            name = first.constructor.name
+        elif isinstance(first, Detached):
+            if first.name is None:
+                return [""]
+            name = first.name
+        elif isinstance(first, Node):
+            stream = evaluator.streams[first.tree]
+            if first.type is NodeType.ELEMENT:
+                name = stream.name_of(first.number)
+            elif first.type is NodeType.ATTRIBUTE:
+                name = stream.names[stream.attribute_name[first.number]]
+            else:
+                return [_target(evaluator, first) if part != "namespace-uri" else ""]
+        else:
+            raise DynamicError("XPTY0004", f"{part}() takes a node")
+        names = {"name": str(name), "local-name": name.local, "namespace-uri": name.namespace}
+        return [names[part]]
+
+    return name_of
+
+
+def _target(evaluator: Evaluator, node: Node) -> str:
+    stream = evaluator.streams[node.tree]
+    is_instruction = node.type is NodeType.CONTENT and stream.content_kind[node.number] == 2
+    return stream.content_value(node.number).split(" ")[0] if is_instruction else ""
+
+
+def _root(evaluator: Evaluator, value: Value) -> Value:
+    nodes = evaluator.nodes(value)
+    if len(nodes) > 1:
+        raise DynamicError("XPTY0004", "root() takes one node")
+    if not nodes:
+        return []
+    return [evaluator.root(nodes[0])]
+
+
+def _string(evaluator: Evaluator, value: Value) -> Value:
+    if len(value) > 1 and evaluator.strict:
+        raise DynamicError("XPTY0004", "string() takes one item")
+    return [evaluator.first_string(value)]
+
+
+def _deep_equal(evaluator: Evaluator, one: Value, other: Value) -> Value:
+    return [deep_equal(evaluator, one, other)]
+
+
+_ABOUT_NODES: dict[str, Callable[..., Value]] = {
+    "not": _not,
+    "boolean": _boolean,
+    "name": _named("name"),
+    "local-name": _named("local-name"),
+    "namespace-uri": _named("namespace-uri"),
+    "root": _root,
+    "string": _string,
+    "deep-equal": _deep_equal,
+}
+
+
+# -- functions of one value, empty for the empty sequence
+
+_OF_ONE = frozenset(
+    f"{part}-from-{kind}"
+    for kind, parts in (
+        ("date", ("year", "month", "day")),
+        ("dateTime", ("year", "month", "day", "hours", "minutes", "seconds")),
+    )
+    for part in parts
+)
+
+
+def _of_one(name: str, atom: Atom | None) -> Value:
+    if atom is None:
+        return []
+    if name in TYPES:
+        return [cast(atom, name)]
+    part, _, kind = name.partition("-from-")
+    moment = cast(atom, f"xs:{kind}") if isinstance(atom, Untyped) else atom
+    if not isinstance(moment, Temporal) or moment.type != f"xs:{kind}":
+        raise DynamicError("XPTY0004", f"{name}() takes a {kind}")
+    if part == "seconds":
+        return [moment.seconds]
+    return [int(getattr(moment.local, part.removesuffix("s")))]
+
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "true": lambda: True,
+    "false": lambda: False,
+    **STRING_FUNCTIONS,
+    **NUMBER_FUNCTIONS,
+    **SEQUENCE_FUNCTIONS,
+}

@@ -1,0 +1,103 @@
+"""General comparisons: whether some pair of a value on the left and one on the right compares so.
+
+Where one side is all numbers, or no side has any typed value, no pairs need to be looked at.
+"""
+
+from __future__ import annotations
+
+from math import isnan
+from typing import TYPE_CHECKING, TypeVar
+
+from yfilter.language.atoms import holds_pair, is_number, to_double
+from yfilter.language.nodes import Atom, DynamicError, Untyped, Value
+from yfilter.language.query_ast import Operator
+
+if TYPE_CHECKING:
+    from yfilter.language.evaluation import Evaluator
+
+_Comparable = TypeVar("_Comparable", str, float)
+
+
+def some_pair(evaluator: Evaluator, left: Value, relation: Operator, right: Value) -> bool:
+    """Pairs that cannot be compared do not hold; if ``evaluator.strict`` they raise."""
+    if not left or not right:
+        return False
+    one, other = evaluator.atoms(left), evaluator.atoms(right)
+    if not evaluator.strict:
+        if _all_text(one) and _all_text(other):
+            return _some(list(map(str, one)), relation, list(map(str, other)))
+        if (_all_inexact(one) and _all_double_or_untyped(other)) or (
+            _all_inexact(other) and _all_double_or_untyped(one)
+        ):
+            return _some_numbers(_numbers(one), relation, _numbers(other))
+    evaluator.charge(len(one) * len(other))
+    return any(_holds(evaluator, a, relation, b) for a in one for b in other)
+
+
+def _holds(evaluator: Evaluator, left: Atom, relation: Operator, right: Atom) -> bool:
+    try:
+        return holds_pair(left, relation, right)
+    except DynamicError:
+        if evaluator.strict:
+            raise
+        return False
+
+
+def _all_text(atoms: list[Atom]) -> bool:
+    return all(isinstance(atom, str) for atom in atoms)
+
+
+def _all_inexact(atoms: list[Atom]) -> bool:
+    """Numbers that lose nothing as doubles."""
+    return all(
+        isinstance(atom, float)
+        or (isinstance(atom, int) and not isinstance(atom, bool) and abs(atom) < 1 << 53)
+        for atom in atoms
+    )
+
+
+def _all_double_or_untyped(atoms: list[Atom]) -> bool:
+    return _all_inexact([atom for atom in atoms if not isinstance(atom, Untyped)])
+
+
+def _numbers(atoms: list[Atom]) -> list[float]:
+    """The atoms as xs:double, without those that are none."""
+    numbers = []
+    for atom in atoms:
+        if is_number(atom):
+            numbers.append(to_double(atom))
+            continue
+        try:
+            numbers.append(to_double(atom))
+        except DynamicError:
+            continue
+    return numbers
+
+
+def _some_numbers(left: list[float], relation: Operator, right: list[float]) -> bool:
+    """As _some, where NaN differs from every number, itself included, and has no order."""
+    proper_left = [number for number in left if not isnan(number)]
+    proper_right = [number for number in right if not isnan(number)]
+    has_nan = len(proper_left) < len(left) or len(proper_right) < len(right)
+    if relation is Operator.NE and has_nan:
+        return bool(left and right)
+    return _some(proper_left, relation, proper_right)
+
+
+def _some(left: list[_Comparable], relation: Operator, right: list[_Comparable]) -> bool:
+    """Whether some pair compares so, without looking at every pair."""
+    if not left or not right:
+        return False
+    match relation:
+        case Operator.EQ:
+            return not set(left).isdisjoint(right)
+        case Operator.NE:
+            return len({*left, *right}) > 1
+        case Operator.LT:
+            return min(left) < max(right)
+        case Operator.LE:
+            return min(left) <= max(right)
+        case Operator.GT:
+            return max(left) > min(right)
+        case Operator.GE:
+            return max(left) >= min(right)

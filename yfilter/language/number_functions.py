@@ -1,0 +1,148 @@
+"""The functions on numbers; arguments arrive as function_library.py says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from functools import reduce
+from math import ceil, copysign, floor, isinf, isnan, nan
+from typing import Any, TypeAlias
+
+from yfilter.language.atoms import arithmetic, cast, comparable, is_number, to_double
+from yfilter.language.nodes import Atom, DynamicError, Untyped
+from yfilter.language.numbers import parse_double
+
+Number: TypeAlias = int | float | Decimal
+
+
+def _number(atom: Atom | None) -> float:
+    if isinstance(atom, str):
+        number = parse_double(atom)
+        return nan if number is None else number
+    if atom is None:
+        return nan
+    try:
+        return to_double(atom)
+    except DynamicError:
+        return nan
+
+
+def rounded(number: Number) -> Number:
+    """``fn:round``: halves go up."""
+    if isinstance(number, int):
+        return number
+    if isinstance(number, Decimal):
+        return (number + Decimal("0.5")).to_integral_value(ROUND_FLOOR)
+    if isnan(number) or isinf(number) or abs(number) >= 1 << 52:
+        return number
+    whole = floor(number)
+    whole += number - whole >= 0.5
+    return copysign(float(whole), number) if whole == 0 else float(whole)
+
+
+def _half_to_even(number: Number | None, precision: Number | None = 0) -> Number | list[Any]:
+    if number is None or precision is None:
+        return []
+    places = int(precision)
+    if isinstance(number, float) and (isnan(number) or isinf(number)):
+        return number
+    if abs(places) > 4_000:
+        return number if places > 0 else number * 0
+    exact = Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
+    if places > -exact.as_tuple().exponent:  # type: ignore[operator]
+        return number
+    result = exact.quantize(Decimal(1).scaleb(-places), ROUND_HALF_EVEN)
+    if isinstance(number, float):
+        return copysign(float(result), number)
+    return int(result) if isinstance(number, int) else result
+
+
+def _toward(
+    of_float: Callable[[float], int], rounding: str
+) -> Callable[[Number | None], Number | list[Any]]:
+    def toward(number: Number | None) -> Number | list[Any]:
+        if number is None:
+            return []
+        if isinstance(number, int):
+            return number
+        if isinstance(number, Decimal):
+            return number.to_integral_value(rounding=rounding)
+        if isnan(number) or isinf(number):
+            return number
+        whole = float(of_float(number))
+        return whole if whole else copysign(0.0, number)
+
+    return toward
+
+
+def _abs(number: Number | None) -> Number | list[Any]:
+    if number is None:
+        return []
+    return number.copy_abs() if isinstance(number, Decimal) else abs(number)
+
+
+def _round(number: Number | None) -> Number | list[Any]:
+    return [] if number is None else rounded(number)
+
+
+def _added(atoms: list[Atom]) -> Atom:
+    numbers = [to_double(atom) if isinstance(atom, Untyped) else atom for atom in atoms]
+    if not all(map(is_number, numbers)):
+        raise DynamicError("FORG0006", "sum() and avg() take numbers")
+    return reduce(lambda one, other: arithmetic("+", one, other), numbers)
+
+
+_DEFAULT = object()
+
+
+def _sum(atoms: list[Atom], zero: Any = _DEFAULT) -> Any:
+    if atoms:
+        return _added(atoms)
+    if zero is _DEFAULT:
+        return 0
+    return [] if zero is None else zero
+
+
+def _avg(atoms: list[Atom]) -> Any:
+    return arithmetic("div", _added(atoms), len(atoms)) if atoms else []
+
+
+def _extreme(sign: int) -> Callable[[list[Atom]], Any]:
+    def extreme(atoms: list[Atom]) -> Any:
+        if not atoms:
+            return []
+        values = [cast(atom, "xs:double") if isinstance(atom, Untyped) else atom for atom in atoms]
+        if any(isinstance(value, float) for value in values) and all(map(is_number, values)):
+            values = [to_double(value) for value in values]
+        best = values[0]
+        comparable_or_error(best, best)
+        for value in values:
+            if isinstance(value, float) and isnan(value):
+                return value
+            one, other = comparable_or_error(value, best)
+            if (one > other) if sign > 0 else (one < other):
+                best = value
+        return best
+
+    return extreme
+
+
+def comparable_or_error(one: Atom, other: Atom) -> tuple[Any, Any]:
+    try:
+        return comparable(one, other)
+    except DynamicError as error:
+        raise DynamicError("FORG0006", str(error)) from None
+
+
+NUMBER_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "number": _number,
+    "abs": _abs,
+    "round": _round,
+    "round-half-to-even": _half_to_even,
+    "floor": _toward(floor, ROUND_FLOOR),
+    "ceiling": _toward(ceil, ROUND_CEILING),
+    "sum": _sum,
+    "avg": _avg,
+    "min": _extreme(-1),
+    "max": _extreme(1),
+}

@@ -1,0 +1,262 @@
+"""Parses what operators join: from ``or``, the loosest, down to the unary minus.
+
+One table says how tightly each operator binds; ``query_text`` writes parentheses by the same one.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import NoReturn
+
+from yfilter.language.functions import TYPES
+from yfilter.language.item_kinds import ATOMS, ItemKind
+from yfilter.language.path_parser import SCHEMA_NAMESPACE
+from yfilter.language.query_ast import (
+    And,
+    Cast,
+    Comparison,
+    Expression,
+    Literal,
+    Operation,
+    Operator,
+    Or,
+    Typed,
+)
+from yfilter.language.query_lexer import Token, TokenKind
+from yfilter.language.type_parser import TypeParser
+
+GENERAL = {operator.value: operator for operator in Operator}
+VALUE_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+
+# From the loosest to the tightest; operators of one level group from the left.
+LEVELS: tuple[frozenset[str], ...] = (
+    frozenset(("or",)),
+    frozenset(("and",)),
+    frozenset((*GENERAL, *VALUE_COMPARISONS, "is", "<<", ">>")),
+    frozenset(("to",)),
+    frozenset(("+", "-")),
+    frozenset(("*", "div", "idiv", "mod")),
+    frozenset(("|", "union")),
+    frozenset(("intersect", "except")),
+)
+_LEVEL_OF = {name: level for level, names in enumerate(LEVELS) for name in names}
+COMPARISON_LEVEL, RANGE_LEVEL = 2, 3
+CAST_LEVEL = len(LEVELS)
+UNARY_LEVEL = CAST_LEVEL + 1
+
+_MISSPELT = {
+    "=>": "'>='",
+    "=<": "'<='",
+    "==": "'='",
+    "<>": "'!='",
+    "&&": "'and'",
+    "||": "'or', or concat() for strings",
+    "!": "not()",
+}
+_TYPE_OPERATORS = ("cast", "castable", "instance", "treat")
+_SET_OPERATORS = frozenset(("|", "union", "intersect", "except", "is", "<<", ">>"))
+_ARITHMETIC = frozenset(("+", "-", "*", "div", "idiv", "mod", "to"))
+
+
+class OperatorParser(TypeParser):
+    """Adds operators to paths and types."""
+
+    @abstractmethod
+    def expression(self) -> Expression:
+        """What may stand where one value is wanted: a condition, FLWOR, ``if``, ``some``."""
+
+    def binary(self, least: int) -> Expression:
+        """Operators of the level ``least`` and tighter ones (precedence climbing: one call for
+        each operand, not one for each level, since profiles may be nested deeply)."""
+        start = self.lexer.peek()
+        left = self._unary() if start.is_symbol("-", "+") else self.path()
+        if self.lexer.peek().is_word(*_TYPE_OPERATORS):
+            left = self._cast(left)
+        while (level := self._next_level()) >= least:
+            token = self._take_operator()
+            right = self.binary(level + 1)
+            if level < COMPARISON_LEVEL:
+                parts = [left, right]
+                while self._next_level() == level:
+                    self._take_operator()
+                    parts.append(self.binary(level + 1))
+                left = joined(And if level else Or, parts)
+                continue
+            left = self._joined(start, left, token, right)
+            if level in (COMPARISON_LEVEL, RANGE_LEVEL):
+                self._refuse_another(level)
+        return left
+
+    def _next_level(self) -> int:
+        """The level of the operator that follows, -1 if none does."""
+        token = self.lexer.peek()
+        is_operator = token.kind in (TokenKind.SYMBOL, TokenKind.NAME)
+        return _LEVEL_OF.get(token.text, -1) if is_operator else -1
+
+    def _take_operator(self) -> Token:
+        self._refuse_end_tag(self.lexer.peek())
+        return self.lexer.take()
+
+    def _joined(
+        self, start: Token, left: Expression, token: Token, right: Expression
+    ) -> Expression:
+        self._check_operands(start, left, token, right)
+        if token.text in GENERAL:
+            return Comparison(left, GENERAL[token.text], right)
+        return Operation("|" if token.text == "union" else token.text, (left, right))
+
+    def _refuse_another(self, level: int) -> None:
+        following = self.lexer.peek()
+        if self._next_level() == level:
+            raise self.refusal(
+                "syntax",
+                "a comparison of a comparison"
+                if level == COMPARISON_LEVEL
+                else "a range of ranges",
+                following.offset,
+                "'and' between two comparisons" if level == COMPARISON_LEVEL else "one 'to'",
+            )
+
+    def _refuse_end_tag(self, token: Token) -> None:
+        if token.text == "<" and self.lexer.text.startswith("</", token.offset):
+            raise self.refusal(
+                "syntax",
+                "an end tag in an expression",
+                token.offset,
+                "'}' before it; for a comparison, white space after '<'",
+            )
+
+    # -- what operators can join
+
+    def _check_operands(
+        self, start: Token, left: Expression, operator: Token, right: Expression
+    ) -> None:
+        one, other = self.kinds_of(left), self.kinds_of(right)
+        text = operator.text
+        if text in _SET_OPERATORS:
+            if (one | other) & ATOMS and not (one | other) & ~ATOMS:
+                raise self.refusal(
+                    "type", f"'{text}' joins nodes, these are values", operator.offset, "paths"
+                )
+        elif text in _ARITHMETIC:
+            for kinds in (one, other):
+                if kinds in _NO_NUMBERS:
+                    raise self.refusal(
+                        "type",
+                        f"'{text}' cannot reckon with a {_word(kinds)}",
+                        operator.offset,
+                        "a number, or number(…) around the string",
+                    )
+        elif one and other:
+            self._check_comparable(start, one, operator, other)
+
+    def _check_comparable(
+        self, start: Token, one: ItemKind, operator: Token, other: ItemKind
+    ) -> None:
+        """Two kinds of values that no schema can make comparable."""
+        if ItemKind.BOOLEAN in (one, other) and one != other and not (one | other) & ~ATOMS:
+            raise self.refusal(
+                "type",
+                f"'{operator.text}' cannot compare a condition",
+                operator.offset,
+                "the condition alone, or not(condition)",
+            )
+        kinds = one | other
+        if {one, other} == {ItemKind.STRING, ItemKind.NUMBER}:
+            raise self.refusal(
+                "type",
+                "a string is compared with a number",
+                start.offset,
+                "number(…) around the string, or quotation marks around the number",
+            )
+        if not one & other and not kinds & ~ATOMS and kinds in _PAIRS_OF_KINDS:
+            raise self.refusal(
+                "type",
+                f"a {_word(one)} is compared with a {_word(other)}",
+                start.offset,
+                "a conversion, such as xs:date(…), around one of them",
+            )
+
+    def refuse_operator(self) -> None:
+        """Refuses what follows a complete condition and is an operator elsewhere."""
+        token = self.lexer.peek()
+        self.refuse_misspelt(token)
+
+    def refuse_misspelt(self, token: Token) -> None:
+        if token.kind is TokenKind.SYMBOL and token.text in _MISSPELT:
+            raise self.refusal(
+                "syntax", f"'{token.text}' is not an operator", token.offset, _MISSPELT[token.text]
+            )
+
+    # -- casts and signs
+
+    def _cast(self, operand: Expression) -> Expression:
+        while self.lexer.peek().is_word(*_TYPE_OPERATORS):
+            word = self.lexer.take().text
+            if word in ("instance", "treat"):
+                self.expect_word("as" if word == "treat" else "of")
+                operand = Typed(operand, self.sequence_type(), word == "treat")
+                continue
+            castable = word == "castable"
+            self.expect_word("as")
+            token = self.lexer.take()
+            prefix, _, local = token.text.rpartition(":")
+            is_name = token.kind is TokenKind.NAME and bool(prefix)
+            in_schema = is_name and self.namespace_of(prefix, token.offset) == SCHEMA_NAMESPACE
+            if not in_schema or f"xs:{local}" not in TYPES:
+                self._refuse_type(token)
+            optional = self.lexer.peek().is_symbol("?")
+            if optional:
+                self.lexer.take()
+            operand = Cast(operand, f"xs:{local}", optional, castable)
+        return operand
+
+    def _refuse_type(self, token: Token) -> NoReturn:
+        raise self.refusal(
+            "unsupported", f"{token} is no type that can be cast to", token.offset, ", ".join(TYPES)
+        )
+
+    def _unary(self) -> Expression:
+        first = self.lexer.peek()
+        negative = False
+        signs = 0
+        while (token := self.lexer.peek()).is_symbol("-", "+"):
+            negative ^= self.lexer.take().text == "-"
+            signs += 1
+            if signs > self.limits.depth_max:
+                raise self.refusal("too-deep", "too many signs in a row", token.offset)
+        operand = self.path()
+        if signs and self.kinds_of(operand) in (ItemKind.STRING, ItemKind.BOOLEAN):
+            raise self.refusal("type", "a sign before what is no number", first.offset, "a number")
+        if not negative:
+            return operand
+        if isinstance(operand, Literal) and not isinstance(operand.value, str):
+            # An integer or a decimal has no negative zero.
+            is_zero = operand.value == 0 and not isinstance(operand.value, float)
+            return operand if is_zero else Literal(-operand.value)
+        return Operation("negate", (operand,))
+
+
+_NO_NUMBERS = (ItemKind.STRING, ItemKind.BOOLEAN, ItemKind.DATE, ItemKind.DATE_TIME)
+
+
+def _word(kinds: ItemKind) -> str:
+    names = {ItemKind.BOOLEAN: "condition", ItemKind.DATE_TIME: "dateTime"}
+    return names.get(kinds, str(kinds.name).lower())
+
+
+_SINGLE = (ItemKind.STRING, ItemKind.NUMBER, ItemKind.DATE, ItemKind.DATE_TIME)
+_PAIRS_OF_KINDS = frozenset(one | other for one in _SINGLE for other in _SINGLE if one is not other)
+
+
+def joined(kind: type[And] | type[Or], parts: list[Expression]) -> Expression:
+    """One And or Or of all parts; parts of the same kind become parts of the whole."""
+    if len(parts) == 1:
+        return parts[0]
+    flat: list[Expression] = []
+    for part in parts:
+        if isinstance(part, kind):
+            flat.extend(part.parts)
+        else:
+            flat.append(part)
+    return kind(tuple(flat))

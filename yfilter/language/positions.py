@@ -1,0 +1,151 @@
+"""Which conditions depend on the position of a node, and what is left of a path without them.
+
+::
+
+    [2]  [last()]  [position() < 3]  [@a + 1]     positional: order and place among others matter
+    [@a = 2]  [b[1]]  [count(c)  > 1]             not: the node alone decides, whatever is beside it
+
+The engine takes predicates apart and puts them together in any order, which only the second kind
+allows.  So it works on paths made ``downward``: never fewer nodes, the exact ones where it says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from yfilter.language.functions import FUNCTIONS, ResultKind
+from yfilter.language.query_ast import (
+    Cast,
+    Conditional,
+    Expression,
+    Flwor,
+    FunctionCall,
+    Literal,
+    LocationStep,
+    Mapped,
+    NodeKind,
+    Operation,
+    Origin,
+    PathExpression,
+    Sequence,
+    Typed,
+    same_focus,
+)
+
+_ARITHMETIC = frozenset(("+", "-", "*", "div", "idiv", "mod", "to", "negate"))
+_PLAIN_KINDS = frozenset(
+    (NodeKind.ELEMENT, NodeKind.ATTRIBUTE, NodeKind.TEXT, NodeKind.SELF, NodeKind.PARENT)
+)
+
+
+def is_positional(predicate: Expression) -> bool:
+    """Whether a predicate depends on more than its node, as far as its text tells."""
+    return may_be_number(predicate) or uses_position(predicate)
+
+
+def may_be_number(expression: Expression) -> bool:
+    """Whether the value can be a number, which in brackets would be a position."""
+    match expression:
+        case Literal(value):
+            return not isinstance(value, str)
+        case FunctionCall(name):
+            return FUNCTIONS[name].result in (ResultKind.NUMBER, ResultKind.ANY)
+        case Operation(name):
+            return name in _ARITHMETIC
+        case Conditional(_, consequence, alternative):
+            return may_be_number(consequence) or may_be_number(alternative)
+        case Sequence(parts):
+            return any(map(may_be_number, parts))
+        case PathExpression(Origin.VARIABLE, steps) | PathExpression(Origin.EXPRESSION, steps):
+            return all(step.kind is NodeKind.SELF for step in steps)
+        case Mapped(_, right):
+            return may_be_number(right)
+        case Flwor():
+            return may_be_number(expression.result)
+        case Typed(operand):
+            return expression.treat and may_be_number(operand)
+        case Cast():
+            return not expression.castable
+        case _:
+            return False
+
+
+def uses_position(expression: Expression) -> bool:
+    """Whether position() or last() of the expression's own focus occurs in it."""
+    if isinstance(expression, FunctionCall) and expression.name in ("position", "last"):
+        return True
+    return any(map(uses_position, same_focus(expression)))
+
+
+def is_plain_step(step: LocationStep) -> bool:
+    """Whether the engine may take the step apart."""
+    return (
+        step.axis is None
+        and step.kind in _PLAIN_KINDS
+        and not any(map(is_positional, step.predicates))
+    )
+
+
+class Downward(NamedTuple):
+    """A path of plain steps that selects at least what another does.
+
+    ``exact``: just that.  ``cut``: it ends before the other one does, at other nodes.
+    """
+
+    path: PathExpression
+    exact: bool
+    cut: bool
+
+
+def downward(path: PathExpression) -> Downward:
+    """What is left of a path without positions, without axes that do not lead down, and without
+    ``..``, which is said as a condition where it can be."""
+    steps: list[LocationStep] = []
+    exact, cut = True, False
+    for step in path.steps:
+        is_filter = step.kind is NodeKind.SELF and step.axis is None
+        if step.axis is not None or step.kind not in _PLAIN_KINDS or (is_filter and not steps):
+            cut = not is_filter
+            exact = False
+            if cut:
+                break
+            continue
+        kept = tuple(predicate for predicate in step.predicates if not is_positional(predicate))
+        exact = exact and kept == step.predicates
+        steps.append(replace(step, predicates=kept))
+    folded = fold_parents(tuple(steps))
+    for index, step in enumerate(folded):
+        if step.kind in (NodeKind.PARENT, NodeKind.SELF):
+            folded, exact, cut = folded[:index], False, True
+            break
+    return Downward(replace(path, steps=folded), exact, cut or not folded)
+
+
+def fold_parents(steps: tuple[LocationStep, ...]) -> tuple[LocationStep, ...]:
+    """The same path with ``..`` after a child step said as a predicate: ``a/b/..`` is ``a[b]``.
+
+    Only the first step of the result can be ``.[…]``; ``..`` stays where it leads above the
+    origin, or after ``//``, whose steps have more than one way up.
+    """
+    folded: list[LocationStep] = []
+    for step in steps:
+        last = folded[-1] if folded else None
+        if step.kind is NodeKind.SELF and last is not None:
+            folded[-1] = replace(last, predicates=last.predicates + step.predicates)
+        elif (
+            step.kind is NodeKind.PARENT
+            and last is not None
+            and not last.descendant
+            and last.kind not in (NodeKind.PARENT, NodeKind.SELF)
+        ):
+            folded.pop()
+            predicates = (PathExpression(Origin.CONTEXT, (last,)), *step.predicates)
+            if folded:
+                upper = folded[-1]
+                folded[-1] = replace(upper, predicates=upper.predicates + predicates)
+            else:
+                folded.append(LocationStep(False, NodeKind.SELF, None, predicates))
+        else:
+            folded.append(step)
+    return tuple(folded)

@@ -1,0 +1,128 @@
+"""The functions on sequences; arguments arrive as function_library.py says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+from yfilter.language.atoms import comparable, is_number
+from yfilter.language.nodes import Atom, Construction, Detached, DynamicError, Item, Node, NodeType
+from yfilter.language.number_functions import rounded
+
+if TYPE_CHECKING:
+    from yfilter.language.evaluation import Evaluator
+
+
+def _distinct_values(atoms: list[Atom]) -> list[Atom]:
+    found: dict[Any, Atom] = {}
+    for atom in atoms:
+        found.setdefault(_identity(atom), atom)
+    return list(found.values())
+
+
+def _identity(atom: Atom) -> Any:
+    """Equal for values that are equal; NaN equals itself here."""
+    if isinstance(atom, str):
+        return ("string", str(atom))
+    if isinstance(atom, bool):
+        return ("boolean", atom)
+    if is_number(atom):
+        return "NaN" if isinstance(atom, float) and isnan(atom) else ("number", atom)
+    return (atom.type, atom.instant) if not isinstance(atom, int | float) else atom  # type: ignore[union-attr]
+
+
+def _index_of(atoms: list[Atom], wanted: Atom | None) -> list[int]:
+    found = []
+    for index, atom in enumerate(atoms, 1):
+        try:
+            one, other = comparable(atom, wanted)  # type: ignore[arg-type]
+        except (DynamicError, AttributeError):
+            continue
+        if one == other:
+            found.append(index)
+    return found
+
+
+def _subsequence(items: list[Item], start: Any, length: Any = None) -> list[Item]:
+    if start is None:
+        return []
+    first = float(rounded(start))
+    last = float("inf") if length is None else first + float(rounded(length))
+    return [item for place, item in enumerate(items, 1) if first <= place < last]
+
+
+def _insert_before(items: list[Item], position: Any, inserted: list[Item]) -> list[Item]:
+    place = min(max(int(position or 1), 1), len(items) + 1) - 1
+    return [*items[:place], *inserted, *items[place:]]
+
+
+def _remove(items: list[Item], position: Any) -> list[Item]:
+    return [item for place, item in enumerate(items, 1) if place != position]
+
+
+def _of_length(code: str, least: int, most: int | None) -> Callable[[list[Item]], list[Item]]:
+    def checked(items: list[Item]) -> list[Item]:
+        if len(items) < least or (most is not None and len(items) > most):
+            raise DynamicError(code, f"a sequence of {len(items)} items")
+        return list(items)
+
+    return checked
+
+
+def deep_equal(evaluator: Evaluator, one: Any, other: Any) -> bool:
+    """Whether two sequences are equal, item by item, elements with all that is in them."""
+    if len(one) != len(other):
+        return False
+    return all(_equal(evaluator, a, b) for a, b in zip(one, other, strict=True))
+
+
+def _equal(evaluator: Evaluator, one: Item, other: Item) -> bool:
+    one = evaluator.materialised(one) if isinstance(one, Construction) else one
+    other = evaluator.materialised(other) if isinstance(other, Construction) else other
+    if isinstance(one, Node) and isinstance(other, Node):
+        return bool(_shape(evaluator, one) == _shape(evaluator, other))
+    if isinstance(one, Node | Detached) or isinstance(other, Node | Detached):
+        return False
+    return bool(_identity(one) == _identity(other))
+
+
+def _shape(evaluator: Evaluator, node: Node) -> Any:
+    """A value that is equal for nodes that are."""
+    stream = evaluator.streams[node.tree]
+    evaluator.charge()
+    if node.type is NodeType.ATTRIBUTE:
+        name = stream.names[stream.attribute_name[node.number]]
+        return ("@", name.namespace, name.local, evaluator.string_value(node))
+    if node.type is NodeType.CONTENT:
+        return (stream.content_kind[node.number], stream.content_value(node.number))
+    children = [
+        _shape(evaluator, child)
+        for child in evaluator.children(node)
+        if child.type is not NodeType.CONTENT or stream.content_kind[child.number] == 0
+    ]
+    if node.type is NodeType.DOCUMENT:
+        return children
+    name = stream.name_of(node.number)
+    attributes = {
+        (stream.names[stream.attribute_name[number]][1:], stream.attribute_value(number))
+        for number in stream.attributes_of(node.number)
+    }
+    return (name.namespace, name.local, attributes, children)
+
+
+SEQUENCE_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "count": len,
+    "exists": bool,
+    "empty": lambda items: not items,
+    "distinct-values": _distinct_values,
+    "index-of": _index_of,
+    "reverse": lambda items: list(reversed(items)),
+    "subsequence": _subsequence,
+    "insert-before": _insert_before,
+    "remove": _remove,
+    "data": list,
+    "zero-or-one": _of_length("FORG0003", 0, 1),
+    "one-or-more": _of_length("FORG0004", 1, None),
+    "exactly-one": _of_length("FORG0005", 1, 1),
+}

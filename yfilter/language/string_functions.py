@@ -1,0 +1,156 @@
+"""The functions on strings; arguments arrive as function_library.py says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from math import inf, isnan
+from typing import Any
+
+from formats.characters import find_illegal_character
+from yfilter.language.atoms import atom_text
+from yfilter.language.nodes import Atom, DynamicError
+from yfilter.language.number_functions import rounded
+from yfilter.language.patterns import compile_pattern
+
+
+def _normalize_space(text: str) -> str:
+    return " ".join(part for part in re.split("[ \\t\\n\\r]+", text) if part)
+
+
+def _matches(text: str, pattern: str, flags: str = "") -> bool:
+    return compile_pattern(pattern, flags).search(text)
+
+
+def _tokenize(text: str, pattern: str, flags: str = "") -> list[str]:
+    if not text:
+        return []
+    compiled = compile_pattern(pattern, flags)
+    if compiled.search(""):
+        raise DynamicError("FORX0003", "the pattern of tokenize() matches the empty string")
+    tokens = []
+    place = 0
+    for start, end, _ in compiled.finditer(text):
+        tokens.append(text[place:start])
+        place = end
+    return [*tokens, text[place:]]
+
+
+def _replace(text: str, pattern: str, replacement: str, flags: str = "") -> str:
+    compiled = compile_pattern(pattern, flags)
+    if compiled.search(""):
+        raise DynamicError("FORX0003", "the pattern of replace() matches the empty string")
+    template = _template(replacement, compiled.groups)
+    parts = []
+    place = 0
+    for start, end, groups in compiled.finditer(text):
+        parts.append(text[place:start])
+        for part in template:
+            parts.append(
+                part if isinstance(part, str) else _group(text, part, (start, end), groups)
+            )
+        place = end
+    return "".join((*parts, text[place:]))
+
+
+def _template(replacement: str, groups: int) -> list[str | int]:
+    """The replacement as text and numbers of groups."""
+    template: list[str | int] = []
+    place = 0
+    while place < len(replacement):
+        character = replacement[place]
+        following = replacement[place + 1 : place + 2]
+        if character == "\\":
+            if following not in ("\\", "$") or not following:
+                raise DynamicError("FORX0004", "a backslash stands before \\ or $")
+            template.append(following)
+            place += 2
+        elif character == "$":
+            if not following.isdecimal():
+                raise DynamicError("FORX0004", "a digit stands after $")
+            number, place = int(following), place + 2
+            while replacement[place : place + 1].isdecimal() and (
+                number * 10 + int(replacement[place]) <= groups
+            ):
+                number, place = number * 10 + int(replacement[place]), place + 1
+            template.append(number)
+        else:
+            template.append(character)
+            place += 1
+    return template
+
+
+def _group(
+    text: str, number: int, whole: tuple[int, int], groups: tuple[tuple[int, int] | None, ...]
+) -> str:
+    span = whole if number == 0 else groups[number - 1] if number <= len(groups) else None
+    return text[span[0] : span[1]] if span else ""
+
+
+def _substring(text: str, start: Any, length: Any = inf) -> str:
+    if start is None or length is None:
+        return ""
+    first = float(rounded(start))
+    last = first + float(rounded(length))
+    if isnan(first) or isnan(last):
+        return ""
+    begin = max(first, 1)
+    end = min(last, len(text) + 1)
+    return text[int(begin) - 1 : int(end) - 1] if begin < end else ""
+
+
+def _substring_before(text: str, part: str) -> str:
+    before, found, _ = text.partition(part) if part else ("", "", "")
+    return before if found else ""
+
+
+def _substring_after(text: str, part: str) -> str:
+    return text.partition(part)[2] if part else text
+
+
+def _translate(text: str, old: str, new: str) -> str:
+    table: dict[int, str] = {}
+    for index, character in enumerate(old):
+        table.setdefault(ord(character), new[index : index + 1])
+    return text.translate(table)
+
+
+def _compare(one: str, other: str) -> int:
+    return (one > other) - (one < other)
+
+
+def _codepoints_to_string(codes: list[Atom]) -> str:
+    try:
+        text = "".join(map(chr, codes))  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        raise DynamicError("FOCH0001", "no code point of XML") from None
+    if find_illegal_character(text) >= 0:
+        raise DynamicError("FOCH0001", "no code point of XML")
+    return text
+
+
+def _concat(*atoms: Atom | None) -> str:
+    return "".join("" if atom is None else atom_text(atom) for atom in atoms)
+
+
+STRING_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "contains": lambda text, part: part in text,
+    "starts-with": str.startswith,
+    "ends-with": str.endswith,
+    "matches": _matches,
+    "replace": _replace,
+    "tokenize": _tokenize,
+    "normalize-space": _normalize_space,
+    "lower-case": str.lower,
+    "upper-case": str.upper,
+    "translate": _translate,
+    "substring": _substring,
+    "substring-before": _substring_before,
+    "substring-after": _substring_after,
+    "string-length": len,
+    "compare": _compare,
+    "codepoints-to-string": _codepoints_to_string,
+    "string-to-codepoints": lambda text: list(map(ord, text)),
+    "concat": _concat,
+    "string-join": lambda parts, separator: separator.join(parts),
+}

@@ -1,0 +1,55 @@
+"""Evaluates ``instance of``, ``treat as`` and the types that clauses declare."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from yfilter.language.atoms import type_name
+from yfilter.language.nodes import Construction, Detached, DynamicError, Focus, Item, Node, Value
+from yfilter.language.query_ast import Axis, LocationStep, NodeKind, SequenceType, Typed
+
+if TYPE_CHECKING:
+    from yfilter.language.evaluation import Evaluator
+
+_LEAST_MOST = {"": (1, 1), "?": (0, 1), "*": (0, None), "+": (1, None)}
+
+
+def typed(evaluator: Evaluator, expression: Typed, focus: Focus) -> Value:
+    value = evaluator.value(expression.operand, focus)
+    matches = _matches(evaluator, value, expression.type)
+    if not expression.treat:
+        return [matches]
+    if not matches:
+        raise DynamicError("XPDY0050", "a value of another type than the one declared")
+    return value
+
+
+def _matches(evaluator: Evaluator, value: Value, wanted: SequenceType) -> bool:
+    if wanted.name == "empty-sequence":
+        return not value
+    least, most = _LEAST_MOST[wanted.occurrence]
+    if len(value) < least or (most is not None and len(value) > most):
+        return False
+    return all(_item_matches(evaluator, item, wanted) for item in value)
+
+
+def _item_matches(evaluator: Evaluator, item: Item, wanted: SequenceType) -> bool:
+    if wanted.name == "item":
+        return True
+    if isinstance(item, Detached):
+        name = item.name
+        return wanted.kind is NodeKind.NODE or (
+            item.kind is wanted.kind
+            and (wanted.test is None or name is None or wanted.test.accepts(name[1], name[2]))
+        )
+    if isinstance(item, Construction):
+        item = evaluator.materialised(item)
+    if isinstance(item, Node):
+        if wanted.kind is None:
+            return False
+        step = LocationStep(False, wanted.kind, wanted.test, (), Axis.SELF)
+        return bool(list(evaluator.axis_step(item, step)))
+    name_ = type_name(item)
+    return wanted.name in (name_, "xs:anyAtomicType") or (
+        (name_, wanted.name) == ("xs:integer", "xs:decimal")
+    )

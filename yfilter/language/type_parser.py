@@ -1,0 +1,43 @@
+"""Parses sequence types: ``xs:integer?``, ``element(a)*``, ``empty-sequence()``."""
+
+from __future__ import annotations
+
+from yfilter.language.functions import TYPES
+from yfilter.language.path_parser import KIND_TESTS, SCHEMA_NAMESPACE, PathParser
+from yfilter.language.query_ast import SequenceType
+from yfilter.language.query_lexer import TokenKind
+
+_ATOMIC = frozenset((*TYPES, "xs:anyAtomicType"))
+
+
+class TypeParser(PathParser):
+    """Adds sequence types to names."""
+
+    def sequence_type(self) -> SequenceType:
+        token = self.lexer.peek()
+        if token.kind is not TokenKind.NAME:
+            raise self.unexpected("a type")
+        if self.lexer.peek_second().is_symbol("("):
+            if token.text in ("item", "empty-sequence"):
+                self.lexer.take()
+                self.lexer.take()
+                self.expect(")")
+                found = SequenceType(token.text, None, None)
+                return found if token.text == "empty-sequence" else self._occurring(found)
+            if token.text not in KIND_TESTS:
+                raise self.unsupported(f"the type {token.text}() is", token, "node()")
+            kind, test = self._kind_test(token)
+            return self._occurring(SequenceType("node", kind, test))
+        self.lexer.take()
+        prefix, _, local = token.text.rpartition(":")
+        namespace = self.namespace_of(prefix, token.offset) if prefix else ""
+        if namespace != SCHEMA_NAMESPACE or f"xs:{local}" not in _ATOMIC:
+            raise self.unsupported(f"the type {token.text} is", token, ", ".join(sorted(_ATOMIC)))
+        return self._occurring(SequenceType(f"xs:{local}", None, None))
+
+    def _occurring(self, item: SequenceType) -> SequenceType:
+        token = self.lexer.peek()
+        if not token.is_symbol("?", "*", "+"):
+            return item
+        self.lexer.take()
+        return SequenceType(item.name, item.kind, item.test, token.text)
