@@ -16,6 +16,14 @@ from formats.codec import (
     unpack,
 )
 from formats.compression import Compression, compress, decompress
+from formats.dictionary import (
+    EMPTY_DICTIONARY,
+    Dictionary,
+    DictionaryLookup,
+    derive_dictionary,
+    make_dictionary,
+    only,
+)
 from formats.element_stream import ContentKind, ElementStream, ElementStreamBuilder
 from formats.errors import DecodeError, FormatError, MessageRefused, SchemaRefused
 from formats.limits import DEFAULT_LIMITS, MessageLimits
@@ -26,12 +34,15 @@ from formats.xml_writer import XmlWriter
 
 __all__ = [
     "DEFAULT_LIMITS",
+    "EMPTY_DICTIONARY",
     "FORMS",
     "XML_NAMESPACE",
     "Codec",
     "Compression",
     "ContentKind",
     "DecodeError",
+    "Dictionary",
+    "DictionaryLookup",
     "ElementStream",
     "ElementStreamBuilder",
     "FormatError",
@@ -46,8 +57,11 @@ __all__ = [
     "compress",
     "decode",
     "decompress",
+    "derive_dictionary",
     "encode",
     "encoded_bytes_max",
+    "make_dictionary",
+    "only",
     "parse_text",
     "read_schema",
     "to_text",

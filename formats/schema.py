@@ -20,11 +20,11 @@ SchemaKind: TypeAlias = Literal["dtd", "xsd", "relaxng"]
 
 SCHEMA_BYTES_MAX = 4 * 1024 * 1024
 
-_XSD = "{http://www.w3.org/2001/XMLSchema}"
-_RELAXNG = "{http://relaxng.org/ns/structure/1.0}"
+XSD = "{http://www.w3.org/2001/XMLSchema}"
+RELAXNG = "{http://relaxng.org/ns/structure/1.0}"
 _ELSEWHERE = {
-    "xsd": tuple(_XSD + name for name in ("import", "include", "redefine", "override")),
-    "relaxng": tuple(_RELAXNG + name for name in ("include", "externalRef")),
+    "xsd": tuple(XSD + name for name in ("import", "include", "redefine", "override")),
+    "relaxng": tuple(RELAXNG + name for name in ("include", "externalRef")),
 }
 _SUFFIXES: dict[str, SchemaKind] = {".dtd": "dtd", ".xsd": "xsd", ".rng": "relaxng"}
 
@@ -56,7 +56,7 @@ def read_schema(name: str, data: bytes, bytes_max: int = SCHEMA_BYTES_MAX) -> Sc
     if expected == "dtd" or (expected is None and _looks_like_dtd(data)):
         _check_dtd(data)
         return Schema(name, "dtd", data)
-    tree = _parse_xml(data)
+    tree = parse_schema_document(data)
     kind = _kind_of(tree)
     if kind is None or expected not in {None, kind}:
         raise SchemaRefused(
@@ -115,7 +115,8 @@ def _check_dtd(data: bytes) -> None:
             _refuse(error.error_log, str(error))
 
 
-def _parse_xml(data: bytes) -> Any:
+def parse_schema_document(data: bytes) -> Any:
+    """The root element (lxml) of a schema that is written in XML; SchemaRefused otherwise."""
     parser = etree.XMLParser(
         resolve_entities="internal", no_network=True, load_dtd=False, huge_tree=False
     )
@@ -128,9 +129,9 @@ def _parse_xml(data: bytes) -> Any:
 
 
 def _kind_of(tree: Any) -> SchemaKind | None:
-    if tree.tag == f"{_XSD}schema":
+    if tree.tag == f"{XSD}schema":
         return "xsd"
-    if str(tree.tag).startswith(_RELAXNG):
+    if str(tree.tag).startswith(RELAXNG):
         return "relaxng"
     return None
 
