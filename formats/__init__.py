@@ -18,6 +18,7 @@ from formats.codec import (
 from formats.compression import Compression, compress, decompress
 from formats.dictionary import (
     EMPTY_DICTIONARY,
+    ONLY_EMPTY,
     Dictionary,
     DictionaryLookup,
     derive_dictionary,
@@ -28,7 +29,7 @@ from formats.element_stream import ContentKind, ElementStream, ElementStreamBuil
 from formats.errors import DecodeError, FormatError, MessageRefused, SchemaRefused
 from formats.limits import DEFAULT_LIMITS, MessageLimits
 from formats.names import XML_NAMESPACE, QualifiedName
-from formats.schema import Schema, read_schema
+from formats.schema import Schema, SchemaKind, read_schema
 from formats.text import parse_text, to_text
 from formats.xml_writer import XmlWriter
 
@@ -36,6 +37,7 @@ __all__ = [
     "DEFAULT_LIMITS",
     "EMPTY_DICTIONARY",
     "FORMS",
+    "ONLY_EMPTY",
     "XML_NAMESPACE",
     "Codec",
     "Compression",
@@ -50,6 +52,7 @@ __all__ = [
     "MessageRefused",
     "QualifiedName",
     "Schema",
+    "SchemaKind",
     "SchemaRefused",
     "WireFormat",
     "XmlWriter",

@@ -337,6 +337,27 @@ class ProfileLive(Frame):
     version: int
 
 
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Undecoded(Frame):
+    """A message of the tree of ``root`` that the sender has no means to read, as it came; the
+    parent sends it once more, in a form that needs none.
+
+    On the query flow, which is never held back: the channel of messages is the other direction.
+    """
+
+    type: ClassVar[str] = "undecoded"
+    flow: ClassVar[Flow] = Flow.QUERY
+    sequenced: ClassVar[bool] = True
+
+    root: Name
+    source: Name
+    number: SequenceNumber
+    format: Name
+    hops: int
+    payload: bytes
+
+
 # --- message flow, sequenced ----------------------------------------------------------------
 
 

@@ -33,6 +33,7 @@ from overlay.link.frames import (
     SourceAnnounced,
     SourceReady,
     TreeReady,
+    Undecoded,
 )
 
 SAMPLES: tuple[Frame, ...] = (
@@ -54,6 +55,7 @@ SAMPLES: tuple[Frame, ...] = (
     PlaceProfile("p7", "Ann", "/quote", 1, "req-1"),
     ProfileChanged("p7", 2, None, "Ann"),
     ProfileLive("p7", 2),
+    Undecoded("B1", "s1", 3, "dictionary", 1, b"OND"),
     Publish("s1", "xml", b"<quote/>"),
     Refused("s1", 4, "malformed", "mismatched tag", 1, 9),
     Message("B1", "s1", 3, "xml", 1, b"<quote/>"),
