@@ -31,6 +31,7 @@ from formats.limits import DEFAULT_LIMITS, MessageLimits
 from formats.names import XML_NAMESPACE, QualifiedName
 from formats.schema import Schema, SchemaKind, read_schema
 from formats.text import parse_text, to_text
+from formats.validation import Validation, Validator, Violation, can_validate
 from formats.xml_writer import XmlWriter
 
 __all__ = [
@@ -54,8 +55,12 @@ __all__ = [
     "Schema",
     "SchemaKind",
     "SchemaRefused",
+    "Validation",
+    "Validator",
+    "Violation",
     "WireFormat",
     "XmlWriter",
+    "can_validate",
     "codec_for",
     "compress",
     "decode",

@@ -28,6 +28,7 @@ from formats import (
     DecodeError,
     ElementStream,
     MessageRefused,
+    Validation,
     WireFormat,
     compress,
     decode,
@@ -78,6 +79,7 @@ class DataPlane:
         self._room = frame - FRAME_HEADROOM - frame // 64  # compression may find nothing to save
         self._counters: Counter[str] = Counter()
         self._crossings: Counter[str] = Counter()  # messages sent, by child link
+        self._invalid: Counter[str] = Counter()  # messages against their schema, by source
         self._plain: set[tuple[str, str]] = set()  # (child, source): it lacks the dictionary
 
     def handle_publish(self, frame: Publish, number: int) -> None:
@@ -87,6 +89,7 @@ class DataPlane:
         try:
             parcel = self._open(identity, frame.source, number, 0, frame.format, frame.payload)
             self._check_fits(parcel.stream, frame.source)
+            self._validate(parcel)
             decisions = list(self._matcher.match(parcel.stream, root=identity))
         except (MessageRefused, DecodeError, MatchLimitExceeded) as refusal:
             self._refuse(frame.source, number, refusal)
@@ -173,6 +176,7 @@ class DataPlane:
         return {
             **self._counters,
             "crossings": dict(self._crossings),
+            "invalid_by_source": dict(self._invalid),
             "without_dictionary": len(self._plain),
         }
 
@@ -200,6 +204,26 @@ class DataPlane:
                 raise MessageRefused(
                     "too-large", f"the message has {size} bytes as {wire_format}; at most {room}"
                 )
+
+    def _validate(self, parcel: _Parcel) -> None:
+        """Hold a message against its source's schema, as the source asked; MessageRefused."""
+        validation, validator = self._control.validator_of(parcel.source)
+        if validator is None:
+            return
+        text = None
+        if parcel.wire_format.form is WireFormat.TEXT:
+            text = unpack(parcel.payload, parcel.wire_format, self._limits.message)
+        violation = validator.check(parcel.stream, text)
+        if violation is None:
+            self._counters["valid"] += 1
+            return
+        self._counters["invalid"] += 1
+        self._invalid[parcel.source] += 1
+        self._observers.note(
+            "invalid", source=parcel.source, number=parcel.number, reason=violation.reason
+        )
+        if validation is Validation.REJECT:
+            raise MessageRefused("invalid", violation.reason, violation.line, violation.column)
 
     def _refuse(
         self, source: str, number: int, refusal: MessageRefused | DecodeError | MatchLimitExceeded

@@ -192,6 +192,21 @@ async def test_sources_are_listed_with_their_root_brokers(
     assert (info.name, info.root, info.address) == ("listed", "B3", brokers["B3"])
     assert (info.location, info.rate, info.size) == (SOUTH, 2.5, 300)
     assert (info.schema_name, info.schema_kind, info.ready) == ("report.dtd", "dtd", True)
+    assert info.validation == "off"
+
+
+async def test_a_source_may_have_its_messages_validated(registration: str, tmp_path: Path) -> None:
+    schema = tmp_path / "report.dtd"
+    schema.write_bytes(b"<!ELEMENT report (city)><!ELEMENT city (#PCDATA)>")
+    source = await DataSource.register(registration, schema=schema, validate="reject")
+    assert source.info.validation == "reject"
+    async with source:
+        assert (await source.publish(b"<report><city>Lyon</city></report>")).accepted
+        outcome = await source.publish(b"<report>\n<town/></report>")
+        assert (outcome.accepted, outcome.code) == (False, "invalid")
+        assert outcome.line in {1, 2} and "city" in outcome.reason
+    with pytest.raises(RequestFailed, match="no schema"):
+        await DataSource.register(registration, validate="report")
 
 
 async def test_a_second_process_of_a_source_replaces_the_first(registration: str) -> None:

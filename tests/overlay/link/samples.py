@@ -46,7 +46,9 @@ SAMPLES: tuple[Frame, ...] = (
     Request("1", "profile.add", {"user": "Ann", "wait": True}),
     Response("1", False, {"code": "syntax", "message": "expected ']'"}),
     Observed([{"kind": "crossing", "bytes": 120}]),
-    SourceAnnounced("s1", "markets", "B1", [48.1, 11.5], 2.5, 800, "quote.dtd", "dtd", b"<!--"),
+    SourceAnnounced(
+        "s1", "markets", "B1", [48.1, 11.5], 2.5, 800, "quote.dtd", "dtd", "off", b"<!--"
+    ),
     TreeReady("B1", "s1"),
     SourceReady("s1"),
     RoutingDelta("B1", ["/quote[@symbol = 'A']"], ["//news"]),
@@ -122,6 +124,8 @@ def frames_of(cls: type[Frame]) -> st.SearchStrategy[Frame]:
             "peer": st.text("abcXYZ019-._é:", min_size=1, max_size=30),
             "frame_bytes_max": st.integers(65_536, 2**40),
         }
+    if cls is SourceAnnounced:
+        values["validation"] = st.sampled_from(["off", "report", "reject"])
     if cls is Delivery:
         return st.lists(st.binary(max_size=20), max_size=6).flatmap(
             lambda results: st.builds(
