@@ -297,7 +297,7 @@ class _Decoder:
         run = self._run(count * width)
         values = read_entries(run, width) if width else [0] * count
         highest = max(values, default=0)
-        if highest >= bound or (count and not bound):
+        if count and highest >= bound:
             index = values.index(highest)
             self._refuse_in(name, index, f"{name} {highest}, expected less than {bound}")
         if width_of(highest) != width:

@@ -129,6 +129,14 @@ def test_every_truncation_and_extension_is_refused() -> None:
     assert refused(payload + b"\0").code == "trailing-bytes"
 
 
+def test_no_names_at_all() -> None:
+    """Found by fuzzing: no strings, so that nothing is a string number, and no number either."""
+    # counts: one element and nothing else; no strings, bindings and names; a name of the element
+    data = "4f4e5801 00000001000000 00 0000 0000 00 00"
+    assert refused(wire(data)).code == "bad-structure"
+    assert refused(wire("4f4e5801 00000000000000 00 0000 0000")).code == "bad-structure"
+
+
 SAMPLE = (
     b'<!--c--><p:a xmlns:p="urn:p" xmlns="urn:d" p:x="1" y="&#233;">t<b>\xc3\xa9</b>u'
     b'<b/><?pi data?><c xmlns="" z=""/></p:a><!--e-->'
