@@ -25,6 +25,7 @@ from formats import (
     parse_text,
     to_text,
 )
+from formats.stream_checks import _remembered_fault
 from tests.formats.support import assert_invariants, canonical, columns, documents, real_files
 
 HERE = Path(__file__).parent
@@ -127,6 +128,18 @@ def test_every_truncation_and_extension_is_refused() -> None:
     for size in range(len(payload)):
         assert refused(payload[:size]).code in {"truncated", "bad-count", "bad-magic"}, size
     assert refused(payload + b"\0").code == "trailing-bytes"
+
+
+def test_what_is_remembered_of_names_is_bounded_and_keeps_no_long_ones() -> None:
+    before = _remembered_fault.cache_info().currsize
+    long = parse_text(b"<%s/>" % (b"x" * 700))
+    assert columns(decode(encode(long, WireFormat.BINARY), WireFormat.BINARY)) == columns(long)
+    assert _remembered_fault.cache_info().currsize == before
+    # The verdict depends on the limits of whoever asks.
+    payload = encode(parse_text(b"<abc/>"), WireFormat.BINARY)
+    decode(payload, WireFormat.BINARY)
+    assert refused(payload, MessageLimits(name_bytes_max=2)).code == "name-too-long"
+    decode(payload, WireFormat.BINARY)
 
 
 def test_no_names_at_all() -> None:
