@@ -148,6 +148,9 @@ class DataPlane:
         except (MessageRefused, DecodeError):
             self._counters["abandoned"] += 1
             return
+        if frame.source not in self._control.sources:  # this broker cannot have sent that
+            self._counters["abandoned"] += 1
+            return
         self._counters["sent_again"] += 1
         self._plain.add((child, frame.source))
         again = Message(

@@ -157,6 +157,16 @@ def test_what_nobody_can_read_is_counted_and_ends() -> None:
     assert beside.core.data.statistics()["abandoned"] == 1
 
 
+def test_a_child_cannot_give_back_what_nobody_published() -> None:
+    beside = setting()
+    for number in range(3):
+        back = Undecoded("B1", f"made up {number}", 1, "text", 2, NEWS)
+        beside.brokers["B6"].send("B1", back)
+    assert beside.brokers["B6"].all(Message) == []
+    statistics = beside.core.data.statistics()
+    assert (statistics["abandoned"], statistics["without_dictionary"]) == (3, 0)
+
+
 def test_only_a_child_gives_messages_back() -> None:
     beside = setting()
     beside.brokers["B1"].send("B1", Undecoded("B1", "s1", 1, "dictionary", 1, b""))
