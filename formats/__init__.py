@@ -18,22 +18,36 @@ from formats.codec import (
     unpack,
 )
 from formats.compression import Compression, compress, decompress
+from formats.dictionary import (
+    EMPTY_DICTIONARY,
+    ONLY_EMPTY,
+    Dictionary,
+    DictionaryLookup,
+    derive_dictionary,
+    make_dictionary,
+    only,
+)
 from formats.element_stream import ContentKind, ElementStream, ElementStreamBuilder
 from formats.errors import DecodeError, FormatError, MessageRefused, SchemaRefused
 from formats.limits import DEFAULT_LIMITS, MessageLimits
 from formats.names import XML_NAMESPACE, QualifiedName
-from formats.schema import Schema, read_schema
+from formats.schema import Schema, SchemaKind, read_schema
 from formats.text import parse_text, to_text
+from formats.validation import Validation, Validator, Violation, can_validate
 from formats.xml_writer import XmlWriter
 
 __all__ = [
     "DEFAULT_LIMITS",
+    "EMPTY_DICTIONARY",
     "FORMS",
+    "ONLY_EMPTY",
     "XML_NAMESPACE",
     "Codec",
     "Compression",
     "ContentKind",
     "DecodeError",
+    "Dictionary",
+    "DictionaryLookup",
     "ElementStream",
     "ElementStreamBuilder",
     "FormatError",
@@ -41,17 +55,25 @@ __all__ = [
     "MessageRefused",
     "QualifiedName",
     "Schema",
+    "SchemaKind",
     "SchemaRefused",
+    "Validation",
+    "Validator",
+    "Violation",
     "WireFormat",
     "XmlWriter",
     "build_info",
+    "can_validate",
     "codec_for",
     "compress",
     "decode",
     "decompress",
+    "derive_dictionary",
     "encode",
     "encoded_bytes_max",
     "is_compiled",
+    "make_dictionary",
+    "only",
     "parse_text",
     "read_schema",
     "to_text",

@@ -1,4 +1,5 @@
-"""The binary wire form: the columns of an ElementStream, nothing parsed on receipt.
+"""The binary and the dictionary wire form: the columns of an ElementStream, nothing parsed on
+receipt.
 
 The paper's element stream format on the wire (section 4.3.2).  What can be derived (parents, ends,
 offsets) is not sent; every column is sent in the narrowest width that holds it.
@@ -18,80 +19,42 @@ offsets) is not sent; every column is sent in the narrowest width that holds it.
 
     column    width (0, 1, 2 or 4) and that many bytes per entry, little-endian
 
+The dictionary form has its own magic, then the version of a Dictionary.  String numbers begin with
+the dictionary's strings, so that only new ones are sent; before each lengths column of values
+stands one that says which values are the dictionary's (0: literal, otherwise 1 + its number), and
+only literals have a length and bytes.
+
 docs/formats.md gives the layout to the byte, with test vectors.  Decoding trusts nothing: see
 ``decode_binary``.
 """
 
 from __future__ import annotations
 
-import sys
 from array import array
-from collections.abc import Iterable
 from itertools import accumulate, pairwise
-from typing import NoReturn, TypeVar
+from typing import NoReturn
 
+from formats.binary_encoder import DICTIONARY_MAGIC, MAGIC
+from formats.columns import (
+    NUMBER_MAX,
+    read_entries,
+    width_of,
+)
+from formats.dictionary import (
+    ONLY_EMPTY,
+    VERSION_BYTES,
+    Dictionary,
+    DictionaryLookup,
+)
 from formats.element_stream import ContentKind, ElementStream
 from formats.errors import DecodeError
 from formats.limits import DEFAULT_LIMITS, MessageLimits
 from formats.names import QualifiedName
 from formats.stream_checks import InvalidStreamError, check_stream
 
-MAGIC = b"ONX\x01"
-_NUMBER_MAX = 2**31 - 1  # what array('i') holds
-_Key = TypeVar("_Key")
-_TYPECODES = {1: "B", 2: "H", 4: "I"}
-
-
-def encode_binary(stream: ElementStream) -> bytes:
-    """The wire form of a valid stream; equal streams have equal bytes."""
-    strings: dict[str, int] = {}
-    bindings: dict[tuple[str, str], int] = {}
-    name_binding = [_number((n.prefix, n.namespace), bindings) for n in stream.names]
-    declaration_binding = [_number(pair, bindings) for pair in stream.declarations]
-    prefixes = [_number(prefix, strings) for prefix, _ in bindings]
-    namespaces = [_number(namespace, strings) for _, namespace in bindings]
-    locals_ = [_number(name.local, strings) for name in stream.names]
-    encoded = [string.encode() for string in strings]
-    elements, contents = len(stream), len(stream.content_kind)
-    counts = (
-        len(strings),
-        len(bindings),
-        len(stream.names),
-        elements,
-        len(stream.attribute_name),
-        len(stream.declarations),
-        contents,
-    )
-    depth = stream.element_depth
-    return b"".join(
-        (
-            MAGIC,
-            *map(_varint, counts),
-            _column(map(len, encoded)),
-            *encoded,
-            _column(prefixes),
-            _column(namespaces),
-            _column(name_binding),
-            _column(locals_),
-            _column(stream.element_name),
-            _column(depth),
-            _column(_differences(stream.attribute_start)),
-            _column(stream.attribute_name),
-            _column(_differences(stream.attribute_offset)),
-            stream.attribute_values,
-            _column(_differences([0, *stream.declaration_element])),
-            _column(declaration_binding),
-            _column(stream.content_kind),
-            _column(_differences([0, *stream.content_next])),
-            _column(0 if parent < 0 else depth[parent] + 1 for parent in stream.content_parent),
-            _column(_differences(stream.content_offset)),
-            stream.content_values,
-        )
-    )
-
 
 def decode_binary(data: bytes, limits: MessageLimits = DEFAULT_LIMITS) -> ElementStream:
-    """The stream of a wire form, or DecodeError.
+    """The stream of a binary form, or DecodeError.
 
     Whatever the bytes are, the result is a stream that satisfies every invariant of ElementStream
     and that ``to_text`` writes as a well-formed document, or an error; time and memory are linear
@@ -101,27 +64,51 @@ def decode_binary(data: bytes, limits: MessageLimits = DEFAULT_LIMITS) -> Elemen
     ``bad-number``, ``bad-string``, ``bad-structure``, those of ``stream_checks`` and those of
     MessageLimits.
     """
+    _check_head(data, MAGIC, limits)
+    return _Decoder(data, len(MAGIC), None).decode(limits)
+
+
+def decode_dictionary(
+    data: bytes,
+    limits: MessageLimits = DEFAULT_LIMITS,
+    dictionaries: DictionaryLookup = ONLY_EMPTY,
+) -> ElementStream:
+    """The stream of a dictionary form, or DecodeError; all as for ``decode_binary``.
+
+    One more code: ``unknown-dictionary``.
+    """
+    _check_head(data, DICTIONARY_MAGIC, limits)
+    start = len(DICTIONARY_MAGIC)
+    version = data[start : start + VERSION_BYTES]
+    if len(version) < VERSION_BYTES:
+        raise DecodeError("truncated", "the message ends inside its dictionary's version", start)
+    dictionary = dictionaries(version)
+    if dictionary is None:
+        raise DecodeError("unknown-dictionary", f"no dictionary has version {version.hex()}", start)
+    return _Decoder(data, start + VERSION_BYTES, dictionary).decode(limits)
+
+
+def _check_head(data: bytes, magic: bytes, limits: MessageLimits) -> None:
     if len(data) > limits.bytes_max:
         raise DecodeError(
             "too-large", f"the message has {len(data)} bytes; at most {limits.bytes_max} allowed"
         )
-    return _Decoder(data).decode(limits)
+    if data[: len(magic)] != magic:
+        raise DecodeError("bad-magic", f"expected {magic!r}, found {data[: len(magic)]!r}")
 
 
 class _Decoder:
     """One decoding: the sections in the order in which they come."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, start: int, dictionary: Dictionary | None) -> None:
         self._data = data
-        self._offset = 0
+        self._offset = start
+        self._dictionary = dictionary
         self._stream = ElementStream()
         # For the place of an error: column -> offset of its first entry, bytes per entry.
         self._places: dict[str, tuple[int, int]] = {}
 
     def decode(self, limits: MessageLimits) -> ElementStream:
-        if self._data[: len(MAGIC)] != MAGIC:
-            self._refuse("bad-magic", f"expected {MAGIC!r}, found {self._data[:4]!r}", 0)
-        self._offset = len(MAGIC)
         counts = [self._count() for _ in range(7)]
         for count in counts:
             # Every entry of every table takes at least a byte in a valid message, so that a
@@ -131,9 +118,9 @@ class _Decoder:
         strings, bindings, names, elements, attributes, declarations, contents = counts
         table = self._read_names(strings, bindings, names)
         self._read_elements(elements, attributes)
-        self._read_attributes(attributes)
+        self._read_attributes(attributes, limits)
         self._read_declarations(declarations, table)
-        self._read_content(contents)
+        self._read_content(contents, limits)
         if self._offset != len(self._data):
             self._refuse("trailing-bytes", "the message should end here")
         try:
@@ -145,14 +132,20 @@ class _Decoder:
 
     def _read_names(self, strings: int, bindings: int, names: int) -> list[tuple[str, str]]:
         """Fill ``names``; returns the bindings as (prefix, namespace)."""
-        texts = self._strings(strings)
-        prefixes = self._column("binding_prefix", bindings, strings)
-        namespaces = self._column("binding_namespace", bindings, strings)
-        table = [(texts[p], texts[n]) for p, n in zip(prefixes, namespaces, strict=True)]
+        literals = self._strings(strings)
+        known = self._dictionary.strings if self._dictionary else ()
+        split, total = len(known), len(known) + strings
+
+        def text(number: int) -> str:
+            return known[number] if number < split else literals[number - split]
+
+        prefixes = self._column("binding_prefix", bindings, total)
+        namespaces = self._column("binding_namespace", bindings, total)
+        table = [(text(p), text(n)) for p, n in zip(prefixes, namespaces, strict=True)]
         bound = self._column("names", names, bindings)
-        locals_ = self._column("name_local", names, strings)
+        locals_ = self._column("name_local", names, total)
         self._stream.names = [
-            QualifiedName(*table[binding], texts[local])
+            QualifiedName(*table[binding], text(local))
             for binding, local in zip(bound, locals_, strict=True)
         ]
         return table
@@ -193,15 +186,13 @@ class _Decoder:
             path.append(element)
         stream.element_parent, stream.element_end = array("i", parents), array("i", ends)
 
-    def _read_attributes(self, attributes: int) -> None:
+    def _read_attributes(self, attributes: int, limits: MessageLimits) -> None:
         stream = self._stream
         stream.attribute_name = array(
             "i", self._column("attribute_name", attributes, len(stream.names))
         )
-        ends = self._ends("attribute_length", attributes)
-        stream.attribute_offset = array("i", ends)
-        self._places["attribute_values"] = (self._offset, 1)
-        stream.attribute_values = self._run(ends[-1])
+        offsets, run = self._values("attribute", attributes, limits)
+        stream.attribute_offset, stream.attribute_values = array("i", offsets), run
 
     def _read_declarations(self, count: int, table: list[tuple[str, str]]) -> None:
         stream = self._stream
@@ -213,7 +204,7 @@ class _Decoder:
         bound = self._column("declarations", count, len(table))
         stream.declarations = [table[binding] for binding in bound]
 
-    def _read_content(self, count: int) -> None:
+    def _read_content(self, count: int, limits: MessageLimits) -> None:
         stream = self._stream
         stream.content_kind = array("B", self._column("content_kind", count, len(ContentKind)))
         deltas = self._column("content_next", count)
@@ -223,10 +214,38 @@ class _Decoder:
         stream.content_next = array("i", nexts)
         depths = self._column("content_depth", count)
         stream.content_parent = array("i", self._content_parents(nexts, depths))
-        ends = self._ends("content_length", count)
-        stream.content_offset = array("i", ends)
-        self._places["content_values"] = (self._offset, 1)
-        stream.content_values = self._run(ends[-1])
+        offsets, run = self._values("content", count, limits)
+        stream.content_offset, stream.content_values = array("i", offsets), run
+
+    def _values(self, kind: str, count: int, limits: MessageLimits) -> tuple[list[int], bytes]:
+        """Offsets and run of values; those that are the dictionary's are filled in."""
+        known = self._dictionary.values if self._dictionary else ()
+        numbers: list[int] = []
+        if self._dictionary:
+            numbers = self._column(f"{kind}_word", count, len(known) + 1)
+        literal_count = numbers.count(0) if numbers else count
+        ends = self._ends(f"{kind}_length", literal_count)
+        start = self._offset
+        self._places[f"{kind}_values"] = (start, 1)
+        run = self._run(ends[-1])
+        if literal_count == count:
+            return ends, run
+        self._places[f"{kind}_values"] = (start, 0)  # numbers of bytes are not those of the wire
+        literals = pairwise(ends)
+        spans = [(0, 0) if number else next(literals) for number in numbers]
+        lengths = [
+            len(known[number - 1]) if number else last - first
+            for number, (first, last) in zip(numbers, spans, strict=True)
+        ]
+        # A number may stand for many bytes; they are counted before they are made.
+        if sum(lengths) > limits.expansion_max:
+            reason = f"{sum(lengths)} bytes of values, at most {limits.expansion_max} are allowed"
+            self._refuse("entity-expansion", reason, start)
+        filled = [
+            known[number - 1] if number else run[first:last]
+            for number, (first, last) in zip(numbers, spans, strict=True)
+        ]
+        return list(accumulate(lengths, initial=0)), b"".join(filled)
 
     def _content_parents(self, nexts: list[int], depths: list[int]) -> list[int]:
         """The parent of each piece: the element at its depth that is open before ``next``.
@@ -265,36 +284,30 @@ class _Decoder:
                 break
             if shift >= 35:
                 self._refuse("bad-number", "a count of more than five bytes", self._offset - 1)
-        if value > _NUMBER_MAX or (byte == 0 and shift > 7):
+        if value > NUMBER_MAX or (byte == 0 and shift > 7):
             self._refuse("bad-number", f"{value} is too large or not in its shortest form")
         return value
 
-    def _column(self, name: str, count: int, bound: int = _NUMBER_MAX + 1) -> list[int]:
+    def _column(self, name: str, count: int, bound: int = NUMBER_MAX + 1) -> list[int]:
         """``count`` numbers, all below ``bound``."""
         width = self._run(1)[0]
         if width not in {0, 1, 2, 4}:
             self._refuse("bad-column", f"width {width}; expected 0, 1, 2 or 4", self._offset - 1)
         self._places[name] = (self._offset, width)
         run = self._run(count * width)
-        if width == 0:
-            values = [0] * count
-        else:
-            entries = array(_TYPECODES[width], run)
-            if sys.byteorder == "big":
-                entries.byteswap()
-            values = entries.tolist()
+        values = read_entries(run, width) if width else [0] * count
         highest = max(values, default=0)
-        if highest >= bound or (count and not bound):
+        if count and highest >= bound:
             index = values.index(highest)
             self._refuse_in(name, index, f"{name} {highest}, expected less than {bound}")
-        if _width(highest) != width:
-            self._refuse_in(name, 0, f"{name} in {width} bytes per entry, {_width(highest)} do")
+        if width_of(highest) != width:
+            self._refuse_in(name, 0, f"{name} in {width} bytes per entry, {width_of(highest)} do")
         return values
 
     def _sums(self, name: str, deltas: list[int]) -> list[int]:
         """0 and the running sums, one more than deltas."""
         sums = list(accumulate(deltas, initial=0))
-        if sums[-1] > _NUMBER_MAX:
+        if sums[-1] > NUMBER_MAX:
             self._refuse_in(name, len(deltas) - 1, f"{name} adds up to {sums[-1]}")
         return sums
 
@@ -314,38 +327,3 @@ class _Decoder:
     def _refuse_in(self, column: str, index: int, reason: str) -> NoReturn:
         start, width = self._places[column]
         raise DecodeError("bad-structure", reason, start + index * width)
-
-
-def _number(key: _Key, numbers: dict[_Key, int]) -> int:
-    """The number of a key, the next free one when it is new."""
-    return numbers.setdefault(key, len(numbers))
-
-
-def _differences(values: Iterable[int]) -> list[int]:
-    return [after - before for before, after in pairwise(values)]
-
-
-def _width(highest: int) -> int:
-    if highest < 0x100:
-        return 1 if highest else 0
-    return 2 if highest < 0x10000 else 4
-
-
-def _column(values: Iterable[int]) -> bytes:
-    entries = list(values)
-    width = _width(max(entries, default=0))
-    if not width:
-        return b"\x00"
-    column = array(_TYPECODES[width], entries)
-    if sys.byteorder == "big":
-        column.byteswap()
-    return bytes((width,)) + column.tobytes()
-
-
-def _varint(value: int) -> bytes:
-    encoded = bytearray()
-    while value >= 0x80:
-        encoded.append(value & 0x7F | 0x80)
-        value >>= 7
-    encoded.append(value)
-    return bytes(encoded)

@@ -10,8 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from formats.binary import decode_binary, encode_binary
+from formats.binary import decode_binary, decode_dictionary
+from formats.binary_encoder import encode_binary, encode_dictionary
 from formats.compression import Compression, compress, decompress
+from formats.dictionary import EMPTY_DICTIONARY, ONLY_EMPTY, Dictionary, DictionaryLookup
 from formats.element_stream import ElementStream
 from formats.errors import DecodeError
 from formats.limits import DEFAULT_LIMITS, MessageLimits
@@ -27,11 +29,19 @@ class WireFormat(StrEnum):
     BINARY = "binary"
     BINARY_ZSTD = "binary+zstd"
     BINARY_ZLIB = "binary+zlib"
+    DICTIONARY = "dictionary"
+    DICTIONARY_ZSTD = "dictionary+zstd"
+    DICTIONARY_ZLIB = "dictionary+zlib"
 
     @property
     def form(self) -> WireFormat:
         """The same without compression."""
         return WireFormat(self.value.partition("+")[0])
+
+    @property
+    def without_dictionary(self) -> WireFormat:
+        """What both ends can read whatever they know: binary in place of dictionary."""
+        return WireFormat(self.value.replace("dictionary", "binary"))
 
     @property
     def compression(self) -> Compression:
@@ -42,13 +52,18 @@ class WireFormat(StrEnum):
 class Codec:
     """One form; ``decode`` raises MessageRefused or DecodeError."""
 
-    encode: Callable[[ElementStream], bytes]
-    decode: Callable[[bytes, MessageLimits], ElementStream]
+    encode: Callable[[ElementStream, Dictionary], bytes]
+    decode: Callable[[bytes, MessageLimits, DictionaryLookup], ElementStream]
 
 
 _CODECS = {
-    WireFormat.TEXT: Codec(to_text, parse_text),
-    WireFormat.BINARY: Codec(encode_binary, decode_binary),
+    WireFormat.TEXT: Codec(
+        lambda stream, _: to_text(stream), lambda data, limits, _: parse_text(data, limits)
+    ),
+    WireFormat.BINARY: Codec(
+        lambda stream, _: encode_binary(stream), lambda data, limits, _: decode_binary(data, limits)
+    ),
+    WireFormat.DICTIONARY: Codec(encode_dictionary, decode_dictionary),
 }
 FORMS = tuple(_CODECS)
 """The formats without compression."""
@@ -59,15 +74,23 @@ def codec_for(wire_format: WireFormat) -> Codec:
     return _CODECS[wire_format.form]
 
 
-def encode(stream: ElementStream, wire_format: WireFormat) -> bytes:
-    return compress(codec_for(wire_format).encode(stream), wire_format.compression)
+def encode(
+    stream: ElementStream, wire_format: WireFormat, dictionary: Dictionary = EMPTY_DICTIONARY
+) -> bytes:
+    """The payload; ``dictionary`` matters to the dictionary form only."""
+    form = codec_for(wire_format).encode(stream, dictionary)
+    return compress(form, wire_format.compression)
 
 
 def decode(
-    payload: bytes, wire_format: WireFormat, limits: MessageLimits = DEFAULT_LIMITS
+    payload: bytes,
+    wire_format: WireFormat,
+    limits: MessageLimits = DEFAULT_LIMITS,
+    dictionaries: DictionaryLookup = ONLY_EMPTY,
 ) -> ElementStream:
     """The element stream of a payload; MessageRefused (text) or DecodeError (all other faults)."""
-    return codec_for(wire_format).decode(unpack(payload, wire_format, limits), limits)
+    form = unpack(payload, wire_format, limits)
+    return codec_for(wire_format).decode(form, limits, dictionaries)
 
 
 def unpack(

@@ -20,11 +20,11 @@ SchemaKind: TypeAlias = Literal["dtd", "xsd", "relaxng"]
 
 SCHEMA_BYTES_MAX = 4 * 1024 * 1024
 
-_XSD = "{http://www.w3.org/2001/XMLSchema}"
-_RELAXNG = "{http://relaxng.org/ns/structure/1.0}"
+XSD = "{http://www.w3.org/2001/XMLSchema}"
+RELAXNG = "{http://relaxng.org/ns/structure/1.0}"
 _ELSEWHERE = {
-    "xsd": tuple(_XSD + name for name in ("import", "include", "redefine", "override")),
-    "relaxng": tuple(_RELAXNG + name for name in ("include", "externalRef")),
+    "xsd": tuple(XSD + name for name in ("import", "include", "redefine", "override")),
+    "relaxng": tuple(RELAXNG + name for name in ("include", "externalRef")),
 }
 _SUFFIXES: dict[str, SchemaKind] = {".dtd": "dtd", ".xsd": "xsd", ".rng": "relaxng"}
 
@@ -54,9 +54,10 @@ def read_schema(name: str, data: bytes, bytes_max: int = SCHEMA_BYTES_MAX) -> Sc
             "unknown-schema", "RELAX NG in compact syntax is not read; expected its XML syntax"
         )
     if expected == "dtd" or (expected is None and _looks_like_dtd(data)):
-        _check_dtd(data)
+        if _check_dtd(data):
+            _compile_dtd(data)
         return Schema(name, "dtd", data)
-    tree = _parse_xml(data)
+    tree = parse_schema_document(data)
     kind = _kind_of(tree)
     if kind is None or expected not in {None, kind}:
         raise SchemaRefused(
@@ -66,17 +67,29 @@ def read_schema(name: str, data: bytes, bytes_max: int = SCHEMA_BYTES_MAX) -> Sc
             1,
         )
     # What needs other documents cannot be compiled alone.
-    if next(tree.iter(*_ELSEWHERE[kind]), None) is None:
+    if _is_whole(kind, tree):
         _compile(kind, tree)
     return Schema(name, kind, data)
+
+
+def stands_alone(schema: Schema) -> bool:
+    """Whether a schema that was read refers to no other document."""
+    if schema.kind == "dtd":
+        return _check_dtd(schema.data)
+    return _is_whole(schema.kind, parse_schema_document(schema.data))
+
+
+def _is_whole(kind: SchemaKind, tree: Any) -> bool:
+    return next(tree.iter(*_ELSEWHERE[kind]), None) is None
 
 
 def _looks_like_dtd(data: bytes) -> bool:
     return b"<!ELEMENT" in data and b"<!DOCTYPE" not in data
 
 
-def _check_dtd(data: bytes) -> None:
-    """Read an external DTD subset with expat, which opens nothing by itself."""
+def _check_dtd(data: bytes) -> bool:
+    """Read an external DTD subset with expat, which opens nothing by itself; whether it is whole,
+    without parts from elsewhere."""
     if not data.strip():
         raise SchemaRefused("invalid-schema", "the DTD is empty", 1, 1)
     parser = pyexpat.ParserCreate()
@@ -108,14 +121,18 @@ def _check_dtd(data: bytes) -> None:
 
     parser.ExternalEntityRefHandler = external_entity
     parser.Parse(b'<!DOCTYPE x SYSTEM "schema.dtd"><x/>', True)
-    if not incomplete:
-        try:
-            etree.DTD(io.BytesIO(data))
-        except etree.DTDParseError as error:
-            _refuse(error.error_log, str(error))
+    return not incomplete
 
 
-def _parse_xml(data: bytes) -> Any:
+def _compile_dtd(data: bytes) -> None:
+    try:
+        etree.DTD(io.BytesIO(data))
+    except etree.DTDParseError as error:
+        _refuse(error.error_log, str(error))
+
+
+def parse_schema_document(data: bytes) -> Any:
+    """The root element (lxml) of a schema that is written in XML; SchemaRefused otherwise."""
     parser = etree.XMLParser(
         resolve_entities="internal", no_network=True, load_dtd=False, huge_tree=False
     )
@@ -128,9 +145,9 @@ def _parse_xml(data: bytes) -> Any:
 
 
 def _kind_of(tree: Any) -> SchemaKind | None:
-    if tree.tag == f"{_XSD}schema":
+    if tree.tag == f"{XSD}schema":
         return "xsd"
-    if str(tree.tag).startswith(_RELAXNG):
+    if str(tree.tag).startswith(RELAXNG):
         return "relaxng"
     return None
 

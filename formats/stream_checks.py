@@ -9,6 +9,8 @@ All checks take time linear in the size of the stream.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from formats.characters import (
     find_illegal_character,
     is_colonless_name,
@@ -20,6 +22,10 @@ from formats.limits import MessageLimits
 from formats.names import XML_NAMESPACE, QualifiedName
 
 XMLNS_NAMESPACE = "http://www.w3.org/2000/xmlns/"
+
+# What is remembered of names that were looked at before: at most some 10 MB, whatever is sent.
+_REMEMBERED_NAMES = 4_096
+_REMEMBERED_LENGTH = 600
 
 
 class InvalidStreamError(Exception):
@@ -96,21 +102,40 @@ def _bound(code: str, column: str, value: int, bound: int) -> None:
 
 
 def _check_names(stream: ElementStream, limits: MessageLimits) -> None:
-    seen: set[QualifiedName] = set()
     for index, name in enumerate(stream.names):
-        _check_binding(name.prefix, name.namespace, limits, "names", index)
-        _check_length(name.local, limits.name_bytes_max, "name", "names", index)
-        if not is_colonless_name(name.local):
-            raise InvalidStreamError("bad-name", f"{name.local!r} is not a name", "names", index)
-        if name in seen:
-            raise InvalidStreamError("bad-name", f"name {name} stands twice", "names", index)
-        seen.add(name)
+        # A source's messages have the same names again and again.
+        short = len(name.prefix) + len(name.namespace) + len(name.local) <= _REMEMBERED_LENGTH
+        find = _remembered_fault if short else _name_fault
+        fault = find(name, limits.name_bytes_max, limits.namespace_bytes_max)
+        if fault is not None:
+            raise InvalidStreamError(*fault, "names", index)
+    if len(set(stream.names)) < len(stream.names):
+        seen: set[QualifiedName] = set()
+        for index, name in enumerate(stream.names):
+            if name in seen:
+                raise InvalidStreamError("bad-name", f"name {name} stands twice", "names", index)
+            seen.add(name)
+
+
+def _name_fault(name: QualifiedName, name_max: int, namespace_max: int) -> tuple[str, str] | None:
+    """Code and reason of what is wrong with a name, whatever it names."""
+    fault = _binding_fault(name.prefix, name.namespace, name_max, namespace_max)
+    if fault is None and _is_longer(name.local, name_max):
+        return "name-too-long", f"more than {name_max} bytes"
+    if fault is None and not is_colonless_name(name.local):
+        return "bad-name", f"{name.local!r} is not a name"
+    return fault
+
+
+_remembered_fault = lru_cache(_REMEMBERED_NAMES)(_name_fault)
 
 
 def _check_declarations(stream: ElementStream, limits: MessageLimits) -> None:
     seen: set[tuple[int, str]] = set()
     for index, (prefix, namespace) in enumerate(stream.declarations):
-        _check_binding(prefix, namespace, limits, "declarations", index)
+        bad = _binding_fault(prefix, namespace, limits.name_bytes_max, limits.namespace_bytes_max)
+        if bad is not None:
+            raise InvalidStreamError(*bad, "declarations", index)
         place = (stream.declaration_element[index], prefix)
         fault = ""
         if prefix == "xml":
@@ -122,12 +147,14 @@ def _check_declarations(stream: ElementStream, limits: MessageLimits) -> None:
         seen.add(place)
 
 
-def _check_binding(
-    prefix: str, namespace: str, limits: MessageLimits, column: str, index: int
-) -> None:
-    """Whether the prefix can mean the namespace."""
-    _check_length(prefix, limits.name_bytes_max, "name", column, index)
-    _check_length(namespace, limits.namespace_bytes_max, "namespace", column, index)
+def _binding_fault(
+    prefix: str, namespace: str, name_max: int, namespace_max: int
+) -> tuple[str, str] | None:
+    """Why the prefix cannot mean the namespace: code and reason."""
+    if _is_longer(prefix, name_max):
+        return "name-too-long", f"more than {name_max} bytes"
+    if _is_longer(namespace, namespace_max):
+        return "namespace-too-long", f"more than {namespace_max} bytes"
     fault = ""
     if (prefix == "xml") != (namespace == XML_NAMESPACE):
         fault = "prefix xml and its namespace belong together"
@@ -139,14 +166,12 @@ def _check_binding(
         fault = f"prefix {prefix} without a namespace"
     elif find_illegal_character(namespace) >= 0:
         fault = f"{namespace!r} has a character that XML cannot carry"
-    if fault:
-        raise InvalidStreamError("bad-namespace", fault, column, index)
+    return ("bad-namespace", fault) if fault else None
 
 
-def _check_length(value: str, bound: int, what: str, column: str, index: int) -> None:
+def _is_longer(value: str, bound: int) -> bool:
     # The number of characters first: many names may share one very long string.
-    if len(value) > bound or len(value.encode()) > bound:
-        raise InvalidStreamError(f"{what}-too-long", f"more than {bound} bytes", column, index)
+    return len(value) > bound or len(value.encode()) > bound
 
 
 def _check_prefixes_and_attributes(stream: ElementStream) -> None:

@@ -107,12 +107,19 @@ class DataSource:
         rate: float = 1.0,
         size: int = 1024,
         schema: Path | None = None,
+        validate: str = "off",
     ) -> DataSource:
         """As ``onyx.DataSource.register``."""
 
         async def register() -> clients.DataSource:
             return await clients.DataSource.register(
-                registration, name=name, location=location, rate=rate, size=size, schema=schema
+                registration,
+                name=name,
+                location=location,
+                rate=rate,
+                size=size,
+                schema=schema,
+                validate=validate,
             )
 
         source = trio.run(register)

@@ -15,7 +15,8 @@ class SourceInfo:
     """A registered data source: ``root`` is its root broker, at ``address`` ("host:port").
 
     ``rate`` messages a second and ``size`` bytes a message as the source expects them; ``ready``
-    once every broker knows it.
+    once every broker knows it; ``validation`` what its root broker does about messages against its
+    schema ("off", "report" or "reject").
     """
 
     id: str
@@ -27,6 +28,7 @@ class SourceInfo:
     size: int
     schema_name: str
     schema_kind: str
+    validation: str
     ready: bool
 
     @classmethod
@@ -42,6 +44,7 @@ class SourceInfo:
             size=result["size"],
             schema_name=result["schema_name"],
             schema_kind=result["schema_kind"],
+            validation=result["validation"],
             ready=result["ready"],
         )
 

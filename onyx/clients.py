@@ -82,11 +82,12 @@ class DataSource:
         rate: float = 1.0,
         size: int = 1024,
         schema: Path | None = None,
+        validate: str = "off",
     ) -> DataSource:
         """Register a new source; returns when every broker knows it.  Not connected yet."""
         async with RegistrationClient(registration) as client:
             info = await client.register_source(
-                name=name, location=location, rate=rate, size=size, schema=schema
+                name=name, location=location, rate=rate, size=size, schema=schema, validate=validate
             )
         source = cls(registration, info.id)
         source._info = info

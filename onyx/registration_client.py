@@ -98,13 +98,15 @@ class RegistrationClient(NetworkClient):
         rate: float = 1.0,
         size: int = 1024,
         schema: Path | None = None,
+        validate: str = "off",
     ) -> SourceInfo:
         """Register a data source; returns when every broker knows it.
 
         ``rate`` messages a second and ``size`` bytes a message are what it expects to publish;
-        ``schema`` is the file of its DTD, XML Schema or RELAX NG.
+        ``schema`` is the file of its DTD, XML Schema or RELAX NG; ``validate`` says what the root
+        broker does about a message against it: "off" (nothing), "report" or "reject".
         """
-        arguments: dict[str, object] = {"rate": rate, "size": size}
+        arguments: dict[str, object] = {"rate": rate, "size": size, "validate": validate}
         if name:
             arguments["name"] = name
         if location is not None:

@@ -25,9 +25,10 @@ class SourceEntry:
 
     ``location`` (latitude, longitude) in degrees or None; ``rate`` messages a second and ``size``
     bytes a message as the source expects them; ``schema`` the text of its DTD, XSD or RELAX NG
-    (empty: none).  ``request`` is the client's own id of the registration, so that a repeated
-    request finds the entry instead of making another.  ``ready`` says that every broker knows the
-    source and has sent its interests up the tree: from then on messages are accepted.
+    (empty: none), ``validation`` what its root broker does about messages that are not valid
+    ("off", "report" or "reject").  ``request`` is the client's own id of the registration, so that
+    a repeated request finds the entry instead of making another.  ``ready`` says that every broker
+    knows the source and has sent its interests up the tree: from then on messages are accepted.
     """
 
     source: str
@@ -39,6 +40,7 @@ class SourceEntry:
     schema_name: str = ""
     schema_kind: str = ""
     schema: bytes = b""
+    validation: str = "off"
     request: str = ""
     ready: bool = False
 
@@ -57,6 +59,7 @@ class SourceEntry:
             "schema_name": self.schema_name,
             "schema_kind": self.schema_kind,
             "schema": self.schema,
+            "validation": self.validation,
             "request": self.request,
             "ready": self.ready,
         }

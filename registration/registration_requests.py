@@ -16,8 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from formats import FormatError
-from formats.schema import read_schema
+from formats import FormatError, Schema, Validation, can_validate, read_schema
 from overlay.link.frames import PlaceProfile, Request, SourceAnnounced
 from overlay.link.link_layer import LinkLayer
 from overlay.link.request_server import (
@@ -145,7 +144,8 @@ class RegistrationRequests:
         location = _location_argument(request)
         rate = number_argument(request, "rate", 1.0)
         size = int(number_argument(request, "size", 1024))
-        schema_name, schema_kind, schema = self._schema_argument(request)
+        schema = self._schema_argument(request)
+        validation = _validation_argument(request, schema)
         root = choose_root_broker(
             self._topology, self._trees, location, rate, size, self._catalog.volume_by_root
         )
@@ -157,9 +157,10 @@ class RegistrationRequests:
             location=location,
             rate=rate,
             size=size,
-            schema_name=schema_name,
-            schema_kind=schema_kind,
-            schema=schema,
+            schema_name=schema.name if schema else "",
+            schema_kind=schema.kind if schema else "",
+            schema=schema.data if schema else b"",
+            validation=validation,
             request=request.request,
         )
         self._catalog.put_source(entry)
@@ -170,27 +171,27 @@ class RegistrationRequests:
             location=list(location) if location else None,
             rate=rate,
             size=size,
-            schema_name=schema_name,
-            schema_kind=schema_kind,
-            payload=schema,
+            schema_name=entry.schema_name,
+            schema_kind=entry.schema_kind,
+            validation=validation,
+            payload=entry.schema,
         )
         self._links.send(f"broker/{root}", CHANNEL_KEY, announced)
         return entry
 
-    def _schema_argument(self, request: Request) -> tuple[str, str, bytes]:
+    def _schema_argument(self, request: Request) -> Schema | None:
         name = name_argument(request, "schema_name", default="")
         data = request.arguments.get("schema", b"")
         if not name:
-            return "", "", b""
+            return None
         if not isinstance(data, bytes) or len(data) > SCHEMA_BYTES_MAX:
             raise RequestRefused(
                 "bad-argument", f"'schema' must be at most {SCHEMA_BYTES_MAX} bytes"
             )
         try:
-            schema = read_schema(name, data)
+            return read_schema(name, data)
         except FormatError as refusal:
             raise RequestRefused("schema-refused", f"{name}: {refusal}") from refusal
-        return schema.name, schema.kind, schema.data
 
     def _source_result(self, entry: SourceEntry) -> Result:
         return {
@@ -203,6 +204,7 @@ class RegistrationRequests:
             "size": entry.size,
             "schema_name": entry.schema_name,
             "schema_kind": entry.schema_kind,
+            "validation": entry.validation,
             "ready": entry.ready,
         }
 
@@ -309,6 +311,20 @@ class RegistrationRequests:
 
 def _settled(entry: ProfileEntry, wait: bool) -> bool:
     return entry.placed and (not wait or entry.live >= entry.version)
+
+
+def _validation_argument(request: Request, schema: Schema | None) -> str:
+    """``validate``: off (also when absent), report or reject, which take a whole schema."""
+    value = request.arguments.get("validate", Validation.OFF.value)
+    modes = [mode.value for mode in Validation]
+    if not isinstance(value, str) or value not in modes:
+        raise RequestRefused(
+            "bad-argument", f"'validate' must be one of {', '.join(modes)}, not {value!r}"
+        )
+    if value != Validation.OFF and (schema is None or not can_validate(schema)):
+        reason = "there is no schema" if schema is None else "it refers to other documents"
+        raise RequestRefused("schema-refused", f"messages cannot be validated: {reason}")
+    return value
 
 
 def _location_argument(request: Request) -> tuple[float, float] | None:

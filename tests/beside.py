@@ -6,9 +6,11 @@ is handled at once, and what the core sends back is kept at the peer it was for.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import count
 from typing import Protocol, TypeVar
 
+from formats import WireFormat
 from overlay.link.events import (
     Action,
     CloseConnection,
@@ -28,6 +30,9 @@ from overlay.link.link_layer import LinkLayer
 AnyFrame = TypeVar("AnyFrame", bound=Frame)
 
 
+EVERY_FORMAT = tuple(wire_format.value for wire_format in WireFormat)
+
+
 class Core(Protocol):
     def handle(self, event: Event, now: float) -> list[Action]: ...
 
@@ -35,7 +40,9 @@ class Core(Protocol):
 class Peer:
     """One peer of the core under test, with the real link layer on its side."""
 
-    def __init__(self, beside: Beside, role: str, name: str, limits: LinkLimits) -> None:
+    def __init__(
+        self, beside: Beside, role: str, name: str, limits: LinkLimits, formats: Sequence[str]
+    ) -> None:
         self.name = f"{role}/{name}"
         self.number = 0  # of its connection, at the core
         self.got: list[Frame] = []
@@ -46,7 +53,7 @@ class Peer:
             role=role,
             identity=name,
             instance="test",
-            formats=["text", "binary"],
+            formats=formats,
             limits=limits,
             may_acknowledge=lambda peer, flow, key: not self.withhold,
             notices=True,
@@ -133,8 +140,8 @@ class Beside:
         self._waiting: list[Event] = []
         self._busy = False
 
-    def peer(self, role: str, name: str) -> Peer:
-        return Peer(self, role, name, self._limits).connect()
+    def peer(self, role: str, name: str, formats: Sequence[str] = EVERY_FORMAT) -> Peer:
+        return Peer(self, role, name, self._limits, formats).connect()
 
     def stored(self) -> list[tuple[str, str, bytes]]:
         return [(space, key, value) for (space, key), value in self.rows.items()]

@@ -37,6 +37,7 @@ from overlay.link.frames import (
     RoutingDelta,
     SourceAnnounced,
     TreeReady,
+    Undecoded,
 )
 from overlay.link.link_layer import Arrival, LinkLayer
 from overlay.link.row_log import RowLog
@@ -81,6 +82,7 @@ class BrokerCore:
             LiveReached: self._handle_live_reached,
             Publish: self._handle_publish,
             Message: self._handle_message,
+            Undecoded: self._handle_undecoded,
             Request: self._handle_request,
         }
         self._restore(list(rows))
@@ -245,6 +247,10 @@ class BrokerCore:
         assert isinstance(arrival.frame, Message)
         self.data.handle_message(arrival.frame)
 
+    def _handle_undecoded(self, arrival: Arrival) -> None:
+        assert isinstance(arrival.frame, Undecoded)
+        self.data.handle_undecoded(arrival.frame, _name(arrival))
+
     # --- requests -------------------------------------------------------------------------
 
     def _handle_request(self, arrival: Arrival) -> None:
@@ -266,5 +272,6 @@ _SENDERS: Mapping[type[Frame], frozenset[str]] = {
     LiveReached: frozenset({"parent"}),
     Publish: frozenset({"source"}),
     Message: frozenset({"parent"}),
+    Undecoded: frozenset({"child"}),
     Request: frozenset({"client", "source", "subscriber"}),
 }

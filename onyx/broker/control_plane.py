@@ -15,7 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
+from hashlib import sha256
+from typing import cast
 
+from formats import Dictionary, Schema, SchemaKind, Validation, Validator, derive_dictionary
 from overlay.link.frames import SourceAnnounced, SourceReady, TreeReady
 from overlay.link.link_layer import LinkLayer
 from overlay.link.row_log import RowLog, read_record
@@ -38,6 +41,9 @@ class ControlPlane:
         self._rows = rows
         self._awaited: dict[str, set[str]] = {}  # source -> children whose TreeReady is missing
         self._tree = cache(lambda root: broadcast_tree(topology, root))
+        self._dictionaries: dict[str, Dictionary | None] = {}  # by source, of those in use
+        self._validators: dict[str, Validator] = {}
+        self._derived: dict[bytes, Dictionary | None] = {}  # by schema: sources may share one
 
     def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
         for space, key, value in rows:
@@ -70,6 +76,32 @@ class ControlPlane:
         """The child on a root broker's tree through which another broker is reached."""
         return self.tree(root).next_hop_towards(self.identity, broker)
 
+    def dictionary_of(self, source: str) -> Dictionary | None:
+        """What follows from a source's schema; None without a source or a schema.
+
+        Derived when first asked for, so that a broker pays for it only on the way of a dictionary
+        form.
+        """
+        entry = self.sources.get(source)
+        if entry is None or not entry.schema:
+            return None
+        if source not in self._dictionaries:
+            key = sha256(entry.schema_kind.encode() + b" " + entry.schema).digest()
+            if key not in self._derived:
+                self._derived[key] = derive_dictionary(_schema_of(entry))
+            self._dictionaries[source] = self._derived[key]
+        return self._dictionaries[source]
+
+    def validator_of(self, source: str) -> tuple[Validation, Validator | None]:
+        """What to do about invalid messages of a source, and what finds them (None: off)."""
+        entry = self.sources.get(source)
+        validation = Validation(entry.validation) if entry is not None else Validation.OFF
+        if entry is None or validation is Validation.OFF:
+            return Validation.OFF, None
+        if source not in self._validators:
+            self._validators[source] = Validator(_schema_of(entry))
+        return validation, self._validators[source]
+
     def add_source(self, frame: SourceAnnounced) -> SourceEntry | None:
         """Take a source into the catalog and pass it on; None when it was known already."""
         if frame.source in self.sources:
@@ -83,6 +115,7 @@ class ControlPlane:
             size=frame.size,
             schema_name=frame.schema_name,
             schema_kind=frame.schema_kind,
+            validation=frame.validation,
             schema=frame.payload,
         )
         self._put_source(entry)
@@ -105,6 +138,7 @@ class ControlPlane:
         return {
             "sources": len(self.sources),
             "open_trees": len(self.open_roots),
+            "dictionaries": sum(known is not None for known in self._derived.values()),
             "awaited_children": sum(len(children) for children in self._awaited.values()),
         }
 
@@ -130,3 +164,7 @@ class ControlPlane:
     def _put_source(self, entry: SourceEntry) -> None:
         self.sources[entry.source] = entry
         self._rows.put(SOURCE_SPACE, entry.source, entry.record())
+
+
+def _schema_of(entry: SourceEntry) -> Schema:
+    return Schema(entry.schema_name, cast(SchemaKind, entry.schema_kind), entry.schema)

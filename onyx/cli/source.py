@@ -30,7 +30,7 @@ from onyx.registration_client import PATIENCE_SECONDS, RegistrationClient
 
 REGISTER_EXAMPLES = """\
   onyx source register --name weather --location 41.88,-87.63
-  onyx source register --name orders --rate 50 --size 4000 --schema orders.dtd
+  onyx source register --name orders --rate 50 --size 4000 --schema orders.dtd --validate reject
 """
 
 PUBLISH_EXAMPLES = """\
@@ -86,6 +86,14 @@ def _add_register(verbs: Subparsers) -> None:
     )
     parser.add_argument(
         "--schema", metavar="FILE", type=Path, help="DTD, XML Schema or RELAX NG of the messages"
+    )
+    parser.add_argument(
+        "--validate",
+        metavar="MODE",
+        choices=("off", "report", "reject"),
+        default="off",
+        help="messages against the schema: off (not looked for, default), report (counted, passed "
+        "on) or reject (refused with line and reason)",
     )
     set_run(parser, run_register)
     _finish(parser)
@@ -178,6 +186,7 @@ async def _register(arguments: argparse.Namespace) -> DataSource:
         rate=arguments.rate,
         size=int(arguments.size),
         schema=arguments.schema,
+        validate=arguments.validate,
     )
 
 

@@ -33,6 +33,7 @@ from overlay.link.limits import FRAME_BYTES_MAX_LEAST
 PROTOCOL_VERSION = 1
 
 ROLES = frozenset({"broker", "registration", "source", "subscriber", "client"})
+VALIDATIONS = frozenset({"off", "report", "reject"})
 DURABLE_ROLES = frozenset({"broker", "registration", "source", "subscriber"})
 """Channels exist between two processes of these roles; a client only asks and is answered."""
 
@@ -201,8 +202,9 @@ class Observed(Frame):
 @on_the_wire
 @dataclass(frozen=True, slots=True)
 class SourceAnnounced(Frame):
-    """A data source exists; ``payload`` is its schema, ``rate`` messages a second, ``size`` bytes
-    a message as the source expects them, ``location`` wherever places are coordinates."""
+    """A data source exists; ``payload`` is its schema, ``validation`` what is done about messages
+    against it ("off", "report", "reject"), ``rate`` messages a second, ``size`` bytes a message as
+    the source expects them, ``location`` wherever places are coordinates."""
 
     type: ClassVar[str] = "source-announced"
     flow: ClassVar[Flow] = Flow.CATALOG
@@ -216,7 +218,15 @@ class SourceAnnounced(Frame):
     size: int
     schema_name: Name
     schema_kind: Name
+    validation: Name
     payload: bytes = b""
+
+    def check(self) -> None:
+        if self.validation not in VALIDATIONS:
+            raise ProtocolError(
+                "bad-field",
+                f"validation {self.validation!r}; expected one of {sorted(VALIDATIONS)}",
+            )
 
 
 @on_the_wire
@@ -335,6 +345,27 @@ class ProfileLive(Frame):
 
     profile: Name
     version: int
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Undecoded(Frame):
+    """A message of the tree of ``root`` that the sender has no means to read, as it came; the
+    parent sends it once more, in a form that needs none.
+
+    On the query flow, which is never held back: the channel of messages is the other direction.
+    """
+
+    type: ClassVar[str] = "undecoded"
+    flow: ClassVar[Flow] = Flow.QUERY
+    sequenced: ClassVar[bool] = True
+
+    root: Name
+    source: Name
+    number: SequenceNumber
+    format: Name
+    hops: int
+    payload: bytes
 
 
 # --- message flow, sequenced ----------------------------------------------------------------

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from formats import (
     DEFAULT_LIMITS,
+    EMPTY_DICTIONARY,
     FORMS,
     DecodeError,
     MessageLimits,
@@ -24,6 +25,7 @@ from formats import (
     parse_text,
     to_text,
 )
+from formats.stream_checks import _remembered_fault
 from tests.formats.support import assert_invariants, canonical, columns, documents, real_files
 
 HERE = Path(__file__).parent
@@ -67,7 +69,7 @@ def test_every_form_goes_both_ways() -> None:
     stream = parse_text(b'<a b="1">t<!--c--></a>')
     for wire_format in FORMS:
         payload = encode(stream, wire_format)
-        assert payload == codec_for(wire_format).encode(stream)
+        assert payload == codec_for(wire_format).encode(stream, EMPTY_DICTIONARY)
         assert columns(decode(payload, wire_format)) == columns(stream)
     assert WireFormat("binary") is WireFormat.BINARY
     with pytest.raises(MessageRefused):
@@ -126,6 +128,26 @@ def test_every_truncation_and_extension_is_refused() -> None:
     for size in range(len(payload)):
         assert refused(payload[:size]).code in {"truncated", "bad-count", "bad-magic"}, size
     assert refused(payload + b"\0").code == "trailing-bytes"
+
+
+def test_what_is_remembered_of_names_is_bounded_and_keeps_no_long_ones() -> None:
+    before = _remembered_fault.cache_info().currsize
+    long = parse_text(b"<%s/>" % (b"x" * 700))
+    assert columns(decode(encode(long, WireFormat.BINARY), WireFormat.BINARY)) == columns(long)
+    assert _remembered_fault.cache_info().currsize == before
+    # The verdict depends on the limits of whoever asks.
+    payload = encode(parse_text(b"<abc/>"), WireFormat.BINARY)
+    decode(payload, WireFormat.BINARY)
+    assert refused(payload, MessageLimits(name_bytes_max=2)).code == "name-too-long"
+    decode(payload, WireFormat.BINARY)
+
+
+def test_no_names_at_all() -> None:
+    """Found by fuzzing: no strings, so that nothing is a string number, and no number either."""
+    # counts: one element and nothing else; no strings, bindings and names; a name of the element
+    data = "4f4e5801 00000001000000 00 0000 0000 00 00"
+    assert refused(wire(data)).code == "bad-structure"
+    assert refused(wire("4f4e5801 00000000000000 00 0000 0000")).code == "bad-structure"
 
 
 SAMPLE = (

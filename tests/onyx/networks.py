@@ -37,7 +37,9 @@ def small_topology_text(data_directory: Path, brokers: int = 3, *, port: int = 0
     for number in range(1, brokers):
         lines.append(f'[[link]]\nends = ["B{number}", "B{number + 1}"]')
         if number == 1:
-            lines.append('format = "text"')  # the others: binary
+            lines.append('format = "text"')
+        if number == 2:
+            lines.append('format = "dictionary+zstd"')  # the others: binary
     return "\n".join(lines) + "\n"
 
 

@@ -12,6 +12,7 @@ from lxml import etree
 from onyx import DataSource, ProfileNotAccepted, RegistrationClient, RequestFailed, User
 from onyx.clients import Results
 from onyx.errors import NetworkUnreachable
+from onyx.registration_client import NetworkClient
 from overlay.link.client_connection import ClientLimits
 from tests.onyx.networks import SAFETY_SECONDS
 
@@ -192,6 +193,46 @@ async def test_sources_are_listed_with_their_root_brokers(
     assert (info.name, info.root, info.address) == ("listed", "B3", brokers["B3"])
     assert (info.location, info.rate, info.size) == (SOUTH, 2.5, 300)
     assert (info.schema_name, info.schema_kind, info.ready) == ("report.dtd", "dtd", True)
+    assert info.validation == "off"
+
+
+async def test_the_words_of_a_schema_do_not_cross_a_link_with_the_dictionary_form(
+    registration: str, tmp_path: Path
+) -> None:
+    """From B1 to B3: text to B2, from there the dictionary form."""
+    schema = tmp_path / "report.dtd"
+    schema.write_bytes(b"<!ELEMENT report (city, temp)><!ELEMENT city ANY><!ELEMENT temp ANY>")
+    source = await DataSource.register(registration, location=NORTH, schema=schema)
+    assert source.root == "B1"
+    async with RegistrationClient(registration) as client:
+        brokers = await client.brokers()
+
+    async def dictionaries(broker: str) -> int:
+        async with NetworkClient(brokers[broker]) as client:
+            return int((await client.statistics())["control"]["dictionaries"])
+
+    before = await dictionaries("B3")
+    async with source, User(registration, "ada") as user:
+        profile = await user.add_profile("/report[temp = 7]", location=SOUTH)
+        assert profile.host == "B3"
+        assert (await source.publish(report("Lyon", 7))).accepted
+        ((_, _, results),) = await take(user.results(profile.id), 1)
+    assert results == [report("Lyon", 7)]
+    assert await dictionaries("B3") == before + 1
+
+
+async def test_a_source_may_have_its_messages_validated(registration: str, tmp_path: Path) -> None:
+    schema = tmp_path / "report.dtd"
+    schema.write_bytes(b"<!ELEMENT report (city)><!ELEMENT city (#PCDATA)>")
+    source = await DataSource.register(registration, schema=schema, validate="reject")
+    assert source.info.validation == "reject"
+    async with source:
+        assert (await source.publish(b"<report><city>Lyon</city></report>")).accepted
+        outcome = await source.publish(b"<report>\n<town/></report>")
+        assert (outcome.accepted, outcome.code) == (False, "invalid")
+        assert outcome.line in {1, 2} and "city" in outcome.reason
+    with pytest.raises(RequestFailed, match="no schema"):
+        await DataSource.register(registration, validate="report")
 
 
 async def test_a_second_process_of_a_source_replaces_the_first(registration: str) -> None:

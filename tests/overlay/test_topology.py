@@ -194,7 +194,10 @@ ENDS = 'ends = ["B1", "B2"]\n'
 ADDRESS = 'expected "host:port"'
 NAME = "expected 1 to 64 of A-Z a-z 0-9 . _ - (not only dots)"
 PLACE = "[latitude, longitude] in degrees"
-FORMATS = 'expected "text", "text+zstd", "text+zlib", "binary", "binary+zstd" or "binary+zlib"'
+FORMATS = (
+    'expected "text", "text+zstd", "text+zlib", "binary", "binary+zstd", "binary+zlib", '
+    '"dictionary", "dictionary+zstd" or "dictionary+zlib"'
+)
 
 
 @pytest.mark.parametrize(

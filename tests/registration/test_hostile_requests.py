@@ -15,12 +15,12 @@ VERBS = [
 ]  # fmt: skip
 KEYS = [
     "name", "text", "user", "location", "rate", "size", "schema", "schema_name", "wait",
-    "profile", "source", "after", "version",
+    "profile", "source", "after", "version", "validate",
 ]  # fmt: skip
 VALUES: list[object] = [
     None, True, -1, 0, 1, 2.5, 1e300, 2**63 - 1, "", "s1", "p1", "é" * 256, "\U0001f600" * 256,
     "|", "a/b", "\0", "/a", "/a[@b = 'é']", "/a[", "é" * 65_536, [1.0, 2.0], [1, 2, 3], ["x", "y"],
-    {"a": 1}, DTD, b"", b"\xff" * 50, "news.dtd", "news.xsd",
+    {"a": 1}, DTD, b"", b"\xff" * 50, "news.dtd", "news.xsd", "off", "reject",
 ]  # fmt: skip
 
 

@@ -150,6 +150,18 @@ def test_lists_come_in_pages_by_user() -> None:
         ("source.register", {"rate": -1}, "bad-argument"),
         ("source.register", {"schema_name": "x.dtd", "schema": b"<!ELEMENT"}, "schema-refused"),
         ("source.register", {"schema_name": "x.dtd", "schema": "text"}, "bad-argument"),
+        ("source.register", {"validate": "sometimes"}, "bad-argument"),
+        ("source.register", {"validate": 1}, "bad-argument"),
+        ("source.register", {"validate": "report"}, "schema-refused"),
+        (
+            "source.register",
+            {
+                "schema_name": "x.dtd",
+                "schema": b"<!ENTITY % e SYSTEM 'e'>%e;<!ELEMENT a EMPTY>",
+                "validate": "reject",
+            },
+            "schema-refused",
+        ),
         ("source.show", {"source": "s9"}, "unknown-source"),
         ("profile.show", {"profile": "p9"}, "unknown-profile"),
         ("profile.eat", {}, "unknown-verb"),

@@ -23,6 +23,10 @@ from tests.simulation.sim_network import SimNetwork
 
 PATIENCE = 600.0  # simulated seconds
 
+# Not all words of the messages, so that words and literals are mixed on links.
+SCHEMA = b"""<!ELEMENT m (part*)> <!ELEMENT part (#PCDATA)>
+<!ATTLIST m a (0 | 1) "0" b CDATA #IMPLIED>"""
+
 
 @dataclass
 class Version:
@@ -119,7 +123,9 @@ class Scenario:
 
     def register_source(self) -> SourceClient:
         location = [self.random.uniform(-90, 90), self.random.uniform(-180, 180)]
-        result = self.ask(self.registrar, "source.register", location=location)
+        with_schema: dict[str, object] = {"schema_name": "message.dtd", "schema": SCHEMA}
+        schema = with_schema if len(self.sources) % 2 == 0 else {}
+        result = self.ask(self.registrar, "source.register", location=location, **schema)
         source, root = str(result["source"]), str(result["root"])
         client = SourceClient(source, root, f"{source}#1", self.limits)
         self.sources[source] = client
@@ -234,8 +240,9 @@ def random_topology(net: SimNetwork, brokers: int) -> Topology:
     for broker in graph.nodes:
         place = [round(random.uniform(-80, 80), 3), round(random.uniform(-170, 170), 3)]
         lines += ["[[broker]]", f'id = "B{broker}"', 'listen = "127.0.0.1:0"', f"place = {place}"]
-    for a, b in graph.edges:
-        wire_format = random.choice(["text", "binary"])
+    forms = {"text": ["text", "dictionary"], "binary": ["binary", "dictionary+zstd"]}
+    for number, (a, b) in enumerate(graph.edges):
+        wire_format = forms[random.choice(["text", "binary"])][number % 2]
         lines += ["[[link]]", f'ends = ["B{a}", "B{b}"]', f"latency_ms = {random.randint(1, 50)}"]
         lines.append(f'format = "{wire_format}"')
     lines += ["[limits.link]", f"window_frames = {random.choice([1, 3, 64])}"]

@@ -55,10 +55,14 @@ class Setting:
         assert isinstance(core, BrokerCore)
         return core
 
-    def announce(self, source: str = "s1", root: str = "B1") -> None:
+    def announce(
+        self, source: str = "s1", root: str = "B1", schema: bytes = b"", validation: str = "off"
+    ) -> None:
+        """``schema`` is a DTD."""
         frame = SourceAnnounced(
             source=source, name="news", root=root, location=None, rate=1.0, size=1,
-            schema_name="", schema_kind="",
+            schema_name="news.dtd" if schema else "", schema_kind="dtd" if schema else "",
+            validation=validation, payload=schema,
         )  # fmt: skip
         if root == self.identity:
             self.registration.send("registration", frame)

@@ -33,6 +33,7 @@ from overlay.link.frames import (
     SourceAnnounced,
     SourceReady,
     TreeReady,
+    Undecoded,
 )
 
 SAMPLES: tuple[Frame, ...] = (
@@ -45,7 +46,9 @@ SAMPLES: tuple[Frame, ...] = (
     Request("1", "profile.add", {"user": "Ann", "wait": True}),
     Response("1", False, {"code": "syntax", "message": "expected ']'"}),
     Observed([{"kind": "crossing", "bytes": 120}]),
-    SourceAnnounced("s1", "markets", "B1", [48.1, 11.5], 2.5, 800, "quote.dtd", "dtd", b"<!--"),
+    SourceAnnounced(
+        "s1", "markets", "B1", [48.1, 11.5], 2.5, 800, "quote.dtd", "dtd", "off", b"<!--"
+    ),
     TreeReady("B1", "s1"),
     SourceReady("s1"),
     RoutingDelta("B1", ["/quote[@symbol = 'A']"], ["//news"]),
@@ -54,6 +57,7 @@ SAMPLES: tuple[Frame, ...] = (
     PlaceProfile("p7", "Ann", "/quote", 1, "req-1"),
     ProfileChanged("p7", 2, None, "Ann"),
     ProfileLive("p7", 2),
+    Undecoded("B1", "s1", 3, "dictionary", 1, b"OND"),
     Publish("s1", "xml", b"<quote/>"),
     Refused("s1", 4, "malformed", "mismatched tag", 1, 9),
     Message("B1", "s1", 3, "xml", 1, b"<quote/>"),
@@ -120,6 +124,8 @@ def frames_of(cls: type[Frame]) -> st.SearchStrategy[Frame]:
             "peer": st.text("abcXYZ019-._é:", min_size=1, max_size=30),
             "frame_bytes_max": st.integers(65_536, 2**40),
         }
+    if cls is SourceAnnounced:
+        values["validation"] = st.sampled_from(["off", "report", "reject"])
     if cls is Delivery:
         return st.lists(st.binary(max_size=20), max_size=6).flatmap(
             lambda results: st.builds(

@@ -1,0 +1,168 @@
+"""``formats``: wire size and processing delay of the wire formats (Figures 7 and 8 of the paper).
+
+Generated news messages of the figures' six complexities, with the dictionary of their DTD, and the
+messages of each folder of a directory, whose files have no schema (the empty dictionary).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from random import Random
+
+from benchmarks.wire.measure import Delays, Sizes, measure_delays, measure_sizes
+from benchmarks.wire.news import COMPLEXITIES, NEWS_DTD, make_news
+from formats import (
+    EMPTY_DICTIONARY,
+    FormatError,
+    WireFormat,
+    derive_dictionary,
+    parse_text,
+    read_schema,
+)
+
+PROFILE = '/news/head/published[@edition.area = "SF"]'
+_BESIDE = ("expat_us", "expat_events_us", "parser_us", "first_hop_us", "forward_hop_us")
+_FOLDER_MESSAGES = 40
+_TRAINING = 200
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declares the options of the benchmark."""
+    parser.add_argument(
+        "--messages", metavar="N", type=int, default=30, help="of each complexity (default: 30)"
+    )
+    parser.add_argument(
+        "--rounds", metavar="N", type=int, default=7, help="the quickest counts (default: 7)"
+    )
+    parser.add_argument("--seed", metavar="N", type=int, default=1)
+    parser.add_argument(
+        "--data", metavar="DIR", type=Path, help="directory whose folders are measured too"
+    )
+
+
+def run(options: argparse.Namespace) -> dict[str, object]:
+    """All measurements; see ``keys`` for those that are promised."""
+    dictionary = derive_dictionary(read_schema("news.dtd", NEWS_DTD))
+    assert dictionary is not None
+    random = Random(options.seed)
+    training = [make_news(random, *random.choice(COMPLEXITIES)) for _ in range(_TRAINING)]
+    news = {}
+    for depth, repeat in COMPLEXITIES:
+        texts = [make_news(random, depth, repeat) for _ in range(options.messages)]
+        sizes = measure_sizes(texts, dictionary, training)
+        delays = measure_delays(texts, dictionary, PROFILE, options.rounds)
+        news[f"{depth}-{repeat}"] = _as_json(sizes, delays)
+    folders = {}
+    for name, texts in _folders(options.data):
+        sizes = measure_sizes(texts, EMPTY_DICTIONARY)
+        delays = measure_delays(texts, EMPTY_DICTIONARY, PROFILE, max(1, options.rounds // 3))
+        folders[name] = {"messages": len(texts), **_as_json(sizes, delays)}
+    return {**keys(news), "news": news, "folders": folders}
+
+
+def keys(news: Mapping[str, Mapping[str, object]]) -> dict[str, float]:
+    """The promised figures, each a ratio of sums over the six complexities."""
+
+    def total(*path: str) -> float:
+        value = 0.0
+        for row in news.values():
+            at: object = row
+            for step in path:
+                assert isinstance(at, dict)
+                at = at[step]
+            assert isinstance(at, float)
+            value += at
+        return value
+
+    form = WireFormat.DICTIONARY.value
+    return {
+        "decode_over_expat": total("decode_us", form) / total("expat_us"),
+        "decode_over_expat_events": total("decode_us", form) / total("expat_events_us"),
+        "decode_over_own_parser": total("decode_us", form) / total("parser_us"),
+        "encode_over_decode": total("encode_us", form) / total("decode_us", form),
+        "size_over_text": total("bytes", form) / total("bytes", "text"),
+        "binary_size_over_text": total("bytes", "binary") / total("bytes", "text"),
+        "zstd_over_gzip_of_text": total("bytes", f"{form}+zstd")
+        / total("bytes", "gzip of the text"),
+        "trained_over_gzip_of_text": total("bytes", "dictionary form, zstd trained")
+        / total("bytes", "gzip of the text"),
+        "forward_hop_over_first_hop": total("forward_hop_us") / total("first_hop_us"),
+    }
+
+
+def table(result: Mapping[str, object]) -> str:
+    """The measurements for people."""
+    lines = []
+    for part in ("news", "folders"):
+        rows = result[part]
+        assert isinstance(rows, dict)
+        for figure in ("bytes", "encode_us", "decode_us"):
+            columns = list(rows)
+            lines += ["", f"{part}: {figure}", " " * 32 + "".join(f"{c:>12}" for c in columns)]
+            for kind in dict.fromkeys(kind for row in rows.values() for kind in row[figure]):
+                cells = "".join(f"{row[figure].get(kind, 0):>12,.0f}" for row in rows.values())
+                lines.append(f"  {kind:<30}{cells}")
+        for figure in (
+            "expat_us",
+            "expat_events_us",
+            "parser_us",
+            "first_hop_us",
+            "forward_hop_us",
+        ):
+            cells = "".join(f"{row[figure]:>12,.0f}" for row in rows.values())
+            lines.append(f"  {figure:<30}{cells}")
+    lines.append("")
+    lines += [
+        f"  {key:<32}{value:.3f}" for key, value in result.items() if isinstance(value, float)
+    ]
+    return "\n".join(lines).lstrip()
+
+
+def _as_json(sizes: Sizes, delays: Delays) -> dict[str, object]:
+    return {
+        "bytes": {**sizes.formats, **sizes.beside},
+        "encode_us": delays.encode,
+        "decode_us": delays.decode,
+        "expat_us": delays.expat,
+        "expat_events_us": delays.expat_events,
+        "parser_us": delays.parser,
+        "first_hop_us": delays.first_hop,
+        "forward_hop_us": delays.forward_hop,
+    }
+
+
+def _folders(data: Path | None) -> Iterator[tuple[str, list[bytes]]]:
+    """The first messages of each folder, in order of their names; what is none is left out."""
+    if data is None:
+        return
+    for folder in sorted(path for path in data.iterdir() if path.is_dir()):
+        texts: list[bytes] = []
+        for path in sorted(folder.rglob("*")):
+            if path.suffix in {".xml", ".cap"} and len(texts) < _FOLDER_MESSAGES:
+                text = path.read_bytes()
+                try:
+                    parse_text(text)
+                except FormatError:
+                    continue
+                texts.append(text)
+        if texts:
+            yield folder.name, texts
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """``python -m benchmarks.formats``"""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.formats", description=__doc__)
+    add_options(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object, on one line")
+    options = parser.parse_args(arguments)
+    result = run(options)
+    print(json.dumps(result) if options.json else table(result))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""What ``benchmarks.formats`` measures: its messages and its clocks."""

@@ -1,0 +1,50 @@
+"""The benchmark of the wire formats: its messages are what it says, and its keys are there."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+
+import pytest
+
+from benchmarks.formats import PROFILE, main
+from benchmarks.wire.news import COMPLEXITIES, NEWS_DTD, make_news
+from formats import Validator, parse_text, read_schema
+from yfilter.matcher import Matcher
+
+
+@pytest.mark.parametrize(("depth", "repeat"), COMPLEXITIES)
+def test_messages_are_valid_and_as_deep_as_they_should_be(depth: int, repeat: int) -> None:
+    validator = Validator(read_schema("news.dtd", NEWS_DTD))
+    random = Random(depth * 10 + repeat)
+    sizes = []
+    for _ in range(20):
+        text = make_news(random, depth, repeat)
+        stream = parse_text(text)
+        assert validator.check(stream, text) is None
+        assert max(stream.element_depth) + 1 == depth
+        subjects = [str(name) for name in map(stream.name_of, range(len(stream)))].count("subject")
+        assert 1 <= subjects <= repeat
+        sizes.append(len(text))
+    assert 400 < sum(sizes) / len(sizes) < 5_000  # as in Figure 7
+
+
+def test_the_profile_of_the_benchmark_selects() -> None:
+    matcher = Matcher()
+    matcher.add(PROFILE)
+    random = Random(1)
+    matched = [bool(list(matcher.match(make_news(random, 4, 1)))) for _ in range(40)]
+    assert 0 < sum(matched) < len(matched)
+
+
+def test_the_promised_keys(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--messages", "2", "--rounds", "1", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out.splitlines()[-1])
+    for key in (
+        "decode_over_expat", "decode_over_own_parser", "size_over_text",
+        "forward_hop_over_first_hop",
+    ):  # fmt: skip
+        assert result[key] > 0
+    assert result["size_over_text"] < 0.7
+    assert result["trained_over_gzip_of_text"] < 0.6
+    assert list(result["news"]) == ["4-1", "6-1", "4-2", "6-2", "4-3", "6-3"]

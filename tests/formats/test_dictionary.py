@@ -1,0 +1,266 @@
+"""The dictionary form: what a schema gives, what a payload says, and what hostile bytes can do."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from formats import (
+    DEFAULT_LIMITS,
+    EMPTY_DICTIONARY,
+    DecodeError,
+    Dictionary,
+    MessageLimits,
+    MessageRefused,
+    WireFormat,
+    decode,
+    derive_dictionary,
+    encode,
+    encoded_bytes_max,
+    make_dictionary,
+    only,
+    parse_text,
+    read_schema,
+    to_text,
+)
+from formats.dictionary import WORD_BYTES_MAX, WORDS_MAX
+from formats.names import XML_NAMESPACE
+from tests.formats.second_decoder import decode_to_xml, dictionary_version
+from tests.formats.support import assert_invariants, canonical, columns, documents, real_files
+
+HERE = Path(__file__).parent
+VECTORS = json.loads((HERE / "vectors.json").read_text(encoding="utf-8"))
+DOCUMENTATION = (HERE.parents[1] / "docs" / "formats.md").read_text(encoding="utf-8")
+FORM = WireFormat.DICTIONARY
+
+DTD = b"""<!ELEMENT news (head, body*)> <!ELEMENT head (#PCDATA)> <!ELEMENT body (#PCDATA)>
+<!ATTLIST news xmlns CDATA #FIXED "urn:news" kind (flash | feature) "flash" xml:lang CDATA "en">"""
+XSD = b"""<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:n="urn:news"
+ targetNamespace="urn:news"><xs:element name="news"><xs:complexType>
+ <xs:attribute name="kind"><xs:simpleType><xs:restriction base="xs:string">
+ <xs:enumeration value="flash"/><xs:enumeration value="feature"/>
+ </xs:restriction></xs:simpleType></xs:attribute><xs:attribute name="v" fixed="1.0"/>
+ </xs:complexType></xs:element></xs:schema>"""
+RELAXNG = b"""<element xmlns="http://relaxng.org/ns/structure/1.0" name="news" ns="urn:news"
+ xmlns:x="urn:x"><attribute name="x:kind"><choice><value>flash</value><value>feature</value>
+ </choice></attribute><element><name> head </name><text/></element></element>"""
+
+
+def derived(name: str, data: bytes) -> Dictionary:
+    dictionary = derive_dictionary(read_schema(name, data))
+    assert dictionary is not None
+    return dictionary
+
+
+def refused(
+    data: bytes, dictionary: Dictionary, limits: MessageLimits = DEFAULT_LIMITS
+) -> DecodeError:
+    with pytest.raises(DecodeError) as caught:
+        decode(data, FORM, limits, only(dictionary))
+    assert 0 <= caught.value.offset <= len(data)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "strings", "values"),
+    [
+        (
+            "a.dtd",
+            DTD,
+            {"news", "head", "body", "urn:news", "kind", "lang"},
+            {"feature", "flash", "en"},
+        ),
+        ("a.xsd", XSD, {"news", "n", "urn:news", "kind", "v"}, {"feature", "flash", "1.0"}),
+        (
+            "a.rng",
+            RELAXNG,
+            {"news", "head", "x", "urn:x", "urn:news", "kind"},
+            {"feature", "flash"},
+        ),
+    ],
+)
+def test_what_a_schema_gives(name: str, data: bytes, strings: set[str], values: set[str]) -> None:
+    dictionary = derived(name, data)
+    assert dictionary.strings == ("", *sorted({*strings, "xml", XML_NAMESPACE}))
+    assert dictionary.values == tuple(value.encode() for value in sorted(values))
+    assert dictionary == derived(name, data)
+    assert dictionary.version == derived(name, data).version
+
+
+def test_what_is_elsewhere_stays_unread(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "more.dtd"
+    elsewhere.write_text("<!ELEMENT secret EMPTY>")
+    data = f'<!ENTITY % more SYSTEM "{elsewhere.as_uri()}">%more;<!ELEMENT a EMPTY>'.encode()
+    assert "secret" not in derived("a.dtd", data).strings
+
+
+def test_a_schema_without_words_gives_none() -> None:
+    xsd = b'<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema"/>'
+    assert derive_dictionary(read_schema("a.xsd", xsd)) is None
+
+
+def test_dictionaries_are_bounded_and_ordered() -> None:
+    words = [f"w{number:05}" for number in range(WORDS_MAX + 10)]
+    dictionary = make_dictionary(reversed(words), [*reversed(words), ""])
+    assert len(dictionary.strings) == WORDS_MAX + 1
+    assert dictionary.values[0] == b"w00000"
+    assert len(dictionary.values) == WORDS_MAX
+    long = "x" * (WORD_BYTES_MAX + 1)
+    assert make_dictionary([long], [long]) == EMPTY_DICTIONARY
+    assert make_dictionary([long[1:]], []) != EMPTY_DICTIONARY
+
+
+@pytest.mark.parametrize("vector", VECTORS["dictionary"], ids=lambda vector: vector["name"])
+def test_vectors(vector: dict[str, str]) -> None:
+    dictionary = derived(vector["schema_name"], vector["schema"].encode())
+    assert dictionary.version.hex(" ") == vector["version"]
+    stream = parse_text(vector["xml"].encode())
+    payload = encode(stream, FORM, dictionary)
+    assert payload.hex(" ") == vector["hex"]
+    assert columns(decode(payload, FORM, dictionaries=only(dictionary))) == columns(stream)
+    values = [value.decode() for value in dictionary.values]
+    assert dictionary_version(dictionary.strings, values) == dictionary.version
+    text = decode_to_xml(payload, dictionary.strings, values)
+    assert canonical(text.encode()) == canonical(vector["xml"].encode())
+    for part in ("schema", "xml", "version", "hex"):
+        assert vector[part] in DOCUMENTATION, part
+
+
+@pytest.mark.parametrize("vector", VECTORS["valid"], ids=lambda vector: vector["name"])
+def test_the_second_decoder_reads_the_binary_vectors(vector: dict[str, str]) -> None:
+    text = decode_to_xml(bytes.fromhex(vector["hex"]))
+    assert canonical(text.encode()) == canonical(vector["xml"].encode())
+
+
+SOME = make_dictionary(
+    ["a", "p", "item", "urn:one", "urn:two", "日本"], ["default", "en", "é", " ", "text &"]
+)
+
+
+@settings(
+    max_examples=200,
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(documents())
+def test_generated_documents_survive_and_two_decoders_agree(document: bytes) -> None:
+    stream = parse_text(document)
+    for dictionary in (SOME, EMPTY_DICTIONARY):
+        payload = encode(stream, FORM, dictionary)
+        decoded = decode(payload, FORM, dictionaries=only(dictionary))
+        assert columns(decoded) == columns(stream)
+        assert encode(decoded, FORM, dictionary) == payload
+        assert len(payload) <= encoded_bytes_max(stream)
+        values = [value.decode() for value in dictionary.values]
+        text = decode_to_xml(payload, dictionary.strings, values)
+        assert canonical(text.encode()) == canonical(document)
+    text = decode_to_xml(encode(stream, WireFormat.BINARY))
+    assert canonical(text.encode()) == canonical(document)
+
+
+@pytest.mark.parametrize("path", real_files()[::5], ids=lambda path: path.name)
+def test_real_files_survive(path: Path) -> None:
+    try:
+        stream = parse_text(path.read_bytes())
+    except MessageRefused:
+        pytest.skip("not a message")
+    names = [part for name in stream.names[::2] for part in name]
+    for dictionary in (EMPTY_DICTIONARY, make_dictionary(names, ["true", "Actual", "EUR"])):
+        payload = encode(stream, FORM, dictionary)
+        decoded = decode(payload, FORM, dictionaries=only(dictionary))
+        assert columns(decoded) == columns(stream)
+        values = [value.decode() for value in dictionary.values]
+        text = decode_to_xml(payload, dictionary.strings, values)
+        assert canonical(text.encode()) == canonical(to_text(stream))
+
+
+def test_it_is_smaller_than_binary_when_the_words_are_known() -> None:
+    news = b'<news xmlns="urn:news" kind="feature"><head>h</head><body/></news>'
+    stream = parse_text(news)
+    saved = len(encode(stream, WireFormat.BINARY)) - len(
+        encode(stream, FORM, derived("a.dtd", DTD))
+    )
+    assert saved > len("urn:newsnewsheadbodykindfeature") - 6
+
+
+def test_another_version_is_an_unknown_dictionary() -> None:
+    payload = encode(parse_text(b"<a/>"), FORM, SOME)
+    error = refused(payload, EMPTY_DICTIONARY)
+    assert (error.code, error.offset) == ("unknown-dictionary", 4)
+    assert refused(payload[:7], SOME).code == "truncated"
+    assert refused(encode(parse_text(b"<a/>"), WireFormat.BINARY), SOME).code == "bad-magic"
+
+
+def test_numbers_that_stand_for_more_than_the_bound_are_counted_first() -> None:
+    dictionary = make_dictionary([], ["v" * WORD_BYTES_MAX])
+    text = b"<a>" + b'<a b="%s"/>' % (b"v" * WORD_BYTES_MAX) * 1000 + b"</a>"
+    payload = encode(parse_text(text), FORM, dictionary)
+    assert len(payload) < 5_100
+    limits = MessageLimits(expansion_max=100 * WORD_BYTES_MAX)
+    assert refused(payload, dictionary, limits).code == "entity-expansion"
+    decode(payload, FORM, dictionaries=only(dictionary))
+
+
+SAMPLE = (
+    b'<!--c--><p:a xmlns:p="urn:one" xmlns="urn:d" p:x="default" y="&#233;">t<b>\xc3\xa9</b>u'
+    b'<b>default</b><?pi data?><item xmlns="" z=""> </item></p:a><!--e-->'
+)
+
+
+def read_or_refused(data: bytes) -> bool:
+    try:
+        stream = decode(data, FORM, dictionaries=only(SOME))
+    except DecodeError as error:
+        assert 0 <= error.offset <= len(data)
+        assert error.code and error.reason
+        return False
+    assert_invariants(stream)
+    again = parse_text(to_text(stream))
+    assert again.content_values == stream.content_values
+    assert again.attribute_values == stream.attribute_values
+    return True
+
+
+def test_every_truncation_and_extension_is_refused() -> None:
+    payload = encode(parse_text(SAMPLE), FORM, SOME)
+    for size in range(len(payload)):
+        assert refused(payload[:size], SOME).code in {"truncated", "bad-count", "bad-magic"}, size
+    assert refused(payload + b"\0", SOME).code == "trailing-bytes"
+
+
+def test_changed_bytes_never_make_an_invalid_stream() -> None:
+    payload = encode(parse_text(SAMPLE), FORM, SOME)
+    read = 0
+    for place in range(len(payload)):
+        for value in (0, 1, 2, 3, 4, 5, 6, 0x20, 0x2D, 0x7F, 0x80, 0xFF, payload[place] ^ 1):
+            read += read_or_refused(payload[:place] + bytes([value]) + payload[place + 1 :])
+    assert read > len(payload) / 10  # or nothing beyond the first check was tried
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_hostile_bytes_never_make_an_invalid_stream(seed: int) -> None:
+    payload = encode(parse_text(SAMPLE), FORM, SOME)
+    chance = random.Random(seed)
+    print(f"seed {seed}")
+    for _ in range(1_000):
+        data = bytearray(payload)
+        for _ in range(chance.randint(1, 5)):
+            place = chance.randrange(8, len(data))
+            if chance.random() < 0.5:
+                data[place] ^= 1 << chance.randrange(8)
+            else:
+                data[place:place] = chance.randbytes(chance.randint(1, 4))
+        read_or_refused(bytes(data))
+
+
+@settings(max_examples=300, derandomize=True, deadline=None)
+@given(st.binary(max_size=60))
+def test_any_bytes_are_decoded_or_refused(data: bytes) -> None:
+    read_or_refused(data)
+    read_or_refused(b"OND\x01" + SOME.version + data)
