@@ -12,11 +12,12 @@ import json
 import sys
 from collections.abc import Sequence
 
-from benchmarks.benchmark import Benchmark, BenchmarkError, WrongAnswers
+from benchmarks.benchmark import Benchmark, BenchmarkError, Result, WrongAnswers
+from benchmarks.conformance import CONFORMANCE
+from benchmarks.formats import FORMATS
 from benchmarks.match import MATCH
-from benchmarks.report import Report
 
-BENCHMARKS: tuple[Benchmark, ...] = (MATCH,)
+BENCHMARKS: tuple[Benchmark, ...] = (MATCH, FORMATS, CONFORMANCE)
 EXIT_GOOD, EXIT_WRONG, EXIT_NOT_RUN = 0, 1, 2
 
 
@@ -31,7 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _run_all(options)
         else:
             chosen = next(b for b in BENCHMARKS if b.name == options.benchmark)
-            _print(chosen.run(options), options.json)
+            result = chosen.run(options)
+            _print(result, options.json)
+            return EXIT_GOOD if result.good else EXIT_WRONG
     except WrongAnswers as error:
         print(f"benchmarks: {error}", file=sys.stderr)
         return EXIT_WRONG
@@ -76,6 +79,8 @@ def _listing() -> str:
 def _run_all(options: argparse.Namespace) -> None:
     reports = {}
     for benchmark in BENCHMARKS:
+        if benchmark.quick is None:
+            continue
         report = benchmark.run(_parser().parse_args([benchmark.name, *benchmark.quick]))
         reports[benchmark.name] = report.to_json()
         if not options.json:
@@ -84,8 +89,8 @@ def _run_all(options: argparse.Namespace) -> None:
         print(json.dumps(reports))
 
 
-def _print(report: Report, as_json: bool) -> None:
-    print(json.dumps(report.to_json()) if as_json else report.to_text())
+def _print(result: Result, as_json: bool) -> None:
+    print(json.dumps(result.to_json()) if as_json else result.to_text())
 
 
 if __name__ == "__main__":

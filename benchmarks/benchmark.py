@@ -1,17 +1,16 @@
 """Benchmark: what every benchmark offers to ``python -m benchmarks``.
 
 A benchmark is one module with one ``Benchmark`` object: its options, a quick version of them for
-``make bench``, and a function that runs it and gives a ``Report``.  What two sides of a ratio cost
-is always measured in the same run.
+``make bench``, and a function that runs it and gives a result, most often a ``Report``.  What two
+sides of a ratio cost is always measured in the same run.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-
-from benchmarks.report import Report
+from typing import Protocol
 
 
 class BenchmarkError(Exception):
@@ -22,6 +21,18 @@ class WrongAnswers(BenchmarkError):
     """What was timed did not give the right answers; its times mean nothing."""
 
 
+class Result(Protocol):
+    """What a benchmark found: as a table for people and as one object for programs."""
+
+    @property
+    def good(self) -> bool:
+        """Whether all that was checked was right; the exit code says so."""
+
+    def to_text(self) -> str: ...
+
+    def to_json(self) -> Mapping[str, object]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Benchmark:
     """One benchmark.
@@ -29,15 +40,16 @@ class Benchmark:
     name         what it is called on the command line
     summary      one line for the list
     add_options  declares its options; ``--json`` is declared for it
-    quick        the arguments of the version that ``make bench`` runs, some seconds long
+    quick        the arguments of the version that ``make bench`` runs, some seconds long; None for
+                 one that needs what cannot be taken for granted
     run          measures; raises BenchmarkError
     """
 
     name: str
     summary: str
     add_options: Callable[[argparse.ArgumentParser], None]
-    quick: tuple[str, ...]
-    run: Callable[[argparse.Namespace], Report]
+    quick: tuple[str, ...] | None
+    run: Callable[[argparse.Namespace], Result]
 
 
 def count(text: str) -> int:

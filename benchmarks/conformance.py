@@ -9,13 +9,12 @@ A case that expects a static error and is refused passes.
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from benchmarks.benchmark import Benchmark, BenchmarkError
 from benchmarks.conformance_result import Outcome, check
 from benchmarks.conformance_suite import Case, cases_of, sets_of
 from formats.errors import MessageRefused
@@ -140,7 +139,7 @@ def _outcome(case: Case) -> Outcome | str:
         return f"limit: {exceeded.code}"
 
 
-def _lines(reports: dict[str, SetReport]) -> Iterator[str]:
+def _lines(reports: Mapping[str, SetReport]) -> Iterator[str]:
     yield f"{'set':<34}{'pass':>6}{'fail':>6}{'out':>6}{'beyond':>8}{'coverage':>10}"
     for name, report in reports.items():
         yield (
@@ -149,7 +148,7 @@ def _lines(reports: dict[str, SetReport]) -> Iterator[str]:
         )
 
 
-def summary(reports: dict[str, SetReport]) -> dict[str, object]:
+def summary(reports: Mapping[str, SetReport]) -> dict[str, object]:
     """The report as one object."""
     passed = sum(report.passed for report in reports.values())
     failed = sum(len(report.failed) for report in reports.values())
@@ -181,35 +180,46 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reasons", action="store_true", help="list why cases are out")
 
 
-def run(options: argparse.Namespace) -> int:
-    """Prints the report; 0 when no case in the subset fails, 1 when one does, 2 without a suite."""
+@dataclass(frozen=True, slots=True)
+class ConformanceResult:
+    """The reports of the sets, with as much of them as was asked for."""
+
+    reports: Mapping[str, SetReport]
+    failures: bool
+    reasons: bool
+
+    @property
+    def good(self) -> bool:
+        return not self.to_json()["failed"]
+
+    def to_text(self) -> str:
+        whole = self.to_json()
+        lines = [*_lines(self.reports)]
+        for name, report in self.reports.items():
+            if self.failures:
+                lines += (f"{name} {case}: {why}" for case, why in report.failed.items())
+            if self.reasons:
+                lines += (f"{name}: {n} x {reason}" for reason, n in report.out.most_common())
+        lines.append(f"passed {whole['passed']}, failed {whole['failed']}, out {whole['out']}")
+        return "\n".join(lines)
+
+    def to_json(self) -> Mapping[str, object]:
+        return summary(self.reports)
+
+
+def run(options: argparse.Namespace) -> ConformanceResult:
+    """Runs what the options name; BenchmarkError without a suite."""
     if not (options.directory / "catalog.xml").is_file():
-        print(f"conformance: no catalog.xml in {options.directory}", file=sys.stderr)
-        return 2
+        raise BenchmarkError(f"conformance: no catalog.xml in {options.directory}")
     names = options.set or (() if options.all else NAMED)
     reports = run_suite(options.directory, names)
-    whole = summary(reports)
-    if options.json:
-        print(json.dumps(whole))
-    else:
-        print("\n".join(_lines(reports)))
-        print(f"passed {whole['passed']}, failed {whole['failed']}, out {whole['out']}")
-    for name, report in reports.items():
-        if options.failures:
-            for case, problem in report.failed.items():
-                print(f"{name} {case}: {problem}", file=sys.stderr)
-        if options.reasons:
-            for reason, count in report.out.most_common():
-                print(f"{name}: {count} x {reason}", file=sys.stderr)
-    return 1 if whole["failed"] else 0
+    return ConformanceResult(reports, options.failures, options.reasons)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.conformance", description=__doc__)
-    add_options(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    return run(parser.parse_args(arguments))
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+CONFORMANCE = Benchmark(
+    name="conformance",
+    summary="the W3C QT3 suite: which cases the language covers, and which of them pass",
+    add_options=add_options,
+    quick=None,
+    run=run,
+)

@@ -7,12 +7,12 @@ messages of each folder of a directory, whose files have no schema (the empty di
 from __future__ import annotations
 
 import argparse
-import json
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from benchmarks.benchmark import Benchmark
 from benchmarks.wire.measure import Delays, Sizes, measure_delays, measure_sizes
 from benchmarks.wire.news import COMPLEXITIES, NEWS_DTD, make_news
 from formats import (
@@ -44,7 +44,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> dict[str, object]:
+@dataclass(frozen=True, slots=True)
+class FormatsResult:
+    """Sizes in bytes and delays in microseconds, by complexity and by folder."""
+
+    values: Mapping[str, object]
+    good: bool = True
+
+    def to_text(self) -> str:
+        return table(self.values)
+
+    def to_json(self) -> Mapping[str, object]:
+        return self.values
+
+
+def run(options: argparse.Namespace) -> FormatsResult:
     """All measurements; see ``keys`` for those that are promised."""
     dictionary = derive_dictionary(read_schema("news.dtd", NEWS_DTD))
     assert dictionary is not None
@@ -61,7 +75,7 @@ def run(options: argparse.Namespace) -> dict[str, object]:
         sizes = measure_sizes(texts, EMPTY_DICTIONARY)
         delays = measure_delays(texts, EMPTY_DICTIONARY, PROFILE, max(1, options.rounds // 3))
         folders[name] = {"messages": len(texts), **_as_json(sizes, delays)}
-    return {**keys(news), "news": news, "folders": folders}
+    return FormatsResult({**keys(news), "news": news, "folders": folders})
 
 
 def keys(news: Mapping[str, Mapping[str, object]]) -> dict[str, float]:
@@ -153,16 +167,10 @@ def _folders(data: Path | None) -> Iterator[tuple[str, list[bytes]]]:
             yield folder.name, texts
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """``python -m benchmarks.formats``"""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.formats", description=__doc__)
-    add_options(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object, on one line")
-    options = parser.parse_args(arguments)
-    result = run(options)
-    print(json.dumps(result) if options.json else table(result))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+FORMATS = Benchmark(
+    name="formats",
+    summary="wire size and processing delay of the wire formats",
+    add_options=add_options,
+    quick=("--messages", "3", "--rounds", "1"),
+    run=run,
+)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.conformance import main, run_suite
+from benchmarks.__main__ import main
+from benchmarks.conformance import run_suite
 
 _HEAD = '<{0} xmlns="http://www.w3.org/2010/09/qt-fots-catalog"{1}>{2}</{0}>'
 _CASES = {
@@ -48,8 +49,8 @@ def test_cases_are_classified_run_and_judged(tmp_path: Path) -> None:
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(tmp_path)]) == 2
-    assert main([str(_suite(tmp_path)), "--all", "--json"]) == 1
+    assert main(["conformance", str(tmp_path)]) == 2
+    assert main(["conformance", str(_suite(tmp_path)), "--all", "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert (found["passed"], found["failed"], found["out"]) == (4, 2, 1)
 

@@ -7,7 +7,8 @@ from random import Random
 
 import pytest
 
-from benchmarks.formats import PROFILE, main
+from benchmarks.__main__ import main
+from benchmarks.formats import PROFILE
 from benchmarks.wire.news import COMPLEXITIES, NEWS_DTD, make_news
 from formats import Validator, parse_text, read_schema
 from yfilter.matcher import Matcher
@@ -38,7 +39,7 @@ def test_the_profile_of_the_benchmark_selects() -> None:
 
 
 def test_the_promised_keys(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--messages", "2", "--rounds", "1", "--json"]) == 0
+    assert main(["formats", "--messages", "2", "--rounds", "1", "--json"]) == 0
     result = json.loads(capsys.readouterr().out.splitlines()[-1])
     for key in (
         "decode_over_expat", "decode_over_own_parser", "size_over_text",
