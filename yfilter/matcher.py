@@ -15,8 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, cast
 from weakref import WeakSet
 
 from formats.element_stream import ElementStream
@@ -106,7 +105,7 @@ class Matcher:
         self._network = OperatorNetwork()
         self._index = Index(limits.lazy_bytes_max) if index else None
         self._indexed: list[Query | None] = [None]  # by the number in the index, from 1
-        self._subscribers_of: list[dict[str, int]] = [{}]  # the same queries' subscribers
+        self._sole: list[str | None] = [None]  # the subscriber of one that has only one
         self._with_remainder = 0
         self._stamp = 0  # counts changes; see targets.Query
         self._unfinished: WeakSet[MessageRun] = WeakSet()
@@ -136,6 +135,7 @@ class Matcher:
         name = self._new_id() if profile_id is None else profile_id
         query.subscribers[name] = self._stamp
         self._profiles[name] = query
+        self._note_sole(query)
         return name
 
     def remove(self, profile_id: str) -> None:
@@ -143,6 +143,7 @@ class Matcher:
         query = self._profiles.pop(profile_id)
         self._stamp += 1
         del query.subscribers[profile_id]
+        self._note_sole(query)
         if not query.subscribers:
             place = self._queries.pop(query.profile.body)
             if place.operator is not None:
@@ -151,7 +152,6 @@ class Matcher:
             elif self._index is not None:
                 self._index.remove(place.number)
                 self._indexed[place.number] = None
-                self._subscribers_of[place.number] = {}
                 self._with_remainder -= query.remainder
 
     def add_route(self, conjunction: Conjunction, target: LinkTarget) -> None:
@@ -212,7 +212,18 @@ class Matcher:
             message = parse_text(message, self._message_limits)
         self._counters["messages"] += 1
         numbers = self._index.match(message, self._limits.tuples_max)
-        return list(chain.from_iterable(map(self._subscribers_of.__getitem__, numbers)))
+        # PERF: most queries have one subscriber; a dict each would be three cache misses a match.
+        names = list(map(self._sole.__getitem__, numbers))
+        if None not in names:
+            return cast("list[str]", names)
+        found: list[str] = []
+        for name, number in zip(names, numbers, strict=True):
+            query = self._indexed[number]
+            if name is not None:
+                found.append(name)
+            elif query is not None:
+                found.extend(query.subscribers)
+        return found
 
     def statistics(self) -> dict[str, int]:
         """Sizes of the structure, and counts over all messages."""
@@ -250,12 +261,17 @@ class Matcher:
         else:
             if number == len(self._indexed):
                 self._indexed.append(None)
-                self._subscribers_of.append({})
+                self._sole.append(None)
             self._indexed[number] = query
-            self._subscribers_of[number] = query.subscribers
+            query.number = number
             self._with_remainder += query.remainder
             self._queries[profile.body] = _Place(query, None, number)
         return query
+
+    def _note_sole(self, query: Query) -> None:
+        if query.number:
+            only = len(query.subscribers) == 1
+            self._sole[query.number] = next(iter(query.subscribers)) if only else None
 
     def _new_id(self) -> str:
         while True:

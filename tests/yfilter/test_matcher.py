@@ -432,3 +432,20 @@ def test_statistics_and_dump_tell_what_there_is(index: bool) -> None:
     assert "-> alice" in dump and "-> link (tree of r)" in dump
     assert ("1 -a-> (2: 1)" in dump) is not index
     assert ("  a  -> #1 if …\n  #1  -> alice" in dump) is index
+
+
+def test_all_ids_at_once_are_those_of_match() -> None:
+    """Queries with one subscriber, with several, and with a subscriber that has gone."""
+    matcher = Matcher()
+    for name in ("one", "two", "three"):
+        matcher.add("/a/b[@x = '1']", name)
+    matcher.add("/a[c]", "sole")
+    for gone, left in (("two", 3), ("one", 2), ("sole", 1), ("three", 0)):
+        expected = {m.profile_id for m in matcher.match(DOCUMENT) if isinstance(m, ProfileMatch)}
+        assert sorted(matcher.matched_ids(DOCUMENT)) == sorted(expected)
+        assert len(expected) == left + 1
+        matcher.remove(gone)
+    assert matcher.matched_ids(DOCUMENT) == []
+
+
+DOCUMENT = b'<a><b x="1"/><c/></a>'

@@ -23,12 +23,14 @@ class Query:
 
     ``subscribers`` maps a profile id to the count of changes to the matcher when it was
     registered, so that a match already under way does not see newer ones.  ``remainder`` says that
-    the network's answer is necessary but not sufficient, so that the rendering decides.
+    the network's answer is necessary but not sufficient, so that the rendering decides.  ``number``
+    is the query's in the index, 0 for one that is not there.
     """
 
-    __slots__ = ("profile", "remainder", "subscribers")
+    __slots__ = ("number", "profile", "remainder", "subscribers")
 
     def __init__(self, profile: Profile, remainder: bool) -> None:
         self.profile = profile
         self.remainder = remainder
         self.subscribers: dict[str, int] = {}
+        self.number = 0
