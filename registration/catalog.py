@@ -17,6 +17,7 @@ from overlay.link.row_log import RowLog, read_record
 SOURCE_SPACE = "source"
 PROFILE_SPACE = "profile"
 NUMBER_SPACE = "number"
+REGISTRATION_KEY = "registration"  # the channel key between a broker and the registration service
 
 
 @dataclass(frozen=True, slots=True)

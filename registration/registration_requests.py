@@ -29,12 +29,11 @@ from overlay.link.request_server import (
 )
 from overlay.routing.broadcast_tree import broadcast_trees
 from overlay.topology import Topology
-from registration.catalog import Catalog, ProfileEntry, SourceEntry
+from registration.catalog import REGISTRATION_KEY, Catalog, ProfileEntry, SourceEntry
 from registration.placement import PlacementError, choose_host_broker, choose_root_broker
 from yfilter.errors import ProfileRefused
 from yfilter.matcher import check_profile
 
-CHANNEL_KEY = "registration"
 SCHEMA_BYTES_MAX = 4 * 1024 * 1024
 LIST_MAX = 10_000
 
@@ -176,7 +175,7 @@ class RegistrationRequests:
             validation=validation,
             payload=entry.schema,
         )
-        self._links.send(f"broker/{root}", CHANNEL_KEY, announced)
+        self._links.send(f"broker/{root}", REGISTRATION_KEY, announced)
         return entry
 
     def _schema_argument(self, request: Request) -> Schema | None:
@@ -253,7 +252,7 @@ class RegistrationRequests:
         place = PlaceProfile(
             profile=profile, user=user, text=text, version=1, request=request.request
         )
-        self._links.send(f"broker/{host}", CHANNEL_KEY, place)
+        self._links.send(f"broker/{host}", REGISTRATION_KEY, place)
         return entry
 
     def _await_profile(self, connection: int, request: Request) -> Result | None:

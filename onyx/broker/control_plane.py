@@ -24,10 +24,9 @@ from overlay.link.link_layer import LinkLayer
 from overlay.link.row_log import RowLog, read_record
 from overlay.routing.broadcast_tree import BroadcastTree, broadcast_tree
 from overlay.topology import Topology
-from registration.catalog import SOURCE_SPACE, SourceEntry
+from registration.catalog import REGISTRATION_KEY, SOURCE_SPACE, SourceEntry
 
 AWAITED_SPACE = "awaited"
-REGISTRATION_KEY = "registration"  # the channel key between a broker and the registration service
 
 
 class ControlPlane:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 
-from onyx.broker.control_plane import REGISTRATION_KEY, ControlPlane
+from onyx.broker.control_plane import ControlPlane
 from onyx.broker.live_wait import LiveWait, LiveWaits
 from overlay.link.frames import (
     LiveMarker,
@@ -25,7 +25,9 @@ from overlay.link.frames import (
 from overlay.link.link_layer import LinkLayer
 from overlay.link.row_log import RowLog, read_record
 from overlay.routing.routing_table import Delta, RoutingTable, parse_delta, texts
+from registration.catalog import REGISTRATION_KEY
 from yfilter.engine.linear_paths import Conjunction, routing_query
+from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile
 from yfilter.matcher import Matcher, check_profile
 
@@ -70,7 +72,8 @@ class QueryPlane:
         for space, key, value in rows:
             if space == HOSTED_SPACE:
                 record = read_record(value)
-                self._install(key, record["user"], record["text"], record["version"])
+                parsed = parse_profile(record["text"])
+                self._install(key, record["user"], parsed, record["version"])
             elif space == ROUTE_SPACE:
                 record = read_record(value)
                 delta = parse_delta([record["disjunct"]], ())
@@ -83,7 +86,7 @@ class QueryPlane:
         known = self.profiles.get(frame.profile)
         if known is not None and known.version >= frame.version:
             return None
-        deltas = self._install(frame.profile, frame.user, frame.text, frame.version)
+        deltas = self._install(frame.profile, frame.user, parse_profile(frame.text), frame.version)
         return self._announce(frame.profile, frame.version, deltas)
 
     def update(self, profile: str, text: str) -> tuple[int, LiveWait | None]:
@@ -93,9 +96,9 @@ class QueryPlane:
         KeyError when the profile is not here.
         """
         old = self.profiles[profile]
-        check_profile(text)
+        parsed = check_profile(text)
         removals = self._uninstall(old)
-        additions = self._install(profile, old.user, text, old.version + 1)
+        additions = self._install(profile, old.user, parsed, old.version + 1)
         deltas = {
             root: _merge(additions.get(root, Delta()), removals.get(root, Delta()))
             for root in self.table.roots
@@ -160,10 +163,9 @@ class QueryPlane:
 
     # --- helpers --------------------------------------------------------------------------
 
-    def _install(self, profile: str, user: str, text: str, version: int) -> dict[str, Delta]:
-        parsed = parse_profile(text)
+    def _install(self, profile: str, user: str, parsed: Profile, version: int) -> dict[str, Delta]:
         self.matcher.add(parsed, profile)
-        hosted = HostedProfile(profile, user, text, version, routing_query(parsed))
+        hosted = HostedProfile(profile, user, parsed.text, version, routing_query(parsed))
         self.profiles[profile] = hosted
         return self.table.add_local(hosted.disjuncts)
 

@@ -30,6 +30,12 @@ def add_network_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_client_arguments(parser: argparse.ArgumentParser) -> None:
+    """What every verb that asks and prints ends with."""
+    parser.add_argument("--json", action="store_true", help="print JSON, one object a line")
+    add_network_arguments(parser)
+
+
 def registration_address(arguments: argparse.Namespace) -> Address:
     """The address that the command line, the topology file or the environment names."""
     if arguments.registration is not None:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import trio
 
-from onyx.cli.network_option import NETWORK_HELP, add_network_arguments, registration_address
+from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.profile_explain import add_explain
 from onyx.cli.values import (
     LOCATION_HELP,
@@ -61,11 +61,11 @@ def add_parser(subparsers: Subparsers) -> None:
     show = add_verb(verbs, "show", "show a profile and its text", examples="  onyx profile show p1")
     show.add_argument("profile", metavar="ID")
     set_run(show, run_show)
-    _finish(show)
+    add_client_arguments(show)
     listing = add_verb(verbs, "list", "list profiles", examples="  onyx profile list --user ada")
     listing.add_argument("--user", metavar="NAME", default="", help="only those of this user")
     set_run(listing, run_list)
-    _finish(listing)
+    add_client_arguments(listing)
     _add_update(verbs)
     add_explain(verbs)
     remove = add_verb(
@@ -77,7 +77,7 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     remove.add_argument("profiles", metavar="ID", nargs="+")
     set_run(remove, run_remove)
-    _finish(remove)
+    add_client_arguments(remove)
 
 
 def _add_add(verbs: Subparsers) -> None:
@@ -93,7 +93,7 @@ def _add_add(verbs: Subparsers) -> None:
     parser.add_argument("--location", metavar="LAT,LON", type=location, help=LOCATION_HELP)
     parser.add_argument("--wait", action="store_true", help=WAIT_HELP)
     set_run(parser, run_add)
-    _finish(parser)
+    add_client_arguments(parser)
 
 
 def _add_update(verbs: Subparsers) -> None:
@@ -108,12 +108,7 @@ def _add_update(verbs: Subparsers) -> None:
     parser.add_argument("file", metavar="FILE|-", help="the new text")
     parser.add_argument("--wait", action="store_true", help=WAIT_HELP)
     set_run(parser, run_update)
-    _finish(parser)
-
-
-def _finish(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON, one object a line")
-    add_network_arguments(parser)
+    add_client_arguments(parser)
 
 
 def run_add(arguments: argparse.Namespace) -> int:

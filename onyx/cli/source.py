@@ -11,7 +11,7 @@ from pathlib import Path
 
 import trio
 
-from onyx.cli.network_option import NETWORK_HELP, add_network_arguments, registration_address
+from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.values import (
     LOCATION_HELP,
     STANDARD_INPUT,
@@ -59,7 +59,7 @@ def add_parser(subparsers: Subparsers) -> None:
     _add_register(verbs)
     listing = add_verb(verbs, "list", "list all data sources", examples=LIST_EXAMPLES)
     set_run(listing, run_list)
-    _finish(listing)
+    add_client_arguments(listing)
     _add_publish(verbs)
 
 
@@ -96,7 +96,7 @@ def _add_register(verbs: Subparsers) -> None:
         "on) or reject (refused with line and reason)",
     )
     set_run(parser, run_register)
-    _finish(parser)
+    add_client_arguments(parser)
 
 
 def _add_publish(verbs: Subparsers) -> None:
@@ -118,12 +118,7 @@ def _add_publish(verbs: Subparsers) -> None:
         help="a message, a directory of messages, or standard input (one message)",
     )
     set_run(parser, run_publish)
-    _finish(parser)
-
-
-def _finish(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON, one object a line")
-    add_network_arguments(parser)
+    add_client_arguments(parser)
 
 
 def run_register(arguments: argparse.Namespace) -> int:
