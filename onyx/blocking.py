@@ -90,12 +90,35 @@ class _Thread(Generic[_Client]):
             await self._stop.wait()
 
 
-class DataSource:
+class _Blocking(Generic[_Client]):
+    """What the two ends share: a block, for whose length the client lives in a thread."""
+
+    def __init__(self, client: _Client) -> None:
+        self._hold(client)
+
+    def _hold(self, client: _Client) -> None:
+        self._client = client
+        self._thread = _Thread(client)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._thread.stop()
+        self._hold(self._client)
+
+
+class DataSource(_Blocking[clients.DataSource]):
     """As ``onyx.DataSource``, blocking."""
 
     def __init__(self, registration: Where, source_id: str) -> None:
-        self._source = clients.DataSource(registration, source_id)
-        self._thread = _Thread(self._source)
+        super().__init__(clients.DataSource(registration, source_id))
 
     @classmethod
     def register(
@@ -122,40 +145,26 @@ class DataSource:
                 validate=validate,
             )
 
-        source = trio.run(register)
-        blocking = cls(registration, source.id)
-        blocking._source = source
-        blocking._thread = _Thread(source)
+        registered = trio.run(register)
+        blocking = cls(registration, registered.id)
+        blocking._hold(registered)
         return blocking
 
     @property
     def id(self) -> str:
-        return self._source.id
+        return self._client.id
 
     @property
     def info(self) -> SourceInfo:
-        return self._source.info
+        return self._client.info
 
     @property
     def root(self) -> str:
-        return self._source.root
+        return self._client.root
 
     @property
     def address(self) -> str:
-        return self._source.address
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._thread.stop()
-        self._thread = _Thread(self._source)
+        return self._client.address
 
     def publish(self, xml: bytes) -> Outcome:
         """As ``onyx.DataSource.publish``."""
@@ -163,32 +172,18 @@ class DataSource:
 
     def publish_all(self, messages: Iterable[bytes]) -> Iterator[Outcome]:
         """As ``onyx.DataSource.publish_all``; ``messages`` is iterated over in this thread."""
-        pipeline = clients.Pipeline(self._source)
+        pipeline = clients.Pipeline(self._client)
         for message in messages:
             yield from self._thread.call(_sender(pipeline, message))
         yield from self._thread.call(lambda _: pipeline.finish())
 
 
-class User:
+class User(_Blocking[clients.User]):
     """As ``onyx.User``, blocking."""
 
     def __init__(self, registration: Where, name: str = "") -> None:
         self.name = name
-        self._user = clients.User(registration, name)
-        self._thread = _Thread(self._user)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._thread.stop()
-        self._thread = _Thread(self._user)
+        super().__init__(clients.User(registration, name))
 
     def add_profile(
         self, text: str, *, location: Location | None = None, wait: bool = True
@@ -214,7 +209,7 @@ class User:
 
     def results(self, profile_id: str) -> Iterator[Delivery]:
         """As ``onyx.User.results``: each is acknowledged when the next is asked for."""
-        results = self._user.results(profile_id)
+        results = self._client.results(profile_id)
         while True:
             yield self._thread.call(lambda _: results.__anext__())
 
