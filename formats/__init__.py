@@ -17,7 +17,23 @@ from formats.codec import (
     encoded_bytes_max,
     unpack,
 )
-from formats.compression import Compression, compress, decompress
+from formats.compression import (
+    DEFAULT_LEVELS,
+    LEVELS,
+    Compression,
+    compress,
+    decompress,
+    trained_version,
+)
+from formats.compression_dictionary import (
+    COMPRESSION_DICTIONARY_BYTES_MAX,
+    CompressionDictionary,
+    CompressionDictionaryLookup,
+    Training,
+    no_compression_dictionary,
+    read_compression_dictionary,
+    train,
+)
 from formats.dictionary import (
     EMPTY_DICTIONARY,
     ONLY_EMPTY,
@@ -37,13 +53,18 @@ from formats.validation import Validation, Validator, Violation, can_validate
 from formats.xml_writer import XmlWriter
 
 __all__ = [
+    "COMPRESSION_DICTIONARY_BYTES_MAX",
+    "DEFAULT_LEVELS",
     "DEFAULT_LIMITS",
     "EMPTY_DICTIONARY",
     "FORMS",
+    "LEVELS",
     "ONLY_EMPTY",
     "XML_NAMESPACE",
     "Codec",
     "Compression",
+    "CompressionDictionary",
+    "CompressionDictionaryLookup",
     "ContentKind",
     "DecodeError",
     "Dictionary",
@@ -57,6 +78,7 @@ __all__ = [
     "Schema",
     "SchemaKind",
     "SchemaRefused",
+    "Training",
     "Validation",
     "Validator",
     "Violation",
@@ -73,9 +95,13 @@ __all__ = [
     "encoded_bytes_max",
     "is_compiled",
     "make_dictionary",
+    "no_compression_dictionary",
     "only",
     "parse_text",
+    "read_compression_dictionary",
     "read_schema",
     "to_text",
+    "train",
+    "trained_version",
     "unpack",
 ]

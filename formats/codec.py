@@ -13,6 +13,11 @@ from enum import StrEnum
 from formats.binary import decode_binary, decode_dictionary
 from formats.binary_encoder import encode_binary, encode_dictionary
 from formats.compression import Compression, compress, decompress
+from formats.compression_dictionary import (
+    CompressionDictionary,
+    CompressionDictionaryLookup,
+    no_compression_dictionary,
+)
 from formats.dictionary import EMPTY_DICTIONARY, ONLY_EMPTY, Dictionary, DictionaryLookup
 from formats.element_stream import ElementStream
 from formats.errors import DecodeError
@@ -75,11 +80,17 @@ def codec_for(wire_format: WireFormat) -> Codec:
 
 
 def encode(
-    stream: ElementStream, wire_format: WireFormat, dictionary: Dictionary = EMPTY_DICTIONARY
+    stream: ElementStream,
+    wire_format: WireFormat,
+    dictionary: Dictionary = EMPTY_DICTIONARY,
+    *,
+    level: int | None = None,
+    trained: CompressionDictionary | None = None,
 ) -> bytes:
-    """The payload; ``dictionary`` matters to the dictionary form only."""
+    """The payload; ``dictionary`` matters to the dictionary form only, ``level`` (None: default)
+    and ``trained`` to the compressed formats only (see ``compress``)."""
     form = codec_for(wire_format).encode(stream, dictionary)
-    return compress(form, wire_format.compression)
+    return compress(form, wire_format.compression, level, trained)
 
 
 def decode(
@@ -87,22 +98,27 @@ def decode(
     wire_format: WireFormat,
     limits: MessageLimits = DEFAULT_LIMITS,
     dictionaries: DictionaryLookup = ONLY_EMPTY,
+    trained: CompressionDictionaryLookup = no_compression_dictionary,
 ) -> ElementStream:
     """The element stream of a payload; MessageRefused (text) or DecodeError (all other faults)."""
-    form = unpack(payload, wire_format, limits)
+    form = unpack(payload, wire_format, limits, trained)
     return codec_for(wire_format).decode(form, limits, dictionaries)
 
 
 def unpack(
-    payload: bytes, wire_format: WireFormat, limits: MessageLimits = DEFAULT_LIMITS
+    payload: bytes,
+    wire_format: WireFormat,
+    limits: MessageLimits = DEFAULT_LIMITS,
+    trained: CompressionDictionaryLookup = no_compression_dictionary,
 ) -> bytes:
-    """The payload in ``wire_format.form``; DecodeError when it is damaged or too long."""
+    """The payload in ``wire_format.form``; DecodeError when it is damaged or too long, or packed
+    with a compression dictionary that ``trained`` does not know (``unknown-dictionary``)."""
     if wire_format.compression is not Compression.NONE and len(payload) > packed_bytes_max(
         limits.bytes_max
     ):
         reason = f"{len(payload)} compressed bytes are more than {limits.bytes_max} could become"
         raise DecodeError("too-large", reason)
-    return decompress(payload, wire_format.compression, limits.bytes_max)
+    return decompress(payload, wire_format.compression, limits.bytes_max, trained)
 
 
 def packed_bytes_max(size: int) -> int:

@@ -1,7 +1,9 @@
 """Compression of a wire form, with a bound on what comes out.
 
-zstd is the form to use; zlib is what the paper measured (section 4.3.2) and stays for comparison.
-What claims or turns out to be longer than ``bytes_max`` is refused before it takes memory.
+zstd is the form to use, best with a dictionary trained on messages of the source
+(compression_dictionary.py); zlib is what the paper measured (section 4.3.2) and stays for
+comparison.  What claims or turns out to be longer than ``bytes_max`` is refused before it takes
+memory.
 """
 
 from __future__ import annotations
@@ -11,10 +13,12 @@ from enum import StrEnum
 
 import zstandard
 
+from formats.compression_dictionary import (
+    CompressionDictionary,
+    CompressionDictionaryLookup,
+    no_compression_dictionary,
+)
 from formats.errors import DecodeError
-
-ZSTD_LEVEL = 3
-ZLIB_LEVEL = 6
 
 
 class Compression(StrEnum):
@@ -25,24 +29,60 @@ class Compression(StrEnum):
     ZLIB = "zlib"
 
 
-def compress(data: bytes, compression: Compression) -> bytes:
+LEVELS = {
+    Compression.NONE: range(1),
+    Compression.ZSTD: range(1, 20),
+    Compression.ZLIB: range(1, 10),
+}
+"""The levels that there are: the higher, the smaller and the slower."""
+DEFAULT_LEVELS = {Compression.NONE: 0, Compression.ZSTD: 3, Compression.ZLIB: 6}
+
+
+def compress(
+    data: bytes,
+    compression: Compression,
+    level: int | None = None,
+    trained: CompressionDictionary | None = None,
+) -> bytes:
+    """``level`` None is the default; ``trained`` matters to zstd only.  No reader needs to know
+    the level, and a zstd frame names the dictionary that it takes."""
+    if level is None:
+        level = DEFAULT_LEVELS[compression]
     if compression is Compression.ZSTD:
-        return zstandard.ZstdCompressor(level=ZSTD_LEVEL).compress(data)
+        if trained is not None:
+            return trained.compress(data, level)
+        return zstandard.ZstdCompressor(level=level).compress(data)
     if compression is Compression.ZLIB:
-        return zlib.compress(data, ZLIB_LEVEL)
+        return zlib.compress(data, level)
     return data
 
 
-def decompress(data: bytes, compression: Compression, bytes_max: int) -> bytes:
-    """The data that were compressed; DecodeError when they are damaged or too long."""
+def decompress(
+    data: bytes,
+    compression: Compression,
+    bytes_max: int,
+    trained: CompressionDictionaryLookup = no_compression_dictionary,
+) -> bytes:
+    """The data that were compressed; DecodeError when they are damaged or too long, and
+    ``unknown-dictionary`` when ``trained`` does not know the version that they take."""
     if compression is Compression.ZSTD:
-        return _unzstd(data, bytes_max)
+        return _unzstd(data, bytes_max, trained)
     if compression is Compression.ZLIB:
         return _unzlib(data, bytes_max)
     return data
 
 
-def _unzstd(data: bytes, bytes_max: int) -> bytes:
+def trained_version(data: bytes, compression: Compression) -> int:
+    """The version of the compression dictionary that a payload takes; 0: none."""
+    if compression is not Compression.ZSTD:
+        return 0
+    try:
+        return zstandard.get_frame_parameters(data).dict_id
+    except zstandard.ZstdError:
+        return 0  # not a frame, as decompress will say
+
+
+def _unzstd(data: bytes, bytes_max: int, trained: CompressionDictionaryLookup) -> bytes:
     try:
         # The frame must say how long its content is, so that the bound is checked beforehand.
         size = zstandard.frame_content_size(data)
@@ -50,9 +90,17 @@ def _unzstd(data: bytes, bytes_max: int) -> bytes:
             raise DecodeError("bad-compression", "a zstd frame does not say how long it is")
         if size > bytes_max:
             raise _too_large(f"{size}", bytes_max)
-        content = zstandard.ZstdDecompressor().decompress(
-            data, max_output_size=bytes_max, allow_extra_data=False
-        )
+        version = trained_version(data, Compression.ZSTD)
+        if version:
+            dictionary = trained(version)
+            if dictionary is None:
+                reason = f"no compression dictionary of version {version:08x}"
+                raise DecodeError("unknown-dictionary", reason)
+            content = dictionary.decompress(data, bytes_max)
+        else:
+            content = zstandard.ZstdDecompressor().decompress(
+                data, max_output_size=bytes_max, allow_extra_data=False
+            )
     except zstandard.ZstdError as error:
         raise DecodeError("bad-compression", f"not a zstd frame: {error}") from None
     if len(content) != size:
