@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 from hypothesis import strategies as st
 
 from formats.names import QualifiedName
-from yfilter.language.item_kinds import NODES, PARENTS, ItemKind, kinds_after, kinds_of
+from yfilter.language.item_kinds import NODES, PARENTS, ItemKind, Kinds, kinds_after, kinds_of
 from yfilter.language.path_parser import Scope
 from yfilter.language.query_ast import (
     ANY,
@@ -174,7 +174,7 @@ class ProfileMaker:
     def _path(
         self, scope: Scope, origin: Origin | None = None, *, spine: bool = False
     ) -> PathExpression:
-        nodes = [name for name, kinds in scope.variables.items() if kinds & ~NODES == ItemKind(0)]
+        nodes = [name for name, kinds in scope.variables.items() if not kinds & ~NODES]
         origins = [Origin.MESSAGE]
         origins += [Origin.CONTEXT] * 6 if scope.context else []
         origins += [Origin.VARIABLE] * 6 if nodes else []
@@ -191,7 +191,7 @@ class ProfileMaker:
             kinds = kinds_after(kinds, step.kind, step.descendant)
         return PathExpression(origin, tuple(steps), variable)
 
-    def _step(self, scope: Scope, kinds: ItemKind, *, spine: bool) -> LocationStep | None:
+    def _step(self, scope: Scope, kinds: Kinds, *, spine: bool) -> LocationStep | None:
         self._budget -= 1
         choices = [NodeKind.ELEMENT] * 4
         if not spine:
@@ -254,7 +254,7 @@ class ProfileMaker:
         if self._one_of(True, False, False):
             path = self._path(scope)
             kinds = kinds_of(path, scope.variables, scope.context)
-            if kinds & ~(PARENTS if element_result else ~ItemKind.ATTRIBUTE) == ItemKind(0):
+            if not kinds & ~(PARENTS if element_result else ~ItemKind.ATTRIBUTE):
                 result = path
         if result is None:
             result = self._constructor(scope, namespaces or {})
@@ -282,7 +282,7 @@ class ProfileMaker:
             is_attribute = False
             if not isinstance(part, str):
                 kinds = kinds_of(part, scope.variables, scope.context)
-                is_attribute = ItemKind.ATTRIBUTE in kinds
+                is_attribute = bool(kinds & ItemKind.ATTRIBUTE)
                 if is_attribute and not is_attribute_place:
                     part = FunctionCall("string", (part,))
             is_attribute_place = is_attribute_place and is_attribute

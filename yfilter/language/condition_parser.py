@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from math import isinf
 
 from yfilter.language.functions import FUNCTIONS, LEFT_OUT, TYPES, ArgumentKind, Signature
-from yfilter.language.item_kinds import ANYTHING, NODES, TEMPORAL, ItemKind
+from yfilter.language.item_kinds import ANYTHING, NODES, TEMPORAL, ItemKind, Kinds
 from yfilter.language.operator_parser import OperatorParser
 from yfilter.language.path_parser import FUNCTION_NAMESPACE, KIND_TESTS, SCHEMA_NAMESPACE
 from yfilter.language.patterns import PatternError, check_pattern
@@ -24,6 +24,7 @@ from yfilter.language.query_ast import (
 from yfilter.language.query_lexer import Token, TokenKind
 
 _LEFT_OUT_CONSTRUCTS = {"typeswitch": "typeswitch is", "switch": "switch is"}
+_OPENING_WORDS = frozenset(("if", "some", "every", "for", "let", *_LEFT_OUT_CONSTRUCTS))
 _NOT_CALLS = frozenset((*KIND_TESTS, "item", "schema-element", "schema-attribute"))
 _PATTERN_FUNCTIONS = frozenset(("matches", "replace", "tokenize"))
 _NUMBER_LENGTH_MAX = 64
@@ -47,14 +48,14 @@ class ConditionParser(OperatorParser):
     def sequence(self) -> Expression:
         """One expression, or several with commas between them."""
         parts = [self.expression()]
-        while self.lexer.peek().is_symbol(","):
+        while self.lexer.peek().text == ",":
             self.lexer.take()
             parts.append(self.expression())
         return parts[0] if len(parts) == 1 else Sequence(_flat(parts))
 
     def expression(self) -> Expression:
         token = self.lexer.peek()
-        if token.kind is TokenKind.NAME:
+        if token.text in _OPENING_WORDS and token.kind is TokenKind.NAME:
             following = self.lexer.peek_second()
             if token.text == "if" and following.is_symbol("("):
                 return self._conditional()
@@ -77,14 +78,14 @@ class ConditionParser(OperatorParser):
             return Literal(self.string_value(self.lexer.take()))
         if token.kind is TokenKind.NUMBER:
             return self._number(self.lexer.take())
-        if token.is_symbol("("):
-            return self._parenthesised()
-        if token.is_symbol("<"):
-            return self.direct_constructor()
         if token.kind is TokenKind.NAME:
             if self._is_call(token):
                 return self._call()
             return self.construction()
+        if token.text == "(":
+            return self._parenthesised()
+        if token.text == "<":
+            return self.direct_constructor()
         if not token.is_symbol("/", "//", "..", "@", "*", *((".",) if self.scope.context else ())):
             self.refuse_misspelt(token)
             raise self.unexpected(_OPERAND)
@@ -223,7 +224,7 @@ class ConditionParser(OperatorParser):
             )
         return argument
 
-    def _is_accepted(self, kinds: ItemKind, accepted: ItemKind) -> bool:
+    def _is_accepted(self, kinds: Kinds, accepted: Kinds) -> bool:
         """Whether a value can be of the right kind; the empty sequence always is."""
         return not kinds or bool(kinds & accepted)
 

@@ -7,9 +7,9 @@ registration what XQuery would call a type error, and what can never select anyt
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import Flag, auto
 from functools import reduce
 from operator import or_
+from typing import Final, TypeAlias
 
 from yfilter.language.functions import FUNCTIONS, TYPES, ResultKind
 from yfilter.language.query_ast import (
@@ -39,23 +39,27 @@ from yfilter.language.query_ast import (
     Typed,
 )
 
+# A set of ItemKinds, one bit each.  PERF: numbers, not an enum.Flag, whose operators are calls of
+# Python (a third of the time of parsing a profile).
+Kinds: TypeAlias = int
 
-class ItemKind(Flag):
+
+class ItemKind:
     """The kinds of items in a value; a union where several are possible."""
 
-    DOCUMENT = auto()
-    ELEMENT = auto()
-    ATTRIBUTE = auto()
-    TEXT = auto()
-    COMMENT = auto()  # or a processing instruction
-    STRING = auto()
-    NUMBER = auto()
-    BOOLEAN = auto()
-    DATE = auto()
-    DATE_TIME = auto()
+    DOCUMENT: Final = 1
+    ELEMENT: Final = 2
+    ATTRIBUTE: Final = 4
+    TEXT: Final = 8
+    COMMENT: Final = 16  # or a processing instruction
+    STRING: Final = 32
+    NUMBER: Final = 64
+    BOOLEAN: Final = 128
+    DATE: Final = 256
+    DATE_TIME: Final = 512
 
 
-NOTHING = ItemKind(0)
+NOTHING: Kinds = 0
 PARENTS = ItemKind.DOCUMENT | ItemKind.ELEMENT
 CHILDREN = ItemKind.ELEMENT | ItemKind.TEXT | ItemKind.COMMENT
 NODES = PARENTS | ItemKind.ATTRIBUTE | CHILDREN
@@ -89,9 +93,7 @@ _SELECTED = {
 }
 
 
-def kinds_of(
-    expression: Expression, variables: Mapping[str, ItemKind], context: ItemKind
-) -> ItemKind:
+def kinds_of(expression: Expression, variables: Mapping[str, Kinds], context: Kinds) -> Kinds:
     """The kinds of items that ``expression`` can yield.
 
     ``context`` is what ``.`` can be; ``variables`` what the bound variables can be.
@@ -141,9 +143,7 @@ def kinds_of(
             return _kinds_of_flwor(expression, variables, context)
 
 
-def origin_kinds(
-    path: PathExpression, variables: Mapping[str, ItemKind], context: ItemKind
-) -> ItemKind:
+def origin_kinds(path: PathExpression, variables: Mapping[str, Kinds], context: Kinds) -> Kinds:
     if path.origin is Origin.MESSAGE:
         return ItemKind.DOCUMENT
     if path.origin is Origin.VARIABLE:
@@ -153,30 +153,27 @@ def origin_kinds(
     return context
 
 
-def kinds_after_step(kinds: ItemKind, step: LocationStep) -> ItemKind:
+def kinds_after_step(kinds: Kinds, step: LocationStep) -> Kinds:
     if step.axis is None:
         return kinds_after(kinds, step.kind, step.descendant)
     return _kinds_on(kinds, step.axis) & _SELECTED[step.kind]
 
 
-def kinds_after(kinds: ItemKind, step: NodeKind, descendant: bool) -> ItemKind:
+def kinds_after(kinds: Kinds, step: NodeKind, descendant: bool) -> Kinds:
     """What a step leads to from nodes of ``kinds``; NOTHING when it can lead nowhere."""
-    match step:
-        case NodeKind.SELF:
-            return kinds
-        case NodeKind.PARENT:
-            return _kinds_on(kinds, Axis.PARENT)
-        case NodeKind.ATTRIBUTE:
-            leads_on = kinds & PARENTS if descendant else kinds & ItemKind.ELEMENT
-            return ItemKind.ATTRIBUTE if leads_on else NOTHING
-        case NodeKind.TEXT:
-            leads_on = kinds & PARENTS if descendant else kinds & ItemKind.ELEMENT
-            return ItemKind.TEXT if leads_on else NOTHING
-        case _:
-            return CHILDREN & _SELECTED[step] if kinds & PARENTS else NOTHING
+    if step is NodeKind.ELEMENT:
+        return ItemKind.ELEMENT if kinds & PARENTS else NOTHING
+    if step is NodeKind.SELF:
+        return kinds
+    if step is NodeKind.PARENT:
+        return _kinds_on(kinds, Axis.PARENT)
+    if step in (NodeKind.ATTRIBUTE, NodeKind.TEXT):
+        leads_on = kinds & PARENTS if descendant else kinds & ItemKind.ELEMENT
+        return _SELECTED[step] if leads_on else NOTHING
+    return CHILDREN & _SELECTED[step] if kinds & PARENTS else NOTHING
 
 
-def _kinds_on(kinds: ItemKind, axis: Axis) -> ItemKind:
+def _kinds_on(kinds: Kinds, axis: Axis) -> Kinds:
     """What kinds of nodes are on an axis."""
     below = CHILDREN if kinds & PARENTS else NOTHING
     above = NOTHING
@@ -201,13 +198,11 @@ def _kinds_on(kinds: ItemKind, axis: Axis) -> ItemKind:
             return CHILDREN if kinds & NODES else NOTHING
 
 
-def _union(
-    parts: tuple[Expression, ...], variables: Mapping[str, ItemKind], context: ItemKind
-) -> ItemKind:
+def _union(parts: tuple[Expression, ...], variables: Mapping[str, Kinds], context: Kinds) -> Kinds:
     return reduce(or_, (kinds_of(part, variables, context) for part in parts), NOTHING)
 
 
-def _kinds_of_flwor(flwor: Flwor, variables: Mapping[str, ItemKind], context: ItemKind) -> ItemKind:
+def _kinds_of_flwor(flwor: Flwor, variables: Mapping[str, Kinds], context: Kinds) -> Kinds:
     scope = dict(variables)
     for clause in flwor.clauses:
         match clause:

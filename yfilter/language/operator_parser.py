@@ -9,7 +9,7 @@ from abc import abstractmethod
 from typing import NoReturn
 
 from yfilter.language.functions import TYPES
-from yfilter.language.item_kinds import ATOMS, ItemKind
+from yfilter.language.item_kinds import ATOMS, ItemKind, Kinds
 from yfilter.language.path_parser import SCHEMA_NAMESPACE
 from yfilter.language.query_ast import (
     And,
@@ -69,8 +69,8 @@ class OperatorParser(TypeParser):
         """Operators of the level ``least`` and tighter ones (precedence climbing: one call for
         each operand, not one for each level, since profiles may be nested deeply)."""
         start = self.lexer.peek()
-        left = self._unary() if start.is_symbol("-", "+") else self.path()
-        if self.lexer.peek().is_word(*_TYPE_OPERATORS):
+        left = self._unary() if start.text in ("-", "+") else self.path()
+        if self.lexer.peek().text in _TYPE_OPERATORS:
             left = self._cast(left)
         while (level := self._next_level()) >= least:
             token = self._take_operator()
@@ -90,8 +90,8 @@ class OperatorParser(TypeParser):
     def _next_level(self) -> int:
         """The level of the operator that follows, -1 if none does."""
         token = self.lexer.peek()
-        is_operator = token.kind in (TokenKind.SYMBOL, TokenKind.NAME)
-        return _LEVEL_OF.get(token.text, -1) if is_operator else -1
+        level = _LEVEL_OF.get(token.text, -1)
+        return -1 if token.kind is TokenKind.VARIABLE else level
 
     def _take_operator(self) -> Token:
         self._refuse_end_tag(self.lexer.peek())
@@ -150,9 +150,7 @@ class OperatorParser(TypeParser):
         elif one and other:
             self._check_comparable(start, one, operator, other)
 
-    def _check_comparable(
-        self, start: Token, one: ItemKind, operator: Token, other: ItemKind
-    ) -> None:
+    def _check_comparable(self, start: Token, one: Kinds, operator: Token, other: Kinds) -> None:
         """Two kinds of values that no schema can make comparable."""
         if ItemKind.BOOLEAN in (one, other) and one != other and not (one | other) & ~ATOMS:
             raise self.refusal(
@@ -240,11 +238,17 @@ class OperatorParser(TypeParser):
 _NO_NUMBERS = (ItemKind.STRING, ItemKind.BOOLEAN, ItemKind.DATE, ItemKind.DATE_TIME)
 
 
-def _word(kinds: ItemKind) -> str:
-    names = {ItemKind.BOOLEAN: "condition", ItemKind.DATE_TIME: "dateTime"}
-    return names.get(kinds, str(kinds.name).lower())
+def _word(kinds: Kinds) -> str:
+    return _WORDS[kinds]
 
 
+_WORDS = {
+    ItemKind.STRING: "string",
+    ItemKind.NUMBER: "number",
+    ItemKind.BOOLEAN: "condition",
+    ItemKind.DATE: "date",
+    ItemKind.DATE_TIME: "dateTime",
+}
 _SINGLE = (ItemKind.STRING, ItemKind.NUMBER, ItemKind.DATE, ItemKind.DATE_TIME)
 _PAIRS_OF_KINDS = frozenset(one | other for one in _SINGLE for other in _SINGLE if one is not other)
 

@@ -9,7 +9,15 @@ from typing import NoReturn
 
 from formats.names import XML_NAMESPACE
 from yfilter.errors import ProfileRefused
-from yfilter.language.item_kinds import NODES, NOTHING, ItemKind, kinds_after_step, kinds_of
+from yfilter.language.item_kinds import (
+    NODES,
+    NOTHING,
+    Kinds,
+    kinds_after,
+    kinds_after_step,
+    kinds_of,
+)
+from yfilter.language.path_assembly import ANY_DEPTH, normal, with_filter, with_step
 from yfilter.language.positions import is_positional
 from yfilter.language.profile_limits import ProfileLimits
 from yfilter.language.query_ast import (
@@ -54,12 +62,15 @@ class Scope:
     """
 
     namespaces: dict[str, str]
-    variables: dict[str, ItemKind]
-    context: ItemKind = NOTHING
+    variables: dict[str, Kinds]
+    context: Kinds = NOTHING
     constructed: dict[str, str] = field(default_factory=dict)
 
-    def with_variable(self, name: str, kinds: ItemKind) -> Scope:
+    def with_variable(self, name: str, kinds: Kinds) -> Scope:
         return replace(self, variables={**self.variables, name: kinds})
+
+    def with_context(self, context: Kinds) -> Scope:
+        return Scope(self.namespaces, self.variables, context, self.constructed)
 
 
 INITIAL_NAMESPACES = {
@@ -91,7 +102,7 @@ class PathParser(ABC):
     def path(self) -> Expression:
         """A path with any origin, or a primary expression alone; the next token begins it."""
         start = self.lexer.peek()
-        if start.is_symbol("/", "//"):
+        if start.text in _SLASHES:
             current: Expression = PathExpression(Origin.MESSAGE, ())
             if start.text == "/":
                 following = self.lexer.peek_second()
@@ -100,13 +111,15 @@ class PathParser(ABC):
                     return current
         else:
             current = self._first_step(start)
-        while self.lexer.peek().is_symbol("/", "//"):
-            slash = self.lexer.take()
-            self._check_navigable(self.kinds_of(current), slash)
-            current = self._next_step(current, slash.text == "//")
+        if self.lexer.peek().text in _SLASHES:
+            kinds = self.kinds_of(current)
+            while (slash := self.lexer.peek()).text in _SLASHES:
+                self.lexer.take()
+                self._check_navigable(kinds, slash)
+                current, kinds = self._next_step(current, kinds, slash.text == "//")
         return current
 
-    def kinds_of(self, expression: Expression) -> ItemKind:
+    def kinds_of(self, expression: Expression) -> Kinds:
         return kinds_of(expression, self.scope.variables, self.scope.context)
 
     def enter(self, token: Token) -> None:
@@ -122,7 +135,7 @@ class PathParser(ABC):
 
     def expect(self, symbol: str, why: str = "") -> Token:
         token = self.lexer.peek()
-        if not token.is_symbol(symbol):
+        if token.text != symbol:
             raise self.unexpected(f"'{symbol}'{why}")
         return self.lexer.take()
 
@@ -192,10 +205,10 @@ class PathParser(ABC):
     def _first_step(self, start: Token) -> Expression:
         origin = self._origin() or self.primary()
         if origin is not None:
-            if self.lexer.peek().is_symbol("["):
+            if self.lexer.peek().text == "[":
                 kinds = self.kinds_of(origin)
                 step = LocationStep(False, NodeKind.SELF, None, self._predicates(kinds))
-                return _with_filter(origin, step)
+                return with_filter(origin, step)
             return origin
         if not self.scope.context:
             raise self.refusal(
@@ -204,39 +217,48 @@ class PathParser(ABC):
                 start.offset,
                 "a path that starts with a variable or with '/'",
             )
-        context = PathExpression(Origin.CONTEXT, ())
-        return _with_step(context, self._step(self.scope.context, descendant=False))
+        return with_step(_CONTEXT, self._step(self.scope.context, descendant=False))
 
-    def _next_step(self, current: Expression, descendant: bool) -> Expression:
-        """``current`` with the step behind ``/`` or ``//``."""
-        kinds = self.kinds_of(current)
-        outer = self.scope
-        deep = _with_step(current, _ANY_DEPTH) if descendant else current
-        self.scope = replace(outer, context=self.kinds_of(deep))
+    def _next_step(
+        self, current: Expression, kinds: Kinds, descendant: bool
+    ) -> tuple[Expression, Kinds]:
+        """``current``, which is of ``kinds``, with the step behind ``/`` or ``//``; its kinds."""
+        if not self._is_plain_step():
+            outer = self.scope
+            deep = with_step(current, ANY_DEPTH) if descendant else current
+            self.scope = outer.with_context(self.kinds_of(deep))
+            right = self._inner_primary()
+            self.scope = outer
+            if right is not None:
+                mapped = Mapped(deep, right)
+                return mapped, self.kinds_of(mapped)
+        step = self._step(kinds, descendant)
+        current = with_step(current, step)
+        if step.axis is None and step.kind is NodeKind.ELEMENT:
+            return current, kinds_after(kinds, step.kind, descendant)
+        return current, self.kinds_of(current)
+
+    def _is_plain_step(self) -> bool:
+        """Whether the next tokens can only be a step of an axis."""
         token = self.lexer.peek()
-        right = None if token.is_symbol("..") else self._inner_primary()
-        self.scope = outer
-        if right is None:
-            return _with_step(current, self._step(kinds, descendant))
-        return Mapped(deep, right)
+        if token.kind is TokenKind.NAME:
+            following = self.lexer.peek_second()
+            return following.kind is TokenKind.END or (
+                following.kind is TokenKind.SYMBOL and following.text not in ("(", "{")
+            )
+        return token.kind is TokenKind.END or (
+            token.kind is TokenKind.SYMBOL and token.text not in ("(", "<")
+        )
 
     def _inner_primary(self) -> Expression | None:
         """A step that is an expression, with its filters."""
-        token = self.lexer.peek()
-        primary: Expression | None
-        if token.kind is TokenKind.VARIABLE:
-            primary = self._origin()
-        elif token.kind is TokenKind.END or (
-            token.kind is TokenKind.SYMBOL and token.text not in ("(", "<")
-        ):
-            return None
-        else:
-            primary = self.primary()
-        if primary is not None and self.lexer.peek().is_symbol("["):
+        is_variable = self.lexer.peek().kind is TokenKind.VARIABLE
+        primary = self._origin() if is_variable else self.primary()
+        if primary is not None and self.lexer.peek().text == "[":
             step = LocationStep(
                 False, NodeKind.SELF, None, self._predicates(self.kinds_of(primary))
             )
-            return _with_filter(primary, step)
+            return with_filter(primary, step)
         return primary
 
     def _origin(self) -> PathExpression | None:
@@ -249,9 +271,9 @@ class PathParser(ABC):
             if token.text not in self.scope.variables:
                 self._refuse_variable(token)
             return PathExpression(Origin.VARIABLE, (), token.text)
-        if token.is_symbol(".") and self.scope.context:
+        if token.text == "." and self.scope.context:
             self.lexer.take()
-            return PathExpression(Origin.CONTEXT, ())
+            return _CONTEXT
         return None
 
     def _refuse_variable(self, token: Token) -> NoReturn:
@@ -260,37 +282,41 @@ class PathParser(ABC):
             "unbound-variable", f"the variable ${token.text} is not bound", token.offset, known
         )
 
-    def _check_navigable(self, kinds: ItemKind, token: Token) -> None:
+    def _check_navigable(self, kinds: Kinds, token: Token) -> None:
         if kinds and not kinds & NODES:
             raise self.refusal("type", f"{token} needs nodes, this is a value", token.offset)
 
-    def _step(self, kinds: ItemKind, descendant: bool) -> LocationStep:
+    def _step(self, kinds: Kinds, descendant: bool) -> LocationStep:
         token = self.lexer.peek()
         self._steps += 1
         if self._steps > self.limits.steps_max:
             raise self.refusal(
                 "too-many-steps", f"more than {self.limits.steps_max} steps", token.offset
             )
-        is_child = token.is_word("child") and self.lexer.peek_second().is_symbol("::")
+        is_child = token.text == "child" and self.lexer.peek_second().text == "::"
         axis = self._axis()
         kind, test = self._node_test(axis)
         if is_child and kind in (NodeKind.ATTRIBUTE, NodeKind.SELF, NodeKind.PARENT):
             raise self.refusal("type", "no child is selected by this", token.offset, "a name")
-        step = _normal(LocationStep(descendant, kind, test, (), axis))
+        step = LocationStep(descendant, kind, test, (), axis)
+        if axis is not None:
+            step = normal(step)
         if descendant and (step.axis or kind in (NodeKind.SELF, NodeKind.PARENT)):
-            kinds = kinds_after_step(kinds, _ANY_DEPTH)
+            kinds = kinds_after_step(kinds, ANY_DEPTH)
         selected = kinds_after_step(kinds, step)
         if kinds and not selected and self.limits.idle_paths_refused:
             raise self.refusal("type", f"{token} can never select anything here", token.offset)
         predicates = self._predicates(selected)
+        if not predicates:
+            return step
         if step.axis is not axis and any(map(is_positional, predicates)):
-            step = LocationStep(descendant, kind, test, (), axis)
-        return replace(step, predicates=predicates)
+            return LocationStep(descendant, kind, test, predicates, axis)
+        return LocationStep(step.descendant, step.kind, step.test, predicates, step.axis)
 
     def _axis(self) -> Axis | None:
         """An axis written out, taken; child and attribute are the kinds of their steps."""
         token = self.lexer.peek()
-        if token.kind is not TokenKind.NAME or not self.lexer.peek_second().is_symbol("::"):
+        if token.kind is not TokenKind.NAME or self.lexer.peek_second().text != "::":
             return None
         if token.text in ("child", "attribute"):
             self.lexer.take()
@@ -313,16 +339,16 @@ class PathParser(ABC):
     def _node_test(self, axis: Axis | None) -> tuple[NodeKind, NameTest | None]:
         token = self.lexer.peek()
         if axis is None:
-            if token.is_symbol("."):
+            if token.text == ".":
                 self.lexer.take()
                 return NodeKind.SELF, None
-            if token.is_symbol(".."):
+            if token.text == "..":
                 self.lexer.take()
                 return NodeKind.PARENT, None
-            if token.is_symbol("@", "::"):
+            if token.text in ("@", "::"):
                 self.lexer.take()
                 return self._attribute_test()
-        if token.kind is TokenKind.NAME and self.lexer.peek_second().is_symbol("("):
+        if token.kind is TokenKind.NAME and self.lexer.peek_second().text == "(":
             return self._kind_test(token)
         return NodeKind.ELEMENT, self._name_test(attribute=False)
 
@@ -367,7 +393,7 @@ class PathParser(ABC):
 
     def _name_test(self, *, attribute: bool) -> NameTest:
         token = self.lexer.peek()
-        if token.is_symbol("*"):
+        if token.text == "*":
             self.lexer.take()
             return NameTest(ANY, ANY)
         if token.kind is not TokenKind.NAME:
@@ -385,14 +411,15 @@ class PathParser(ABC):
             return NameTest(ANY, local)
         return NameTest(self.namespace_of(prefix, token.offset), local)
 
-    def _predicates(self, context: ItemKind) -> tuple[Expression, ...]:
+    def _predicates(self, context: Kinds) -> tuple[Expression, ...]:
+        if self.lexer.peek().text != "[":
+            return ()
         predicates: list[Expression] = []
         outer = self.scope
-        while self.lexer.peek().is_symbol("["):
+        while self.lexer.peek().text == "[":
             self.enter(self.lexer.take())
-            self.scope = replace(outer, context=context)
-            start = self.lexer.peek()
-            if start.is_symbol("]"):
+            self.scope = outer.with_context(context)
+            if self.lexer.peek().text == "]":
                 raise self.unexpected("a condition")
             predicates.append(self.condition())
             self.scope = outer
@@ -401,54 +428,5 @@ class PathParser(ABC):
         return tuple(predicates)
 
 
-_ANY_DEPTH = LocationStep(False, NodeKind.NODE, None, (), Axis.DESCENDANT_OR_SELF)
-
-# Kinds that descendant:: finds where ``//`` finds them.
-_BELOW = frozenset(
-    (NodeKind.ELEMENT, NodeKind.TEXT, NodeKind.COMMENT, NodeKind.PROCESSING_INSTRUCTION)
-)
-
-
-def _normal(step: LocationStep) -> LocationStep:
-    """The short form of a step that has one, as far as no position is asked for."""
-    if step.axis is Axis.DESCENDANT and step.kind in _BELOW:
-        return replace(step, descendant=True, axis=None)
-    if step.kind is NodeKind.NODE and not step.descendant:
-        if step.axis is Axis.SELF:
-            return replace(step, kind=NodeKind.SELF, axis=None)
-        if step.axis is Axis.PARENT:
-            return replace(step, kind=NodeKind.PARENT, axis=None)
-    return step
-
-
-def _with_step(path: Expression, step: LocationStep) -> Expression:
-    """``path/step``; what can be said in fewer steps is."""
-    if not isinstance(path, PathExpression):
-        path = PathExpression(Origin.EXPRESSION, (), start=path)
-    is_short = step.axis is None and step.kind not in (NodeKind.SELF, NodeKind.PARENT)
-    if step.descendant and not is_short:
-        path = replace(path, steps=(*path.steps, _ANY_DEPTH))
-        step = replace(step, descendant=False)
-    last = path.steps[-1] if path.steps else None
-    if last == _ANY_DEPTH and is_short:
-        # A document or an element has the same children and attributes under either name.
-        return replace(path, steps=(*path.steps[:-1], replace(step, descendant=True)))
-    if step.kind is NodeKind.SELF and step.axis is None and last is not None:
-        if any(map(is_positional, step.predicates)):
-            return replace(path, steps=(*path.steps, step))
-        merged = replace(last, predicates=last.predicates + step.predicates)
-        return replace(path, steps=(*path.steps[:-1], merged))
-    if step.kind is NodeKind.SELF and step.axis is None and not step.predicates:
-        return path
-    return replace(path, steps=(*path.steps, step))
-
-
-def _with_filter(origin: Expression, step: LocationStep) -> Expression:
-    """``origin[…]``, where positions count in the whole value of ``origin``."""
-    if isinstance(origin, PathExpression) and origin.steps:
-        if any(map(is_positional, step.predicates)):
-            return PathExpression(Origin.EXPRESSION, (step,), start=origin)
-        return _with_step(origin, step)
-    if not isinstance(origin, PathExpression):
-        origin = PathExpression(Origin.EXPRESSION, (), start=origin)
-    return replace(origin, steps=(step,))
+_SLASHES = frozenset(("/", "//"))
+_CONTEXT = PathExpression(Origin.CONTEXT, ())

@@ -49,29 +49,43 @@ class Token(NamedTuple):
         return f"'${self.text}'" if self.kind is TokenKind.VARIABLE else f"'{self.text}'"
 
 
+# One token with the white space before it; its groups are in the order of _KINDS.
 _TOKEN = re.compile(
-    rf"""(?P<name>Q\{{[^{{}}]*\}}(?:{NCNAME}|\*)
-                | (?:{NCNAME}|\*):(?:{NCNAME}|\*)
-                | {NCNAME})
-      | \$[ \t\n]*(?P<variable>{NCNAME}(?::{NCNAME})?)
-      | (?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
-      | (?P<string>"[^"]*(?:""[^"]*)*"|'[^']*(?:''[^']*)*')
-      | (?P<symbol>//|/|\.\.|\.|::|:=|!=|<=|>=|<<|>>|=>|==|=<|<>|&&|\|\||[][(){{}},@*=<>|+;!?-])
+    rf"""[ \t\n]*
+      (?:(Q\{{[^{{}}]*\}}(?:{NCNAME}|\*)
+          | (?:{NCNAME}|\*):(?:{NCNAME}|\*)
+          | {NCNAME})
+      | \$[ \t\n]*({NCNAME}(?::{NCNAME})?)
+      | ((?>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)(?![{_START}]))
+      | ("[^"]*(?:""[^"]*)*"|'[^']*(?:''[^']*)*')
+      | (//|/|\.\.|\.|::|:=|!=|<=|>=|<<|>>|=>|==|=<|<>|&&|\|\||\((?!:)|[][){{}},@*=<>|+;!?-]))
     """,
     re.VERBOSE,
 )
+_KINDS = (
+    TokenKind.END,
+    TokenKind.NAME,
+    TokenKind.VARIABLE,
+    TokenKind.NUMBER,
+    TokenKind.STRING,
+    TokenKind.SYMBOL,
+)
+_NUMBER_AND_NAME = re.compile(rf"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?([{_START}])")
 _WHITE_SPACE = re.compile(r"[ \t\n]*")
 _COMMENT_EDGE = re.compile(r"\(:|:\)")
 _TYPOGRAPHIC_QUOTES = "\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u00ab\u00bb"
 
 
 class Lexer:
-    """Scans ``text`` from ``offset``; one token of look-ahead is kept, more are scanned anew."""
+    """Scans ``text`` from ``offset``; what was looked at ahead is not scanned again."""
+
+    __slots__ = ("_ahead", "_offset", "_scanned", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._offset = 0
         self._ahead: Token | None = None
+        self._scanned: dict[int, Token] = {}  # by where they were looked for
 
     @property
     def offset(self) -> int:
@@ -84,43 +98,47 @@ class Lexer:
         self._ahead = None
 
     def peek(self) -> Token:
-        if self._ahead is None:
-            self._ahead = self._scan(self._offset)
-        return self._ahead
+        token = self._ahead
+        if token is None:
+            token = self._ahead = self._scanned.get(self._offset) or self._scan(self._offset)
+        return token
 
     def peek_second(self) -> Token:
         """The token after the next one."""
-        return self.after(self.peek())
+        end = self.peek().end
+        return self._scanned.get(end) or self._scan(end)
 
     def after(self, token: Token) -> Token:
-        return self._scan(token.end)
+        return self._scanned.get(token.end) or self._scan(token.end)
 
     def take(self) -> Token:
         token = self.peek()
-        self.offset = token.end
+        self._offset = token.end
+        self._ahead = None
         return token
 
     def refusal(self, code: str, reason: str, offset: int, expected: str = "") -> ProfileRefused:
         return ProfileRefused(code, reason, self.text, offset, expected)
 
     def _scan(self, offset: int) -> Token:
-        offset = self._after_space(offset)
-        if offset == len(self.text):
-            return Token(TokenKind.END, "", offset, offset)
         match = _TOKEN.match(self.text, offset)
-        if match is None:
-            self._refuse_character(offset)
-        kind = TokenKind[str(match.lastgroup).upper()]
-        if kind is TokenKind.NUMBER and re.match(
-            f"[{_START}]", self.text[match.end() : match.end() + 1]
-        ):
-            raise self.refusal(
-                "syntax",
-                f"a number runs into a name at '{self.text[match.end()]}'",
-                match.end(),
-                "white space or an operator after the number",
-            )
-        return Token(kind, match[str(match.lastgroup)], offset, match.end())
+        if match is not None:
+            group = match.lastindex or 0
+            start = match.start(group)
+            if group == 2:
+                start = self.text.rindex("$", offset, start)
+            # PERF: what Token(…) does, without its frame.
+            token = tuple.__new__(Token, (_KINDS[group], match[group], start, match.end()))
+        else:
+            after_space = self._after_space(offset)
+            if after_space == len(self.text):
+                token = Token(TokenKind.END, "", after_space, after_space)
+            elif self.text.startswith("(:", offset) or after_space > offset:
+                token = self._scan(after_space)
+            else:
+                self._refuse_character(offset)
+        self._scanned[offset] = token
+        return token
 
     def _after_space(self, offset: int) -> int:
         while True:
@@ -140,6 +158,14 @@ class Lexer:
 
     def _refuse_character(self, offset: int) -> NoReturn:
         character = self.text[offset]
+        number = _NUMBER_AND_NAME.match(self.text, offset)
+        if number is not None:
+            raise self.refusal(
+                "syntax",
+                f"a number runs into a name at '{number[1]}'",
+                number.start(1),
+                "white space or an operator after the number",
+            )
         if character in _TYPOGRAPHIC_QUOTES:
             raise self.refusal(
                 "syntax",

@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from formats.characters import find_illegal_character
 from yfilter.errors import ProfileRefused
 from yfilter.language.flwor_parser import FlworParser
-from yfilter.language.item_kinds import PARENTS, ItemKind
+from yfilter.language.item_kinds import PARENTS, ItemKind, Kinds
 from yfilter.language.matching_path import decisive_parts, is_path
 from yfilter.language.path_parser import Scope
 from yfilter.language.profile_limits import (
@@ -57,8 +57,8 @@ def parse_path(text: str, limits: ProfileLimits = DERIVED_PATH_LIMITS) -> PathEx
 def parse_expression(
     text: str,
     limits: ProfileLimits = DERIVED_PATH_LIMITS,
-    variables: Mapping[str, ItemKind] | None = None,
-    context: ItemKind = ItemKind.ELEMENT,
+    variables: Mapping[str, Kinds] | None = None,
+    context: Kinds = ItemKind.ELEMENT,
 ) -> Expression:
     """An expression; ``variables`` are those bound around it, ``context`` its context item."""
     parser = QueryParser(_checked_text(text, limits), limits)
