@@ -13,9 +13,10 @@ since (so that a route on the move loses no message), and every profile that is 
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import NamedTuple
 from weakref import WeakSet
 
 from formats.element_stream import ElementStream
@@ -30,6 +31,7 @@ from yfilter.engine.operators.operator import Operator
 from yfilter.engine.targets import LinkTarget, Query
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
 from yfilter.index.index import Index
+from yfilter.index.subscriber_runs import SubscriberRuns
 from yfilter.language.evaluation import Evaluator
 from yfilter.language.matching_path import has_remainder, matching_path
 from yfilter.language.nodes import DOCUMENT
@@ -37,6 +39,7 @@ from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import Expression, Profile
 from yfilter.language.query_parser import parse_profile
 from yfilter.language.result import render
+from yfilter.registrations import Registrations
 
 __all__ = ["LinkTarget", "Matcher", "ProfileMatch", "RouteMatch", "check_profile"]
 
@@ -105,7 +108,8 @@ class Matcher:
         self._network = OperatorNetwork()
         self._index = Index(limits.lazy_bytes_max) if index else None
         self._indexed: list[Query | None] = [None]  # by the number in the index, from 1
-        self._sole: list[str | None] = [None]  # the subscriber of one that has only one
+        self._registrations = Registrations()
+        self._runs = SubscriberRuns()  # the registrations of queries in the index
         self._with_remainder = 0
         self._stamp = 0  # counts changes; see targets.Query
         self._unfinished: WeakSet[MessageRun] = WeakSet()
@@ -133,17 +137,20 @@ class Matcher:
         query = self._query(parsed)
         self._stamp += 1
         name = self._new_id() if profile_id is None else profile_id
-        query.subscribers[name] = self._stamp
+        query.subscribers[name] = number = self._registrations.open(name, self._stamp)
+        if query.number:
+            self._runs.add(query.number, number)
         self._profiles[name] = query
-        self._note_sole(query)
         return name
 
     def remove(self, profile_id: str) -> None:
         """Take a profile out; KeyError if it is not known."""
         query = self._profiles.pop(profile_id)
         self._stamp += 1
-        del query.subscribers[profile_id]
-        self._note_sole(query)
+        number = query.subscribers.pop(profile_id)
+        if query.number:
+            self._runs.remove(query.number, number)
+        self._registrations.close(number)
         if not query.subscribers:
             place = self._queries.pop(query.profile.body)
             if place.operator is not None:
@@ -205,25 +212,31 @@ class Matcher:
         What ``match`` says of them, without an object for each; links are not looked at.  Raises
         what ``match`` and its iterator raise.
         """
+        name = self._registrations.name
+        return [name(number) for number in self.matched_numbers(message)]
+
+    def matched_numbers(self, message: bytes | ElementStream) -> array[int]:
+        """As ``matched_ids``, by number: ``number_of`` a profile id, which ``id_of`` gives back.
+
+        Thousands of ids are thousands of strings, each somewhere in memory; their numbers are one
+        column.  The number of a profile that was removed is given again.
+        """
         if self._index is None or self._with_remainder or not self._network.is_empty:
             matches = self.match(message)
-            return [match.profile_id for match in matches if isinstance(match, ProfileMatch)]
+            names = [match.profile_id for match in matches if isinstance(match, ProfileMatch)]
+            return array("i", map(self.number_of, names))
         if isinstance(message, bytes):
             message = parse_text(message, self._message_limits)
         self._counters["messages"] += 1
-        numbers = self._index.match(message, self._limits.tuples_max)
-        # PERF: most queries have one subscriber; a dict each would be three cache misses a match.
-        names = list(map(self._sole.__getitem__, numbers))
-        if None not in names:
-            return cast("list[str]", names)
-        found: list[str] = []
-        for name, number in zip(names, numbers, strict=True):
-            query = self._indexed[number]
-            if name is not None:
-                found.append(name)
-            elif query is not None:
-                found.extend(query.subscribers)
-        return found
+        return self._index.match_runs(message, self._limits.tuples_max, self._runs)
+
+    def number_of(self, profile_id: str) -> int:
+        """The number of a registered profile, from 1; KeyError if it is not known."""
+        return self._profiles[profile_id].subscribers[profile_id]
+
+    def id_of(self, number: int) -> str:
+        """The profile id of a number that is in use."""
+        return self._registrations.name(number)
 
     def statistics(self) -> dict[str, int]:
         """Sizes of the structure, and counts over all messages."""
@@ -261,17 +274,11 @@ class Matcher:
         else:
             if number == len(self._indexed):
                 self._indexed.append(None)
-                self._sole.append(None)
             self._indexed[number] = query
             query.number = number
             self._with_remainder += query.remainder
             self._queries[profile.body] = _Place(query, None, number)
         return query
-
-    def _note_sole(self, query: Query) -> None:
-        if query.number:
-            only = len(query.subscribers) == 1
-            self._sole[query.number] = next(iter(query.subscribers)) if only else None
 
     def _new_id(self) -> str:
         while True:
@@ -318,7 +325,8 @@ class Matcher:
     def _subscribers(
         self, query: Query, rendering: _Rendering, stamp: int
     ) -> Iterator[ProfileMatch]:
-        names = [name for name, added in query.subscribers.items() if added <= stamp]
+        since = self._registrations.since
+        names = [name for name, number in query.subscribers.items() if since[number] <= stamp]
         if names and query.remainder and not self._has_results(rendering):
             return
         for name in names:

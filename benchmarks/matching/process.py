@@ -157,10 +157,10 @@ class _Run:
         return self._matcher.matched_ids(message)
 
     def _collect(self, message: bytes) -> int:
-        return len(self._ids(message))
+        return len(self._matcher.matched_numbers(message))
 
     def _collect_binary(self, message: bytes) -> int:
-        return len(self._ids(decode(message, WireFormat.BINARY)))
+        return len(self._matcher.matched_numbers(decode(message, WireFormat.BINARY)))
 
     def _lines(self) -> Iterator[str]:
         with self._profiles.open(encoding="utf-8") as file:

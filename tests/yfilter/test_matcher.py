@@ -166,6 +166,9 @@ def test_all_ids_at_once_are_those_of_the_matches(index: bool) -> None:
     route(matcher, "/a", "link")
     assert sorted(matcher.matched_ids(MESSAGE)) == ["general", "q1", "q2", "q4"]
     assert matcher.statistics()["messages"] == 2
+    numbers = matcher.matched_numbers(MESSAGE)
+    assert sorted(map(matcher.id_of, numbers)) == ["general", "q1", "q2", "q4"]
+    assert [matcher.number_of(matcher.id_of(number)) for number in numbers] == list(numbers)
 
 
 # -- routes

@@ -21,8 +21,7 @@ class LinkTarget:
 class Query:
     """One internal query: all profiles with equal bodies.  Compared by identity.
 
-    ``subscribers`` maps a profile id to the count of changes to the matcher when it was
-    registered, so that a match already under way does not see newer ones.  ``remainder`` says that
+    ``subscribers`` maps a profile id to the number of its registration.  ``remainder`` says that
     the network's answer is necessary but not sufficient, so that the rendering decides.  ``number``
     is the query's in the index, 0 for one that is not there.
     """

@@ -23,6 +23,8 @@ next; removed rows are used again.
 
 from __future__ import annotations
 
+from array import array
+
 from formats.element_stream import ElementStream
 from yfilter.engine.matching_plan import MatchingPlan
 from yfilter.errors import MatchLimitExceeded
@@ -34,6 +36,7 @@ from yfilter.index.record_pool import RecordPool
 from yfilter.index.residual_writer import ResidualWriter
 from yfilter.index.residuals import Residuals
 from yfilter.index.run import TOO_COSTLY, Run
+from yfilter.index.subscriber_runs import SubscriberRuns
 from yfilter.index.symbols import SymbolTable
 from yfilter.index.trie import EDGE, FIRST_QUERY, LOOP, NEXT, NODE, NUMBER, RESIDUAL, ROOT, Trie
 from yfilter.language.query_ast import NodeKind
@@ -97,19 +100,16 @@ class Index:
 
         ``visits_max`` bounds the heads and elements looked at; MatchLimitExceeded beyond.
         """
-        if self._epoch >= _TIME_MAX or self._trie.clock >= _TIME_MAX:
-            self._restart()
-        self._epoch += 1
-        self._symbols.translate(stream.names)
-        self._run.states.begin(self._symbols)
-        self._view.bind(stream, self._symbols)
-        count = self._run.match(self._epoch, visits_max)
-        if count == TOO_COSTLY:
-            raise MatchLimitExceeded(
-                "too-many-tuples", f"the message needs more than {visits_max} visits to be matched"
-            )
+        count = self._match(stream, visits_max)
         found: list[int] = memoryview(self._run.found)[:count].tolist()
         return found
+
+    def match_runs(
+        self, stream: ElementStream, visits_max: int, runs: SubscriberRuns
+    ) -> array[int]:
+        """As ``match``, all registrations of the queries instead of their numbers."""
+        count = self._match(stream, visits_max)
+        return runs.collect(self._run.found, count)
 
     def statistics(self) -> dict[str, int]:
         """Sizes of the structure, and counts over all messages."""
@@ -138,6 +138,21 @@ class Index:
             lines.append("  " * depth + self._describe(node))
             pending.extend((child, depth + 1) for child in reversed(children.get(node, [])))
         return "\n".join(lines)
+
+    def _match(self, stream: ElementStream, visits_max: int) -> int:
+        """How many queries stand in the run's ``found``."""
+        if self._epoch >= _TIME_MAX or self._trie.clock >= _TIME_MAX:
+            self._restart()
+        self._epoch += 1
+        self._symbols.translate(stream.names)
+        self._run.states.begin(self._symbols)
+        self._view.bind(stream, self._symbols)
+        count = self._run.match(self._epoch, visits_max)
+        if count == TOO_COSTLY:
+            raise MatchLimitExceeded(
+                "too-many-tuples", f"the message needs more than {visits_max} visits to be matched"
+            )
+        return count
 
     def _node(self, path: AccessPath) -> int:
         node = ROOT

@@ -1,0 +1,12 @@
+cdef class SubscriberRuns:
+    cdef int[::1] _first
+    cdef int[::1] _runs
+    cdef int _used
+    cdef dict _free
+
+    cpdef int add(self, int query, int registration) except -1
+    cpdef int remove(self, int query, int registration) except -1
+    cpdef object collect(self, int[::1] queries, int count)
+    cdef int _moved(self, int place) except -1
+    cdef int _take(self, int room) except -1
+    cdef int _give_up(self, int place) except -1
