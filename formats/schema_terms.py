@@ -18,13 +18,13 @@ RELAX NG   ``name`` of and in elements and attributes;     ``value``
 
 from __future__ import annotations
 
-import pyexpat
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from lxml import etree
 
+from formats.dtd import read_declarations
 from formats.names import XML_NAMESPACE
 from formats.schema import RELAXNG, XSD, Schema, parse_schema_document
 
@@ -65,9 +65,6 @@ def _read_document(schema: Schema, terms: SchemaTerms) -> None:
 
 
 def _read_dtd(data: bytes, terms: SchemaTerms) -> None:
-    parser = pyexpat.ParserCreate()
-    parser.SetParamEntityParsing(pyexpat.XML_PARAM_ENTITY_PARSING_ALWAYS)
-
     def attribute(_element: str, name: str, kind: str, default: str | None, _required: int) -> None:
         if name == "xmlns" or name.startswith("xmlns:"):
             terms.names.update((name.partition(":")[2], default or ""))
@@ -77,17 +74,7 @@ def _read_dtd(data: bytes, terms: SchemaTerms) -> None:
         if kind.startswith("("):
             terms.values.update(kind[1:-1].split("|"))
 
-    def subset(context: str | None, _base: object, system_id: str | None, _public: object) -> int:
-        if system_id == "schema.dtd":
-            inner = parser.ExternalEntityParserCreate(context)
-            inner.ExternalEntityRefHandler = lambda *_: 1  # nothing elsewhere is read
-            inner.Parse(data, True)
-        return 1
-
-    parser.ElementDeclHandler = lambda name, _model: terms.add_qualified(name)
-    parser.AttlistDeclHandler = attribute
-    parser.ExternalEntityRefHandler = subset
-    parser.Parse(b'<!DOCTYPE x SYSTEM "schema.dtd"><x/>', True)
+    read_declarations(data, lambda name, _model: terms.add_qualified(name), attribute)
 
 
 def _read_xsd(element: Any, terms: SchemaTerms) -> None:

@@ -1,0 +1,124 @@
+"""Packing: the values of the patterns into partitions of even load.
+
+Each pattern has *items*: single values that many profiles have, and hash slots that hold all other
+values, seen or not.  A pattern gets as much room as its load needs, partition after partition, and
+its items are laid into that room, the largest first, each where the most room is left::
+
+    partition     0        1        2        3        4       5
+                  [ /a/@x          ][ /b/@y  ][/c][/d ][ ... ][ don't care ]
+
+So load is even whatever the values' skew; a pattern with many values in one message can make it
+visit only the partitions of that pattern; and a broker that hosts neighbouring partitions has few
+structures in its routing query.  A value with more profiles than a partition holds is split.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+from typing import TypeAlias
+
+from registration.planning.exclusiveness import Pattern
+from registration.planning.value_loads import ValueLoads
+
+# A single value, or the number of a hash slot.
+Item: TypeAlias = str | int
+
+_SLIVER = 0.03  # room below this share of a partition counts as none
+_EMPTY = 0.01  # what an item counts in addition, as a share of the mean
+
+
+@dataclass(slots=True)
+class Packing:
+    """Where everything went, and ``loads`` of all partitions."""
+
+    values: dict[Pattern, dict[str, tuple[int, ...]]] = field(default_factory=dict)
+    slots: dict[Pattern, list[int]] = field(default_factory=dict)
+    dont_care: tuple[int, ...] = ()
+    loads: list[float] = field(default_factory=list)
+
+
+def pack(
+    patterns: Sequence[Pattern], loads: ValueLoads, slots: Mapping[Pattern, int], partitions: int
+) -> Packing:
+    """Lay out all items; ``slots``: the number of hash slots of each pattern.
+
+    "Don't care" profiles get the last partitions for themselves, as many as their load fills; if
+    there are none, the last partition is kept for those to come.
+    """
+    total = loads.total
+    own = _dont_care_partitions(loads.dont_care, total, partitions)
+    packing = Packing(loads=[0.0] * partitions)
+    packing.dont_care = tuple(range(partitions - max(own, 1), partitions))
+    for partition in packing.dont_care[:own]:
+        packing.loads[partition] = loads.dont_care / own
+    room = _Room(packing.loads, partitions - own, total - loads.dont_care)
+    # Patterns of the same structure, thus of the same messages, stand next to each other.
+    for pattern in sorted(patterns):
+        items: dict[Item, float] = dict.fromkeys(range(slots[pattern]), 0.0)
+        items.update(loads.slots.get(pattern, {}).items())
+        items.update({v: load for (p, v), load in loads.heavy.items() if p == pattern})
+        placed = room.lay(items)
+        packing.slots[pattern] = [placed[slot][0] for slot in range(slots[pattern])]
+        packing.values[pattern] = {
+            item: where for item, where in sorted(placed.items(), key=str) if isinstance(item, str)
+        }
+    return packing
+
+
+def _dont_care_partitions(dont_care: float, total: float, partitions: int) -> int:
+    if dont_care <= 0 or partitions == 1:
+        return 0
+    return min(partitions - 1, max(1, round(partitions * dont_care / total)))
+
+
+class _Room:
+    """The partitions that are filled one after another."""
+
+    def __init__(self, loads: list[float], partitions: int, total: float) -> None:
+        self._loads = loads
+        self._partitions = partitions
+        self._target = total / partitions
+        self._first = 0
+
+    def lay(self, items: Mapping[Item, float]) -> dict[Item, tuple[int, ...]]:
+        """The partitions of each item; several for one that was split."""
+        # Largest remaining room first; equal ones in order.
+        room = [(-quota, partition) for partition, quota in self._window(sum(items.values()))]
+        heapq.heapify(room)
+        placed: dict[Item, tuple[int, ...]] = {}
+        # Slots that are empty today are spread like the others: values to come hash into them.
+        share = _EMPTY * sum(items.values()) / max(len(items), 1)
+        for item, load in sorted(items.items(), key=lambda entry: (-entry[1], str(entry[0]))):
+            pieces = 1
+            if isinstance(item, str) and load > self._target > 0:
+                pieces = min(ceil(load / self._target), len(room))
+            taken = [heapq.heappop(room) for _ in range(pieces)]
+            for negative_quota, partition in taken:
+                self._loads[partition] += load / pieces
+                heapq.heappush(room, (negative_quota + load / pieces + share, partition))
+            placed[item] = tuple(sorted(partition for _, partition in taken))
+        return placed
+
+    def _window(self, load: float) -> list[tuple[int, float]]:
+        """The next partitions with room for so much, and how much each shall take."""
+        window: list[tuple[int, float]] = []
+        remaining = load
+        partition = self._first
+        while partition < self._partitions:
+            free = self._target - self._loads[partition]
+            if free > _SLIVER * self._target:
+                quota = min(free, remaining)
+                window.append((partition, quota))
+                remaining -= quota
+                if remaining <= 0:
+                    break
+            if not window:
+                self._first = partition + 1
+            partition += 1
+        if window:
+            return window
+        emptiest = min(range(self._partitions), key=lambda p: (self._loads[p], p))
+        return [(emptiest, load)]

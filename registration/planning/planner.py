@@ -1,0 +1,213 @@
+"""The planner: sums over a population in, a plan out (PEP, section 4.4).
+
+1. Choose patterns that cover the population (pattern_cover.py).
+2. See how the profiles fall on values when each follows the order of the patterns.  Where a value
+   has more profiles than a partition holds, let those that can go by another pattern.
+3. Pack values into partitions of even load (packing.py).
+4. Predict, on sampled messages, what share of the partitions a message visits.
+5. Give the partitions to brokers (broker_assignment.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import ceil, inf, isinf, log2
+
+from overlay.topology import Topology
+from registration.planning.broker_assignment import assign_brokers
+from registration.planning.choice import Choice
+from registration.planning.exclusiveness import Pattern
+from registration.planning.packing import Packing, pack
+from registration.planning.pattern_cover import PATTERNS_MAX, Signature, choose_patterns
+from registration.planning.plan import Facts, Plan, Rule
+from registration.planning.value_loads import Population, ValueAt, ValueLoads
+
+# How fine the items of a partition are: an item holds at most this part of one.
+ITEMS_A_PARTITION = 32
+REPEATED = 4.0  # how often a pattern is taken to occur that the schema does not bound
+
+Values = Mapping[Pattern, Sequence[str]]  # of one message, see PatternReader
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of the messages.
+
+    ``at_most``: pattern -> values in a message by the schemas of the sources that have it;
+    ``messages``: the values of sampled messages, with the number of times each counts.
+    """
+
+    at_most: Callable[[Pattern], float] = field(default=lambda _: inf)
+    messages: Sequence[tuple[Values, float]] = ()
+
+    def expected(self, patterns: Iterable[Pattern]) -> dict[Pattern, float]:
+        """Different values at each pattern in a message, on average."""
+        if not self.messages:
+            return {pattern: self._by_schema(pattern) for pattern in patterns}
+        weight = sum(times for _, times in self.messages)
+        sums = dict.fromkeys(patterns, 0.0)
+        for values, times in self.messages:
+            for pattern in values.keys() & sums.keys():
+                sums[pattern] += len(set(values[pattern])) * times
+        return {pattern: total / weight for pattern, total in sums.items()}
+
+    def _by_schema(self, pattern: Pattern) -> float:
+        bound = self.at_most(pattern)
+        return REPEATED if isinf(bound) else min(bound, REPEATED)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """``partitions``: K.  ``topology`` None: partitions are not given to brokers."""
+
+    partitions: int
+    topology: Topology | None = None
+    patterns_max: int = PATTERNS_MAX
+    refused: int = 0  # profiles that could not be read, for the record
+
+
+def make_plan(
+    population: Population,
+    options: PlanOptions,
+    evidence: Evidence | None = None,
+    report: Callable[[str], None] = lambda _: None,
+) -> Plan:
+    """The plan of a population; ValueError for one without profiles or without partitions."""
+    evidence = evidence or Evidence()
+    if options.partitions < 1:
+        raise ValueError(f"a plan needs at least one partition, not {options.partitions}")
+    report("which patterns there are")
+    signatures = list(population.signatures())
+    total = sum(signature.load for signature in signatures)
+    if total <= 0:
+        raise ValueError("there are no profiles to plan for")
+    expected = evidence.expected({p for signature in signatures for p in signature.patterns})
+    report(f"choosing among {len(expected):,} patterns")
+    order = choose_patterns(signatures, expected.__getitem__, options.patterns_max)
+    slots = _slots(order, signatures, options.partitions)
+    asked = {
+        (pattern, value)
+        for values, _ in evidence.messages
+        for pattern in values.keys() & slots.keys()
+        for value in values[pattern]
+    }
+    report(f"how profiles fall on the values of {len(order):,} patterns")
+    choice, loads = _value_loads(population, order, slots, total / options.partitions, asked)
+    report(f"packing {options.partitions:,} partitions")
+    packing = pack(order, loads, slots, options.partitions)
+    plan = Plan(
+        partitions=options.partitions,
+        rules=_rules(order, choice, loads, packing, expected, evidence),
+        dont_care=packing.dont_care,
+        facts=Facts(
+            load=round(loads.total, 3),
+            refused=options.refused,
+            dont_care=round(loads.dont_care, 3),
+            loads=tuple(round(load, 3) for load in packing.loads),
+            matched_share=0.0,
+            samples=len(evidence.messages),
+        ),
+    )
+    visits = [
+        (visited_partitions(plan, values, loads.present), times)
+        for values, times in evidence.messages
+    ]
+    plan = replace(
+        plan, facts=replace(plan.facts, matched_share=round(_matched_share(plan, visits), 6))
+    )
+    if options.topology is not None:
+        brokers = assign_brokers(options.topology, plan.facts.loads, visits)
+        plan = replace(plan, brokers=brokers, topology=options.topology.name)
+    return plan
+
+
+def visited_partitions(plan: Plan, values: Values, present: Collection[ValueAt]) -> frozenset[int]:
+    """The partitions that a message visits, when ``present`` are the values that profiles have."""
+    visited = {
+        partition
+        for pattern, value in plan.placing(values)
+        if (pattern, value) in present
+        for partition in plan.rule_of[pattern].partitions_of(value)
+    }
+    if plan.facts.dont_care:
+        visited.update(plan.dont_care)
+    return frozenset(visited)
+
+
+def _slots(
+    order: Sequence[Pattern], signatures: Iterable[Signature], partitions: int
+) -> dict[Pattern, int]:
+    """The number of hash slots of each pattern: a power of two, by its share of the load."""
+    rank = {pattern: place for place, pattern in enumerate(order)}
+    loads = dict.fromkeys(order, 0.0)
+    total = 0.0
+    for signature in signatures:
+        total += signature.load
+        chosen = [pattern for pattern in signature.patterns if pattern in rank]
+        if chosen:
+            loads[min(chosen, key=rank.__getitem__)] += signature.load
+    items = ITEMS_A_PARTITION * partitions
+    return {
+        pattern: 2 ** max(0, ceil(log2(items * load / total)) if load else 0)
+        for pattern, load in loads.items()
+    }
+
+
+def _value_loads(
+    population: Population,
+    order: Sequence[Pattern],
+    slots: Mapping[Pattern, int],
+    partition_load: float,
+    asked: Collection[ValueAt],
+) -> tuple[Choice, ValueLoads]:
+    """The choice that avoids crowded values, and the loads under it."""
+    choice = Choice({pattern: rank for rank, pattern in enumerate(order)})
+    limit = partition_load / ITEMS_A_PARTITION
+    loads = population.value_loads(choice, slots, limit, asked)
+    crowded: dict[Pattern, dict[str, float]] = {}
+    for (pattern, value), load in sorted(loads.heavy.items()):
+        if load > partition_load:
+            crowded.setdefault(pattern, {})[value] = round(load, 3)
+    if crowded:
+        choice = replace(choice, crowded=crowded)
+        loads = population.value_loads(choice, slots, limit, asked)
+    return choice, loads
+
+
+def _rules(
+    order: Sequence[Pattern],
+    choice: Choice,
+    loads: ValueLoads,
+    packing: Packing,
+    expected: Mapping[Pattern, float],
+    evidence: Evidence,
+) -> tuple[Rule, ...]:
+    own = dict.fromkeys(order, 0.0)
+    for (pattern, _), load in loads.heavy.items():
+        own[pattern] += load
+    for pattern, slot_loads in loads.slots.items():
+        own[pattern] += sum(slot_loads.values())
+    return tuple(
+        Rule(
+            pattern=pattern,
+            at_most=evidence.at_most(pattern),
+            expected=round(expected[pattern], 4),
+            load=round(own[pattern], 3),
+            values=packing.values[pattern],
+            slots=tuple(packing.slots[pattern]),
+            crowded=choice.crowded.get(pattern, {}),
+        )
+        for pattern in order
+    )
+
+
+def _matched_share(plan: Plan, visits: Sequence[tuple[frozenset[int], float]]) -> float:
+    """The mean over the samples; without any, the most that the schemas allow."""
+    if visits:
+        weight = sum(times for _, times in visits)
+        return sum(len(visited) * times for visited, times in visits) / weight / plan.partitions
+    most = sum(min(rule.expected, rule.spread) for rule in plan.rules)
+    if plan.facts.dont_care:
+        most += len(plan.dont_care)
+    return min(1.0, most / plan.partitions)

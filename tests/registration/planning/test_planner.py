@@ -1,0 +1,253 @@
+"""Properties of plans: covering, balance, determinism, exclusiveness; and the artefact."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from itertools import combinations
+from math import inf
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from overlay.topology import parse_topology
+from registration.planning.exclusiveness import Need
+from registration.planning.pattern_cover import Signature, choose_patterns
+from registration.planning.plan import Placer, Plan
+from registration.planning.plan_file import PlanError, from_json, plan_id, to_json
+from registration.planning.planner import Evidence, PlanOptions, make_plan
+from registration.planning.value_loads import LocalPopulation, ProfileNeeds
+from tests.registration.planning.populations import PATTERNS, FigureNine, profile_text
+
+signatures = st.lists(
+    st.builds(
+        Signature,
+        st.sets(st.sampled_from(PATTERNS), max_size=4).map(lambda found: tuple(sorted(found))),
+        st.integers(1, 50).map(float),
+    ),
+    max_size=30,
+)
+costs = st.fixed_dictionaries({pattern: st.sampled_from([0.1, 1.0, 5.0]) for pattern in PATTERNS})
+
+
+@given(signatures, costs)
+def test_every_profile_with_a_pattern_has_a_chosen_one_and_none_is_chosen_in_vain(
+    population: list[Signature], cost: dict[str, float]
+) -> None:
+    chosen = choose_patterns(population, cost.__getitem__)
+    assert len(set(chosen)) == len(chosen)
+    for signature in population:
+        assert not signature.patterns or set(signature.patterns) & set(chosen)
+    for pattern in chosen:
+        others = set(chosen) - {pattern}
+        assert any(s.patterns and not set(s.patterns) & others for s in population), pattern
+    assert choose_patterns(population[::-1], cost.__getitem__) == chosen
+
+
+def test_what_occurs_at_most_once_is_preferred() -> None:
+    once, often = "/m/@once", "/m/x/@often"
+    population = [Signature((once, often), 60.0), Signature((often,), 40.0)]
+    occurs = {once: 1.0, often: 10.0}
+    assert choose_patterns(population, occurs.__getitem__) == (often,)
+    population.append(Signature((once,), 10.0))
+    assert choose_patterns(population, occurs.__getitem__) == (once, often)
+    assert choose_patterns(population[:1], occurs.__getitem__) == (once,)
+
+
+def test_pairs_of_ten_patterns_need_nine() -> None:
+    population = [Signature(pair, 1.0) for pair in combinations(PATTERNS, 2)]
+    assert len(choose_patterns(population, lambda _: 1.0)) == 9
+
+
+def _plan(profiles: list[ProfileNeeds], partitions: int, **more: object) -> Plan:
+    return make_plan(LocalPopulation(profiles), PlanOptions(partitions, **more))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("zipf", "most"), [(False, 1.05), (True, 1.2)])
+def test_every_profile_is_in_one_partition_and_these_are_even(zipf: bool, most: float) -> None:
+    figure = FigureNine(1, zipf=zipf)
+    profiles = figure.profiles(30_000)
+    plan = _plan(profiles, 50)
+    loads = Counter(
+        plan.place_needs(profile.needs, profile_text(profile.needs)).partition
+        for profile in profiles
+    )
+    assert sum(loads.values()) == 30_000
+    assert set(loads) == set(range(50))
+    # As packed; then as placed, where a value that is split goes by the texts of its profiles.
+    assert plan.facts.imbalance <= most
+    assert max(loads.values()) / 600 <= most
+    assert plan.facts.coverage == 1
+    if not zipf:
+        assert [loads[p] for p in range(50)] == list(plan.facts.loads)
+
+
+def test_a_message_with_each_pattern_once_visits_one_partition_a_pattern() -> None:
+    figure = FigureNine(2)
+    plan = _plan(figure.profiles(20_000), 100)
+    assert len(plan.rules) == 9
+    for _ in range(50):
+        assert len(plan.visited(figure.message())) <= 9
+    mean = sum(len(plan.visited(figure.message(40))) for _ in range(50)) / 50
+    assert mean <= 40
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whatever_a_message_matches_is_in_a_partition_that_it_visits(seed: int) -> None:
+    rng = Random(seed)
+    figure = FigureNine(seed, values=6, zipf=bool(seed % 2))
+    profiles = [
+        ProfileNeeds(figure.needs()[: rng.choice((0, 1, 2, 2))]) for _ in range(rng.randint(1, 200))
+    ]
+    plan = _plan(profiles, rng.choice((1, 2, 7, 30)))
+    new = [ProfileNeeds(figure.needs()) for _ in range(50)]
+    for _ in range(10):
+        message = figure.message(rng.randint(0, 10))
+        visited = plan.visited(message) | set(plan.dont_care)
+        for profile in profiles + new:
+            if all(set(need.values) & set(message[need.pattern]) for need in profile.needs):
+                assert plan.place_needs(profile.needs, "/m").partition in visited, f"seed {seed}"
+
+
+def test_dont_care_profiles_are_confined_to_partitions_of_their_own() -> None:
+    figure = FigureNine(3)
+    profiles = figure.profiles(9_000) + [ProfileNeeds(())] * 1_000
+    plan = _plan(profiles, 50)
+    assert plan.dont_care == tuple(range(45, 50))
+    assert plan.facts.coverage == pytest.approx(0.9)
+    assert plan.facts.imbalance <= 1.05
+    texts = [f"//x{number}" for number in range(300)]
+    assert {plan.place_needs((), text).partition for text in texts} == set(plan.dont_care)
+    assert plan.place_needs((), texts[0]) == plan.place_needs((), texts[0])
+
+
+def test_weights_count_as_load() -> None:
+    heavy = [ProfileNeeds((Need("/m/@v", ("hot",)),), load=5.0) for _ in range(10)]
+    light = [ProfileNeeds((Need("/m/@v", (str(n),)),)) for n in range(50)]
+    plan = _plan(heavy + light, 2)
+    assert plan.facts.load == 100
+    assert plan.facts.imbalance == 1
+
+
+def test_plans_are_deterministic_whatever_the_order() -> None:
+    profiles = FigureNine(4, zipf=True).profiles(3_000)
+    assert plan_id(_plan(profiles, 20)) == plan_id(_plan(profiles[::-1], 20))
+
+
+def test_without_profiles_or_partitions_there_is_no_plan() -> None:
+    with pytest.raises(ValueError, match="no profiles"):
+        _plan([], 5)
+    with pytest.raises(ValueError, match="at least one partition"):
+        _plan(FigureNine(1).profiles(3), 0)
+
+
+def test_samples_predict_what_is_visited() -> None:
+    figure = FigureNine(5, values=100)
+    profiles = figure.profiles(20_000)
+    seen = Evidence(messages=[(figure.message(5), 1.0) for _ in range(600)])
+    plan = make_plan(LocalPopulation(profiles), PlanOptions(100), seen)
+    fresh = [figure.message(5) for _ in range(600)]
+    visited = sum(len(plan.visited(message)) for message in fresh) / 600 / 100
+    assert plan.facts.matched_share == pytest.approx(visited, rel=0.05)
+
+
+def test_the_placer_reads_texts() -> None:
+    figure = FigureNine(6)
+    profiles = figure.profiles(2_000)
+    plan = _plan(profiles, 10)
+    placer = Placer(plan)
+    for profile in profiles[:200]:
+        text = profile_text(profile.needs)
+        assert placer.place(text) == plan.place_needs(profile.needs, text)
+    assert placer.statistics()["read"] == 200
+
+
+# --- the artefact -----------------------------------------------------------------------------
+
+
+def test_a_plan_is_read_back_equal() -> None:
+    figure = FigureNine(7, zipf=True)
+    evidence = Evidence(lambda pattern: inf if pattern == PATTERNS[0] else 1.0)
+    plan = make_plan(LocalPopulation(figure.profiles(3_000)), PlanOptions(20), evidence)
+    assert from_json(to_json(plan)) == plan
+
+
+@pytest.mark.parametrize(
+    ("change", "key"),
+    [
+        ({"format": "other"}, "format"),
+        ({"version": 2}, "version"),
+        ({"id": "0" * 16}, "id"),
+        ({"partitions": 0}, "partitions"),
+        ({"partitions": 7}, "facts.loads"),
+        ({"dont_care": []}, "dont_care"),
+        ({"dont_care": [5]}, "dont_care"),
+        ({"brokers": ["B1"]}, "brokers"),
+        ({"rules": [3]}, "rules[0]"),
+        ({"facts": None}, "facts"),
+        ({"topology": "other"}, "id"),
+    ],
+)
+def test_a_plan_that_is_not_what_it_was_is_refused(change: dict[str, object], key: str) -> None:
+    text = to_json(_plan(FigureNine(8).profiles(100), 5))
+    with pytest.raises(PlanError) as refused:
+        from_json(json.dumps({**json.loads(text), **change}), "plan.json")
+    assert refused.value.key == key
+    assert str(refused.value).startswith(f"plan.json: {key}: ")
+
+
+def test_what_is_not_json_is_refused() -> None:
+    with pytest.raises(PlanError, match="is not JSON"):
+        from_json("{", "plan.json")
+
+
+# --- brokers ----------------------------------------------------------------------------------
+
+
+def _line(*capacities: int) -> str:
+    lines = ['name = "line"', "[registration]", 'id = "R"', 'listen = "r:1"']
+    for number, capacity in enumerate(capacities, 1):
+        lines += ["[[broker]]", f'id = "B{number}"', f'listen = "b{number}:1"']
+        lines += [f"capacity = {capacity}"]
+    for number in range(1, len(capacities)):
+        lines += ["[[link]]", f'ends = ["B{number}", "B{number + 1}"]']
+    return "\n".join(lines)
+
+
+def test_brokers_get_partitions_by_capacity() -> None:
+    topology = parse_topology(_line(100, 0, 300, 100), "line")
+    plan = _plan(FigureNine(9).profiles(10_000), 50, topology=topology)
+    shares = Counter(plan.brokers)
+    assert shares == {"B1": 10, "B3": 30, "B4": 10}
+    assert plan.topology == "line"
+    assert plan.broker_of(0) == plan.brokers[0]
+
+
+def test_partitions_that_match_together_come_together() -> None:
+    """Two kinds of messages; each kind's partitions end up at one broker."""
+    kinds = [[f"/k{kind}/f{number}/@v" for number in range(5)] for kind in range(2)]
+    rng = Random(10)
+    profiles = [
+        ProfileNeeds((Need(pattern, (str(rng.randrange(50)),)),))
+        for patterns in kinds
+        for pattern in patterns
+        for _ in range(400)
+    ]
+    messages = [
+        ({pattern: [str(rng.randrange(50))] for pattern in kinds[number % 2]}, 1.0)
+        for number in range(200)
+    ]
+    topology = parse_topology(_line(100, 100), "line")
+    plan = make_plan(
+        LocalPopulation(profiles), PlanOptions(20, topology), Evidence(messages=messages)
+    )
+    for values, _ in messages:
+        assert len({plan.broker_of(partition) for partition in plan.visited(values)}) == 1
+
+
+def test_no_capacity_no_brokers() -> None:
+    topology = parse_topology(_line(0, 0), "line")
+    with pytest.raises(ValueError, match="no broker of line has room"):
+        _plan(FigureNine(1).profiles(10), 4, topology=topology)
