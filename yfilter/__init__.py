@@ -13,7 +13,8 @@ from yfilter.engine.match_limits import MatchLimits
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile
-from yfilter.matcher import LinkTarget, Matcher, ProfileMatch, RouteMatch
+from yfilter.matcher import LinkTarget, Matcher
+from yfilter.matches import ProfileMatch, RouteMatch, TransformationMatch
 
 __all__ = [
     "Conjunction",
@@ -27,6 +28,7 @@ __all__ = [
     "ProfileMatch",
     "ProfileRefused",
     "RouteMatch",
+    "TransformationMatch",
     "parse_profile",
     "routing_query",
 ]

@@ -43,7 +43,8 @@ from overlay.link.events import Flow
 from overlay.link.frames import Delivery, Message, Publish, Refused, Undecoded
 from overlay.link.link_layer import LinkLayer
 from yfilter.errors import MatchLimitExceeded
-from yfilter.matcher import Matcher, ProfileMatch, RouteMatch
+from yfilter.matcher import Matcher
+from yfilter.matches import Match, ProfileMatch, RouteMatch
 
 FRAME_HEADROOM = 1024  # bytes of a frame that are not the message
 _NO_MEANS = frozenset(
@@ -116,7 +117,7 @@ class DataPlane:
             else:
                 self._counters["abandoned"] += 1
             return
-        decisions: list[RouteMatch | ProfileMatch]
+        decisions: list[Match]
         try:
             decisions = list(self._matcher.match(parcel.stream, root=frame.root))
         except MatchLimitExceeded:
@@ -243,12 +244,12 @@ class DataPlane:
         )
         self._links.send(f"source/{source}", source, frame)
 
-    def _act(self, parcel: _Parcel, decisions: list[RouteMatch | ProfileMatch]) -> None:
+    def _act(self, parcel: _Parcel, decisions: list[Match]) -> None:
         payload_in = self._encoder(parcel)
         for decision in decisions:
             if isinstance(decision, RouteMatch):
                 self._forward(parcel, decision.link, payload_in)
-            else:
+            elif isinstance(decision, ProfileMatch):
                 self._deliver(parcel, decision)
 
     def _encoder(self, parcel: _Parcel) -> Callable[[WireFormat], bytes]:

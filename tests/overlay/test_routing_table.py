@@ -7,9 +7,9 @@ from random import Random
 import pytest
 
 from overlay.routing.routing_table import Delta, RoutingTable, parse_delta, texts
+from yfilter import Matcher, RouteMatch
 from yfilter.engine.linear_paths import Conjunction, routing_query
 from yfilter.language.query_parser import parse_profile
-from yfilter.matcher import Matcher, RouteMatch
 
 
 def disjunct(path: str) -> Conjunction:

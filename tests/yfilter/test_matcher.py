@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Generator
 
 import pytest
 
@@ -119,7 +118,7 @@ def counted_render(monkeypatch: pytest.MonkeyPatch) -> list[object]:
         calls.append(profile)
         return render(profile, stream, bindings, limits)
 
-    monkeypatch.setattr("yfilter.matcher.render", counting)
+    monkeypatch.setattr("yfilter.matches.render", counting)
     return calls
 
 
@@ -222,58 +221,6 @@ def test_links_come_before_profiles() -> None:
     found = names(matcher)
     assert found[:2] == ["-> quick", "-> slow"]
     assert sorted(found[2:]) == ["alice", "bob"]
-
-
-# -- laziness and priorities
-
-
-def test_local_work_waits_until_links_are_known() -> None:
-    matcher = Matcher()
-    matcher.add("/a[b[@n = 1]][b[@n = 2]]/b[c]")
-    route(matcher, '//c[. = "t"]', "link")
-    matches = matcher.match(MESSAGE, "r")
-    assert next(matches) == RouteMatch("link")
-    assert isinstance(matches, Generator)
-    matches.close()
-    assert matcher.statistics()["operators_executed"] == 1  # the selection of the route
-
-
-def test_work_that_leads_only_to_reached_links_is_skipped() -> None:
-    matcher = Matcher()
-    route(matcher, "/a", "link")
-    route(matcher, "//b[@n = 2] and //c", "link")
-    assert names(matcher) == ["-> link"]
-    sizes = matcher.statistics()
-    assert (sizes["operators_executed"], sizes["operators_skipped"]) == (0, 1)
-    # Another link behind the same operators, and they are needed.
-    route(matcher, "//b[@n = 2] and //c", "other")
-    assert names(matcher) == ["-> link", "-> other"]
-    assert matcher.statistics()["operators_executed"] == 2
-
-
-def test_work_that_leads_only_to_other_trees_is_skipped() -> None:
-    matcher = Matcher()
-    route(matcher, "//b[@n = 2]", "link", root="other")
-    assert names(matcher) == []
-    assert matcher.statistics()["operators_executed"] == 0
-    assert matcher.statistics()["operators_skipped"] == 1
-
-
-def test_what_a_reached_link_shares_with_a_profile_is_not_skipped() -> None:
-    matcher = Matcher()
-    route(matcher, "/a", "link")
-    route(matcher, "//b[@n = 2]", "link")
-    matcher.add("//b[@n = 2]", "alice")
-    assert names(matcher) == ["-> link", "alice"]
-
-
-def test_a_link_reached_while_an_operator_waits_spares_it() -> None:
-    matcher = Matcher()
-    route(matcher, "//b[@n = 1]", "link")
-    route(matcher, "//c[. = 't']".replace("'", '"'), "link")
-    assert names(matcher) == ["-> link"]
-    sizes = matcher.statistics()
-    assert (sizes["operators_executed"], sizes["operators_skipped"]) == (1, 1)
 
 
 # -- changes while a match is unfinished
@@ -390,9 +337,11 @@ def test_too_many_tuples_end_the_match_but_links_found_are_handed_out(
 
 def test_a_failure_while_links_are_settled_is_the_iterators_not_the_changers() -> None:
     matcher = Matcher(MatchLimits(tuples_max=5))
-    route(matcher, "//b", "link")
+    route(matcher, "//b", "found")
+    route(matcher, "//x", "not found")
     matches = matcher.match(b"<a>" + b"<b/>" * 10 + b"</a>", "r")
     route(matcher, "/a", "other")
+    assert next(matches) == RouteMatch("found")
     with pytest.raises(MatchLimitExceeded):
         list(matches)
 

@@ -87,7 +87,7 @@ def _sizes(matcher: Matcher) -> dict[str, int]:
         key: value
         for key, value in sizes.items()
         if key.startswith("nfa_") or key in ("profiles", "queries", "routes") or "operators" in key
-        if key not in ("operators_executed", "operators_skipped")
+        if "_run_" not in key and "_skipped_" not in key
     }
 
 

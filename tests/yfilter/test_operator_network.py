@@ -40,14 +40,13 @@ class Annotated:
         operator = self.network.build_plan(decompose(matching_path(parsed)))
         query = Query(parsed, remainder=False)
         query.subscribers[name] = 0
-        operator.annotate_query(query)
+        self.network.attach(operator, query)
         self._profiles[name] = (operator, query)
         return operator
 
     def remove(self, name: str) -> None:
         operator, query = self._profiles.pop(name)
-        operator.forget_query(query)
-        self.network.release(operator)
+        self.network.detach(operator, query)
 
     def sizes(self) -> dict[str, int]:
         """Sizes above zero, by short names."""
@@ -68,10 +67,7 @@ def shape(network: OperatorNetwork) -> set[str]:
         inputs = ", ".join(sorted(written(upstream) for upstream in operator.inputs))
         return f"{operator.describe()} ({inputs})"
 
-    return {
-        f"{written(operator)} routes {operator.routes} profiles {operator.profiles}"
-        for operator in operators
-    }
+    return {f"{written(operator)} leads to {operator.leads_to}" for operator in operators}
 
 
 def test_the_queries_of_figure_5_have_its_shape() -> None:
@@ -91,7 +87,7 @@ def test_the_routing_queries_of_figure_6_have_its_shape() -> None:
     network = OperatorNetwork()
     for name, link in (("Q1", "broker 5"), ("Q2", "broker 5"), ("Q3", "broker 6")):
         (conjunction,) = routing_query(parse_profile(FIGURE_5[name]))
-        network.build_conjunction(conjunction).annotate_link(LinkTarget("4", link))
+        network.attach(network.build_conjunction(conjunction), LinkTarget("4", link))
     sizes = network.statistics()
     # Box (c): joins have become ands; path /nitf alone says nothing more and is not kept.
     assert (sizes["operators_selection"], sizes["operators_and"]) == (4, 3)
@@ -191,9 +187,8 @@ def test_a_step_with_thousands_of_conditions_needs_no_deep_recursion() -> None:
     conditions = "".join(f"[@a{number}]" for number in range(10_000, 15_000))
     operator = network.build_conjunction(Conjunction.parse(f"/a{conditions}"))
     link = LinkTarget("root", "link")
-    operator.annotate_link(link)
+    network.attach(operator, link)
     assert network.statistics()["operators_selection"] == 5_000
-    assert network.source(next(iter(network.nfa.run(parse_text(b"<a/>"))))).routes == 1
-    operator.forget_link(link)
-    network.release(operator)
+    assert network.source(next(iter(network.nfa.run(parse_text(b"<a/>"))))).leads_to == [1, 0, 0]
+    network.detach(operator, link)
     assert network.statistics() == OperatorNetwork().statistics()

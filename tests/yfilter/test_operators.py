@@ -15,7 +15,7 @@ from yfilter.engine.operators.path import Path
 from yfilter.engine.operators.residual import Residual
 from yfilter.engine.operators.selection import Selection
 from yfilter.engine.scratch import DOCUMENT, Scratch
-from yfilter.engine.targets import LinkTarget, Query
+from yfilter.engine.targets import LinkTarget, Priority, Query
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import Profile
@@ -146,14 +146,18 @@ def test_what_an_operator_leads_to_is_counted_upstream() -> None:
     query = Query(Profile(parse_profile("/a").body), remainder=False)
     link = LinkTarget("root", "link")
 
-    conjunction.annotate_link(link)
-    left.annotate_query(query)
-    assert [operator.routes for operator in operators] == [2, 1, 1, 1]
-    assert [operator.profiles for operator in operators] == [1, 1, 0, 0]
+    def leads_to(priority: Priority) -> list[int]:
+        return [operator.leads_to[priority] for operator in operators]
 
-    conjunction.forget_link(link)
-    assert [operator.routes for operator in operators] == [0, 0, 0, 0]
-    left.forget_query(query)
-    assert [operator.profiles for operator in operators] == [0, 0, 0, 0]
+    conjunction.annotate(link)
+    left.annotate(query)
+    assert leads_to(Priority.ROUTE) == [2, 1, 1, 1]
+    assert leads_to(Priority.TRANSFORMATION) == [0, 0, 0, 0]
+    assert leads_to(Priority.PROFILE) == [1, 1, 0, 0]
+
+    conjunction.forget(link)
+    assert leads_to(Priority.ROUTE) == [0, 0, 0, 0]
+    left.forget(query)
+    assert leads_to(Priority.PROFILE) == [0, 0, 0, 0]
     conjunction.disconnect()
     assert not left.used and not right.used and path.used

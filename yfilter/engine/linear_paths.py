@@ -74,8 +74,11 @@ class LinearPath:
     steps: tuple[LinearStep, ...]
 
     def __str__(self) -> str:
-        steps = tuple(step.location_step for step in self.steps)
-        return unparse(PathExpression(Origin.MESSAGE, steps))
+        return unparse(self.expression)
+
+    @property
+    def expression(self) -> PathExpression:
+        return PathExpression(Origin.MESSAGE, tuple(step.location_step for step in self.steps))
 
     def implies(self, other: LinearPath) -> bool:
         """Whether ``other`` is the beginning of this path, with no condition of its own."""

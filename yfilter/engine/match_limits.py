@@ -15,6 +15,9 @@ class MatchLimits:
                    ProfileRefused, code ``too-many-profiles``
     routes_max     (conjunction, target) pairs; one more is refused with ProfileRefused, code
                    ``too-many-routes``
+    transformations_max
+                   (transformation query, target) pairs; one more is refused with ProfileRefused,
+                   code ``too-many-transformations``
     tuples_max     elements delivered between operators plus ancestors visited by joins, and
                    states and elements that the index looks at, for one message; beyond it the
                    match ends with MatchLimitExceeded, code ``too-many-tuples``
@@ -26,6 +29,7 @@ class MatchLimits:
 
     profiles_max: int = 1_000_000
     routes_max: int = 1_000_000
+    transformations_max: int = 100_000
     tuples_max: int = 10_000_000
     lazy_bytes_max: int = 512 * 1024 * 1024
     evaluation: EvaluationLimits = DEFAULT_EVALUATION_LIMITS

@@ -32,19 +32,21 @@ from yfilter.engine.operators.operator import Operator
 from yfilter.engine.operators.path import Path
 from yfilter.engine.operators.residual import Residual
 from yfilter.engine.operators.selection import Selection
+from yfilter.engine.targets import Priority, Target
 
 
 class OperatorNetwork:
     """Structure only: build operators for plans and conjunctions, and release them again.
 
-    An operator just built is not in use: annotate it, then ``release`` once the annotation is
-    gone.
+    An operator just built is not in use: ``attach`` a target to it; the operator goes with its
+    last target, and what only served it.
     """
 
     def __init__(self) -> None:
         self.nfa = Nfa()
         self._operators: dict[Hashable, Operator] = {}
         self._sources: dict[State, Path] = {}
+        self._attached = [0] * len(Priority)
 
     def build_plan(self, plan: MatchingPlan) -> Operator:
         """The operator that delivers the elements of the spine's last step."""
@@ -60,6 +62,20 @@ class OperatorNetwork:
         """The operator that delivers something when every path is found."""
         found = tuple(self._linear(path) for path in conjunction.paths)
         return found[0] if len(found) == 1 else self._shared(And(found))
+
+    def attach(self, operator: Operator, target: Target) -> None:
+        """The operator leads to a target, until ``detach``."""
+        operator.annotate(target)
+        self._attached[target.priority] += 1
+
+    def detach(self, operator: Operator, target: Target) -> None:
+        operator.forget(target)
+        self._attached[target.priority] -= 1
+        self.release(operator)
+
+    def has(self, priority: Priority) -> bool:
+        """Whether some operator leads to a target of a class."""
+        return self._attached[priority] > 0
 
     def release(self, operator: Operator) -> None:
         """Take the operator out if nothing uses it any more, and then what only served it."""
@@ -100,10 +116,7 @@ class OperatorNetwork:
             inputs = ", ".join(f"#{numbers[upstream]}" for upstream in operator.inputs)
             if isinstance(operator, Path):
                 inputs = f"state {states[operator.state]}"
-            targets = [
-                *(f"-> {target.link} (tree of {target.root})" for target in operator.links),
-                *(f"-> {name}" for query in operator.queries for name in query.subscribers),
-            ]
+            targets = [f"-> {name}" for target in operator.targets for name in target.names()]
             lines.append("  ".join((f"#{number} {operator.describe()}  [{inputs}]", *targets)))
         return "\n".join(lines)
 

@@ -1,21 +1,38 @@
-"""What operators of the network are annotated with: links and local queries.
+"""What a matching plan leads to: links, transformation queries of links, and local queries.
 
-The paper calls both *targets* (section 4.2.1).
+The paper calls them *targets* (section 4.2.1); they fall into three classes (section 4.3.1).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
+from typing import ClassVar, TypeAlias
 
 from yfilter.language.query_ast import Profile
+
+
+class Priority(IntEnum):
+    """What comes first: whether a link is taken; then, only for links taken, how its message is
+    transformed; then who is here."""
+
+    ROUTE = 0
+    TRANSFORMATION = 1
+    PROFILE = 2
 
 
 @dataclass(frozen=True, slots=True)
 class LinkTarget:
     """A link to a neighbour, on the broadcast tree of the root broker ``root``."""
 
+    priority: ClassVar[Priority] = Priority.ROUTE
+
     root: str
     link: str
+
+    def names(self) -> list[str]:
+        """For people, as of each kind of target."""
+        return [f"{self.link} (tree of {self.root})"]
 
 
 class Query:
@@ -27,9 +44,38 @@ class Query:
     """
 
     __slots__ = ("number", "profile", "remainder", "subscribers")
+    priority: ClassVar[Priority] = Priority.PROFILE
 
     def __init__(self, profile: Profile, remainder: bool) -> None:
         self.profile = profile
         self.remainder = remainder
         self.subscribers: dict[str, int] = {}
         self.number = 0
+
+    def names(self) -> list[str]:
+        return list(self.subscribers)
+
+
+class Transformation:
+    """One transformation query, and the links whose messages it is for.  Compared by identity.
+
+    ``remainder`` as of a ``Query``.
+    """
+
+    __slots__ = ("profile", "remainder", "targets")
+    priority: ClassVar[Priority] = Priority.TRANSFORMATION
+
+    def __init__(self, profile: Profile, remainder: bool) -> None:
+        self.profile = profile
+        self.remainder = remainder
+        self.targets: dict[LinkTarget, None] = {}
+
+    def names(self) -> list[str]:
+        return [f"transformation for {name}" for target in self.targets for name in target.names()]
+
+    def links_of(self, root: str) -> list[str]:
+        """The links of a tree whose messages it is for."""
+        return [target.link for target in self.targets if target.root == root]
+
+
+Target: TypeAlias = LinkTarget | Transformation | Query

@@ -11,12 +11,15 @@ comparison with a number; else none::
         access      @edition.area = "SF" at step 2
         residual    at step 0: @version = "1", //p
 
+A routing query's conjunction has its paths as spines to choose from; those not chosen are found
+anywhere in the message.
+
 What the index cannot say, ``indexable`` gives None for: see _condition.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import isnan, nan
@@ -74,11 +77,18 @@ class Step:
 
     descendant: bool
     test: NameTest
-    conditions: tuple[Condition | Way, ...] = ()
+    conditions: tuple[Condition | Way | Anywhere, ...] = ()
 
 
 # A way down: the spine from the message, or a nested path from its element.
 Way: TypeAlias = tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Anywhere:
+    """A way from the message that has to be found, too, on whatever elements."""
+
+    way: Way
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +105,15 @@ def indexable(plan: MatchingPlan) -> Way | None:
     return _way(plan, 0)
 
 
-def choose(spine: Way, constants: Callable[[Condition], int]) -> AccessPath:
-    """The best access path; ``constants`` tells how many values a condition's node is asked for."""
-    best = AccessPath(spine)
+def choose(spines: Sequence[Way], constants: Callable[[Condition], int]) -> AccessPath:
+    """The best access path, with one of the spines in it and the others found anywhere.
+
+    ``constants`` tells how many values a condition's node is asked for.
+    """
+    best = AccessPath(max(spines, key=len))
     best_score = (-1, 0.0, 0)
-    for way in _spines(spine):
+    ways = spines if len(spines) > 1 else _spines(spines[0])
+    for way in ways:
         for at, step in enumerate(way):
             for condition in step.conditions:
                 if not isinstance(condition, Condition):
@@ -111,7 +125,7 @@ def choose(spine: Way, constants: Callable[[Condition], int]) -> AccessPath:
                 score = (int(condition.is_equality), worth, at - len(way))
                 if score > best_score:
                     best, best_score = AccessPath(way, at, condition), score
-    return best
+    return _with_others(best, spines) if len(spines) > 1 else best
 
 
 def fixed_depth(way: Way, at: int) -> tuple[int, bool] | None:
@@ -123,12 +137,19 @@ def fixed_depth(way: Way, at: int) -> tuple[int, bool] | None:
     return None
 
 
+def _with_others(path: AccessPath, spines: Sequence[Way]) -> AccessPath:
+    first, *rest = path.spine
+    others = tuple(Anywhere(way) for way in spines if way is not path.spine)
+    first = replace(first, conditions=first.conditions + others)
+    return replace(path, spine=(first, *rest))
+
+
 def _spines(spine: Way) -> Iterator[Way]:
     """The spine, and each of its nested paths in its place."""
     yield spine
     for at, step in enumerate(spine):
         for condition in step.conditions:
-            if isinstance(condition, Condition):
+            if not isinstance(condition, tuple):
                 continue
             others = tuple(other for other in step.conditions if other is not condition)
             below = (spine[at + 1 :],) if spine[at + 1 :] else ()
@@ -145,7 +166,7 @@ def _way(plan: MatchingPlan, level: int) -> Way | None:
         conditions = _conditions(step)
         if conditions is None:
             return None
-        nested: list[Condition | Way] = list(conditions)
+        nested: list[Condition | Way | Anywhere] = list(conditions)
         for branch in plan.branches_at(at):
             way = _way(branch, level + 1)
             if way is None:

@@ -1,6 +1,6 @@
 """Index: very many profiles, of which one message touches few.
 
-For each profile an access path is chosen (``access_path``); its spine with the access predicate
+For each query an access path is chosen (``access_path``); its spine with the access predicate
 becomes a path of the ``trie``, the rest a residual (``residual_writer``).  A message is moved
 through the trie by lazily made deterministic states (``lazy_states``, ``run``), and candidates are
 verified (``residuals``) on the message's own columns (``message_view``)::
@@ -19,16 +19,25 @@ the lazy states        up to ``lazy_bytes_max``, in two generations
 
 An added or removed query changes only the states that hold a changed node, when they are used
 next; removed rows are used again.
+
+Queries of all priority classes live in one index and share symbols, atoms, residuals, and the view
+of a message, which is bound once.  Each class has its own root of the trie, so that a run of one
+meets no node of the others: what a message costs the routing queries does not depend on how many
+local profiles there are.  The caller asks class by class, and only for what it needs.  Routing and
+transformation queries have targets, by which candidates are passed over (``target_groups``).
 """
 
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable
 
 from formats.element_stream import ElementStream
+from yfilter.engine.linear_paths import Conjunction
 from yfilter.engine.matching_plan import MatchingPlan
+from yfilter.engine.targets import LinkTarget, Priority
 from yfilter.errors import MatchLimitExceeded
-from yfilter.index.access_path import AccessPath, Condition, choose, indexable
+from yfilter.index.access_path import AccessPath, Condition, Way, choose, indexable
 from yfilter.index.atoms import AtomTable
 from yfilter.index.lazy_states import LazyStates
 from yfilter.index.message_view import MessageView
@@ -38,17 +47,20 @@ from yfilter.index.residuals import Residuals
 from yfilter.index.run import TOO_COSTLY, Run
 from yfilter.index.subscriber_runs import SubscriberRuns
 from yfilter.index.symbols import SymbolTable
-from yfilter.index.trie import EDGE, FIRST_QUERY, LOOP, NEXT, NODE, NUMBER, RESIDUAL, ROOT, Trie
+from yfilter.index.target_groups import TargetGroups
+from yfilter.index.trie import EDGE, FIRST_QUERY, LOOP, NEXT, NODE, NUMBER, RESIDUAL, ROOTS, Trie
 from yfilter.language.query_ast import NodeKind
 
 LAZY_BYTES_MAX = 512 * 1024 * 1024
-_TIME_MAX = 2_000_000_000  # epochs and times of changes are columns of 32 bits
+_TIME_MAX = 2_000_000_000  # epochs, stamps and times of changes are columns of 32 bits
 
 
 class Index:
     """Add and remove plans; match messages.
 
-    ``lazy_bytes_max`` bounds the lazy states; the answers do not depend on it.
+    ``lazy_bytes_max`` bounds the lazy states; the answers do not depend on it.  ``candidates`` and
+    ``passed_over`` count by class, over all messages; ``visits_last`` is what the class matched
+    last has cost.
     """
 
     def __init__(self, lazy_bytes_max: int = LAZY_BYTES_MAX) -> None:
@@ -61,25 +73,36 @@ class Index:
         self._view = MessageView(self._atoms)
         self._residuals = Residuals(self._view, self._records, self._symbols)
         self._run = Run(self._view, self._residuals, self._trie, self._new_states)
+        self._groups = TargetGroups()
         self._epoch = 0
+        self._changes = 0
+        self._shown: tuple[ElementStream, int] | None = None  # to the run, after how many changes
+        self.reached: list[str] = []
+        self.candidates = [0] * len(Priority)
+        self.passed_over = [0] * len(Priority)
+        self.visits_last = 0
 
-    def add(self, plan: MatchingPlan) -> int | None:
+    def add(self, plan: MatchingPlan, priority: Priority = Priority.PROFILE) -> int | None:
         """Add a query; its number, from 1, or None for a plan that the index cannot say.
 
         Numbers of removed queries are given again.
         """
         spine = indexable(plan)
-        if spine is None:
-            return None
-        path = choose(spine, self._constants)
-        node = self._node(path)
-        number = 0
-        if path.access is not None and not isinstance(path.access.value, str):
-            number = self._atoms.acquire_number(path.access.value)
-        return self._trie.add_query(node, self._writer.acquire(path), number)
+        return None if spine is None else self._add([spine], priority)
+
+    def add_conjunction(self, conjunction: Conjunction) -> int | None:
+        """Add a routing query; as ``add``."""
+        spines = [indexable(MatchingPlan(path)) for path in conjunction.paths]
+        known = [spine for spine in spines if spine is not None]
+        return self._add(known, Priority.ROUTE) if len(known) == len(spines) else None
+
+    def aim(self, query: int, targets: Iterable[LinkTarget]) -> None:
+        """All links that a routing or transformation query leads to, from now on."""
+        self._groups.assign(query, targets)
 
     def remove(self, query: int) -> None:
-        """Take a query out; its memory is used again."""
+        """Take a query out, whose targets were taken from it; its memory is used again."""
+        self._changes += 1
         row = 5 * query
         node = self._trie.queries[row + NODE]
         residual = self._trie.queries[row + RESIDUAL]
@@ -96,20 +119,41 @@ class Index:
         self._writer.release(residual)
 
     def match(self, stream: ElementStream, visits_max: int) -> list[int]:
-        """The numbers of the queries that a message matches, each once, in no order.
+        """The numbers of the local queries that a message matches, each once, in no order.
 
         ``visits_max`` bounds the heads and elements looked at; MatchLimitExceeded beyond.
         """
-        count = self._match(stream, visits_max)
-        found: list[int] = memoryview(self._run.found)[:count].tolist()
-        return found
+        self._begin(stream)
+        return self._numbers(self._match(Priority.PROFILE, visits_max, None))
+
+    def links(self, stream: ElementStream, root: str, visits_max: int) -> list[str]:
+        """The links of the tree of ``root`` whose routing query holds, in the order found.
+
+        Raises as ``match``; ``reached`` is what was found until then.
+        """
+        self.reached = []
+        links = self._groups.links_of(root)
+        if links:
+            self._begin(stream)
+            self._groups.begin(self._epoch, root, links, closing=True)
+            self.reached = self._groups.reached
+            self._match(Priority.ROUTE, visits_max, self._groups)
+        return self.reached
+
+    def transformations(
+        self, stream: ElementStream, root: str, links: Iterable[str], visits_max: int
+    ) -> list[int]:
+        """The transformation queries of some links of a tree that hold; as ``match``."""
+        self._begin(stream)
+        self._groups.begin(self._epoch, root, links, closing=False)
+        return self._numbers(self._match(Priority.TRANSFORMATION, visits_max, self._groups))
 
     def match_runs(
         self, stream: ElementStream, visits_max: int, runs: SubscriberRuns
     ) -> array[int]:
         """As ``match``, all registrations of the queries instead of their numbers."""
-        count = self._match(stream, visits_max)
-        return runs.collect(self._run.found, count)
+        self._begin(stream)
+        return runs.collect(self._run.found, self._match(Priority.PROFILE, visits_max, None))
 
     def statistics(self) -> dict[str, int]:
         """Sizes of the structure, and counts over all messages."""
@@ -126,36 +170,69 @@ class Index:
             "index_candidates": self._run.candidates,
             "index_heads": self._run.heads,
             "index_visits": self._run.visits,
+            **self._groups.statistics(),
+            **{
+                f"candidates_{priority.name.lower()}": self.candidates[priority]
+                for priority in Priority
+            },
+            "elements_spared": self._run.elements_spared,
+            "candidates_skipped_reached": self.passed_over[Priority.ROUTE],
+            "candidates_skipped_not_taken": self.passed_over[Priority.TRANSFORMATION],
         }
 
     def dump(self) -> str:
         """The trie, one node a line, with the queries that it accepts."""
         children = self._trie.children()
         lines = ["Index"]
-        pending = [(child, 1) for child in reversed(children.get(ROOT, []))]
+        pending = [(root, 0) for root in range(ROOTS, 0, -1) if root in children]
         while pending:
             node, depth = pending.pop()
-            lines.append("  " * depth + self._describe(node))
+            if depth:
+                lines.append("  " * depth + self._describe(node))
             pending.extend((child, depth + 1) for child in reversed(children.get(node, [])))
         return "\n".join(lines)
 
-    def _match(self, stream: ElementStream, visits_max: int) -> int:
-        """How many queries stand in the run's ``found``."""
-        if self._epoch >= _TIME_MAX or self._trie.clock >= _TIME_MAX:
+    def _add(self, spines: list[Way], priority: Priority) -> int:
+        self._changes += 1
+        path = choose(spines, self._constants)
+        node = self._node(path, priority)
+        number = 0
+        if path.access is not None and not isinstance(path.access.value, str):
+            number = self._atoms.acquire_number(path.access.value)
+        return self._trie.add_query(node, self._writer.acquire(path), number)
+
+    def _begin(self, stream: ElementStream) -> None:
+        """Show a message to the run, unless it is there and nothing has changed since."""
+        if max(self._epoch, self._trie.clock, self._groups.stamp) >= _TIME_MAX:
             self._restart()
         self._epoch += 1
+        if self._shown is not None and self._shown[0] is stream and self._shown[1] == self._changes:
+            return
+        self._shown = stream, self._changes
         self._symbols.translate(stream.names)
         self._run.states.begin(self._symbols)
         self._view.bind(stream, self._symbols)
-        count = self._run.match(self._epoch, visits_max)
+
+    def _match(self, priority: Priority, visits_max: int, groups: TargetGroups | None) -> int:
+        """How many queries of a class stand in the run's ``found``."""
+        run = self._run
+        candidates, passed_over, visits = run.candidates, run.passed_over, run.visits
+        count = run.match(self._epoch, priority + 1, visits_max, groups)
+        self.candidates[priority] += run.candidates - candidates
+        self.passed_over[priority] += run.passed_over - passed_over
+        self.visits_last = run.visits - visits
         if count == TOO_COSTLY:
             raise MatchLimitExceeded(
                 "too-many-tuples", f"the message needs more than {visits_max} visits to be matched"
             )
         return count
 
-    def _node(self, path: AccessPath) -> int:
-        node = ROOT
+    def _numbers(self, count: int) -> list[int]:
+        found: list[int] = memoryview(self._run.found)[:count].tolist()
+        return found
+
+    def _node(self, path: AccessPath, priority: Priority) -> int:
+        node = priority + 1
         for at, step in enumerate(path.spine):
             if step.descendant:
                 node = self._trie.loop_of(node)
@@ -170,7 +247,7 @@ class Index:
     def _edges(self, node: int) -> list[int]:
         """The edges from the root to a node, backwards."""
         edges = []
-        while node != ROOT:
+        while node > ROOTS:
             edges.append(self._trie.nodes[10 * node + EDGE])
             node = self._trie.nodes[10 * node]
         return edges
@@ -215,5 +292,6 @@ class Index:
     def _restart(self) -> None:
         """Count epochs and times from the beginning again; no one may remember the old ones."""
         self._epoch = 0
+        self._groups.restart()
         self._trie.restart_clock()
         self._run.forget_states()

@@ -28,7 +28,7 @@ cdef class LazyStates:
     cdef public long long computed
     cdef public long long carried
 
-    cdef int start(self) except -1
+    cdef int start(self, int root) except -1
     cdef int follow(self, int state, int edge) except -1
     cdef int elsewhere(self, int state) except -1
     cdef int fresh(self, int target, int state, int edge) except -1

@@ -82,9 +82,9 @@ class LazyStates:
         self.computed = 0
         self.carried = 0
 
-    def start(self) -> cython.int:
-        """The state of the document node."""
-        return self._closed(self._push(1, 0))
+    def start(self, root: cython.int) -> cython.int:
+        """The state of the document node, for the queries behind a root of the trie."""
+        return self._closed(self._push(root, 0))
 
     def follow(self, state: cython.int, edge: cython.int) -> cython.int:
         """The state behind an edge, for when ``transitions`` does not have it: it may be stale."""

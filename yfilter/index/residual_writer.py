@@ -7,10 +7,11 @@ holds it for its query.
 
 from __future__ import annotations
 
-from yfilter.index.access_path import AccessPath, Condition, Step, Way, fixed_depth
+from yfilter.index.access_path import AccessPath, Anywhere, Condition, Step, Way, fixed_depth
 from yfilter.index.atoms import ATOM_BITS, ATTRIBUTE, EQUAL, AtomTable
 from yfilter.index.record_pool import RecordPool
 from yfilter.index.residuals import (
+    ANYWHERE,
     ATOM,
     BELOW,
     DIFFERS,
@@ -31,7 +32,7 @@ OPERATORS = {
     Operator.GE: 4,
 }
 # The cheapest first.
-_ORDER = {ATOM: 0, EXISTS: 1, DIFFERS: 3, NESTED: 4}
+_ORDER = {ATOM: 0, EXISTS: 1, DIFFERS: 3, NESTED: 4, ANYWHERE: 5}
 
 
 class ResidualWriter:
@@ -52,7 +53,10 @@ class ResidualWriter:
         ]
         if not left:
             return 0
-        depths = [fixed_depth(path.spine, at) for at, _ in left]
+        depths = [
+            (0, True) if isinstance(condition, Anywhere) else fixed_depth(path.spine, at)
+            for at, condition in left
+        ]
         first, at = left[0][1], depths[0]
         if len(left) == 1 and isinstance(first, Condition) and first.is_equality and at:
             up, absolute = at
@@ -106,7 +110,7 @@ class ResidualWriter:
         if self._records.release(record):
             self._release_parts(numbers)
 
-    def _fixed(self, left: list[tuple[tuple[int, bool], Condition | Way]]) -> list[int]:
+    def _fixed(self, left: list[tuple[tuple[int, bool], Condition | Way | Anywhere]]) -> list[int]:
         checks = [
             ((up << 1) | absolute, self._check(condition)) for (up, absolute), condition in left
         ]
@@ -116,7 +120,7 @@ class ResidualWriter:
             numbers += (position, *check)
         return numbers
 
-    def _on_path(self, spine: Way, left: list[Condition | Way]) -> list[int]:
+    def _on_path(self, spine: Way, left: list[Condition | Way | Anywhere]) -> list[int]:
         return self._way(ON_PATH, spine, self._required(left))
 
     def _way(self, mode: int, way: Way, required: int) -> list[int]:
@@ -136,7 +140,9 @@ class ResidualWriter:
             numbers += check
         return numbers
 
-    def _check(self, condition: Condition | Way) -> tuple[int, int, int]:
+    def _check(self, condition: Condition | Way | Anywhere) -> tuple[int, int, int]:
+        if isinstance(condition, Anywhere):
+            return ANYWHERE, self._record(self._way(BELOW, condition.way, 0)), 0
         if not isinstance(condition, Condition):
             return NESTED, self._record(self._way(BELOW, condition, 0)), 0
         if condition.is_equality:
@@ -157,7 +163,7 @@ class ResidualWriter:
         number = self._atoms.acquire_number(condition.value)
         return OPERATORS[condition.operator], attribute, number
 
-    def _required(self, conditions: list[Condition | Way]) -> int:
+    def _required(self, conditions: list[Condition | Way | Anywhere]) -> int:
         """Something that the message has to contain for all these to hold: see residuals.py."""
         found = 0
         for condition in conditions:
@@ -167,7 +173,7 @@ class ResidualWriter:
                     self.release_atom(atom)  # the check of the same record holds it
                     return atom << 1 | 1
                 continue
-            for step in condition:
+            for step in condition.way if isinstance(condition, Anywhere) else condition:
                 nested = self._required(list(step.conditions))
                 if nested & 1:
                     return nested
@@ -188,7 +194,7 @@ class ResidualWriter:
                 self._release_check(*numbers[place : place + 3])
 
     def _release_check(self, kind: int, first: int, second: int) -> None:
-        if kind == NESTED:
+        if kind in (NESTED, ANYWHERE):
             self._release_record(first)
         elif kind == ATOM:
             self.release_atom(first)

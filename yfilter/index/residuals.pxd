@@ -14,6 +14,7 @@ cdef class Residuals:
     cdef unsigned long long[::1] _passed
     cdef int[::1] _way
     cdef int _width
+    cdef dict _anywhere
     cdef int[::1] symbol_seen
     cdef SymbolTable symbols
     cdef int[::1] exact
@@ -24,9 +25,10 @@ cdef class Residuals:
     cdef bint ancestor_holds(self, int code, int depth) noexcept
     cdef bint _fixed(self, int record, int depth) except -1
     cdef bint _on_path(self, int record, int depth) except -1
-    cdef bint _below(self, int record, int element, int level) except -1
-    cdef bint _scanned_below(self, int record, int element, int level) except -1
-    cdef bint _leads_to(self, int record, int element, int target, int level) except -1
+    cdef bint _found_anywhere(self, int record) except -1
+    cdef bint _within(self, int record, int first, int end, int level) except -1
+    cdef bint _scanned(self, int record, int first, int end, int level) except -1
+    cdef bint _leads_to(self, int record, int top, int target, int level) except -1
     cdef bint seen(self, int symbol) noexcept
     cdef bint _step_holds(self, int record, int step, int element, int level) except -1
     cdef bint _check(self, int place, int element, int level) except -1

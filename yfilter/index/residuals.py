@@ -17,6 +17,7 @@ A residual is 0 for nothing; a number above 0 for one equality of an element who
     EXISTS   attribute
     DIFFERS  attribute  atom           some value that is another
     NESTED   record                    a path found below
+    ANYWHERE record                    a path found from the message, looked for once a message
 
 ``required`` is what the message must contain somewhere: ``atom << 1 | 1``, ``symbol << 1`` or 0.
 
@@ -46,7 +47,7 @@ else:
     from yfilter.index.symbols import SymbolTable
 
 FIXED, ON_PATH, BELOW = 0, 1, 2
-ATOM, EXISTS, DIFFERS, NESTED = 5, 6, 7, 8
+ATOM, EXISTS, DIFFERS, NESTED, ANYWHERE = 5, 6, 7, 8, 9
 
 STEPS_MAX = 62  # of a way, one bit each
 LEVELS_MAX = 8  # of nested paths in nested paths
@@ -67,6 +68,7 @@ class Residuals:
         self.visits_max = 0
         self.symbols = symbols
         self.exact = self.in_namespace = self.any_namespace = self.symbol_seen = symbols.exact
+        self._anywhere: dict[int, bool] = {}  # what is known of ANYWHERE, by record
         self.words = records.words
         self._cover(64)
 
@@ -79,6 +81,8 @@ class Residuals:
         self.symbol_seen = self.symbols.seen
         self.visits = 0
         self.visits_max = visits_max
+        if self._anywhere:
+            self._anywhere = {}
         if self.view.deepest + 3 > self._width:
             self._cover(2 * self.view.deepest)
 
@@ -136,39 +140,49 @@ class Residuals:
             passed |= reached
         return (reached >> (steps - 1)) & 1
 
-    def _below(self, record: cython.int, element: cython.int, level: cython.int) -> cython.bint:
-        """Whether a nested path is found below an element."""
+    def _found_anywhere(self, record: cython.int) -> cython.bint:
+        known = self._anywhere.get(record)
+        if known is None:
+            known = self._within(record, 0, self.view.elements, 1)
+            self._anywhere[record] = known
+        return known
+
+    def _within(
+        self, record: cython.int, first: cython.int, end: cython.int, level: cython.int
+    ) -> cython.bint:
+        """Whether a nested path is found in a run of elements, from the outermost of them on."""
         # PERF: from the elements of the last step's name up; they are few, and most fail at once.
         last: cython.int = self.words[record + 2] - 1
         place: cython.int = record + self.words[record + 3 + last]
         symbol: cython.int = self.words[place + 1]
-        end: cython.int = self.view.end[element]
+        high: cython.int
         name: cython.int
         i: cython.int
         stop: cython.int
         middle: cython.int
+        if first >= end:
+            return False
         if symbol == 0:
-            return self._scanned_below(record, element, level)
+            return self._scanned(record, first, end, level)
         name = self.symbol_seen[symbol]
         if name >= self.view.names or self.exact[self.view.label[name]] != symbol:
             if not self.seen(symbol):
                 return False
-            return self._scanned_below(record, element, level)
+            return self._scanned(record, first, end, level)
         i = self.view.position_start[name]
         stop = self.view.position_start[name + 1]
-        end = stop
-        while i < end:  # the first behind the element
-            middle = (i + end) >> 1
-            if self.view.positions[middle] <= element:
+        high = stop
+        while i < high:
+            middle = (i + high) >> 1
+            if self.view.positions[middle] < first:
                 i = middle + 1
             else:
-                end = middle
-        end = self.view.end[element]
+                high = middle
         while i < stop and self.view.positions[i] < end:
             self.visits += 1
             if self.visits > self.visits_max:
                 return False
-            if self._leads_to(record, element, self.view.positions[i], level):
+            if self._leads_to(record, self.view.depth[first], self.view.positions[i], level):
                 return True
             i += 1
         return False
@@ -176,18 +190,17 @@ class Residuals:
     def _leads_to(
         self,
         record: cython.int,
-        element: cython.int,
+        top: cython.int,
         target: cython.int,
         level: cython.int,
     ) -> cython.bint:
-        """Whether a nested path leads from an element to one below it."""
+        """Whether a nested path that begins at the depth ``top`` leads to an element."""
         last: cython.int = self.words[record + 2] - 1
         descendant: cython.ulonglong
         reached: cython.ulonglong = 0
         passed: cython.ulonglong = 0
         possible: cython.ulonglong
         one: cython.ulonglong = 1
-        top: cython.int = self.view.depth[element] + 1
         depth: cython.int = self.view.depth[target]
         row: cython.int = level * self._width
         at: cython.int
@@ -232,8 +245,8 @@ class Residuals:
             or self.any_namespace[label] == symbol
         )
 
-    def _scanned_below(
-        self, record: cython.int, element: cython.int, level: cython.int
+    def _scanned(
+        self, record: cython.int, first: cython.int, end: cython.int, level: cython.int
     ) -> cython.bint:
         steps: cython.int = self.words[record + 2]
         descendant: cython.ulonglong = self._descendants(record)
@@ -241,9 +254,8 @@ class Residuals:
         reached: cython.ulonglong
         passed: cython.ulonglong
         one: cython.ulonglong = 1
-        child: cython.int = element + 1
-        end: cython.int = self.view.end[element]
-        top: cython.int = self.view.depth[element]
+        child: cython.int = first
+        top: cython.int = self.view.depth[first]
         row: cython.int = level * self._width
         at: cython.int
         step: cython.int
@@ -253,7 +265,7 @@ class Residuals:
             self.visits += 1
             if self.visits > self.visits_max:
                 return False
-            at = row + self.view.depth[child] - 1
+            at = row + self.view.depth[child]  # what is known above the child
             possible = ((self._reached[at] << 1) & ~descendant) | (
                 (self._passed[at] << 1) & descendant
             )
@@ -304,7 +316,9 @@ class Residuals:
         if kind == 5:
             return self.view.holds(element, first)
         if kind == 8:
-            return self._below(first, element, level + 1)
+            return self._within(first, element + 1, self.view.end[element], level + 1)
+        if kind == 9:
+            return self._found_anywhere(first)
         if kind == 6:
             return self.view.exists(element, first)
         if kind == 7:

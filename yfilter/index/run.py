@@ -10,6 +10,10 @@ Each open element has *heads*, the states that its children start from::
 So what a profile asks for besides its access predicate is looked at only where that holds.  An
 element takes about one look-up of a transition a head, two an own atom, and for each candidate
 one a mark.  Heads in the same state do the same, so that each is kept once.
+
+A run is about one priority class, whose root of the trie it starts from.  Where queries lead to
+links (``groups``), a candidate is verified only while one of its links is wanted, and the run ends
+when none is (see target_groups.py).
 """
 
 from __future__ import annotations
@@ -35,6 +39,7 @@ else:
     from yfilter.index.message_view import MessageView
     from yfilter.index.residuals import Residuals
     from yfilter.index.trie import Trie, edge_bit
+from yfilter.index.target_groups import TargetGroups
 
 # What ``match`` gives for a message that would cost too much.
 TOO_COSTLY = -1
@@ -62,25 +67,45 @@ class Run:
         self.heads = 0
         self.visits = 0
         self.turns = 0
+        self.passed_over = 0
+        self.elements_spared = 0
         self._count = 0
         self._epoch = 0
+        self._groups: TargetGroups | None = None
+        self._stamp = 0
+        self._group_of = self._verdict = self.found
         self._state = ints(1024)
         self._operator = ints(1024)
         self._number = doubles(1024)
         self._start = ints(64)
 
-    def match(self, epoch: cython.int, visits_max: cython.longlong) -> cython.int:
-        """How many queries match; TOO_COSTLY beyond so many heads and elements looked at."""
+    def match(
+        self,
+        epoch: cython.int,
+        root: cython.int,
+        visits_max: cython.longlong,
+        groups: TargetGroups | None,
+    ) -> cython.int:
+        """How many queries match; TOO_COSTLY beyond so many heads and elements looked at.
+
+        Only those behind a root of the trie; with ``groups``, which a message was begun with, only
+        as long as they are wanted.
+        """
         view: MessageView = self.view
         element: cython.int
         depth: cython.int
         live: cython.int
         self._epoch = epoch
         self._count = 0
+        self._groups = groups
+        if groups is not None:
+            self._stamp = groups.stamp
+            self._group_of = groups.group_of
+            self._verdict = groups.verdict
         self.residuals.begin(visits_max)
         if len(self._start) < view.deepest + 4:
             self._start = ints(2 * view.deepest + 8)
-        self._state[0] = self.states.start()
+        self._state[0] = self.states.start(root)
         self._operator[0] = -1
         self._start[0] = 0
         self._start[1] = 1
@@ -93,6 +118,9 @@ class Run:
             self.heads += live - self._start[depth + 1]
             if self.residuals.visits > visits_max:
                 return -1
+            if groups is not None and self._stamp == 0:
+                self.elements_spared += view.elements - element - 1
+                break
             if self.states.is_full():
                 self._turn(live)
         self.visits += self.residuals.visits
@@ -233,6 +261,8 @@ class Run:
         slow: cython.int = lists[place + 3]
         at: cython.int = place + 4
         self._cover_found(sure + quick + slow)
+        if self._groups is not None:
+            return self._accept_wanted(place, depth)
         self.candidates += quick + slow
         if lists[place] != self._epoch:  # once a message is enough for these
             lists[place] = self._epoch
@@ -292,12 +322,16 @@ class Run:
         elif operator == 4:
             low = 0
         self._cover_found(count)
-        self.candidates += high - low
+        if self._groups is None:
+            self.candidates += high - low
         for i in range(low, high):
             query = accepts.lists[place + 4 + 2 * i]
             if marks[query] == self._epoch:
                 continue
             residual = accepts.lists[place + 5 + 2 * i]
+            if self._groups is not None:
+                self._take(query, residual, depth)
+                continue
             if residual > 0 and not self.residuals.ancestor_holds(residual, depth):
                 continue
             if residual < 0 and not self.residuals.hold(-residual, depth):
@@ -305,6 +339,52 @@ class Run:
             marks[query] = self._epoch
             self.found[self._count] = query
             self._count += 1
+        return 0
+
+    def _accept_wanted(self, place: cython.int, depth: cython.int) -> cython.int:
+        """As ``_accept``, for queries that lead to links."""
+        lists: cython.int[::1] = self.states.accepts.lists
+        sure: cython.int = lists[place + 1]
+        quick: cython.int = lists[place + 2]
+        slow: cython.int = lists[place + 3]
+        at: cython.int = place + 4
+        i: cython.int
+        if lists[place] != self._epoch:
+            lists[place] = self._epoch
+            for i in range(at, at + sure):
+                self._take(lists[i], 0, depth)
+        at += sure
+        for i in range(quick):
+            self._take(lists[at + 2 * i], lists[at + 2 * i + 1], depth)
+        at += 2 * quick
+        for i in range(slow):
+            self._take(lists[at + 3 * i], lists[at + 3 * i + 1], depth)
+        return 0
+
+    def _take(self, query: cython.int, residual: cython.int, depth: cython.int) -> cython.int:
+        """Take a query over, if it is wanted still and its residual holds."""
+        groups: TargetGroups | None = self._groups
+        marks: cython.int[::1] = self.trie.marks
+        known: cython.int
+        if groups is None or marks[query] == self._epoch:
+            return 0
+        known = self._verdict[self._group_of[query]]
+        if (
+            self._stamp == 0
+            or known == -self._epoch
+            or (known != self._stamp and not groups.is_open(self._group_of[query]))
+        ):
+            self.passed_over += 1
+            return 0
+        self.candidates += 1
+        if residual > 0 and not self.residuals.ancestor_holds(residual, depth):
+            return 0
+        if residual < 0 and not self.residuals.hold(-residual, depth):
+            return 0
+        marks[query] = self._epoch
+        self.found[self._count] = query
+        self._count += 1
+        self._stamp = groups.reach(query)
         return 0
 
     def _turn(self, live: cython.int) -> cython.int:

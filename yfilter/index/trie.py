@@ -9,6 +9,9 @@ levels, so that a query is touched only where its predicate holds::
 An edge is a number: ``symbol << 2`` a name test, LOOP the ε-move to a state that stays,
 ``attribute << 2 | 2`` to an attribute, ``atom << 2 | 3`` to an atom of that attribute.
 
+Each priority class of queries has a root of its own, nodes 1 to ROOTS, so that a run of one class
+meets nothing of the others.
+
 A node is a row of 10 numbers in ``nodes``, 40 bytes::
 
     0 parent   1 edge from it   2 loop, or 0   3 first query accepted, or 0
@@ -49,7 +52,7 @@ PARENT, EDGE, LOOP_NODE, FIRST_QUERY, USES, CHANGED, NEXT_EDGE, PREVIOUS_EDGE, N
 # A row of ``queries``.
 NODE, NEXT, PREVIOUS, RESIDUAL, NUMBER = range(5)
 
-ROOT = 1
+ROOTS = 3
 LOOP = 1
 QUERIES = -1
 LOG_SIZE = 4096
@@ -66,14 +69,15 @@ class Trie:
         self.log_edge = ints(LOG_SIZE)
         self.clock = 1
         self._slots = ints(64)
-        self._node_bound = ROOT + 1
-        self._node_count = 1
+        self._node_bound = ROOTS + 1
+        self._node_count = ROOTS
         self._free_node = 0
         self._query_bound = 1
         self._query_count = 0
         self._free_query = 0
         self._atoms = atoms
-        self.nodes[10 * ROOT + USES] = 1 << 4  # the root is never pruned
+        for root in range(1, ROOTS + 1):
+            self.nodes[10 * root + USES] = 1 << 4  # a root is never pruned
 
     def child(self, node: cython.int, edge: cython.int) -> cython.int:
         """The node behind an edge, or 0; not for LOOP."""
@@ -222,7 +226,7 @@ class Trie:
     def children(self) -> dict[int, list[int]]:
         """All nodes under their parents, for people."""
         found: dict[int, list[int]] = {}
-        for node in range(ROOT + 1, self._node_bound):
+        for node in range(ROOTS + 1, self._node_bound):
             if self.nodes[10 * node + EDGE] != -1:
                 found.setdefault(self.nodes[10 * node], []).append(node)
         return found

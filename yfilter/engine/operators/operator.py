@@ -9,10 +9,9 @@ the rest of the tuple is found by walking the parent column and is never stored.
 All operators are conjunctive: one whose inputs have not all delivered something has no result,
 so it is never run.  Operators hold structure only; everything about a message is in Scratch.
 
-Counts for scheduling, kept up to date as annotations come and go::
+A count for each priority class serves scheduling, kept up to date as targets come and go::
 
-    routes     links annotated here + downstream operators with routes > 0
-    profiles   queries annotated here + downstream operators with profiles > 0
+    leads_to[class]   targets of the class here + downstream operators with leads_to[class] > 0
 """
 
 from __future__ import annotations
@@ -21,27 +20,25 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable
 
 from yfilter.engine.scratch import Elements, Scratch
-from yfilter.engine.targets import LinkTarget, Query
+from yfilter.engine.targets import Priority, Target
 
 
 class Operator(ABC):
     """One node of the network; compared by identity.
 
     ``inputs`` are the upstream operators, all different; ``downstream`` those that this one feeds
-    (a dict for its order).
+    (dicts for their order).
     """
 
-    __slots__ = ("downstream", "inputs", "links", "profiles", "queries", "routes")
+    __slots__ = ("downstream", "inputs", "leads_to", "targets")
 
     def __init__(self, inputs: tuple[Operator, ...]) -> None:
         if len(set(inputs)) < len(inputs):
             raise ValueError("an operator takes each input once")
         self.inputs = inputs
         self.downstream: dict[Operator, None] = {}
-        self.links: dict[LinkTarget, None] = {}
-        self.queries: dict[Query, None] = {}
-        self.routes = 0
-        self.profiles = 0
+        self.targets: dict[Target, None] = {}
+        self.leads_to = [0] * len(Priority)
 
     @property
     @abstractmethod
@@ -58,7 +55,7 @@ class Operator(ABC):
 
     @property
     def used(self) -> bool:
-        return bool(self.downstream or self.links or self.queries)
+        return bool(self.downstream or self.targets)
 
     def connect(self) -> None:
         """Enter this operator at its inputs."""
@@ -69,36 +66,20 @@ class Operator(ABC):
         for upstream in self.inputs:
             del upstream.downstream[self]
 
-    def annotate_link(self, target: LinkTarget) -> None:
-        self.links[target] = None
-        self._count_routes(1)
+    def annotate(self, target: Target) -> None:
+        self.targets[target] = None
+        self._count(target.priority, 1)
 
-    def forget_link(self, target: LinkTarget) -> None:
-        del self.links[target]
-        self._count_routes(-1)
+    def forget(self, target: Target) -> None:
+        del self.targets[target]
+        self._count(target.priority, -1)
 
-    def annotate_query(self, query: Query) -> None:
-        self.queries[query] = None
-        self._count_profiles(1)
-
-    def forget_query(self, query: Query) -> None:
-        del self.queries[query]
-        self._count_profiles(-1)
-
-    def _count_routes(self, change: int) -> None:
+    def _count(self, priority: Priority, change: int) -> None:
         pending = [self]
         while pending:
             operator = pending.pop()
-            before = operator.routes > 0
-            operator.routes += change
-            if before != (operator.routes > 0):
-                pending.extend(operator.inputs)
-
-    def _count_profiles(self, change: int) -> None:
-        pending = [self]
-        while pending:
-            operator = pending.pop()
-            before = operator.profiles > 0
-            operator.profiles += change
-            if before != (operator.profiles > 0):
+            leads_to = operator.leads_to
+            before = leads_to[priority] > 0
+            leads_to[priority] += change
+            if before != (leads_to[priority] > 0):
                 pending.extend(operator.inputs)

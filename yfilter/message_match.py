@@ -1,0 +1,115 @@
+"""MessageMatch: one message on index and network, one priority class after the other.
+
+::
+
+    routing queries          index, network    links that are reached
+    transformation queries   index, network    of the links reached; not looked at without any
+    local profiles           index, network    when the caller asks for them
+
+The first two are *urgent*: a broker can send the message on before any local profile is looked
+at.  They can be settled before the structure changes, so that a route on the move loses no message;
+what was found then is handed out later.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from formats.element_stream import ElementStream
+from yfilter.engine.match_limits import MatchLimits
+from yfilter.engine.message_run import MessageRun
+from yfilter.engine.operator_network import OperatorNetwork
+from yfilter.engine.scratch import Elements
+from yfilter.engine.targets import Query, Transformation
+from yfilter.errors import MatchLimitExceeded
+from yfilter.index.index import Index
+from yfilter.link_queries import LinkQueries
+
+# A link that is reached, or a query for a link that was, with its elements where they are known.
+Urgent: TypeAlias = str | tuple[Transformation, list[str], Elements | None]
+
+
+class MessageMatch:
+    """``urgent`` and then ``local`` drive it; ``run`` is its part on the network."""
+
+    def __init__(
+        self,
+        index: Index | None,
+        network: OperatorNetwork,
+        link_queries: LinkQueries,
+        stream: ElementStream,
+        root: str,
+        limits: MatchLimits,
+    ) -> None:
+        self.stream = stream
+        self.run = MessageRun(network, stream, root, limits)
+        self._index = index
+        self._link_queries = link_queries
+        self._root = root
+        self._limits = limits
+        self._found: deque[Urgent] = deque()
+        self._failure: MatchLimitExceeded | None = None
+        self._finding = self._find_urgent()
+
+    def urgent(self) -> Iterator[Urgent]:
+        """Each link of the tree whose routing query holds, once, as soon as it is known; then the
+        transformation queries of these links that hold.  Raises MatchLimitExceeded."""
+        while True:
+            if self._found:
+                yield self._found.popleft()
+                continue
+            if self._failure is not None:
+                raise self._failure
+            found = next(self._finding, None)
+            if found is None:
+                return
+            yield found
+
+    def settle(self) -> None:
+        """Find all that is urgent now; ``urgent`` hands it out later, as it does a failure."""
+        try:
+            self._found.extend(self._finding)
+        except MatchLimitExceeded as exceeded:
+            self._failure = exceeded
+
+    def local(self) -> Iterator[int | tuple[Query, Elements]]:
+        """Each local query that matches: by its number in the index, or with its elements."""
+        if self._index is not None:
+            yield from self._index.match(self.stream, self._tuples_left)
+        yield from self.run.queries()
+
+    @property
+    def _tuples_left(self) -> int:
+        return self._limits.tuples_max - self.run.tuples
+
+    def _find_urgent(self) -> Iterator[Urgent]:
+        yield from self._links()
+        links = self.run.reached
+        if not links or not self._link_queries.has_transformations:
+            return
+        if self._index is not None:
+            numbers = self._index.transformations(self.stream, self._root, links, self._tuples_left)
+            self.run.charge(self._index.visits_last)
+            for number in numbers:
+                transformation = self._link_queries.transformation(number)
+                yield transformation, self._taken(transformation), None
+        for transformation, elements in self.run.transformations():
+            yield transformation, self._taken(transformation), elements
+
+    def _links(self) -> Iterator[str]:
+        links: list[str] = []
+        if self._index is not None:
+            try:
+                links = self._index.links(self.stream, self._root, self._tuples_left)
+            except MatchLimitExceeded:
+                yield from self._index.reached
+                raise
+            self.run.charge(self._index.visits_last)
+            yield from links
+        yield from self.run.links(links)
+
+    def _taken(self, transformation: Transformation) -> list[str]:
+        reached = self.run.reached
+        return [link for link in transformation.links_of(self._root) if link in reached]
