@@ -55,7 +55,8 @@ class ProfileInfo:
 
     ``version`` counts the updates from 1; ``live`` says that every broker on the way from every
     source knows this version, so that no message published from now on is missed.  ``text`` is
-    None where it was not asked for.
+    None where it was not asked for.  ``warnings``, when it is added: for each schema of the sources
+    why no message that follows it can match, where all of them say so.
     """
 
     id: str
@@ -65,6 +66,7 @@ class ProfileInfo:
     version: int
     live: bool
     text: str | None = None
+    warnings: tuple[str, ...] = ()
 
     @classmethod
     def from_result(cls, result: Mapping[str, Any]) -> ProfileInfo:
@@ -76,6 +78,7 @@ class ProfileInfo:
             version=result["version"],
             live=result["live"],
             text=result.get("text"),
+            warnings=tuple(result.get("warnings", ())),
         )
 
 

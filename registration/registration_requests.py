@@ -31,6 +31,7 @@ from overlay.routing.broadcast_tree import broadcast_trees
 from overlay.topology import Topology
 from registration.catalog import REGISTRATION_KEY, Catalog, ProfileEntry, SourceEntry
 from registration.placement import PlacementError, choose_host_broker, choose_root_broker
+from registration.schema_warnings import schema_warnings
 from yfilter.errors import ProfileRefused
 from yfilter.matcher import check_profile
 
@@ -91,7 +92,7 @@ class RegistrationRequests:
         left = []
         for connection, request, wait in self._waiting.pop(entry.profile, ()):
             if _settled(entry, wait):
-                self._server.answer(connection, request, self._profile_result(entry))
+                self._server.answer(connection, request, self._added_result(entry))
             else:
                 left.append((connection, request, wait))
         if left:
@@ -226,7 +227,7 @@ class RegistrationRequests:
             entry = self._new_profile(request)
         wait = bool(request.arguments.get("wait"))
         if _settled(entry, wait):
-            return self._profile_result(entry)
+            return self._added_result(entry)
         self._waiting.setdefault(entry.profile, []).append((connection, request.request, wait))
         return None
 
@@ -276,6 +277,11 @@ class RegistrationRequests:
             "placed": entry.placed,
             "live": entry.live >= entry.version,
         }
+
+    def _added_result(self, entry: ProfileEntry) -> Result:
+        """Also with what the schemas of the sources say about the profile."""
+        warnings = schema_warnings(entry.text, self._catalog.sources.values())
+        return {**self._profile_result(entry), "warnings": warnings}
 
     def _list_profiles(self, connection: int, request: Request) -> Result:
         """One page in order of registration: those after the id ``after``."""

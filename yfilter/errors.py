@@ -30,13 +30,20 @@ class ProfileRefused(Exception):
         self.source_line = lines[min(self.line, len(lines)) - 1]
 
     def __str__(self) -> str:
-        expected = f"; expected {self.expected}" if self.expected else ""
-        caret = " " * (self.column - 1) + "^"
-        return (
-            f"line {self.line}, column {self.column}: {self.reason}{expected} [{self.code}]\n"
-            f"    {self.source_line}\n"
-            f"    {caret}"
+        return at_place(
+            self.line, self.column, self.source_line, self.reason, self.expected, self.code
         )
+
+
+def at_place(
+    line: int, column: int, source_line: str, reason: str, expected: str, code: str
+) -> str:
+    """What is said of a place in a profile: the sentence, the line, a caret under the place."""
+    wanted = f"; expected {expected}" if expected else ""
+    caret = " " * (column - 1) + "^"
+    return (
+        f"line {line}, column {column}: {reason}{wanted} [{code}]\n    {source_line}\n    {caret}"
+    )
 
 
 class MatchLimitExceeded(Exception):

@@ -1,4 +1,4 @@
-"""``onyx profile add | show | list | update | remove | explain``: say what a user wants."""
+"""``onyx profile add | show | list | check | explain | update | remove``: say what a user wants."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TypeVar
 import trio
 
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
+from onyx.cli.profile_check import add_check
 from onyx.cli.profile_explain import add_explain
 from onyx.cli.values import (
     LOCATION_HELP,
@@ -43,6 +44,7 @@ OTHER_EXAMPLES = """\
 """
 
 WAIT_HELP = "return only when it is live: no message published afterwards is missed"
+WARNED_DETAILS = "Where the schemas of all sources say that it can never match there is a warning."
 REFUSED_DETAILS = "A profile that is refused is shown with a caret under the place; exit code 65."
 
 
@@ -50,7 +52,7 @@ def add_parser(subparsers: Subparsers) -> None:
     verb = add_verb(
         subparsers,
         "profile",
-        "add, show, explain, change or remove profiles",
+        "add, show, check, explain, change or remove profiles",
         details="A profile is a query in XQuery: a path, or for ... where ... return. Every\n"
         "message that it matches is delivered in the form that it asks for (onyx subscribe).\n"
         f"{NETWORK_HELP}",
@@ -67,6 +69,7 @@ def add_parser(subparsers: Subparsers) -> None:
     set_run(listing, run_list)
     add_client_arguments(listing)
     _add_update(verbs)
+    add_check(verbs)
     add_explain(verbs)
     remove = add_verb(
         verbs,
@@ -85,7 +88,8 @@ def _add_add(verbs: Subparsers) -> None:
         verbs,
         "add",
         "register profiles and print their ids",
-        details=f"Each file is one profile; - is standard input.\n{REFUSED_DETAILS}",
+        details=f"Each file is one profile; - is standard input.\n{REFUSED_DETAILS}\n"
+        f"{WARNED_DETAILS}",
         examples=ADD_EXAMPLES,
     )
     parser.add_argument("files", metavar="FILE|-", nargs="+", help="the text of a profile")
@@ -214,6 +218,8 @@ def _report_profile(name: str, profile: ProfileInfo, as_json: bool) -> None:
     else:
         print(profile.id, flush=True)
         print(f"onyx: {_sentence(profile)}", file=sys.stderr)
+        for warning in profile.warnings:
+            print(f"onyx: {name}: warning: {warning}", file=sys.stderr)
 
 
 def _report_refusal(name: str, refusal: ProfileNotAccepted, as_json: bool) -> None:

@@ -6,8 +6,9 @@ import argparse
 import sys
 from typing import TypeAlias
 
-from formats.errors import MessageRefused
+from formats.errors import MessageRefused, SchemaRefused
 from formats.text import parse_text
+from onyx.cli.profile_check import SCHEMA_HELP, schema_check, warning_object
 from onyx.cli.values import print_json, read_input, read_text
 from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.errors import EXIT_DATA, EXIT_OK
@@ -35,13 +36,15 @@ def add_explain(verbs: Subparsers) -> None:
     )
     parser.add_argument("file", metavar="FILE|-", help="the text of a profile")
     parser.add_argument("--message", metavar="FILE", help="a message to try it on")
+    parser.add_argument("--schema", metavar="FILE", help=SCHEMA_HELP)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     set_run(parser, run_explain)
 
 
 def run_explain(arguments: argparse.Namespace) -> int:
+    text = read_text(arguments.file)
     try:
-        profile = parse_profile(read_text(arguments.file))
+        profile = parse_profile(text)
     except ProfileRefused as refused:
         if arguments.json:
             print_json({"file": arguments.file, "code": refused.code, "reason": refused.reason})
@@ -55,10 +58,19 @@ def run_explain(arguments: argparse.Namespace) -> int:
         except MessageRefused as refusal:
             print(f"onyx: {arguments.message}: {refusal}", file=sys.stderr)
             return EXIT_DATA
+    warning = None
+    if arguments.schema is not None:
+        try:
+            warning = schema_check(arguments.schema).warning(text)
+        except SchemaRefused as refusal:
+            print(f"onyx: {arguments.schema}: {refusal}", file=sys.stderr)
+            return EXIT_DATA
     if arguments.json:
-        print_json(_as_object(explanation, trial))
-    else:
-        print("\n".join(_lines(explanation, trial)))
+        print_json({**_as_object(explanation, trial), "warning": warning_object(warning)})
+        return EXIT_OK
+    print("\n".join(_lines(explanation, trial)))
+    if warning is not None:
+        print(f"\nIt can match no message that follows {arguments.schema}\n{warning}")
     return EXIT_OK
 
 

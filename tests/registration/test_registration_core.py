@@ -199,3 +199,34 @@ def test_the_network_says_where_its_brokers_are() -> None:
     answer = Setting().client.ask("network")
     assert answer is not None
     assert answer.result["brokers"] == {broker.id: str(broker.listen) for broker in FIGURE4.brokers}
+
+
+def _added(setting: Setting, number: int, text: str) -> object:
+    """The warnings with which a profile is added."""
+    setting.request(f"p{number}", "profile.add", text=text)
+    for broker in setting.brokers.values():
+        for frame in broker.all(PlaceProfile):
+            if frame.profile == f"p{number}":
+                changed = ProfileChanged(profile=frame.profile, version=1, text=text, user="")
+                broker.send("registration", changed)
+    answer = setting.client.answer(f"p{number}")
+    assert answer is not None
+    return answer.result["warnings"]
+
+
+def test_a_profile_that_no_source_can_match_is_warned_of() -> None:
+    setting = Setting()
+    assert _added(setting, 1, "/nitf/body") == []
+    schema = {"schema_name": "news.dtd", "schema": DTD}
+    setting.request("q1", "source.register", **schema)
+    (warning,) = _added(setting, 2, "/nitf/body")  # type: ignore[misc]
+    assert str(warning).startswith(
+        "it can match no message that follows news.dtd: line 1, column 7"
+    )
+    assert _added(setting, 3, "/nitf") == []
+    other = {"schema_name": "other.dtd", "schema": b"<!ELEMENT nitf (body)><!ELEMENT body EMPTY>"}
+    setting.request("q2", "source.register", **other)
+    assert _added(setting, 4, "/nitf/body") == []
+    assert len(_added(setting, 5, "/nitf/head")) == 2  # type: ignore[arg-type]
+    setting.request("q3", "source.register", name="anything")
+    assert _added(setting, 6, "/nitf/head") == []

@@ -42,7 +42,7 @@ _PROFILE = "a path that starts with $msg, '/' or '//'; 'for'; or a constructor"
 
 def parse_profile(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> Profile:
     """The profile that ``text`` says; raises ProfileRefused."""
-    parser = QueryParser(_checked_text(text, limits), limits)
+    parser = QueryParser(checked_text(text, limits), limits)
     return Profile(parser.profile(), text)
 
 
@@ -61,13 +61,13 @@ def parse_expression(
     context: Kinds = ItemKind.ELEMENT,
 ) -> Expression:
     """An expression; ``variables`` are those bound around it, ``context`` its context item."""
-    parser = QueryParser(_checked_text(text, limits), limits)
+    parser = QueryParser(checked_text(text, limits), limits)
     parser.scope = Scope(parser.scope.namespaces, dict(variables or {}), context)
     return parser.whole_expression()
 
 
-def _checked_text(text: str, limits: ProfileLimits) -> str:
-    """The text with its line ends normalised, as XQuery wants it."""
+def checked_text(text: str, limits: ProfileLimits) -> str:
+    """The text with its line ends normalised, as XQuery wants it; ProfileRefused if it is none."""
     if len(text) > limits.length_max:
         raise ProfileRefused(
             "too-long", f"the profile is longer than {limits.length_max} characters", text

@@ -1,0 +1,84 @@
+"""``onyx profile check``: are these profiles right, and can they match what follows a schema?"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from formats import SchemaRefused, read_schema
+from formats.schema_content import read_allowed_content
+from onyx.cli.values import check_once, print_json, read_input, read_text
+from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.errors import EXIT_DATA, EXIT_OK
+from yfilter import ProfileRefused
+from yfilter.language.schema_check import SchemaCheck, SchemaWarning
+from yfilter.matcher import check_profile
+
+EXAMPLES = """\
+  onyx profile check storms.xq
+  onyx profile check profiles/*.xq --schema orders.dtd
+  echo '/order/item[prise < 20]' | onyx profile check - --schema orders.xsd
+"""
+SCHEMA_HELP = "warn of a step that no message valid against this DTD, XSD or RELAX NG has"
+
+
+def add_check(verbs: Subparsers) -> None:
+    parser = add_verb(
+        verbs,
+        "check",
+        "check profiles without registering them",
+        details="Each file is one profile; - is standard input. What is refused is shown with a\n"
+        "caret under the place; exit code 65. A profile that can never match under the\n"
+        "schema is warned of, the first impossible step with a caret. No network is needed.",
+        examples=EXAMPLES,
+    )
+    parser.add_argument("files", metavar="FILE|-", nargs="+", help="the text of a profile")
+    parser.add_argument("--schema", metavar="FILE", help=SCHEMA_HELP)
+    parser.add_argument("--json", action="store_true", help="print one JSON object for each file")
+    set_run(parser, run_check)
+
+
+def run_check(arguments: argparse.Namespace) -> int:
+    check_once(arguments.files)
+    texts = [(name, read_text(name)) for name in arguments.files]
+    try:
+        schema = None if arguments.schema is None else schema_check(arguments.schema)
+    except SchemaRefused as refusal:
+        print(f"onyx: {arguments.schema}: {refusal}", file=sys.stderr)
+        return EXIT_DATA
+    refused = 0
+    for name, text in texts:
+        try:
+            check_profile(text)
+        except ProfileRefused as refusal:
+            refused += 1
+            if arguments.json:
+                print_json({"file": name, "code": refusal.code, "reason": refusal.reason})
+            print(f"onyx: {name}: {refusal}", file=sys.stderr)
+            continue
+        warning = schema.warning(text) if schema is not None else None
+        if arguments.json:
+            print_json({"file": name, "warning": warning_object(warning)})
+        elif warning is None:
+            print(f"{name}: right")
+        else:
+            print(f"{name}: right, but it can match no message that follows {arguments.schema}:")
+            print(warning)
+    return EXIT_DATA if refused else EXIT_OK
+
+
+def schema_check(name: str) -> SchemaCheck:
+    """The check against the schema in a file; SchemaRefused."""
+    return SchemaCheck(read_allowed_content(read_schema(name, read_input(name))))
+
+
+def warning_object(warning: SchemaWarning | None) -> dict[str, object] | None:
+    if warning is None:
+        return None
+    return {
+        "code": warning.code,
+        "reason": warning.reason,
+        "expected": warning.expected,
+        "line": warning.line,
+        "column": warning.column,
+    }

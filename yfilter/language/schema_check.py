@@ -1,0 +1,334 @@
+"""Can a profile ever match a message that is valid against a schema?
+
+::
+
+    schema   <!ELEMENT order (item*)> <!ELEMENT item (price)> <!ELEMENT price (#PCDATA)>
+    profile  /order/item[prise < 20]
+                         ^ <item> has no child 'prise'; expected 'price'
+
+The profile is followed over the *places* that the schema has (schema_places.py).  An expression
+has a set of places, or is unknown; where it would have none in any valid message, the step at
+which that happens is ``_Impossible``.  All that is not understood counts as possible: a profile
+that matches some valid message never gets a warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import NoReturn, TypeAlias
+
+from formats.allowed_content import AllowedContent, collapsed
+from yfilter.errors import at_place
+from yfilter.language.located_steps import LocatedSteps
+from yfilter.language.matching_path import decisive_parts
+from yfilter.language.query_ast import (
+    And,
+    Comparison,
+    Conditional,
+    Constructor,
+    Expression,
+    Flwor,
+    ForClause,
+    FunctionCall,
+    LetClause,
+    Literal,
+    LocationStep,
+    Mapped,
+    Operation,
+    Operator,
+    Or,
+    Origin,
+    PathExpression,
+    Quantified,
+    Sequence,
+)
+from yfilter.language.schema_places import MESSAGE, Place, SchemaPlaces
+from yfilter.language.schema_words import why_no_step, why_no_value
+
+# Places looked at for one profile; one that takes more gets no warning.
+PLACES_MAX = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaWarning:
+    """A profile that can match no valid message: ``reason`` and the step, as in ProfileRefused."""
+
+    reason: str
+    expected: str
+    line: int
+    column: int
+    source_line: str
+
+    code = "never-matches"
+
+    def __str__(self) -> str:
+        return at_place(
+            self.line, self.column, self.source_line, self.reason, self.expected, self.code
+        )
+
+
+class SchemaCheck:
+    """One schema, for any number of profiles."""
+
+    def __init__(self, model: AllowedContent) -> None:
+        self._places = SchemaPlaces(model)
+
+    def warning(self, text: str) -> SchemaWarning | None:
+        """The first step of a profile that is impossible under the schema; ProfileRefused for a
+        text that is no profile."""
+        located = LocatedSteps(text)
+        try:
+            _Walk(self._places).need_result(located.body)
+        except _Impossible as impossible:
+            line, column, source_line = located.place(impossible.step)
+            reason, expected = impossible.reason, impossible.expected
+            return SchemaWarning(reason, expected, line, column, source_line)
+        except (_TooMuch, RecursionError):
+            pass
+        return None
+
+
+class _Impossible(Exception):
+    """No valid message has what the step asks for."""
+
+    def __init__(self, step: LocationStep, reason: str, expected: str) -> None:
+        super().__init__(reason)
+        self.step = step
+        self.reason = reason
+        self.expected = expected
+
+
+class _TooMuch(Exception):
+    """More than PLACES_MAX."""
+
+
+# The places of an expression's nodes; None where the nodes, or values, are not known.
+_Value: TypeAlias = frozenset[Place] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """``variables``: an _Impossible stands for the empty sequence."""
+
+    context: Place | None
+    variables: Mapping[str, _Value | _Impossible]
+
+    def bound(self, name: str, value: _Value | _Impossible) -> _Scope:
+        return replace(self, variables={**self.variables, name: value})
+
+
+_VALUE_COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "is", "<<", ">>"))
+_IN_STRING = frozenset(("contains", "starts-with", "ends-with"))
+
+
+class _Walk:
+    """One profile over the places of a schema."""
+
+    def __init__(self, places: SchemaPlaces) -> None:
+        self._places = places
+        self._left = PLACES_MAX
+
+    def need_result(self, body: Expression) -> None:
+        """Raises _Impossible for a profile that can have no result."""
+        scope = _Scope(MESSAGE, {})
+        if isinstance(body, Constructor):
+            self._some_of(decisive_parts(body), lambda part: self._value(part, scope))
+        else:
+            self._value(body, scope)
+
+    # -- values: _Impossible for what is always empty
+
+    def _value(self, expression: Expression, scope: _Scope) -> _Value:
+        match expression:
+            case PathExpression():
+                return self._path(expression, scope)
+            case Mapped(left, right):
+                before = self._value(left, scope)
+                if before is None:
+                    return None
+                return self._some_of(
+                    sorted(before), lambda place: self._value(right, replace(scope, context=place))
+                )
+            case Operation("|", parts) | Sequence(parts) if parts:
+                return self._some_of(parts, lambda part: self._value(part, scope))
+            case Operation("intersect", (left, right)):
+                self._value(right, scope)
+                return self._value(left, scope)
+            case Operation("except", (left, _)):
+                return self._value(left, scope)
+            case Conditional(_, consequence, alternative):
+                branches = (consequence, alternative)
+                return self._some_of(branches, lambda part: self._value(part, scope))
+            case Flwor():
+                return self._flwor(expression, scope)
+            case _:
+                return None
+
+    def _some_of(
+        self,
+        parts: Iterable[Expression] | Iterable[Place],
+        value_of: Callable[..., _Value],
+    ) -> _Value:
+        """The values of all parts together; impossible when each of them is."""
+        found: set[Place] = set()
+        is_unknown = False
+        first: _Impossible | None = None
+        is_possible = False
+        for part in parts:
+            self._charge()
+            try:
+                value = value_of(part)
+            except _Impossible as impossible:
+                first = first or impossible
+                continue
+            is_possible = True
+            is_unknown |= value is None
+            found.update(value or ())
+        if first is not None and not is_possible:
+            raise first
+        return None if is_unknown else frozenset(found)
+
+    def _path(self, path: PathExpression, scope: _Scope) -> _Value:
+        value = self._origin(path, scope)
+        for step in path.steps:
+            if value is None:
+                return None
+            reached: set[Place] = set()
+            for place in value:
+                there = self._places.after_step(place, step)
+                self._charge(1 + len(there))
+                reached |= there
+            if not reached:
+                raise _Impossible(step, *why_no_step(self._places, value, step))
+            value = self._filtered(reached, step.predicates, scope)
+        return value
+
+    def _origin(self, path: PathExpression, scope: _Scope) -> _Value:
+        match path.origin:
+            case Origin.MESSAGE:
+                return frozenset((MESSAGE,))
+            case Origin.CONTEXT:
+                return None if scope.context is None else frozenset((scope.context,))
+            case Origin.VARIABLE:
+                value = scope.variables.get(path.variable)
+                if isinstance(value, _Impossible):
+                    raise value
+                return value
+            case Origin.EXPRESSION:
+                return None if path.start is None else self._value(path.start, scope)
+
+    def _filtered(
+        self, places: set[Place], predicates: tuple[Expression, ...], scope: _Scope
+    ) -> frozenset[Place]:
+        """The places where each predicate can hold, one by one."""
+
+        def keep(place: Place) -> _Value:
+            for predicate in predicates:
+                self._need(predicate, replace(scope, context=place))
+            return frozenset((place,))
+
+        if not predicates:
+            return frozenset(places)
+        return self._some_of(sorted(places), keep) or frozenset()
+
+    def _flwor(self, flwor: Flwor, scope: _Scope) -> _Value:
+        for clause in flwor.clauses:
+            match clause:
+                case ForClause(variable, path, position):
+                    scope = scope.bound(variable, self._value(path, scope))
+                    if position:
+                        scope = scope.bound(position, None)
+                case LetClause(variable, value):
+                    try:
+                        scope = scope.bound(variable, self._value(value, scope))
+                    except _Impossible as impossible:
+                        scope = scope.bound(variable, impossible)
+                case _:
+                    self._need(clause.condition, scope)
+        if flwor.where is not None:
+            self._need(flwor.where, scope)
+        return self._value(flwor.result, scope)
+
+    # -- conditions: _Impossible for what never holds
+
+    def _need(self, condition: Expression, scope: _Scope) -> None:
+        self._charge()
+        match condition:
+            case And(parts):
+                for part in parts:
+                    self._need(part, scope)
+            case Or(parts):
+                self._need_one(parts, scope)
+            case Conditional(_, consequence, alternative):
+                self._need_one((consequence, alternative), scope)
+            case Comparison(left, operator, right):
+                self._need_pair(left, right, scope, is_equality=operator is Operator.EQ)
+            case Operation(name, (left, right)) if name in _VALUE_COMPARISONS:
+                self._need_pair(left, right, scope, is_equality=name == "eq")
+            case FunctionCall("boolean", (inner,)):
+                self._need(inner, scope)
+            case FunctionCall("exists", (inner,)):
+                self._value(inner, scope)
+            case FunctionCall(name, (inner, Literal(str(part)))) if name in _IN_STRING and part:
+                self._value(inner, scope)
+            case Quantified(False, bindings, satisfied):
+                for variable, source in bindings:
+                    scope = scope.bound(variable, self._value(source, scope))
+                self._need(satisfied, scope)
+            case FunctionCall() | Operation() if not _selects(condition):
+                pass
+            case _:
+                self._value(condition, scope)
+
+    def _need_one(self, parts: Iterable[Expression], scope: _Scope) -> None:
+        def hold(part: Expression) -> _Value:
+            self._need(part, scope)
+            return None
+
+        self._some_of(parts, hold)
+
+    def _need_pair(
+        self, left: Expression, right: Expression, scope: _Scope, *, is_equality: bool
+    ) -> None:
+        """Both sides of a comparison; and where values are listed, one that is asked for."""
+        values = self._value(left, scope), self._value(right, scope)
+        if not is_equality:
+            return
+        for side, value, other in ((left, values[0], right), (right, values[1], left)):
+            asked = _strings(other)
+            if asked is None or not value:
+                continue
+            listed = [self._places.values(place) for place in value]
+            possible = {text for one in listed if one is not None for text in one}
+            if None not in listed and not possible & asked:
+                self._refuse_values(side, possible, asked)
+
+    def _refuse_values(self, side: Expression, possible: set[str], asked: set[str]) -> None:
+        if isinstance(side, PathExpression) and side.steps:
+            raise _Impossible(side.steps[-1], *why_no_value(side.steps[-1], possible, asked))
+
+    def _charge(self, amount: int = 1) -> None:
+        self._left -= amount
+        if self._left < 0:
+            self._stop()
+
+    def _stop(self) -> NoReturn:
+        raise _TooMuch
+
+
+def _selects(expression: Expression) -> bool:
+    """Whether an operation's condition is that it yields any node."""
+    return isinstance(expression, Operation) and expression.name in ("|", "intersect", "except")
+
+
+def _strings(expression: Expression) -> set[str] | None:
+    """The strings of a literal, or of a sequence of them, white space collapsed."""
+    parts = expression.parts if isinstance(expression, Sequence) else (expression,)
+    found = {
+        collapsed(part.value)
+        for part in parts
+        if isinstance(part, Literal) and isinstance(part.value, str)
+    }
+    is_all = all(isinstance(part, Literal) and isinstance(part.value, str) for part in parts)
+    return found if found and is_all else None
