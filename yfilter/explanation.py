@@ -1,113 +1,143 @@
-"""How a profile is served: for people who ask why it matches, or why it does not.
+"""Explanation: how a profile is served, and on a message, what held and what did not.
 
-``explain`` says which part of a profile the automaton and the selections serve, which conditions
-are evaluated on the elements found, what is left to the end, and the routing query.  ``try_on``
-follows a profile on one message: the matching path step by step, each condition in its place, then
-the results.
+A tree of parts in the order of the profile: the steps of its matching path, the conditions at each
+step, the steps of nested paths within those::
+
+    /o                       1 of 1    /o
+    /a                       2 of 2    /o/a[1], /o/a[2]
+      [@n = 1]               1 of 2    /o/a[1]
+      [b/c]                  0 of 1
+        b                    1 of 1    /o/a[1]/b
+        c                    0 of 1    does not hold
+
+A part says of how many elements it was asked and how many are left.  The first that leaves none is
+the *failure*, and it is minimal: without it and what comes after it, the profile's path holds.
+What comes after it was not looked at.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from formats.element_stream import ElementStream
-from yfilter.engine.linear_paths import routing_query
-from yfilter.engine.matching_plan import MatchingPlan, decompose
-from yfilter.language.evaluation import Evaluator
-from yfilter.language.matching_path import matching_part
-from yfilter.language.nodes import DOCUMENT
-from yfilter.language.query_ast import PathExpression, Profile
-from yfilter.language.query_text import unparse
-from yfilter.language.result import render
+POSITIONS_MAX = 5  # elements named in an outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """``kept`` of ``asked`` elements; a step is asked of elements above it.
+
+    ``positions``: where the first POSITIONS_MAX of those kept are in the message.
+    """
+
+    asked: int
+    kept: int
+    positions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A step, or a condition; ``parts`` are its conditions, or the steps of a nested path.
+
+    ``kind``: "step", "selection", "nested path" (which is joined with its step) or "residual".
+    ``indexed``: whether the index can say it; it serves a profile all of whose parts it can say.
+    ``outcome``: None without a message, and for what comes after the failure.
+    """
+
+    kind: str
+    text: str
+    indexed: bool
+    outcome: Outcome | None
+    parts: tuple[Part, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The first thing that does not hold.
+
+    ``statement`` is the beginning of the matching path up to and with ``text``, and selects
+    nothing; ``before``, without it, selects something, unless it is "": the message itself.
+    ``positions``: the first elements of which it was asked.  For what is evaluated at the end the
+    statement is the profile.
+    """
+
+    text: str
+    statement: str
+    before: str
+    positions: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """All as texts of the profile language, names written in full.
+    """Texts are of the profile language, names written in full.
 
-    ``linear_paths`` what the automaton finds; ``indexed`` and ``residual`` conditions, each behind
-    the path of its element; ``remainder`` what is evaluated at the end, "" for nothing;
-    ``routing_query`` disjuncts, each of linear paths that all have to be found.
+    ``served_by``: by what of the index, or why by the operator network.  ``linear_paths``: what the
+    automaton finds.  ``remainder``: what is evaluated at the end, "" for nothing.
+    ``routing_query``: disjuncts, each of linear paths that all have to be found.  ``matched`` and
+    ``results``, of the message, and ``failure``, are None without one, or where nothing failed.
     """
 
     matching_path: str
+    served_by: str
     linear_paths: tuple[str, ...]
-    indexed: tuple[str, ...]
-    residual: tuple[str, ...]
+    parts: tuple[Part, ...]
     remainder: str
     routing_query: tuple[tuple[str, ...], ...]
+    matched: bool | None = None
+    results: int | None = None
+    failure: Failure | None = None
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def lines(self) -> Iterator[str]:
+        """The explanation for people."""
+        yield from ("Matching path", f"  {self.matching_path}", "")
+        yield from ("Served by", f"  {self.served_by}", "")
+        yield "Linear paths, found by the automaton"
+        yield from (f"  {path}" for path in self.linear_paths)
+        yield from (
+            "",
+            "Parts" if self.matched is None else "Parts, and what they leave of the message",
+        )
+        rows = list(_rows(self.parts, 1, self.matched is not None))
+        widths = [max(len(row[column]) for row in rows) for column in range(2)]
+        for left, found, right in rows:
+            yield f"{left:<{widths[0]}}  {found:<{widths[1]}}  {right}".rstrip()
+        if self.remainder:
+            yield from ("", "Evaluated at the end", f"  {self.remainder}")
+        yield from ("", "Routing query")
+        for number, disjunct in enumerate(self.routing_query):
+            yield f"  {'or ' if number else ''}" + "\n     and ".join(disjunct)
+        if self.matched is not None:
+            yield from ("", "On the message")
+            yield from (f"  {line}" for line in self._verdict())
+
+    def _verdict(self) -> Iterator[str]:
+        if self.failure is None:
+            yield f"matches; results: {self.results}"
+            return
+        yield f"does not match; the first that does not hold: {self.failure.text}"
+        if self.failure.positions:
+            yield f"  asked of       {', '.join(self.failure.positions)}"
+        yield f"  there is       {self.failure.before or 'the message'}"
+        yield f"  there is no    {self.failure.statement}"
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """``parts``: ever longer parts of the matching path and how many elements each selects.
-
-    ``first_failure``: the first part that selects nothing, or what is evaluated at the end when
-    that yields nothing; "" when there are results.
-    """
-
-    parts: tuple[tuple[str, int], ...]
-    first_failure: str
-    results: int
-
-
-def explain(profile: Profile) -> Explanation:
-    """What becomes of an accepted profile."""
-    part = matching_part(profile)
-    plan = decompose(part.path)
-    conditions = list(_conditions(plan, ""))
-    return Explanation(
-        unparse(part.path),
-        tuple(dict.fromkeys(_linear_paths(plan, ""))),
-        tuple(text for text, indexed in conditions if indexed),
-        tuple(text for text, indexed in conditions if not indexed),
-        _remainder(profile) if part.has_remainder else "",
-        tuple(tuple(map(str, disjunct.paths)) for disjunct in routing_query(profile)),
-    )
-
-
-def try_on(profile: Profile, stream: ElementStream) -> Trial:
-    """Follows the profile on a message.  Raises MatchLimitExceeded."""
-    path = matching_part(profile).path
-    evaluator = Evaluator(stream)
-    parts: list[tuple[str, int]] = []
-    selected: list[int] = []
-    for prefix in _prefixes(path):
-        selected = [node.number for node in evaluator.select(prefix, DOCUMENT, {})]
-        parts.append((unparse(prefix), len(selected)))
-        if not selected:
-            return Trial(tuple(parts), parts[-1][0], 0)
-    results = len(render(profile, stream, selected))
-    return Trial(tuple(parts), "" if results else _remainder(profile), results)
-
-
-def _prefixes(path: PathExpression) -> Iterator[PathExpression]:
-    """The path step by step, each step condition by condition."""
-    for index, step in enumerate(path.steps):
-        for count in range(len(step.predicates) + 1):
-            cut = replace(step, predicates=step.predicates[:count])
-            yield replace(path, steps=(*path.steps[:index], cut))
-
-
-def _linear_paths(plan: MatchingPlan, above: str) -> Iterator[str]:
-    yield above + "".join(map(str, plan.structure_texts()))
-    for index, branch in plan.branches:
-        yield from _linear_paths(branch, above + "".join(plan.structure_texts()[: index + 1]))
-
-
-def _conditions(plan: MatchingPlan, above: str) -> Iterator[tuple[str, bool]]:
-    """Each condition behind the path of its element, and whether the index selects by it."""
-    texts = plan.structure_texts()
-    for index, step in enumerate(plan.spine.steps):
-        place = above + "".join(texts[: index + 1])
-        for condition in step.selections:
-            yield f"{place}[{unparse(condition)}]", True
-        for branch in plan.branches_at(index):
-            yield from _conditions(branch, place)
-        for condition in plan.residuals_at(index):
-            yield f"{place}[{unparse(condition)}]", False
-
-
-def _remainder(profile: Profile) -> str:
-    return unparse(profile)
+def _rows(
+    parts: tuple[Part, ...], depth: int, with_outcome: bool
+) -> Iterator[tuple[str, str, str]]:
+    """Of each part its text, its outcome, and what else there is to say."""
+    for part in parts:
+        outcome, what = part.outcome, []
+        found = ""
+        if outcome is not None:
+            found = f"{outcome.kept} {'found' if part.kind == 'step' else f'of {outcome.asked}'}"
+            more = outcome.kept - len(outcome.positions)
+            what.append(", ".join(outcome.positions) + (f" and {more} more" if more else ""))
+        elif with_outcome:
+            found = "not looked at"
+        if part.kind != "step":
+            what.append(f"({part.kind}{'' if part.indexed else ', not indexed'})")
+        yield "  " * depth + part.text, found, "  ".join(filter(None, what))
+        yield from _rows(part.parts, depth + 1, with_outcome)

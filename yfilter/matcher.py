@@ -31,6 +31,8 @@ from yfilter.engine.scratch import Elements
 from yfilter.engine.targets import LinkTarget, Priority, Query
 from yfilter.engine.work import Work
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
+from yfilter.explain import explain
+from yfilter.explanation import Explanation
 from yfilter.index.index import Index
 from yfilter.index.subscriber_runs import SubscriberRuns
 from yfilter.language.matching_path import has_remainder, matching_path
@@ -195,6 +197,21 @@ class Matcher:
         """The profile id of a number that is in use."""
         return self._registrations.name(number)
 
+    def explain(
+        self, profile: str | Profile, message: bytes | ElementStream | None = None
+    ) -> Explanation:
+        """How a profile is served, and which of its parts hold on a message; see Explanation.
+
+        A registered one by its id, or any by its text.  Raises ProfileRefused, MessageRefused,
+        and MatchLimitExceeded where the profile does not match because that would cost too much.
+        """
+        if isinstance(profile, str):
+            query = self._profiles.get(profile)
+            profile = parse_profile(profile) if query is None else query.profile
+        if isinstance(message, bytes):
+            message = parse_text(message, self._message_limits)
+        return explain(profile, self._served_by(profile), message, self._limits.evaluation)
+
     def statistics(self) -> dict[str, int]:
         """Sizes of the structure, and counts over all messages."""
         return {
@@ -242,6 +259,16 @@ class Matcher:
             self._with_remainder += query.remainder
             self._queries[profile.body] = _Place(query, None, number)
         return query
+
+    def _served_by(self, profile: Profile) -> str:
+        place = self._queries.get(profile.body)
+        if place is None:
+            trial = Matcher(MatchLimits(lazy_bytes_max=4096), index=self._index is not None)
+            trial.add(profile)
+            return trial._served_by(profile)
+        if place.operator is not None or self._index is None:
+            return "the operator network, for the index cannot say all of it"
+        return f"the index, by {self._index.describe_query(place.number)}"
 
     def _new_id(self) -> str:
         while True:

@@ -21,9 +21,9 @@ def test_on_a_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     message = _file(tmp_path, "m.xml", "<o><a n='1'><b/></a></o>")
     assert main(["profile", "explain", profile, "--message", message]) == 0
     shown = capsys.readouterr().out
-    assert "  //a[@n = 1]\n" in shown
-    assert "the first that does not hold: //a[@n = 1][not(b)]" in shown
-    assert "results: 0" in shown
+    assert "the first that does not hold: [not(b)]" in shown
+    assert "there is       //a[@n = 1]\n" in shown
+    assert "there is no    //a[@n = 1][not(b)]\n" in shown
 
 
 def test_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -32,8 +32,11 @@ def test_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["profile", "explain", profile, "--message", message, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["routing_query"] == [["//a/b"], ["//a/c"]]
-    assert found["residual"] == ["//a[b or c]"]
-    assert found["message"]["results"] == 1
+    assert (found["matched"], found["results"], found["failure"]) == (True, 1, None)
+    (step,) = found["parts"]
+    assert step["outcome"] == {"asked": 1, "kept": 1, "positions": ["/o/a"]}
+    (condition,) = step["parts"]
+    assert (condition["text"], condition["indexed"]) == ("[b or c]", False)
 
 
 def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,52 +1,249 @@
-"""What people are told about a profile."""
+"""What people are told about a profile: true of the engine, and no more than is needed."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
 import pytest
 
+from formats.element_stream import ElementStream
 from formats.text import parse_text
-from yfilter import parse_profile
-from yfilter.explanation import explain, try_on
+from tests.yfilter.random_cases import random_flwor, random_message, random_profile
+from yfilter import Matcher, MatchLimitExceeded, MatchLimits, ProfileRefused
+from yfilter.explanation import Explanation, Part
+from yfilter.language.evaluation import select
+from yfilter.language.matching_path import matching_path
+from yfilter.language.profile_limits import EvaluationLimits
+from yfilter.language.query_ast import Profile
+from yfilter.language.query_parser import parse_profile
+from yfilter.language.query_text import unparse
 
 MESSAGE = parse_text(b"<o><a n='1'><b>5</b></a><a n='2'/></o>")
 
 
+def explained(profile: str, message: ElementStream | None = MESSAGE) -> Explanation:
+    return Matcher().explain(profile, message)
+
+
+def all_parts(parts: tuple[Part, ...]) -> Iterator[Part]:
+    for part in parts:
+        yield part
+        yield from all_parts(part.parts)
+
+
+# -- without a message
+
+
 def test_what_is_indexed_and_what_is_not() -> None:
-    found = explain(parse_profile("/o/a[@n = 1][b > 3][not(c)]"))
+    found = explained("/o/a[@n = 1][b > 3][not(c)]", None)
     assert found.matching_path == "/o/a[@n = 1][b > 3][not(c)]"
     assert found.linear_paths == ("/o/a", "/o/a/b")
-    assert found.indexed == ("/o/a[@n = 1]", "/o/a/b[. > 3]")
-    assert found.residual == ("/o/a[not(c)]",)
-    assert found.remainder == ""
+    parts = list(all_parts(found.parts))
+    assert [(part.kind, part.text) for part in parts] == [
+        ("step", "/o"),
+        ("step", "/a"),
+        ("selection", "[@n = 1]"),
+        ("nested path", "[b[. > 3]]"),
+        ("step", "/b"),
+        ("selection", "[. > 3]"),
+        ("residual", "[not(c)]"),
+    ]
+    assert [part.text for part in parts if not part.indexed] == ["[not(c)]"]
+    assert all(part.outcome is None for part in parts)
+    assert found.served_by.startswith("the operator network")
+    assert (found.remainder, found.matched, found.results) == ("", None, None)
     assert found.routing_query == (("/o/a[@n = 1]/b[. > 3]",),)
 
 
 def test_positions_are_left_to_the_end() -> None:
-    found = explain(parse_profile("//a[2]/b"))
+    found = explained("//a[2]/b", None)
     assert (found.matching_path, found.remainder) == ("//a/b", "//a[2]/b")
     assert found.routing_query == (("//a/b",),)
 
 
 @pytest.mark.parametrize(
-    ("profile", "failure", "results"),
+    ("profile", "access"),
     [
-        ("/o/a[b = 5]", "", 1),
-        ("/o/a[b = 6]/c", "/o/a[b = 6]", 0),
-        ("/o/x/a", "/o/x", 0),
-        ("//a[2]/b", "//a[2]/b", 0),
-        ("for $a in //a where $a/@n > 1 return <r/>", "", 1),
-        ("for $a in //a, $b in $a/c return <r/>", "for $a in //a for $b in $a/c return <r/>", 0),
+        ("/o//a/*", "/o//a/*"),
+        ('/o/a[@n = "1"]/b', '/o/a[@n = "1"]/b'),
+        ("/o/a[1 < @n]/b", "/o/a[@n > 1]/b"),
+        ('/o[a/text() = "number"]/b', '/o/a[text() = "number"], then what is left'),
     ],
 )
-def test_the_first_part_that_does_not_hold(profile: str, failure: str, results: int) -> None:
-    trial = try_on(parse_profile(profile), MESSAGE)
-    assert (trial.first_failure, trial.results) == (failure, results)
+def test_the_access_path_by_which_the_index_finds_a_profile(profile: str, access: str) -> None:
+    assert explained(profile, None).served_by == f"the index, by {access}"
 
 
-def test_parts_are_counted() -> None:
-    assert try_on(parse_profile("/o/a[@n][b]"), MESSAGE).parts == (
-        ("/o", 1),
-        ("/o/a", 2),
-        ("/o/a[@n]", 2),
-        ("/o/a[@n][b]", 1),
-    )
+def test_a_registered_profile_is_explained_as_it_is_served() -> None:
+    matcher = Matcher()
+    for number in range(3):
+        matcher.add(f'/a[@many = "{number}"]')
+    matcher.add('/a[@few = "1"][@many = "1"]', "it")
+    assert '[@many = "1"], then what is left' in matcher.explain("it").served_by
+    before = matcher.statistics()
+    assert matcher.explain("it", b"<a few='1'/>").matched is False
+    assert matcher.explain("/b[c]", b"<b><c/></b>").matched is True
+    assert matcher.statistics() == before  # nothing was added, no message counted
+    assert matcher.explain(parse_profile("/b"), b"<b/>").results == 1
+    with pytest.raises(ProfileRefused):
+        matcher.explain("nobody")
+
+
+# -- on a message
+
+
+@pytest.mark.parametrize(
+    ("profile", "failure", "results"),
+    [
+        ("/o/a[b = 5]", None, 1),
+        ("/o/a[b = 6]/c", ("[. = 6]", "/o/a[b[. = 6]]", "/o/a[b]", ("/o/a[1]/b",)), 0),
+        ("/o/x/a", ("/x", "/o/x", "/o", ("/o",)), 0),
+        ("/x", ("/x", "/x", "", ()), 0),
+        ("/o[a[@n = 1][@m]]", ("[@m]", "/o[a[@n = 1][@m]]", "/o[a[@n = 1]]", ("/o/a[1]",)), 0),
+        ("/o/a[not(@n)]/b", ("[not(@n)]", "/o/a[not(@n)]", "/o/a", ("/o/a[1]", "/o/a[2]")), 0),
+        ("//a[2]/b", ("//a[2]/b", "//a[2]/b", "//a/b", ("/o/a[1]/b",)), 0),
+        ("for $a in //a where $a/@n > 1 return <r/>", None, 1),
+    ],
+)
+def test_the_first_part_that_does_not_hold(
+    profile: str, failure: tuple[str, str, str, tuple[str, ...]] | None, results: int
+) -> None:
+    found = explained(profile)
+    assert (found.matched, found.results) == (failure is None, results)
+    if failure is None:
+        assert found.failure is None
+    else:
+        assert found.failure is not None
+        assert (
+            found.failure.text,
+            found.failure.statement,
+            found.failure.before,
+            found.failure.positions,
+        ) == failure
+
+
+def test_parts_say_on_which_elements_they_held() -> None:
+    found = explained("/o/a[@n][b]/x/y")
+    outcomes = [
+        (
+            part.text,
+            part.outcome and (part.outcome.asked, part.outcome.kept, part.outcome.positions),
+        )
+        for part in all_parts(found.parts)
+    ]
+    assert outcomes == [
+        ("/o", (1, 1, ("/o",))),
+        ("/a", (1, 2, ("/o/a[1]", "/o/a[2]"))),
+        ("[@n]", (2, 2, ("/o/a[1]", "/o/a[2]"))),
+        ("[b]", (2, 1, ("/o/a[1]",))),
+        ("/b", (2, 1, ("/o/a[1]/b",))),
+        ("/x", (1, 0, ())),
+        ("/y", None),  # comes after what failed
+    ]
+
+
+def test_the_text_of_an_explanation() -> None:
+    assert str(explained('/o/a[b = 6]["x" = c]')).splitlines() == [
+        "Matching path",
+        '  /o/a[b = 6]["x" = c]',
+        "",
+        "Served by",
+        '  the index, by /o/a/c[. = "x"], then what is left',
+        "",
+        "Linear paths, found by the automaton",
+        "  /o/a",
+        "  /o/a/b",
+        "  /o/a/c",
+        "",
+        "Parts, and what they leave of the message",
+        "  /o               1 found        /o",
+        "  /a               2 found        /o/a[1], /o/a[2]",
+        "    [b[. = 6]]     0 of 2         (nested path)",
+        "      /b           1 found        /o/a[1]/b",
+        "        [. = 6]    0 of 1         (selection)",
+        '    [c[. = "x"]]   not looked at  (nested path)',
+        "      /c           not looked at",
+        '        [. = "x"]  not looked at  (selection)',
+        "",
+        "Routing query",
+        "  /o/a/b[. = 6]",
+        '     and /o/a/c[. = "x"]',
+        "",
+        "On the message",
+        "  does not match; the first that does not hold: [. = 6]",
+        "    asked of       /o/a[1]/b",
+        "    there is       /o/a[b]",
+        "    there is no    /o/a[b[. = 6]]",
+    ]
+
+
+def test_the_page_on_profiles_shows_a_real_one() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "profiles.md").read_text()
+    shown = page.partition("onyx profile explain - --message order.xml\n")[2].partition("```")[0]
+    message = page.partition("```xml\n")[2].partition("```")[0]
+    lines = str(explained('/order/item[@price > 100][tag = "tea"]', parse_text(message.encode())))
+    for part in shown.split("…\n"):
+        assert part.strip("\n") in lines
+
+
+def test_many_elements_are_counted_and_some_named() -> None:
+    message = parse_text(b"<o>" + b"<a/>" * 100 + b"</o>")
+    (_, step) = explained("/o/a", message).parts
+    assert step.outcome is not None
+    assert (step.outcome.kept, len(step.outcome.positions)) == (100, 5)
+    assert "/o/a[5] and 95 more" in str(explained("/o/a", message))
+
+
+def test_an_explanation_costs_no_more_than_a_condition_may() -> None:
+    matcher = Matcher(MatchLimits(evaluation=EvaluationLimits(visits_max=50)))
+    message = b"<a>" + b"<b/>" * 100 + b"</a>"
+    with pytest.raises(MatchLimitExceeded):
+        matcher.explain("//b[count(//b) > 0]", message)
+
+
+def test_names_and_prefixes_of_the_message_stand_in_positions() -> None:
+    message = parse_text(b'<p:o xmlns:p="u"><p:a/><a/><p:a/></p:o>')
+    (_, step) = explained('declare namespace q = "u"; /q:o/q:a', message).parts
+    assert step.outcome is not None and step.outcome.positions == ("/p:o/p:a[1]", "/p:o/p:a[2]")
+
+
+# -- true and minimal, on random profiles and messages
+
+
+def check(profile: Profile, message: ElementStream) -> bool:
+    """Whether it matches; the explanation is that of both engines, and its failure minimal."""
+    found = Matcher().explain(profile, message)
+    for index in (True, False):
+        matcher = Matcher(index=index)
+        matcher.add(profile)
+        matches = list(matcher.match(message))
+        assert found.matched == bool(matches), unparse(profile)
+    failure = found.failure
+    assert (failure is None) == found.matched
+    if failure is None:
+        assert found.results
+    elif failure.statement == found.remainder:
+        assert failure.before == found.matching_path
+        assert select(matching_path(profile), message)
+    else:
+        assert not select(matching_path(parse_profile(failure.statement)), message)
+        if failure.before:
+            assert select(matching_path(parse_profile(failure.before)), message)
+            assert failure.positions
+        assert failure.text.strip("[]/") in failure.statement
+    return failure is None
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_an_explanation_holds_exactly_when_the_engine_matches(seed: int) -> None:
+    rng = Random(seed)
+    outcomes = []
+    for _ in range(12):
+        message = random_message(rng)
+        for _ in range(4):
+            outcomes.append(check(Profile(random_profile(rng, conditions=0.6)), message.stream))
+        for _ in range(2):
+            outcomes.append(check(parse_profile(random_flwor(rng)), message.stream))
+    assert {True, False} <= set(outcomes)

@@ -15,22 +15,12 @@ The plan is exact: the path selects an element exactly when the plan does.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from yfilter.engine.linear_paths import LinearPath, LinearStep
 from yfilter.engine.nfa import StructuralStep
-from yfilter.engine.step_conditions import (
-    as_existence,
-    conjuncts,
-    element_test,
-    is_local,
-    main_steps,
-    rest_condition,
-    split_path,
-    take_self,
-)
-from yfilter.language.positions import fold_parents
-from yfilter.language.query_ast import Expression, LocationStep, Origin, PathExpression
+from yfilter.engine.step_conditions import ConditionKind, element_test, main_steps, take_apart
+from yfilter.language.query_ast import Expression, LocationStep, PathExpression
 from yfilter.language.query_text import unparse
 
 
@@ -91,32 +81,13 @@ class _StepConditions:
         self.residuals: dict[Expression, None] = {}
 
     def add(self, condition: Expression) -> None:
-        for part in conjuncts(condition):
-            if is_local(part):
+        for kind, part in take_apart(condition):
+            if kind is ConditionKind.SELECTION:
                 self.selections[part] = None
-                continue
-            path = as_existence(part)
-            if path is None or path.origin is not Origin.CONTEXT:
+            elif kind is ConditionKind.RESIDUAL:
                 self.residuals[part] = None
-            else:
-                self._add_path(path)
-
-    def _add_path(self, path: PathExpression) -> None:
-        own, steps = take_self(fold_parents(path.steps))
-        for condition in own:
-            self.add(condition)
-        elements, rest = split_path(replace(path, steps=steps))
-        conditions = rest_condition(rest)
-        if elements:
-            last = elements[-1]
-            elements = (
-                *elements[:-1],
-                replace(last, predicates=last.predicates + conditions),
-            )
-            self.branches[_plan(elements)] = None
-            return
-        for condition in conditions:
-            (self.selections if is_local(condition) else self.residuals)[condition] = None
+            elif isinstance(part, PathExpression):
+                self.branches[_plan(part.steps)] = None
 
 
 def _plan(steps: Sequence[LocationStep]) -> MatchingPlan:

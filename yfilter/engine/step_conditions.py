@@ -14,9 +14,11 @@ What is taken apart here has no positions, so predicates may be put together in 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from enum import Enum
 
-from yfilter.language.positions import is_plain_step
+from yfilter.language.positions import fold_parents, is_plain_step
 from yfilter.language.query_ast import (
     ANY,
     And,
@@ -38,6 +40,15 @@ from yfilter.language.query_ast import (
 
 CONTEXT_ITEM = PathExpression(Origin.CONTEXT, ())
 
+
+class ConditionKind(Enum):
+    """What serves a condition: see above."""
+
+    SELECTION = "selection"
+    BRANCH = "nested path"
+    RESIDUAL = "residual"
+
+
 _MIRRORED = {
     Operator.EQ: Operator.EQ,
     Operator.NE: Operator.NE,
@@ -46,6 +57,35 @@ _MIRRORED = {
     Operator.GT: Operator.LT,
     Operator.GE: Operator.LE,
 }
+
+
+def take_apart(condition: Expression) -> Iterator[tuple[ConditionKind, Expression]]:
+    """The conditions that have to hold, by kind; a branch is a path of element steps."""
+    for part in conjuncts(condition):
+        if is_local(part):
+            yield ConditionKind.SELECTION, part
+            continue
+        path = as_existence(part)
+        if path is None or path.origin is not Origin.CONTEXT:
+            yield ConditionKind.RESIDUAL, part
+        else:
+            yield from _take_path_apart(path)
+
+
+def _take_path_apart(path: PathExpression) -> Iterator[tuple[ConditionKind, Expression]]:
+    own, steps = take_self(fold_parents(path.steps))
+    for condition in own:
+        yield from take_apart(condition)
+    elements, rest = split_path(replace(path, steps=steps))
+    conditions = rest_condition(rest)
+    if elements:
+        last = elements[-1]
+        last = replace(last, predicates=last.predicates + conditions)
+        yield ConditionKind.BRANCH, replace(path, steps=(*elements[:-1], last))
+        return
+    for condition in conditions:
+        local = is_local(condition)
+        yield ConditionKind.SELECTION if local else ConditionKind.RESIDUAL, condition
 
 
 def conjuncts(condition: Expression) -> tuple[Expression, ...]:

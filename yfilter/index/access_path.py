@@ -14,7 +14,7 @@ comparison with a number; else none::
 A routing query's conjunction has its paths as spines to choose from; those not chosen are found
 anywhere in the message.
 
-What the index cannot say, ``indexable`` gives None for: see _condition.
+What the index cannot say, ``indexable`` gives None for: see condition_of.
 """
 
 from __future__ import annotations
@@ -179,17 +179,17 @@ def _way(plan: MatchingPlan, level: int) -> Way | None:
 def _conditions(step: LinearStep) -> list[Condition] | None:
     found = []
     for selection in step.selections:
-        condition = _condition(selection)
+        condition = condition_of(selection)
         if condition is None:
             return None
         found.append(condition)
     return found
 
 
-def _condition(selection: Expression) -> Condition | None:
+def condition_of(selection: Expression) -> Condition | None:
     """An attribute by its full name, a text node, or the string value of the element.
 
-    Compared with a literal, in any order; ``!=`` with a string only.
+    Compared with a literal, in any order; ``!=`` with a string only.  None for anything else.
     """
     match selection:
         case PathExpression():

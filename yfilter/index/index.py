@@ -49,6 +49,7 @@ from yfilter.index.subscriber_runs import SubscriberRuns
 from yfilter.index.symbols import SymbolTable
 from yfilter.index.target_groups import TargetGroups
 from yfilter.index.trie import EDGE, FIRST_QUERY, LOOP, NEXT, NODE, NUMBER, RESIDUAL, ROOTS, Trie
+from yfilter.language.numbers import number_text
 from yfilter.language.query_ast import NodeKind
 
 LAZY_BYTES_MAX = 512 * 1024 * 1024
@@ -191,6 +192,24 @@ class Index:
                 lines.append("  " * depth + self._describe(node))
             pending.extend((child, depth + 1) for child in reversed(children.get(node, [])))
         return "\n".join(lines)
+
+    def describe_query(self, query: int) -> str:
+        """The access path of a query, and whether there is more to verify."""
+        row = 5 * query
+        text = ""
+        for edge in reversed(self._edges(self._trie.queries[row + NODE])):
+            if edge == LOOP:
+                text += "/"
+            elif edge & 3 == 0:
+                text += f"/{self._symbols.describe(edge >> 2)}"
+            elif edge & 3 == 2:
+                text += f"[{self._symbols.describe_attribute(edge >> 2)} "
+            elif self._atoms.is_range(edge >> 2):
+                bound = self._atoms.numbers[self._trie.queries[row + NUMBER]]
+                text += f"{self._atoms.describe(edge >> 2).split()[0]} {number_text(bound)}]"
+            else:
+                text += f"{self._atoms.describe(edge >> 2)}]"
+        return text + (", then what is left" if self._trie.queries[row + RESIDUAL] else "")
 
     def _add(self, spines: list[Way], priority: Priority) -> int:
         self._changes += 1

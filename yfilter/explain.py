@@ -1,0 +1,197 @@
+"""Explain a profile: its parts, and on a message, each on the elements that are left for it.
+
+Evaluated part by part on the element stream, by the interpreter; that the engine comes to the same
+is what the tests say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TypeAlias
+
+from formats.element_stream import ElementStream
+from yfilter.engine.linear_paths import routing_query
+from yfilter.engine.matching_plan import MatchingPlan, decompose
+from yfilter.engine.step_conditions import ConditionKind, main_steps, take_apart
+from yfilter.explanation import POSITIONS_MAX, Explanation, Failure, Outcome, Part
+from yfilter.index.access_path import condition_of
+from yfilter.language.evaluation import Evaluator
+from yfilter.language.matching_path import matching_part
+from yfilter.language.nodes import DOCUMENT, Node, NodeType
+from yfilter.language.profile_limits import EvaluationLimits
+from yfilter.language.query_ast import Expression, LocationStep, Origin, PathExpression, Profile
+from yfilter.language.query_text import unparse
+from yfilter.language.result import render
+
+# How steps, as far as they are known to hold, are said from the message on.
+_Whole: TypeAlias = Callable[[tuple[LocationStep, ...]], str]
+
+
+def explain(
+    profile: Profile, served_by: str, stream: ElementStream | None, limits: EvaluationLimits
+) -> Explanation:
+    """What becomes of an accepted profile, and of a message by it.  Raises MatchLimitExceeded."""
+    matching = matching_part(profile)
+    walk = _Walk(stream, limits)
+    start = None if stream is None else [DOCUMENT]
+    parts, selected = walk.steps(main_steps(matching.path), start, _from_message)
+    static = Explanation(
+        unparse(matching.path),
+        served_by,
+        tuple(dict.fromkeys(_linear_paths(decompose(matching.path), ""))),
+        parts,
+        unparse(profile) if matching.has_remainder else "",
+        tuple(tuple(map(str, disjunct.paths)) for disjunct in routing_query(profile)),
+    )
+    if stream is None:
+        return static
+    if walk.failure is not None or selected is None:
+        return replace(static, matched=False, results=0, failure=walk.failure)
+    results = len(render(profile, stream, [node.number for node in selected], limits))
+    failure = None
+    if matching.has_remainder and not results:
+        text = unparse(profile)
+        failure = Failure(text, text, unparse(matching.path), walk.positions(selected))
+    return replace(static, matched=failure is None, results=results, failure=failure)
+
+
+class _Walk:
+    """Through the parts in their order; nodes are None where nothing is to be looked at."""
+
+    def __init__(self, stream: ElementStream | None, limits: EvaluationLimits) -> None:
+        self.failure: Failure | None = None
+        self._evaluator = None if stream is None else Evaluator(stream, limits)
+
+    def steps(
+        self, steps: tuple[LocationStep, ...], nodes: list[Node] | None, whole: _Whole
+    ) -> tuple[tuple[Part, ...], list[Node] | None]:
+        """The parts of steps from some nodes, and the nodes that all of them lead to."""
+        parts: list[Part] = []
+        held: tuple[LocationStep, ...] = ()
+        for step in steps:
+            bare = replace(step, predicates=())
+            text = unparse(PathExpression(Origin.MESSAGE, (bare,)))
+            following = self._follow(bare, nodes)
+            outcome = self._outcome(nodes, following)
+            self._check(outcome, text, nodes, whole, held, (*held, bare))
+            nodes = self._unless_failed(following)
+            held = (*held, bare)
+            conditions: list[Part] = []
+            for predicate in step.predicates:
+                for kind, condition in take_apart(predicate):
+                    part, nodes = self._condition(kind, condition, nodes, held, whole)
+                    conditions.append(part)
+                    held = _with_condition(held, condition)
+            parts.append(Part("step", text, True, outcome, tuple(conditions)))
+        return tuple(parts), nodes
+
+    def positions(self, nodes: list[Node]) -> tuple[str, ...]:
+        assert self._evaluator is not None
+        found = [node.number for node in nodes if node.type is NodeType.ELEMENT]
+        return tuple(
+            _position(self._evaluator.stream, element) for element in found[:POSITIONS_MAX]
+        )
+
+    def _condition(
+        self,
+        kind: ConditionKind,
+        condition: Expression,
+        nodes: list[Node] | None,
+        held: tuple[LocationStep, ...],
+        whole: _Whole,
+    ) -> tuple[Part, list[Node] | None]:
+        """The part of one condition, and the nodes that it leaves."""
+        text = f"[{unparse(condition)}]"
+        inner: tuple[Part, ...] = ()
+        indexed = kind is ConditionKind.SELECTION and condition_of(condition) is not None
+        if kind is ConditionKind.BRANCH and isinstance(condition, PathExpression):
+
+            def nested(steps: tuple[LocationStep, ...]) -> str:
+                path = PathExpression(Origin.CONTEXT, steps)
+                return whole(_with_condition(held, path) if steps else held)
+
+            inner, _ = self.steps(condition.steps, nodes, nested)
+            indexed = all(map(_is_indexed, inner))
+        kept = self._kept(condition, nodes)
+        outcome = self._outcome(nodes, kept)
+        self._check(outcome, text, nodes, whole, held, _with_condition(held, condition))
+        return Part(kind.value, text, indexed, outcome, inner), self._unless_failed(kept)
+
+    def _follow(self, step: LocationStep, nodes: list[Node] | None) -> list[Node] | None:
+        if self._evaluator is None or nodes is None:
+            return None
+        path = PathExpression(Origin.CONTEXT, (step,))
+        found: dict[Node, None] = {}
+        for node in nodes:
+            found.update(dict.fromkeys(self._evaluator.select(path, node, {})))
+        return sorted(found)
+
+    def _kept(self, condition: Expression, nodes: list[Node] | None) -> list[Node] | None:
+        evaluator = self._evaluator
+        if evaluator is None or nodes is None:
+            return None
+        return [node for node in nodes if evaluator.holds(condition, node, {})]
+
+    def _outcome(self, asked: list[Node] | None, kept: list[Node] | None) -> Outcome | None:
+        if asked is None or kept is None:
+            return None
+        return Outcome(len(asked), len(kept), self.positions(kept))
+
+    def _check(
+        self,
+        outcome: Outcome | None,
+        text: str,
+        nodes: list[Node] | None,
+        whole: _Whole,
+        before: tuple[LocationStep, ...],
+        after: tuple[LocationStep, ...],
+    ) -> None:
+        """Note the first part that leaves nothing; the innermost comes first."""
+        if self.failure is None and outcome is not None and nodes and not outcome.kept:
+            self.failure = Failure(text, whole(after), whole(before), self.positions(nodes))
+
+    def _unless_failed(self, nodes: list[Node] | None) -> list[Node] | None:
+        return None if self.failure is not None else nodes
+
+
+def _from_message(steps: tuple[LocationStep, ...]) -> str:
+    return unparse(PathExpression(Origin.MESSAGE, steps)) if steps else ""
+
+
+def _with_condition(
+    steps: tuple[LocationStep, ...], condition: Expression
+) -> tuple[LocationStep, ...]:
+    last = steps[-1]
+    return (*steps[:-1], replace(last, predicates=(*last.predicates, condition)))
+
+
+def _is_indexed(part: Part) -> bool:
+    return part.indexed and all(map(_is_indexed, part.parts))
+
+
+def _linear_paths(plan: MatchingPlan, above: str) -> Iterator[str]:
+    texts = plan.structure_texts()
+    yield above + "".join(texts)
+    for index, branch in plan.branches:
+        yield from _linear_paths(branch, above + "".join(texts[: index + 1]))
+
+
+def _position(stream: ElementStream, element: int) -> str:
+    """``/order/item[2]``: the way to an element, with its number among siblings of its name."""
+    parts = []
+    while element >= 0:
+        parent = stream.element_parent[element]
+        name = stream.element_name[element]
+        before = after = 0
+        sibling = parent + 1
+        end = stream.element_end[parent] if parent >= 0 else len(stream)
+        while sibling < end:
+            if stream.element_name[sibling] == name:
+                before += sibling < element
+                after += sibling > element
+            sibling = stream.element_end[sibling]
+        number = f"[{before + 1}]" if before or after else ""
+        parts.append(f"/{stream.names[name]}{number}")
+        element = parent
+    return "".join(reversed(parts))
