@@ -20,7 +20,7 @@ called from any thread; a wait that Ctrl-C interrupts leaves the object usable.
 from __future__ import annotations
 
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import TracebackType
@@ -131,6 +131,7 @@ class DataSource(_Blocking[clients.DataSource]):
         size: int = 1024,
         schema: Path | None = None,
         validate: str = "off",
+        compression: Mapping[str, Path] | None = None,
     ) -> DataSource:
         """As ``onyx.DataSource.register``."""
 
@@ -143,6 +144,7 @@ class DataSource(_Blocking[clients.DataSource]):
                 size=size,
                 schema=schema,
                 validate=validate,
+                compression=compression,
             )
 
         registered = trio.run(register)

@@ -16,7 +16,8 @@ class SourceInfo:
 
     ``rate`` messages a second and ``size`` bytes a message as the source expects them; ``ready``
     once every broker knows it; ``validation`` what its root broker does about messages against its
-    schema ("off", "report" or "reject").
+    schema ("off", "report" or "reject"); ``compression`` the forms of message for which it
+    came with a compression dictionary.
     """
 
     id: str
@@ -29,6 +30,7 @@ class SourceInfo:
     schema_name: str
     schema_kind: str
     validation: str
+    compression: list[str]
     ready: bool
 
     @classmethod
@@ -45,6 +47,7 @@ class SourceInfo:
             schema_name=result["schema_name"],
             schema_kind=result["schema_kind"],
             validation=result["validation"],
+            compression=result["compression"],
             ready=result["ready"],
         )
 

@@ -21,7 +21,7 @@ result is delivered until it is acknowledged, and not again in the same run.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from pathlib import Path
 from types import TracebackType
@@ -83,11 +83,21 @@ class DataSource:
         size: int = 1024,
         schema: Path | None = None,
         validate: str = "off",
+        compression: Mapping[str, Path] | None = None,
     ) -> DataSource:
-        """Register a new source; returns when every broker knows it.  Not connected yet."""
+        """Register a new source; returns when every broker knows it.  Not connected yet.
+
+        The arguments are those of ``RegistrationClient.register_source``.
+        """
         async with RegistrationClient(registration) as client:
             info = await client.register_source(
-                name=name, location=location, rate=rate, size=size, schema=schema, validate=validate
+                name=name,
+                location=location,
+                rate=rate,
+                size=size,
+                schema=schema,
+                validate=validate,
+                compression=compression,
             )
         source = cls(registration, info.id)
         source._info = info

@@ -99,12 +99,15 @@ class RegistrationClient(NetworkClient):
         size: int = 1024,
         schema: Path | None = None,
         validate: str = "off",
+        compression: Mapping[str, Path] | None = None,
     ) -> SourceInfo:
         """Register a data source; returns when every broker knows it.
 
         ``rate`` messages a second and ``size`` bytes a message are what it expects to publish;
         ``schema`` is the file of its DTD, XML Schema or RELAX NG; ``validate`` says what the root
-        broker does about a message against it: "off" (nothing), "report" or "reject".
+        broker does about a message against it: "off" (nothing), "report" or "reject";
+        ``compression`` names files with zstd dictionaries, by the form of message that each is for
+        ("text", "binary", "dictionary").
         """
         arguments: dict[str, object] = {"rate": rate, "size": size, "validate": validate}
         if name:
@@ -113,7 +116,11 @@ class RegistrationClient(NetworkClient):
             arguments["location"] = list(location)
         if schema is not None:
             arguments["schema_name"] = schema.name
-            arguments["schema"] = await _read_schema(schema)
+            arguments["schema"] = await _read_file(schema)
+        if compression:
+            arguments["compression"] = {
+                form: await _read_file(path) for form, path in compression.items()
+            }
         return SourceInfo.from_result(await self.call("source.register", arguments))
 
     async def source(self, source_id: str) -> SourceInfo:
@@ -241,7 +248,7 @@ def request_failed(error: RemoteError) -> RequestFailed:
     return kind(error.code, error.message)
 
 
-async def _read_schema(path: Path) -> bytes:
+async def _read_file(path: Path) -> bytes:
     try:
         return await trio.Path(path).read_bytes()
     except OSError as error:

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from typing import TypeAlias
 
+from formats.compression_dictionary import COMPRESSION_DICTIONARY_BYTES_MAX, SAMPLES_LEAST
 from formats.limits import MessageLimits
 from overlay.link.limits import WINDOW_FRAMES_CEILING, LinkLimits
 from overlay.toml_table import TomlTable
@@ -22,12 +24,35 @@ MIB = 1024 * KIB
 
 
 @dataclass(frozen=True, slots=True)
+class TrainingLimits:
+    """What training compression dictionaries may cost a root broker.
+
+    dictionary_bytes_max  of one dictionary; 0: nothing is trained, given ones are used
+    samples               messages of a source in one form that a dictionary is trained from; it
+                          takes some 10 ms for each 100 KB
+    samples_bytes_max     the same in bytes: training starts at whichever comes first
+    sample_bytes_max      a longer message is no sample: it gains little
+    sources_max           sources of which samples are kept at a time; others wait for their turn
+    retrain_messages      messages of a source between the end of one training and the samples for
+                          the next
+    """
+
+    dictionary_bytes_max: int = 32 * KIB
+    samples: int = 128
+    samples_bytes_max: int = 256 * KIB
+    sample_bytes_max: int = 16 * KIB
+    sources_max: int = 64
+    retrain_messages: int = 10_000
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """The bounds of one network; the same on every node of it.
 
     message                     bounds of one XML message, ``[limits.message]`` (refuse)
     link                        bounds of one connection, ``[limits.link]`` (close, and wait for
                                 the windows)
+    training                    what compression dictionaries cost, ``[limits.training]`` (wait)
     link_backlog_bytes_max      bytes of messages of one broadcast tree kept for a neighbour that
                                 has not acknowledged them (wait)
     delivery_backlog_bytes_max  bytes of results kept for one profile whose user has not
@@ -39,6 +64,7 @@ class Limits:
 
     message: MessageLimits = field(default_factory=MessageLimits)
     link: LinkLimits = field(default_factory=LinkLimits)
+    training: TrainingLimits = field(default_factory=TrainingLimits)
     link_backlog_bytes_max: int = 256 * MIB
     delivery_backlog_bytes_max: int = 64 * MIB
     profile_length_max: int = 64 * KIB
@@ -54,10 +80,11 @@ def read_limits(top: TomlTable) -> Limits:
     table = top.table("limits", _names(Limits))
     message_table = table.table("message", _names(MessageLimits))
     link_table = table.table("link", _names(LinkLimits))
-    message = MessageLimits(**_read_counts(message_table, MessageLimits()))
+    training_table = table.table("training", _names(TrainingLimits))
     limits = Limits(
-        message=message,
+        message=MessageLimits(**_read_counts(message_table, MessageLimits())),
         link=_read_link_limits(link_table),
+        training=TrainingLimits(**_read_counts(training_table, TrainingLimits())),
         **_read_counts(table, Limits()),
     )
     if limits.link.frame_bytes_max < limits.message.bytes_max:
@@ -68,10 +95,11 @@ def read_limits(top: TomlTable) -> Limits:
 
 def limits_to_toml(limits: Limits) -> Iterator[str]:
     """The lines of ``[limits]`` and its sub-tables, every value written out."""
-    parts: Mapping[str, Limits | MessageLimits | LinkLimits] = {
+    parts: Mapping[str, _Part] = {
         "limits": limits,
         "limits.message": limits.message,
         "limits.link": limits.link,
+        "limits.training": limits.training,
     }
     for name, part in parts.items():
         yield from ("", f"[{name}]")
@@ -81,6 +109,8 @@ def limits_to_toml(limits: Limits) -> Iterator[str]:
                 yield f"{key} = {value!r}"
 
 
+_Part: TypeAlias = Limits | MessageLimits | LinkLimits | TrainingLimits
+
 # What an operator may set, where it is not simply 1 to 2^31 - 1 (seconds: 0.1 to 3600).
 _INTEGER_MAX = 2**31 - 1
 _BOUNDS: Mapping[str, tuple[int, int]] = {
@@ -88,10 +118,13 @@ _BOUNDS: Mapping[str, tuple[int, int]] = {
     "delivery_backlog_bytes_max": (KIB, 2**40),
     "profile_length_max": (1, 64 * KIB),
     "window_frames": (1, WINDOW_FRAMES_CEILING),
+    "dictionary_bytes_max": (0, COMPRESSION_DICTIONARY_BYTES_MAX),
+    "samples": (SAMPLES_LEAST, 10_000),
+    "samples_bytes_max": (KIB, 64 * MIB),
 }
 
 
-def _names(part: type[Limits] | type[MessageLimits] | type[LinkLimits]) -> list[str]:
+def _names(part: type[_Part]) -> list[str]:
     return [entry.name for entry in fields(part)]
 
 
@@ -104,7 +137,7 @@ def _read_link_limits(table: TomlTable) -> LinkLimits:
     )
 
 
-def _read_counts(table: TomlTable, default: Limits | MessageLimits | LinkLimits) -> dict[str, int]:
+def _read_counts(table: TomlTable, default: _Part) -> dict[str, int]:
     """The whole-numbered fields of ``default`` as the table sets them."""
     counts = {}
     for name in _names(type(default)):

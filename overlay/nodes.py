@@ -55,10 +55,12 @@ class Link:
 
     ``latency_ms`` (one way) and ``bandwidth_kbps`` (1000 bits a second, each way) are what the
     operator expects of it; broadcast trees and placement are computed from them, nothing is
-    slowed down to them.  ``format`` is the wire format of messages on it.
+    slowed down to them.  ``format`` is the wire format of messages on it, ``level`` that of its
+    compression (None: the default).
     """
 
     ends: tuple[str, str]
     latency_ms: float = DEFAULT_LATENCY_MS
     bandwidth_kbps: float = DEFAULT_BANDWIDTH_KBPS
     format: WireFormat = WireFormat.BINARY
+    level: int | None = None

@@ -34,7 +34,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
-from formats.codec import WireFormat
+from formats import LEVELS, Compression, WireFormat
 from overlay.errors import TopologyError
 from overlay.limits import Limits, limits_to_toml, read_limits
 from overlay.nodes import (
@@ -70,8 +70,8 @@ _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _TOP_KEYS = ("name", "data_directory", "registration", "broker", "link", "defaults", "limits")
 _NODE_KEYS = ("id", "listen")
 _BROKER_KEYS = ("id", "listen", "label", "place", "capacity")
-_LINK_KEYS = ("ends", "latency_ms", "bandwidth_kbps", "bandwidth_mbps", "format")
-_DEFAULT_KEYS = ("latency_ms", "bandwidth_kbps", "bandwidth_mbps", "format", "capacity")
+_LINK_KEYS = ("ends", "latency_ms", "bandwidth_kbps", "bandwidth_mbps", "format", "level")
+_DEFAULT_KEYS = (*_LINK_KEYS[1:], "capacity")
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,12 +315,25 @@ def _read_link_values(table: TomlTable, default: Link) -> Link:
         bandwidth_kbps = table.number("bandwidth_mbps", 0.001, 1e6) * 1000
     else:
         bandwidth_kbps = table.number("bandwidth_kbps", 1, 1e9, default.bandwidth_kbps)
+    wire_format = WireFormat(table.choice("format", [*WireFormat], default.format))
     return replace(
         default,
         latency_ms=table.number("latency_ms", 0, 60_000, default.latency_ms),
         bandwidth_kbps=bandwidth_kbps,
-        format=WireFormat(table.choice("format", [*WireFormat], default.format)),
+        format=wire_format,
+        level=_read_level(table, wire_format, default),
     )
+
+
+def _read_level(table: TomlTable, wire_format: WireFormat, default: Link) -> int | None:
+    """``[defaults]`` (without ends) may name a level for those links that are compressed."""
+    compression = wire_format.compression if default.ends[0] else Compression.ZSTD
+    levels = LEVELS[compression]
+    if "level" not in table:
+        return default.level if default.level in levels else None
+    if compression is Compression.NONE:
+        raise table.refusal("level", f"the format {quote(wire_format)} is not compressed")
+    return table.integer("level", levels[0], levels[-1], levels[0])
 
 
 def _check_connected(topology: Topology, top: TomlTable) -> None:
@@ -357,6 +370,8 @@ def _toml_lines(topology: Topology) -> Iterator[str]:
         yield f"latency_ms = {link.latency_ms!r}"
         yield f"bandwidth_kbps = {link.bandwidth_kbps!r}"
         yield f"format = {_toml_text(link.format)}"
+        if link.level is not None:
+            yield f"level = {link.level}"
     yield from limits_to_toml(topology.limits)
 
 

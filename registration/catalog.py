@@ -27,8 +27,9 @@ class SourceEntry:
     ``location`` (latitude, longitude) in degrees or None; ``rate`` messages a second and ``size``
     bytes a message as the source expects them; ``schema`` the text of its DTD, XSD or RELAX NG
     (empty: none), ``validation`` what its root broker does about messages that are not valid
-    ("off", "report" or "reject").  ``request`` is the client's own id of the registration, so that
-    a repeated request finds the entry instead of making another.  ``ready`` says that every broker
+    ("off", "report" or "reject"); ``compression`` the compression dictionaries that it came with,
+    (form, dictionary) each.  ``request`` is the client's own id of the registration, so that a
+    repeated request finds the entry instead of making another.  ``ready`` says that every broker
     knows the source and has sent its interests up the tree: from then on messages are accepted.
     """
 
@@ -42,6 +43,7 @@ class SourceEntry:
     schema_kind: str = ""
     schema: bytes = b""
     validation: str = "off"
+    compression: tuple[tuple[str, bytes], ...] = ()
     request: str = ""
     ready: bool = False
 
@@ -61,6 +63,7 @@ class SourceEntry:
             "schema_kind": self.schema_kind,
             "schema": self.schema,
             "validation": self.validation,
+            "compression": dict(self.compression),
             "request": self.request,
             "ready": self.ready,
         }
@@ -68,7 +71,13 @@ class SourceEntry:
     @classmethod
     def from_record(cls, source: str, record: dict[str, Any]) -> SourceEntry:
         location = record.pop("location")
-        return cls(source=source, location=tuple(location) if location else None, **record)
+        compression = tuple(record.pop("compression", {}).items())
+        return cls(
+            source=source,
+            location=tuple(location) if location else None,
+            compression=compression,
+            **record,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from overlay.link.events import Action, Event
+from overlay.link.frame import Frame
 from overlay.link.frames import (
-    Frame,
     Hello,
     ProfileChanged,
     ProfileLive,

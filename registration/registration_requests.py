@@ -16,7 +16,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from formats import FormatError, Schema, Validation, can_validate, read_schema
+from formats import (
+    FORMS,
+    FormatError,
+    Schema,
+    Validation,
+    can_validate,
+    read_compression_dictionary,
+    read_schema,
+)
 from overlay.link.frames import PlaceProfile, Request, SourceAnnounced
 from overlay.link.link_layer import LinkLayer
 from overlay.link.request_server import (
@@ -146,6 +154,7 @@ class RegistrationRequests:
         size = int(number_argument(request, "size", 1024))
         schema = self._schema_argument(request)
         validation = _validation_argument(request, schema)
+        compression = _compression_argument(request)
         root = choose_root_broker(
             self._topology, self._trees, location, rate, size, self._catalog.volume_by_root
         )
@@ -161,6 +170,7 @@ class RegistrationRequests:
             schema_kind=schema.kind if schema else "",
             schema=schema.data if schema else b"",
             validation=validation,
+            compression=compression,
             request=request.request,
         )
         self._catalog.put_source(entry)
@@ -174,6 +184,7 @@ class RegistrationRequests:
             schema_name=entry.schema_name,
             schema_kind=entry.schema_kind,
             validation=validation,
+            compression=list(entry.compression),
             payload=entry.schema,
         )
         self._links.send(f"broker/{root}", REGISTRATION_KEY, announced)
@@ -205,6 +216,7 @@ class RegistrationRequests:
             "schema_name": entry.schema_name,
             "schema_kind": entry.schema_kind,
             "validation": entry.validation,
+            "compression": [form for form, _ in entry.compression],
             "ready": entry.ready,
         }
 
@@ -330,6 +342,23 @@ def _validation_argument(request: Request, schema: Schema | None) -> str:
         reason = "there is no schema" if schema is None else "it refers to other documents"
         raise RequestRefused("schema-refused", f"messages cannot be validated: {reason}")
     return value
+
+
+def _compression_argument(request: Request) -> tuple[tuple[str, bytes], ...]:
+    """``compression``: zstd dictionaries by the form that they are for, or absent; each under the
+    version of its content."""
+    given = request.arguments.get("compression", {})
+    forms = [form.value for form in FORMS]
+    if not isinstance(given, dict) or not all(
+        form in forms and isinstance(data, bytes) for form, data in given.items()
+    ):
+        expected = f"zstd dictionaries by form ({', '.join(forms)})"
+        raise RequestRefused("bad-argument", f"'compression' must be {expected}")
+    try:
+        read = {form: read_compression_dictionary(data).data for form, data in given.items()}
+    except FormatError as refusal:
+        raise RequestRefused("bad-compression-dictionary", str(refusal)) from refusal
+    return tuple(sorted(read.items()))
 
 
 def _location_argument(request: Request) -> tuple[float, float] | None:

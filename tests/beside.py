@@ -23,7 +23,12 @@ from overlay.link.events import (
     SendData,
     TimePassed,
 )
-from overlay.link.frames import ErrorFrame, Frame, Request, Response
+from overlay.link.frame import Frame
+from overlay.link.frames import (
+    ErrorFrame,
+    Request,
+    Response,
+)
 from overlay.link.limits import DEFAULT_LINK_LIMITS, LinkLimits
 from overlay.link.link_layer import LinkLayer
 

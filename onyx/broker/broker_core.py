@@ -20,13 +20,16 @@ from collections.abc import Callable, Iterable, Mapping
 
 from formats import WireFormat
 from onyx.broker.broker_requests import BrokerRequests
+from onyx.broker.compression_dictionaries import CompressionDictionaries
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.data_plane import DataPlane
 from onyx.broker.observers import Observers
 from onyx.broker.query_plane import QueryPlane
 from overlay.link.events import Action, Event, Flow
+from overlay.link.frame import Frame
 from overlay.link.frames import (
-    Frame,
+    DictionaryHeld,
+    DictionaryTrained,
     Hello,
     LiveMarker,
     LiveReached,
@@ -68,7 +71,15 @@ class BrokerCore:
         matcher = Matcher(message_limits=limits.message)
         self.query = QueryPlane(self.control, self._links, self._rows, matcher)
         self._observers = Observers(identity, self._links)
-        self.data = DataPlane(self.control, self._links, matcher, self._observers)
+        self.trained = CompressionDictionaries(self.control, self._links, self._rows)
+        self.data = DataPlane(
+            self.control,
+            self._links,
+            matcher,
+            self.trained,
+            self._observers,
+            self.query.table.is_wanted,
+        )
         self._requests = BrokerRequests(
             self._links, self.query, self._observers, self.statistics, limits
         )
@@ -78,6 +89,8 @@ class BrokerCore:
             TreeReady: self._handle_tree_ready,
             PlaceProfile: self._handle_place_profile,
             RoutingDelta: self._handle_routing_delta,
+            DictionaryTrained: self._handle_dictionary_trained,
+            DictionaryHeld: self._handle_dictionary_held,
             LiveMarker: self._handle_live_marker,
             LiveReached: self._handle_live_reached,
             Publish: self._handle_publish,
@@ -103,6 +116,7 @@ class BrokerCore:
             "control": self.control.statistics(),
             "query": self.query.statistics(),
             "data": self.data.statistics(),
+            "compression": self.trained.statistics(),
             "links": self._links.statistics(),
             "observers": self._observers.statistics(),
             "unexpected": dict(self._counters),
@@ -111,6 +125,7 @@ class BrokerCore:
     def _restore(self, rows: list[tuple[str, str, bytes]]) -> None:
         self._links.restore(rows)
         self.control.restore(rows)
+        self.trained.restore(rows)
         self.query.restore(rows)
 
     def _may_acknowledge(self, peer: str, flow: Flow, key: str) -> bool:
@@ -198,12 +213,21 @@ class BrokerCore:
         assert isinstance(arrival.frame, SourceAnnounced)
         entry = self.control.add_source(arrival.frame)
         if entry is not None:
+            self.trained.adopt_given(entry)
             self.query.open_tree(entry.root)
             self.control.await_children(entry)
 
     def _handle_tree_ready(self, arrival: Arrival) -> None:
         assert isinstance(arrival.frame, TreeReady)
         self.control.handle_tree_ready(arrival.frame, _name(arrival))
+
+    def _handle_dictionary_trained(self, arrival: Arrival) -> None:
+        assert isinstance(arrival.frame, DictionaryTrained)
+        self.trained.handle_trained(arrival.frame)
+
+    def _handle_dictionary_held(self, arrival: Arrival) -> None:
+        assert isinstance(arrival.frame, DictionaryHeld)
+        self.trained.handle_held(arrival.frame, _name(arrival))
 
     # --- query plane ----------------------------------------------------------------------
 
@@ -266,6 +290,8 @@ def _name(arrival: Arrival) -> str:
 _SENDERS: Mapping[type[Frame], frozenset[str]] = {
     SourceAnnounced: frozenset({"registration", "parent"}),
     TreeReady: frozenset({"child"}),
+    DictionaryTrained: frozenset({"parent"}),
+    DictionaryHeld: frozenset({"child"}),
     PlaceProfile: frozenset({"registration"}),
     RoutingDelta: frozenset({"child"}),
     LiveMarker: frozenset({"child"}),

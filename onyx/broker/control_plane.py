@@ -115,6 +115,7 @@ class ControlPlane:
             schema_name=frame.schema_name,
             schema_kind=frame.schema_kind,
             validation=frame.validation,
+            compression=tuple(frame.compression),
             schema=frame.payload,
         )
         self._put_source(entry)

@@ -6,10 +6,9 @@
                                              ├─ match once ─┬─ RouteMatch   -> Message to the child
     Message  ─ decode the link's format ─────┘              └─ ProfileMatch -> Delivery to the user
 
-Only children whose routing query holds get the message; undecoded bytes are passed on as they
-came when the next link speaks the same format.  A broker that has no means to read a message (it
-lost its disk, and with it the schema that the dictionary form takes) gives it back to its parent,
-which sends it again in the binary form, and so from then on (``Undecoded``).
+Only children whose routing query holds get the message, as the link wants it (link_formats.py),
+undecoded bytes as they came when that is what they are (parcel.py).  A message that nobody here
+wants any more is not even decoded.
 
 A message that is refused at the root broker is refused whole: its source is told where and why,
 and nobody gets any of it.
@@ -19,26 +18,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from formats import (
-    EMPTY_DICTIONARY,
     FORMS,
-    ONLY_EMPTY,
     DecodeError,
     ElementStream,
     MessageRefused,
     Validation,
     WireFormat,
-    compress,
-    decode,
-    encode,
     encoded_bytes_max,
-    only,
-    unpack,
 )
+from onyx.broker.codebook import Codebook, wire_format_of
+from onyx.broker.compression_dictionaries import CompressionDictionaries
 from onyx.broker.control_plane import ControlPlane
+from onyx.broker.give_backs import GiveBacks
+from onyx.broker.link_formats import LinkFormats
 from onyx.broker.observers import Observers
+from onyx.broker.parcel import Parcel
 from overlay.link.events import Flow
 from overlay.link.frames import Delivery, Message, Publish, Refused, Undecoded
 from overlay.link.link_layer import LinkLayer
@@ -47,41 +43,36 @@ from yfilter.matcher import Matcher
 from yfilter.matches import Match, ProfileMatch, RouteMatch
 
 FRAME_HEADROOM = 1024  # bytes of a frame that are not the message
-_NO_MEANS = frozenset(
-    {"unknown-dictionary", "unknown-format"}
-)  # of this broker, for a good message
-
-
-@dataclass(frozen=True, slots=True)
-class _Parcel:
-    """A message at this broker: its identity, its bytes as they came, and its element stream."""
-
-    root: str
-    source: str
-    number: int
-    hops: int
-    wire_format: WireFormat
-    payload: bytes
-    stream: ElementStream
 
 
 class DataPlane:
     """Takes messages in and acts on what the Matcher decides."""
 
     def __init__(
-        self, control: ControlPlane, links: LinkLayer, matcher: Matcher, observers: Observers
+        self,
+        control: ControlPlane,
+        links: LinkLayer,
+        matcher: Matcher,
+        trained: CompressionDictionaries,
+        observers: Observers,
+        is_wanted: Callable[[str], bool],
     ) -> None:
+        """``is_wanted(root)``: whether anybody here or below wants messages of a tree."""
         self._control = control
         self._links = links
         self._matcher = matcher
+        self._trained = trained
         self._observers = observers
+        self._is_wanted = is_wanted
+        self._codebook = Codebook(control, trained)
+        self._give_backs = GiveBacks(control, links, self._codebook)
+        self._formats = LinkFormats(control, links, self._codebook, self._give_backs)
         self._limits = control.topology.limits
         frame = self._limits.link.frame_bytes_max
         self._room = frame - FRAME_HEADROOM - frame // 64  # compression may find nothing to save
         self._counters: Counter[str] = Counter()
         self._crossings: Counter[str] = Counter()  # messages sent, by child link
         self._invalid: Counter[str] = Counter()  # messages against their schema, by source
-        self._plain: set[tuple[str, str]] = set()  # (child, source): it lacks the dictionary
 
     def handle_publish(self, frame: Publish, number: int) -> None:
         """A source's message, the ``number``-th of it; refused to the source when it is bad."""
@@ -97,72 +88,42 @@ class DataPlane:
             return
         self._observers.note("accepted", source=frame.source, number=number)
         self._act(parcel, decisions)
+        for form in self._trained.wanted(frame.source):
+            self._trained.sample(frame.source, form, parcel.in_form(form))
 
     def handle_message(self, frame: Message) -> None:
         """A message from the parent on the root broker's tree.
 
         What the root has accepted cannot be decoded here only if it was damaged, or if this
-        broker's limits are tighter; it is counted and goes no further.  A message that costs the
-        Matcher more than its bound goes to every child, so that nobody below misses it.
+        broker lacks what it takes or has tighter limits; it is counted and goes no further, or
+        back.  A message that costs the Matcher more than its bound goes to every child, so that
+        nobody below misses it.
         """
         self._counters["received"] += 1
+        if not self._is_wanted(frame.root):
+            self._counters["unwanted"] += 1
+            return
         try:
             parcel = self._open(
                 frame.root, frame.source, frame.number, frame.hops, frame.format, frame.payload
             )
+            stream = parcel.stream
         except (MessageRefused, DecodeError) as refusal:
-            parent = self._control.parent(frame.root)
-            if refusal.code in _NO_MEANS and parent is not None:
-                self._give_back(frame, parent)
-            else:
+            if not self._give_backs.give_back(frame, refusal):
                 self._counters["abandoned"] += 1
             return
         decisions: list[Match]
         try:
-            decisions = list(self._matcher.match(parcel.stream, root=frame.root))
+            decisions = list(self._matcher.match(stream, root=frame.root))
         except MatchLimitExceeded:
             self._counters["match_over_limit"] += 1
             decisions = [RouteMatch(child) for child in self._control.children(frame.root)]
         self._act(parcel, decisions)
 
-    def _give_back(self, frame: Message, parent: str) -> None:
-        self._counters["given_back"] += 1
-        undecoded = Undecoded(
-            root=frame.root,
-            source=frame.source,
-            number=frame.number,
-            format=frame.format,
-            hops=frame.hops,
-            payload=frame.payload,
-        )
-        self._links.send(f"broker/{parent}", frame.root, undecoded)
-
     def handle_undecoded(self, frame: Undecoded, child: str) -> None:
-        """A child could not read a message that this broker sent: once more, without a dictionary.
-
-        What this broker cannot read either was damaged on the way; it is counted and gone.
-        """
-        try:
-            parcel = self._open(
-                frame.root, frame.source, frame.number, frame.hops, frame.format, frame.payload
-            )
-        except (MessageRefused, DecodeError):
+        """A child gives back a message that it could not read."""
+        if not self._give_backs.handle_undecoded(frame, child):
             self._counters["abandoned"] += 1
-            return
-        if frame.source not in self._control.sources:  # this broker cannot have sent that
-            self._counters["abandoned"] += 1
-            return
-        self._counters["sent_again"] += 1
-        self._plain.add((child, frame.source))
-        again = Message(
-            root=frame.root,
-            source=frame.source,
-            number=frame.number,
-            format=WireFormat.BINARY.value,
-            hops=frame.hops,
-            payload=encode(parcel.stream, WireFormat.BINARY),
-        )
-        self._links.send(f"broker/{child}", frame.root, again)
 
     def may_acknowledge(self, root: str) -> bool:
         """Whether messages of a tree may go on coming: no child's backlog is beyond the limit.
@@ -181,20 +142,16 @@ class DataPlane:
             **self._counters,
             "crossings": dict(self._crossings),
             "invalid_by_source": dict(self._invalid),
-            "without_dictionary": len(self._plain),
+            **self._codebook.statistics(),
+            **self._give_backs.statistics(),
+            **self._formats.statistics(),
         }
 
     def _open(
         self, root: str, source: str, number: int, hops: int, format_name: str, payload: bytes
-    ) -> _Parcel:
-        try:
-            wire_format = WireFormat(format_name)
-        except ValueError:
-            raise DecodeError("unknown-format", f"no wire format {format_name!r}") from None
-        known = self._control.dictionary_of(source) if _takes_dictionary(wire_format) else None
-        lookup = only(known) if known else ONLY_EMPTY
-        stream = decode(payload, wire_format, self._limits.message, lookup)
-        return _Parcel(root, source, number, hops, wire_format, payload, stream)
+    ) -> Parcel:
+        wire_format = wire_format_of(format_name)
+        return Parcel(self._codebook, root, source, number, hops, wire_format, payload)
 
     def _check_fits(self, stream: ElementStream, source: str) -> None:
         """Every broker takes the message, whatever the format of its link; MessageRefused
@@ -203,20 +160,20 @@ class DataPlane:
         if encoded_bytes_max(stream) <= room:
             return
         for wire_format in FORMS:
-            size = len(self._encode(stream, wire_format, source))
+            size = len(self._codebook.encode(source, wire_format, stream))
             if size > room:
                 raise MessageRefused(
                     "too-large", f"the message has {size} bytes as {wire_format}; at most {room}"
                 )
 
-    def _validate(self, parcel: _Parcel) -> None:
+    def _validate(self, parcel: Parcel) -> None:
         """Hold a message against its source's schema, as the source asked; MessageRefused."""
         validation, validator = self._control.validator_of(parcel.source)
         if validator is None:
             return
         text = None
         if parcel.wire_format.form is WireFormat.TEXT:
-            text = unpack(parcel.payload, parcel.wire_format, self._limits.message)
+            text = parcel.in_form(WireFormat.TEXT)
         violation = validator.check(parcel.stream, text)
         if violation is None:
             self._counters["valid"] += 1
@@ -244,78 +201,37 @@ class DataPlane:
         )
         self._links.send(f"source/{source}", source, frame)
 
-    def _act(self, parcel: _Parcel, decisions: list[Match]) -> None:
-        payload_in = self._encoder(parcel)
+    def _act(self, parcel: Parcel, decisions: list[Match]) -> None:
         for decision in decisions:
             if isinstance(decision, RouteMatch):
-                self._forward(parcel, decision.link, payload_in)
+                self._forward(parcel, decision.link)
             elif isinstance(decision, ProfileMatch):
                 self._deliver(parcel, decision)
 
-    def _encoder(self, parcel: _Parcel) -> Callable[[WireFormat], bytes]:
-        """The message in any format, each made at most once; in its own format the very bytes."""
-        made = {parcel.wire_format: parcel.payload}
-
-        def payload_in(wire_format: WireFormat) -> bytes:
-            if wire_format not in made:
-                made[wire_format] = (
-                    compress(payload_in(wire_format.form), wire_format.compression)
-                    if wire_format.compression
-                    else make(wire_format)
-                )
-            return made[wire_format]
-
-        def make(form: WireFormat) -> bytes:
-            if parcel.wire_format.form is form:
-                return unpack(parcel.payload, parcel.wire_format, self._limits.message)
-            return self._encode(parcel.stream, form, parcel.source)
-
-        return payload_in
-
-    def _encode(self, stream: ElementStream, form: WireFormat, source: str) -> bytes:
-        known = self._control.dictionary_of(source) if _takes_dictionary(form) else None
-        return encode(stream, form, known or EMPTY_DICTIONARY)
-
-    def _forward(
-        self, parcel: _Parcel, child: str, payload_in: Callable[[WireFormat], bytes]
-    ) -> None:
-        link = self._control.topology.link(self._control.identity, child)
-        wire_format = self._format_for(child, link.format, parcel.source)
+    def _forward(self, parcel: Parcel, child: str) -> None:
+        packing = self._formats.packing_for(child, parcel.source)
+        payload = parcel.packed(packing)
         frame = Message(
             root=parcel.root,
             source=parcel.source,
             number=parcel.number,
-            format=wire_format.value,
+            format=packing.wire_format.value,
             hops=parcel.hops + 1,
-            payload=payload_in(wire_format),
+            payload=payload,
         )
         self._links.send(f"broker/{child}", parcel.root, frame)
         self._crossings[child] += 1
+        if payload is parcel.payload:
+            self._counters["passed_on_unchanged"] += 1
         self._observers.note(
             "crossing",
             source=parcel.source,
             number=parcel.number,
             link=child,
-            bytes=len(frame.payload),
+            bytes=len(payload),
         )
 
-    def _format_for(self, child: str, wanted: WireFormat, source: str) -> WireFormat:
-        """The link's format, unless source or child lack what it takes.
-
-        A child that is away has not said what it reads; it gets the link's format, and would give
-        back what it could not read.
-        """
-        if _takes_dictionary(wanted) and (
-            (child, source) in self._plain or self._control.dictionary_of(source) is None
-        ):
-            wanted = wanted.without_dictionary
-        listed = self._links.peer_formats(f"broker/{child}")
-        if listed and wanted.value not in listed:
-            self._counters["unlisted_format"] += 1
-            return WireFormat.BINARY
-        return wanted
-
-    def _deliver(self, parcel: _Parcel, match: ProfileMatch) -> None:
+    def _deliver(self, parcel: Parcel, match: ProfileMatch) -> None:
         try:
             results = match.results()
         except MatchLimitExceeded:
@@ -342,7 +258,3 @@ class DataPlane:
         self._observers.note(
             "delivery", source=parcel.source, number=parcel.number, profile=match.profile_id
         )
-
-
-def _takes_dictionary(wire_format: WireFormat) -> bool:
-    return wire_format.form is WireFormat.DICTIONARY

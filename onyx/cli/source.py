@@ -1,21 +1,24 @@
-"""``onyx source register | list | publish``: be a data source."""
+"""``onyx source register | list | publish | train``: be a data source."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import asdict
 from pathlib import Path
 
 import trio
 
+from formats import FORMS
+from onyx.cli import source_train
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.values import (
     LOCATION_HELP,
     STANDARD_INPUT,
     check_once,
+    expand,
     location,
     not_negative,
     print_json,
@@ -25,12 +28,13 @@ from onyx.cli.values import (
 from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
 from onyx.client_values import Outcome, SourceInfo
 from onyx.clients import DataSource
-from onyx.errors import EXIT_DATA, EXIT_OK, UnreadableInput
+from onyx.errors import EXIT_DATA, EXIT_OK
 from onyx.registration_client import PATIENCE_SECONDS, RegistrationClient
 
 REGISTER_EXAMPLES = """\
   onyx source register --name weather --location 41.88,-87.63
   onyx source register --name orders --rate 50 --size 4000 --schema orders.dtd --validate reject
+  onyx source register --name quotes --compression text=quotes.zdict
 """
 
 PUBLISH_EXAMPLES = """\
@@ -53,7 +57,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "source",
         "register a data source, publish its messages",
         details=NETWORK_HELP,
-        examples=REGISTER_EXAMPLES + LIST_EXAMPLES + PUBLISH_EXAMPLES,
+        examples=REGISTER_EXAMPLES + LIST_EXAMPLES + PUBLISH_EXAMPLES + source_train.EXAMPLES,
     )
     verbs = add_subverbs(verb)
     _add_register(verbs)
@@ -61,6 +65,7 @@ def add_parser(subparsers: Subparsers) -> None:
     set_run(listing, run_list)
     add_client_arguments(listing)
     _add_publish(verbs)
+    source_train.add_parser(verbs)
 
 
 def _add_register(verbs: Subparsers) -> None:
@@ -94,6 +99,16 @@ def _add_register(verbs: Subparsers) -> None:
         default="off",
         help="messages against the schema: off (not looked for, default), report (counted, passed "
         "on) or reject (refused with line and reason)",
+    )
+    parser.add_argument(
+        "--compression",
+        metavar="FORM=FILE",
+        type=_form_and_file,
+        action="append",
+        default=[],
+        help="a zstd dictionary for messages in a form (text, binary or dictionary), as made by "
+        "'onyx source train' or, for text, by 'zstd --train'; without one the root broker trains "
+        "its own on the messages that come",
     )
     set_run(parser, run_register)
     add_client_arguments(parser)
@@ -163,7 +178,7 @@ def run_list(arguments: argparse.Namespace) -> int:
 
 def run_publish(arguments: argparse.Namespace) -> int:
     check_once(arguments.inputs)
-    names = list(_expand(arguments.inputs))
+    names = list(expand(arguments.inputs))
     accepted, refused = trio.run(_publish, arguments, names)
     if arguments.json:
         print_json({"event": "done", "accepted": accepted, "refused": refused})
@@ -182,6 +197,7 @@ async def _register(arguments: argparse.Namespace) -> DataSource:
         size=int(arguments.size),
         schema=arguments.schema,
         validate=arguments.validate,
+        compression=dict(arguments.compression),
     )
 
 
@@ -222,24 +238,13 @@ def _report(name: str, outcome: Outcome, as_json: bool) -> None:
         print(f"{shown}:{place} {outcome.reason} [{outcome.code}]", file=sys.stderr)
 
 
-def _expand(inputs: list[str]) -> Iterator[str]:
-    """Directories become the files below them, in sorted order.
-
-    Everything is looked for before the first message is published.
-    """
-    for name in inputs:
-        path = Path(name)
-        if name == STANDARD_INPUT:
-            yield name
-        elif path.is_dir():
-            files = sorted(entry for entry in path.rglob("*") if entry.is_file())
-            if not files:
-                raise UnreadableInput(f"{name} has no files in it")
-            yield from (str(entry) for entry in files)
-        elif path.exists():
-            yield name
-        else:
-            raise UnreadableInput(f"{name} does not exist")
+def _form_and_file(text: str) -> tuple[str, Path]:
+    """ "FORM=FILE", for argparse."""
+    form, equals, file = text.partition("=")
+    if form not in FORMS or not equals or not file:
+        expected = f"FORM=FILE with one of the forms {', '.join(FORMS)}"
+        raise argparse.ArgumentTypeError(f'"{text}" is not {expected}')
+    return form, Path(file)
 
 
 def _source_facts(source: SourceInfo) -> dict[str, object]:

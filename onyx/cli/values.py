@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from onyx.errors import UnreadableInput, UsageError
@@ -80,6 +80,26 @@ def check_once(names: Sequence[str]) -> None:
     """Standard input can be read only once."""
     if names.count(STANDARD_INPUT) > 1:
         raise UsageError('"-" (standard input) may be given only once')
+
+
+def expand(inputs: list[str]) -> Iterator[str]:
+    """Directories become the files below them, in sorted order.
+
+    Everything is looked for before the first message is published.
+    """
+    for name in inputs:
+        path = Path(name)
+        if name == STANDARD_INPUT:
+            yield name
+        elif path.is_dir():
+            files = sorted(entry for entry in path.rglob("*") if entry.is_file())
+            if not files:
+                raise UnreadableInput(f"{name} has no files in it")
+            yield from (str(entry) for entry in files)
+        elif path.exists():
+            yield name
+        else:
+            raise UnreadableInput(f"{name} does not exist")
 
 
 def print_json(facts: Mapping[str, object]) -> None:

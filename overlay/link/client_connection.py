@@ -49,8 +49,10 @@ from overlay.link.events import (
     SendData,
     TimePassed,
 )
-from overlay.link.frames import (
+from overlay.link.frame import (
     DURABLE_ROLES,
+)
+from overlay.link.frames import (
     Delivery,
     ErrorFrame,
     Hello,

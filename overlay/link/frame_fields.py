@@ -29,6 +29,7 @@ from dataclasses import dataclass, fields
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeAlias, get_args, get_origin, get_type_hints
 
+from formats import COMPRESSION_DICTIONARY_BYTES_MAX
 from overlay.link.errors import ProtocolError
 
 INTEGER_MAX = 2**63 - 1
@@ -63,6 +64,10 @@ Text: TypeAlias = Annotated[str, Bound(256 * 1024)]
 SequenceNumber: TypeAlias = Annotated[int, Bound(CLAIMED_SEQUENCE_MAX)]
 """A position on a channel; the first frame is 1, so 0 means "nothing yet"."""
 FlowNumber: TypeAlias = Annotated[int, Bound(3)]
+GivenDictionaries: TypeAlias = Annotated[
+    list[tuple[Name, Annotated[bytes, Bound(COMPRESSION_DICTIONARY_BYTES_MAX)]]], Bound(8), BODY
+]
+"""Compression dictionaries, each with the form that it is for."""
 
 Check: TypeAlias = Callable[[str, object], object]
 """(name of the field, value) -> the value as the dataclass holds it; raises ProtocolError."""

@@ -5,8 +5,8 @@ a channel - (peer, flow, key) - on which it has a number, is journaled by the se
 a lost connection, acknowledged, and so arrives exactly once and in order.  An *unsequenced* one
 speaks about the connection itself and is gone with it.
 
-Adding a frame is adding a dataclass here; ``frame_codec`` does the rest from the annotations
-(``frame_fields``).  Bytes on the wire: docs/protocol.md.
+Adding a frame is adding a dataclass here (its base is in ``frame``); ``frame_codec`` does the rest
+from the annotations (``frame_fields``).  Bytes on the wire: docs/protocol.md.
 
 ``payload``, where a frame has it, is carried as it is: bytes that this layer never looks into.
 """
@@ -15,53 +15,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, TypeVar
+from typing import Annotated, ClassVar
 
 from overlay.link.errors import ProtocolError
 from overlay.link.events import Flow
+from overlay.link.frame import ROLES, Frame, on_the_wire
 from overlay.link.frame_fields import (
     BODY,
     Bound,
     Detail,
     FlowNumber,
+    GivenDictionaries,
     Name,
     SequenceNumber,
     Text,
 )
 from overlay.link.limits import FRAME_BYTES_MAX_LEAST
 
-PROTOCOL_VERSION = 1
-
-ROLES = frozenset({"broker", "registration", "source", "subscriber", "client"})
 VALIDATIONS = frozenset({"off", "report", "reject"})
-DURABLE_ROLES = frozenset({"broker", "registration", "source", "subscriber"})
-"""Channels exist between two processes of these roles; a client only asks and is answered."""
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """Base of all frames: ``type`` is its word on the wire, ``flow`` where it queues."""
-
-    type: ClassVar[str] = ""
-    flow: ClassVar[Flow] = Flow.CONTROL
-    sequenced: ClassVar[bool] = False
-
-    def check(self) -> None:
-        """Conditions between fields; raises ProtocolError.  Single fields are checked before."""
-
-
-FrameType = TypeVar("FrameType", bound=type[Frame])
-
-FRAME_TYPES: dict[str, type[Frame]] = {}
-"""The word on the wire -> the dataclass; filled by ``on_the_wire``."""
-
-
-def on_the_wire(cls: FrameType) -> FrameType:
-    """Make a frame's dataclass known to the codec."""
-    if not cls.type or cls.type in FRAME_TYPES:
-        raise ValueError(f"frame type {cls.type!r} of {cls.__name__} is empty or taken")
-    FRAME_TYPES[cls.type] = cls
-    return cls
 
 
 # --- control flow: about the connection, unsequenced ----------------------------------------
@@ -203,8 +174,9 @@ class Observed(Frame):
 @dataclass(frozen=True, slots=True)
 class SourceAnnounced(Frame):
     """A data source exists; ``payload`` is its schema, ``validation`` what is done about messages
-    against it ("off", "report", "reject"), ``rate`` messages a second, ``size`` bytes a message as
-    the source expects them, ``location`` wherever places are coordinates."""
+    against it ("off", "report", "reject"), ``compression`` the compression dictionaries that were
+    given with it (form, dictionary), ``rate`` messages a second, ``size`` bytes a message as the
+    source expects them, ``location`` wherever places are coordinates."""
 
     type: ClassVar[str] = "source-announced"
     flow: ClassVar[Flow] = Flow.CATALOG
@@ -219,6 +191,7 @@ class SourceAnnounced(Frame):
     schema_name: Name
     schema_kind: Name
     validation: Name
+    compression: GivenDictionaries
     payload: bytes = b""
 
     def check(self) -> None:
@@ -368,7 +341,39 @@ class Undecoded(Frame):
     payload: bytes
 
 
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class DictionaryHeld(Frame):
+    """The sender's part of the tree of ``root`` has this ``version`` of the compression dictionary
+    of ``source`` in ``form``: no message given back after this was packed with an older one."""
+
+    type: ClassVar[str] = "dictionary-held"
+    flow: ClassVar[Flow] = Flow.QUERY
+    sequenced: ClassVar[bool] = True
+
+    root: Name
+    source: Name
+    form: Name
+    version: int
+
+
 # --- message flow, sequenced ----------------------------------------------------------------
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class DictionaryTrained(Frame):
+    """``payload`` is the compression dictionary with which messages of ``source`` in ``form`` may
+    be packed from here on: on the message flow, ahead of the messages that take it."""
+
+    type: ClassVar[str] = "dictionary-trained"
+    flow: ClassVar[Flow] = Flow.MESSAGE
+    sequenced: ClassVar[bool] = True
+
+    root: Name
+    source: Name
+    form: Name
+    payload: bytes
 
 
 @on_the_wire

@@ -30,8 +30,12 @@ import msgpack
 from overlay.link.channels import ReceivingChannel, SendingChannel
 from overlay.link.errors import ProtocolError, StoreError
 from overlay.link.events import Delete, Flow, Put
+from overlay.link.frame import Frame
 from overlay.link.frame_codec import LENGTH_BYTES, decode, encode
-from overlay.link.frames import Ack, Frame, Skipped
+from overlay.link.frames import (
+    Ack,
+    Skipped,
+)
 from overlay.link.limits import LinkLimits
 
 OUTBOX = "outbox"

@@ -43,14 +43,16 @@ from overlay.link.events import (
     Flow,
     TimePassed,
 )
-from overlay.link.frame_codec import Envelope
-from overlay.link.frames import (
+from overlay.link.frame import (
     DURABLE_ROLES,
     PROTOCOL_VERSION,
     ROLES,
+    Frame,
+)
+from overlay.link.frame_codec import Envelope
+from overlay.link.frames import (
     Ack,
     ErrorFrame,
-    Frame,
     Hello,
     Response,
     Skipped,

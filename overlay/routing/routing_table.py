@@ -126,6 +126,11 @@ class RoutingTable:
                 for disjunct in wanted:
                     yield root, link, disjunct
 
+    def is_wanted(self, root: str) -> bool:
+        """Whether anybody here or behind a child link wants messages of a tree."""
+        tree = self._trees.get(root)
+        return bool(self._local) or (tree is not None and bool(tree.takers))
+
     def aggregate(self, root: str) -> set[Conjunction]:
         """All that this broker stands for on a tree; what its parent has been told."""
         return set(self._local) | set(self._trees[root].takers)

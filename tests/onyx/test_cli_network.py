@@ -74,6 +74,32 @@ def test_the_whole_way_on_the_command_line(shell: Shell, tmp_path: Path) -> None
     ]
 
 
+def test_a_dictionary_is_trained_and_given(shell: Shell, tmp_path: Path) -> None:
+    for number in range(40):
+        text = f"<news n='{number}'><head>What everybody waits for</head><b>{number}</b></news>"
+        write(tmp_path / "examples" / f"{number}.xml", text)
+    write(tmp_path / "examples" / "bad.xml", "<news>")
+    file = tmp_path / "news.zdict"
+    (facts,) = shell.objects(
+        "source", "train", tmp_path / "examples", "--form", "binary", "--output", file
+    )
+    assert (facts["messages"], facts["left_out"]) == (40, 1)
+    assert facts["held_out_bytes_after"] < 0.8 * facts["held_out_bytes_before"]
+    (source,) = shell.lines(
+        "source", "register", "--compression", f"binary={file}", "--location=10,0"
+    )
+    (listed,) = (entry for entry in shell.objects("source", "list") if entry["id"] == source)
+    assert listed["compression"] == ["binary"]
+    for broker in ("B1", "B3"):
+        (status,) = shell.objects("status", "--broker", broker)
+        given = status["statistics"]["compression"]["given"]
+        assert given[f"{source} binary"] == facts["version"]
+    assert shell.run("source", "register", "--compression", f"text={tmp_path}/examples/1.xml") == 65
+    assert "compression dictionary does not begin" in shell.err
+    assert shell.run("source", "train", tmp_path / "examples" / "1.xml", "--output", file) == 65
+    assert "no dictionary is worth it" in shell.err
+
+
 def test_results_become_files_named_after_their_message(shell: Shell, tmp_path: Path) -> None:
     path = write(tmp_path / "n.xq", "for $x in //n return $x")
     (source,) = shell.lines("source", "register")

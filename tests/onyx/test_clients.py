@@ -235,6 +235,33 @@ async def test_a_source_may_have_its_messages_validated(registration: str, tmp_p
         await DataSource.register(registration, validate="report")
 
 
+async def test_a_dictionary_is_trained_on_what_a_source_publishes(registration: str) -> None:
+    """The link from B2 to B3 compresses; B1 is the root broker, whose own link does not."""
+    source = await DataSource.register(registration, location=NORTH)
+    messages = [news(number) for number in range(200)]
+    async with source, User(registration, "ada") as user:
+        profile = await user.add_profile("//news", location=SOUTH)
+        outcomes = [outcome async for outcome in source.publish_all(messages)]
+        assert all(outcome.accepted for outcome in outcomes)
+        taken = await take(user.results(profile.id), len(messages))
+        assert [results for _, _, results in taken] == [[message] for message in messages]
+    async with RegistrationClient(registration) as client:
+        brokers = await client.brokers()
+    versions = set()
+    for broker in ("B1", "B2", "B3"):
+        async with NetworkClient(brokers[broker]) as at:
+            statistics = await at.statistics()
+            versions.add(*statistics["compression"]["trained"][f"{source.id} binary"])
+    assert len(versions) == 1
+
+
+def news(number: int) -> bytes:
+    return (
+        f'<news number="{number}"><head>What everybody has been waiting for</head>'
+        f"<body>It has happened in city{number}, as was announced yesterday.</body></news>"
+    ).encode()
+
+
 async def test_a_second_process_of_a_source_replaces_the_first(registration: str) -> None:
     source = await DataSource.register(registration)
     async with source:

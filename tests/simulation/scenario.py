@@ -67,12 +67,13 @@ class Scenario:
 
     seed: int
     brokers: int
+    formats: tuple[str, ...] = ("text", "dictionary", "binary", "dictionary+zstd")
     net: SimNetwork = field(init=False)
 
     def __post_init__(self) -> None:
         self.net = SimNetwork(self.seed)
         self.random = self.net.random
-        self.topology = random_topology(self.net, self.brokers)
+        self.topology = random_topology(self.net, self.brokers, self.formats)
         self.limits: LinkLimits = self.topology.limits.link
         self.interests: dict[str, Interest] = {}
         self.sources: dict[str, SourceClient] = {}
@@ -228,7 +229,7 @@ def canonical(xml: bytes) -> bytes:
     return bytes(etree.tostring(etree.fromstring(xml), method="c14n"))
 
 
-def random_topology(net: SimNetwork, brokers: int) -> Topology:
+def random_topology(net: SimNetwork, brokers: int, formats: tuple[str, ...]) -> Topology:
     """A random connected network: a tree plus a few links."""
     random = net.random
     graph = nx.random_labeled_tree(brokers, seed=random.randrange(2**31))
@@ -240,10 +241,9 @@ def random_topology(net: SimNetwork, brokers: int) -> Topology:
     for broker in graph.nodes:
         place = [round(random.uniform(-80, 80), 3), round(random.uniform(-170, 170), 3)]
         lines += ["[[broker]]", f'id = "B{broker}"', 'listen = "127.0.0.1:0"', f"place = {place}"]
-    forms = {"text": ["text", "dictionary"], "binary": ["binary", "dictionary+zstd"]}
-    for number, (a, b) in enumerate(graph.edges):
-        wire_format = forms[random.choice(["text", "binary"])][number % 2]
+    for a, b in graph.edges:
         lines += ["[[link]]", f'ends = ["B{a}", "B{b}"]', f"latency_ms = {random.randint(1, 50)}"]
-        lines.append(f'format = "{wire_format}"')
+        lines.append(f'format = "{random.choice(formats)}"')
     lines += ["[limits.link]", f"window_frames = {random.choice([1, 3, 64])}"]
+    lines += ["[limits.training]", "samples = 16", "retrain_messages = 16"]
     return parse_topology("\n".join(lines), "simulated")

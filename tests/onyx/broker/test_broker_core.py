@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,9 +10,9 @@ import pytest
 
 from formats import WireFormat, decode, encode, parse_text
 from onyx.broker.broker_core import BrokerCore
+from overlay.link.frame import Frame
 from overlay.link.frames import (
     Delivery,
-    Frame,
     LiveMarker,
     LiveReached,
     Message,
@@ -56,13 +57,18 @@ class Setting:
         return core
 
     def announce(
-        self, source: str = "s1", root: str = "B1", schema: bytes = b"", validation: str = "off"
+        self,
+        source: str = "s1",
+        root: str = "B1",
+        schema: bytes = b"",
+        validation: str = "off",
+        compression: Sequence[tuple[str, bytes]] = (),
     ) -> None:
         """``schema`` is a DTD."""
         frame = SourceAnnounced(
             source=source, name="news", root=root, location=None, rate=1.0, size=1,
             schema_name="news.dtd" if schema else "", schema_kind="dtd" if schema else "",
-            validation=validation, payload=schema,
+            validation=validation, compression=list(compression), payload=schema,
         )  # fmt: skip
         if root == self.identity:
             self.registration.send("registration", frame)

@@ -112,6 +112,7 @@ def test_it_is_the_same_after_a_restart() -> None:
 def test_a_message_whose_dictionary_is_unknown_goes_back_to_the_parent(fmt: WireFormat) -> None:
     """As after the loss of the disk: links and trees are there, the source is not."""
     beside = Setting(TOPOLOGY)
+    beside.place("/nitf")
     sent = message(fmt=fmt)
     beside.brokers["B1"].send("B1", sent)
     (back,) = beside.brokers["B1"].all(Undecoded)

@@ -9,7 +9,10 @@ from typing import Any, get_type_hints
 import pytest
 
 from overlay.link.errors import ProtocolError
-from overlay.link.frames import FRAME_TYPES, Frame, Hello
+from overlay.link.frame import FRAME_TYPES, Frame
+from overlay.link.frames import (
+    Hello,
+)
 from tests.onyx.broker.test_broker_core import NEWS, SF, Setting, delta, message, query
 
 WORDS = [

@@ -8,12 +8,13 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
+from overlay.link.frame import FRAME_TYPES, Frame
 from overlay.link.frames import (
-    FRAME_TYPES,
     Ack,
     Delivery,
+    DictionaryHeld,
+    DictionaryTrained,
     ErrorFrame,
-    Frame,
     Hello,
     LiveMarker,
     LiveReached,
@@ -47,7 +48,9 @@ SAMPLES: tuple[Frame, ...] = (
     Response("1", False, {"code": "syntax", "message": "expected ']'"}),
     Observed([{"kind": "crossing", "bytes": 120}]),
     SourceAnnounced(
-        "s1", "markets", "B1", [48.1, 11.5], 2.5, 800, "quote.dtd", "dtd", "off", b"<!--"
+        *("s1", "markets", "B1", [48.1, 11.5], 2.5, 800, "quote.dtd", "dtd", "off"),
+        [("text", b"EC")],
+        b"<!--",
     ),
     TreeReady("B1", "s1"),
     SourceReady("s1"),
@@ -58,8 +61,10 @@ SAMPLES: tuple[Frame, ...] = (
     ProfileChanged("p7", 2, None, "Ann"),
     ProfileLive("p7", 2),
     Undecoded("B1", "s1", 3, "dictionary", 1, b"OND"),
+    DictionaryHeld("B1", "s1", "text", 2_000_000_000),
     Publish("s1", "xml", b"<quote/>"),
     Refused("s1", 4, "malformed", "mismatched tag", 1, 9),
+    DictionaryTrained("B1", "s1", "text", b"dict"),
     Message("B1", "s1", 3, "xml", 1, b"<quote/>"),
     Delivery("p7", "s1", 3, [3, 4], b"<a/><bc/>"[:7]),
 )

@@ -14,13 +14,12 @@ from hypothesis import strategies as st
 
 from overlay.link.errors import ERROR_CODES, ProtocolError
 from overlay.link.events import Flow
+from overlay.link.frame import FRAME_TYPES, Frame, on_the_wire
 from overlay.link.frame_codec import LENGTH_BYTES, FrameDecoder, decode, encode
 from overlay.link.frame_fields import CLAIMED_SEQUENCE_MAX, MAP_DEPTH_MAX, SEQUENCE_MAX
 from overlay.link.frames import (
-    FRAME_TYPES,
     Ack,
     Delivery,
-    Frame,
     Hello,
     Ping,
     PlaceProfile,
@@ -28,7 +27,6 @@ from overlay.link.frames import (
     Request,
     RoutingDelta,
     SourceAnnounced,
-    on_the_wire,
 )
 from tests.overlay.link.samples import ANY_FRAME, SAMPLES, place
 
@@ -82,6 +80,8 @@ def test_vectors_encode_and_decode(vector: dict[str, Any]) -> None:
         values["payload"] = bytes.fromhex(values["payload"])
     if cls is Hello:
         values["received"] = [tuple(entry) for entry in values["received"]]
+    if cls is SourceAnnounced:
+        values["compression"] = [(form, bytes.fromhex(d)) for form, d in values["compression"]]
     frame = cls(**values)
     key, sequence = vector.get("key", ""), vector.get("sequence", 0)
     data = bytes.fromhex(vector["hex"])
@@ -188,10 +188,10 @@ def test_no_beginning_of_a_frame_is_taken_for_another(frame: Frame) -> None:
         (Request("1", "v", {"a": 2**63}), "bad-field"),
         (Request("1", "v", {"a": object()}), "bad-field"),
         (Request("1", "v", {"a": {1: 2}}), "bad-field"),
-        (SourceAnnounced("s", "n", "r", [0.0] * 9, 1.0, 1, "x", "dtd", "off"), "too-long"),
-        (SourceAnnounced("s", "n", "r", None, float("nan"), 1, "x", "dtd", "off"), "bad-field"),
-        (SourceAnnounced("s", "n", "r", None, 1.0, 1, "x", "dtd", "maybe"), "bad-field"),
-        (SourceAnnounced("s", "n", "r", None, float("inf"), 1, "x", "dtd", "off"), "bad-field"),
+        (SourceAnnounced("s", "n", "r", [0.0] * 9, 1.0, 1, "x", "dtd", "off", []), "too-long"),
+        (SourceAnnounced("s", "n", "r", None, float("nan"), 1, "x", "dtd", "off", []), "bad-field"),
+        (SourceAnnounced("s", "n", "r", None, 1.0, 1, "x", "dtd", "maybe", []), "bad-field"),
+        (SourceAnnounced("s", "n", "r", None, float("inf"), 1, "x", "dtd", "off", []), "bad-field"),
         (Delivery("p", "s", 1, [1], b""), "bad-field"),
         (Hello(1, "king", "B1", "i", [], 65_536, []), "bad-field"),
         (Hello(1, "broker", "", "i", [], 65_536, []), "bad-field"),

@@ -6,12 +6,12 @@ import pytest
 
 from overlay.link.errors import ProtocolError, StoreError
 from overlay.link.events import Action, DataReceived, Delete, Flow, Put, SendData, TimePassed
+from overlay.link.frame import Frame
 from overlay.link.frame_codec import LENGTH_BYTES, decode, encode
 from overlay.link.frames import (
     Ack,
     Delivery,
     ErrorFrame,
-    Frame,
     Hello,
     Message,
     Ping,

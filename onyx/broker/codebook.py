@@ -1,0 +1,82 @@
+"""Codebook: all that it takes at one broker to read and write the messages of its sources.
+
+The words of a source's schema (control_plane.py), what its messages have in common
+(compression_dictionaries.py), and the limits of a message.  Counts what the broker does with
+messages, so that the statistics show that it does no more than it must.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from formats import (
+    EMPTY_DICTIONARY,
+    ONLY_EMPTY,
+    DecodeError,
+    ElementStream,
+    WireFormat,
+    compress,
+    decode,
+    encode,
+    only,
+    unpack,
+)
+from onyx.broker.compression_dictionaries import CompressionDictionaries
+from onyx.broker.control_plane import ControlPlane
+
+
+class Codebook:
+    """Reads and writes; see the counters: ``decoded`` messages, ``encoded`` forms made of an
+    element stream, ``unpacked`` and ``packed`` payloads."""
+
+    def __init__(self, control: ControlPlane, trained: CompressionDictionaries) -> None:
+        self._control = control
+        self._trained = trained
+        self._limits = control.topology.limits.message
+        self._counters: Counter[str] = Counter()
+
+    def decode(self, source: str, wire_format: WireFormat, payload: bytes) -> ElementStream:
+        """MessageRefused or DecodeError; ``unknown-dictionary`` when what it takes is not here."""
+        self._counters["decoded"] += 1
+        known = self._control.dictionary_of(source) if takes_words(wire_format) else None
+        words = only(known) if known else ONLY_EMPTY
+        return decode(payload, wire_format, self._limits, words, self._trained.lookup(source))
+
+    def encode(self, source: str, form: WireFormat, stream: ElementStream) -> bytes:
+        self._counters["encoded"] += 1
+        known = self._control.dictionary_of(source) if takes_words(form) else None
+        return encode(stream, form, known or EMPTY_DICTIONARY)
+
+    def unpack(self, source: str, wire_format: WireFormat, payload: bytes) -> bytes:
+        """The payload in ``wire_format.form``; DecodeError as above."""
+        if wire_format.compression:
+            self._counters["unpacked"] += 1
+        return unpack(payload, wire_format, self._limits, self._trained.lookup(source))
+
+    def pack(
+        self, source: str, wire_format: WireFormat, form: bytes, level: int | None, trained: bool
+    ) -> bytes:
+        """Compress a form; ``trained`` False leaves out the source's compression dictionary."""
+        self._counters["packed"] += 1
+        dictionary = self._trained.newest(source, wire_format.form) if trained else None
+        return compress(form, wire_format.compression, level, dictionary)
+
+    def has_words(self, source: str) -> bool:
+        """Whether the dictionary form saves anything for this source."""
+        return self._control.dictionary_of(source) is not None
+
+    def statistics(self) -> dict[str, int]:
+        return dict(self._counters)
+
+
+def takes_words(wire_format: WireFormat) -> bool:
+    """Whether it is a dictionary form."""
+    return wire_format.form is WireFormat.DICTIONARY
+
+
+def wire_format_of(name: str) -> WireFormat:
+    """DecodeError ``unknown-format`` for one of another release."""
+    try:
+        return WireFormat(name)
+    except ValueError:
+        raise DecodeError("unknown-format", f"no wire format {name!r}") from None

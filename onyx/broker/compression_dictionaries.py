@@ -1,0 +1,274 @@
+"""CompressionDictionaries: what every broker needs to pack and unpack the messages of a source.
+
+A dictionary serves one source in one form (text, binary, dictionary).  It comes in one of two ways.
+
+*Given* when the source is registered: it is in the source's entry, every broker has it before the
+source may publish, and it is never replaced.
+
+*Trained* at the source's root broker, on messages that came, for the forms that links of its tree
+compress with zstd; and announced down that tree::
+
+    root ──DictionaryTrained──> children ──> ... ──> leaves      on the message flow
+    root <──DictionaryHeld───── children <── ... <── leaves      on the query flow
+
+**Why a link may use a version at once.**  The announcement is on the very channel on which the
+messages of that tree come, and a channel is in order, without loss, and committed at the receiver
+together with its number.  So whoever has sent the announcement may pack the next message with it:
+the peer has the version before it sees the message, whatever breaks in between.  A broker passes
+an announcement on to all its children before it uses it for any of them.
+
+**Why old versions may go.**  Messages still under way on a channel are ahead of the next
+announcement, so nobody receives an old version after a new one.  Only a message that a child gives
+back (``Undecoded``, on the query flow) may take an older one.  ``DictionaryHeld`` is on the same
+channel behind all of these: when every child has said it, all older versions are forgotten.  The
+root trains anew only when the whole tree has said it, so that there are at most two at a time.
+
+A broker that lost its disk knows no version.  It gives back what it cannot read, and is sent that
+source's messages without any dictionary from then on (give_backs.py).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from formats import (
+    FORMS,
+    Compression,
+    CompressionDictionary,
+    CompressionDictionaryLookup,
+    FormatError,
+    WireFormat,
+    train,
+)
+from onyx.broker.control_plane import ControlPlane
+from onyx.broker.message_samples import MessageSamples
+from overlay.link.frames import DictionaryHeld, DictionaryTrained
+from overlay.link.link_layer import LinkLayer
+from overlay.link.row_log import RowLog, read_record
+from registration.catalog import SourceEntry
+
+VERSION_SPACE = "compression-dictionary"
+VERSIONS_MAX = 4  # of one source and form; what a parent that keeps to the rules never reaches
+
+
+@dataclass(slots=True)
+class _Version:
+    """A trained dictionary, and the children that have not said yet that they hold it."""
+
+    number: int
+    dictionary: CompressionDictionary
+    awaited: set[str]
+
+
+class CompressionDictionaries:
+    """The dictionaries of all sources at one broker; trained ones are durable."""
+
+    def __init__(self, control: ControlPlane, links: LinkLayer, rows: RowLog) -> None:
+        self._control = control
+        self._links = links
+        self._rows = rows
+        self._limits = control.topology.limits.training
+        self._given: dict[tuple[str, WireFormat], CompressionDictionary] = {}
+        self._trained: dict[tuple[str, WireFormat], list[_Version]] = {}  # oldest first
+        self._samples: dict[tuple[str, WireFormat], MessageSamples] = {}
+        self._sampled: set[tuple[str, WireFormat]] = set()  # of which some are kept
+        self._forms = _compressed_forms(control)
+        self._counters: Counter[str] = Counter()
+
+    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
+        """The control plane must have been restored before."""
+        for entry in self._control.sources.values():
+            self.adopt_given(entry)
+        for space, _, value in rows:
+            if space == VERSION_SPACE:
+                record = read_record(value)
+                dictionary = CompressionDictionary(record["data"])
+                version = _Version(record["number"], dictionary, set(record["awaited"]))
+                key = (record["source"], WireFormat(record["form"]))
+                self._trained.setdefault(key, []).append(version)
+        for versions in self._trained.values():
+            versions.sort(key=lambda version: version.number)
+
+    def newest(self, source: str, form: WireFormat) -> CompressionDictionary | None:
+        """What messages are packed with."""
+        given = self._given.get((source, form))
+        if given is not None:
+            return given
+        trained = self._trained.get((source, form))
+        return trained[-1].dictionary if trained else None
+
+    def lookup(self, source: str) -> CompressionDictionaryLookup:
+        """What messages of a source may have been packed with, in whatever form."""
+
+        def find(version: int) -> CompressionDictionary | None:
+            for form in FORMS:
+                given = self._given.get((source, form))
+                if given is not None and given.version == version:
+                    return given
+                for trained in self._trained.get((source, form), ()):
+                    if trained.dictionary.version == version:
+                        return trained.dictionary
+            return None
+
+        return find
+
+    def adopt_given(self, entry: SourceEntry) -> None:
+        """A source has come with dictionaries of its own; a bad one is counted and not used."""
+        for form, data in entry.compression:
+            try:
+                self._given[entry.source, WireFormat(form)] = CompressionDictionary(data)
+            except (FormatError, ValueError):
+                self._counters["bad_dictionaries"] += 1
+
+    # --- at the root ----------------------------------------------------------------------
+
+    def wanted(self, source: str) -> list[WireFormat]:
+        """A message of a source whose root broker this is; the forms of it to be sampled."""
+        if not self._limits.dictionary_bytes_max:
+            return []
+        words = self._control.dictionary_of(source) is not None
+        forms = dict.fromkeys(f if words else f.without_dictionary for f in self._forms)
+        return [
+            form
+            for form in forms
+            if (source, form) not in self._given and self._is_sample((source, form))
+        ]
+
+    def sample(self, source: str, form: WireFormat, data: bytes) -> None:
+        """One that was wanted; trains when there are enough, and announces what is worth it."""
+        samples = self._samples[source, form]
+        enough = samples.add(data)
+        if len(samples):
+            self._sampled.add((source, form))
+        if not enough:
+            return
+        self._sampled.discard((source, form))
+        self._counters["trainings"] += 1
+        current = self.newest(source, form)
+        outcome = train(samples.take(), self._limits.dictionary_bytes_max, current)
+        if outcome.dictionary is None:
+            self._counters["trainings_not_worth_it"] += 1
+            return
+        self._take(self._control.identity, source, form, outcome.dictionary)
+
+    def _is_sample(self, key: tuple[str, WireFormat]) -> bool:
+        """Whether a message is to be a sample: it is its turn, the version before is held by
+        all, and not too many sources are sampled."""
+        samples = self._samples.get(key)
+        if samples is None:
+            samples = self._samples[key] = MessageSamples(self._limits)
+        if any(version.awaited for version in self._trained.get(key, ())):
+            return False
+        if key not in self._sampled and len(self._sampled) >= self._limits.sources_max:
+            return False
+        return samples.turn()
+
+    # --- on the tree ----------------------------------------------------------------------
+
+    def handle_trained(self, frame: DictionaryTrained) -> None:
+        """The parent has a new version."""
+        try:
+            form, dictionary = WireFormat(frame.form), CompressionDictionary(frame.payload)
+        except (FormatError, ValueError):
+            self._counters["bad_dictionaries"] += 1
+            return
+        entry = self._control.sources.get(frame.source)
+        if entry is None or entry.root != frame.root or form not in FORMS:
+            # The entry went with the disk: nothing is packed or unpacked for it here.
+            self._counters["unknown_sources"] += 1
+            self._report(frame.root, frame.source, frame.form, dictionary.version)
+            return
+        self._take(frame.root, frame.source, form, dictionary)
+
+    def handle_held(self, frame: DictionaryHeld, child: str) -> None:
+        """A child and all below it have a version."""
+        try:
+            form = WireFormat(frame.form)
+        except ValueError:
+            return
+        for version in self._trained.get((frame.source, form), ()):
+            if version.dictionary.version == frame.version and child in version.awaited:
+                version.awaited.remove(child)
+                self._put(frame.root, frame.source, form, version)
+                if not version.awaited:
+                    self._settle(frame.root, frame.source, form, version)
+                return
+
+    def statistics(self) -> dict[str, object]:
+        return {
+            **self._counters,
+            "sampled": len(self._sampled),
+            "given": {
+                f"{source} {form}": f"{dictionary.version:08x}"
+                for (source, form), dictionary in self._given.items()
+            },
+            "trained": {
+                f"{source} {form}": [f"{v.dictionary.version:08x}" for v in versions]
+                for (source, form), versions in self._trained.items()
+            },
+            "awaited": sum(len(v.awaited) for all_ in self._trained.values() for v in all_),
+        }
+
+    def _take(
+        self, root: str, source: str, form: WireFormat, dictionary: CompressionDictionary
+    ) -> None:
+        """A new version is in force here and, behind the announcement, at every child."""
+        versions = self._trained.setdefault((source, form), [])
+        number = versions[-1].number + 1 if versions else 1
+        children = self._control.children(root)
+        version = _Version(number, dictionary, set(children))
+        versions.append(version)
+        self._put(root, source, form, version)
+        frame = DictionaryTrained(
+            root=root, source=source, form=form.value, payload=dictionary.data
+        )
+        for child in children:
+            self._links.send(f"broker/{child}", root, frame)
+        while len(versions) > VERSIONS_MAX:
+            self._forget(source, form, versions.pop(0))
+        if not children:
+            self._settle(root, source, form, version)
+
+    def _settle(self, root: str, source: str, form: WireFormat, version: _Version) -> None:
+        """Everybody below has a version: what is older is needed no longer."""
+        versions = self._trained[source, form]
+        while versions[0] is not version:
+            self._forget(source, form, versions.pop(0))
+        self._report(root, source, form.value, version.dictionary.version)
+
+    def _report(self, root: str, source: str, form: str, version: int) -> None:
+        parent = self._control.parent(root)
+        if parent is not None:
+            held = DictionaryHeld(root=root, source=source, form=form, version=version)
+            self._links.send(f"broker/{parent}", root, held)
+
+    def _put(self, root: str, source: str, form: WireFormat, version: _Version) -> None:
+        record = {
+            "source": source,
+            "form": form.value,
+            "number": version.number,
+            "awaited": sorted(version.awaited),
+            "data": version.dictionary.data,
+        }
+        self._rows.put(VERSION_SPACE, _row_key(source, form, version), record)
+
+    def _forget(self, source: str, form: WireFormat, version: _Version) -> None:
+        self._rows.delete(VERSION_SPACE, _row_key(source, form, version))
+
+
+def _row_key(source: str, form: WireFormat, version: _Version) -> str:
+    return f"{source}|{form}|{version.number}"
+
+
+def _compressed_forms(control: ControlPlane) -> list[WireFormat]:
+    """The forms that links on the tree of this broker compress with zstd."""
+    tree = control.tree(control.identity)
+    formats = {
+        control.topology.link(parent, child).format
+        for parent, children in tree.children.items()
+        for child in children
+    }
+    zstd = {wire.form for wire in formats if wire.compression is Compression.ZSTD}
+    return [form for form in FORMS if form in zstd]

@@ -1,0 +1,53 @@
+"""MessageSamples: which messages of one source are kept, in one form, to train a dictionary on.
+
+::
+
+    sampling ── enough messages or bytes ──> training ──> pausing for so many messages ──┐
+       ^──────────────────────────────────────────────────────────────────────────────────┘
+
+Messages that come one after the other are taken, from the first on: a source is served early, and
+what it says now is what the next dictionary is for.  Lost at a restart: sampling begins anew.
+"""
+
+from __future__ import annotations
+
+from overlay.limits import TrainingLimits
+
+
+class MessageSamples:
+    """Samples of one source in one form, within the limits."""
+
+    __slots__ = ("_bytes", "_limits", "_pause", "_samples")
+
+    def __init__(self, limits: TrainingLimits) -> None:
+        self._limits = limits
+        self._samples: list[bytes] = []
+        self._bytes = 0
+        self._pause = 0  # messages to let pass
+
+    def __len__(self) -> int:
+        return len(self._samples)
+
+    def turn(self) -> bool:
+        """A message comes; whether it is wanted as a sample."""
+        if self._pause:
+            self._pause -= 1
+            return False
+        return True
+
+    def add(self, form: bytes) -> bool:
+        """The message whose turn it was; True when there are enough to train on."""
+        if len(form) <= self._limits.sample_bytes_max:
+            self._samples.append(form)
+            self._bytes += len(form)
+        return (
+            len(self._samples) >= self._limits.samples
+            or self._bytes >= self._limits.samples_bytes_max
+        )
+
+    def take(self) -> list[bytes]:
+        """All samples, which are kept no longer; the pause begins."""
+        samples, self._samples = self._samples, []
+        self._bytes = 0
+        self._pause = self._limits.retrain_messages
+        return samples

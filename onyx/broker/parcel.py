@@ -1,0 +1,99 @@
+"""Parcel: one message at one broker, in every form that it is asked for.
+
+It holds the bytes as they came.  The element stream is made when somebody first needs it, and
+once; each format is made when a link first wants it, and once; and a link that wants what came
+gets the very bytes (section 4.3.2 of the paper: parsed once, re-encoded only where a link wants
+another format).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from formats import ElementStream, WireFormat, trained_version
+from onyx.broker.codebook import Codebook
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """How a message is wanted: ``level`` of the compression (None: default); ``trained`` False
+    for a receiver that lacks the source's compression dictionaries."""
+
+    wire_format: WireFormat
+    level: int | None = None
+    trained: bool = True
+
+
+class Parcel:
+    """The ``number``-th message of ``source`` on the tree of ``root``."""
+
+    __slots__ = (
+        "_codebook",
+        "_forms",
+        "_packed",
+        "_stream",
+        "hops",
+        "number",
+        "payload",
+        "root",
+        "source",
+        "wire_format",
+    )
+
+    def __init__(
+        self,
+        codebook: Codebook,
+        root: str,
+        source: str,
+        number: int,
+        hops: int,
+        wire_format: WireFormat,
+        payload: bytes,
+    ) -> None:
+        self.root = root
+        self.source = source
+        self.number = number
+        self.hops = hops
+        self.wire_format = wire_format
+        self.payload = payload
+        self._codebook = codebook
+        self._stream: ElementStream | None = None
+        self._forms: dict[WireFormat, bytes] = {}
+        self._packed: dict[Packing, bytes] = {}
+
+    @property
+    def stream(self) -> ElementStream:
+        """MessageRefused or DecodeError when the payload is bad or cannot be read here."""
+        if self._stream is None:
+            self._stream = self._codebook.decode(self.source, self.wire_format, self.payload)
+        return self._stream
+
+    def in_form(self, form: WireFormat) -> bytes:
+        """Without compression."""
+        made = self._forms.get(form)
+        if made is None:
+            if form is self.wire_format.form:
+                made = self._codebook.unpack(self.source, self.wire_format, self.payload)
+            else:
+                made = self._codebook.encode(self.source, form, self.stream)
+            self._forms[form] = made
+        return made
+
+    def packed(self, packing: Packing) -> bytes:
+        """As a link wants it; whatever its level, the payload itself if that is the format."""
+        wire_format = packing.wire_format
+        if wire_format is self.wire_format and (packing.trained or not self._takes_trained()):
+            return self.payload
+        if not wire_format.compression:
+            return self.in_form(wire_format)
+        made = self._packed.get(packing)
+        if made is None:
+            form = self.in_form(wire_format.form)
+            made = self._codebook.pack(
+                self.source, wire_format, form, packing.level, packing.trained
+            )
+            self._packed[packing] = made
+        return made
+
+    def _takes_trained(self) -> bool:
+        return bool(trained_version(self.payload, self.wire_format.compression))

@@ -1,0 +1,40 @@
+"""Frame: the base of all frames of the protocol, the words for them, and the roles of processes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, TypeVar
+
+from overlay.link.events import Flow
+
+PROTOCOL_VERSION = 1
+
+ROLES = frozenset({"broker", "registration", "source", "subscriber", "client"})
+DURABLE_ROLES = frozenset({"broker", "registration", "source", "subscriber"})
+"""Channels exist between two processes of these roles; a client only asks and is answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Base of all frames: ``type`` is its word on the wire, ``flow`` where it queues."""
+
+    type: ClassVar[str] = ""
+    flow: ClassVar[Flow] = Flow.CONTROL
+    sequenced: ClassVar[bool] = False
+
+    def check(self) -> None:
+        """Conditions between fields; raises ProtocolError.  Single fields are checked before."""
+
+
+FrameType = TypeVar("FrameType", bound=type[Frame])
+
+FRAME_TYPES: dict[str, type[Frame]] = {}
+"""The word on the wire -> the dataclass; filled by ``on_the_wire``."""
+
+
+def on_the_wire(cls: FrameType) -> FrameType:
+    """Make a frame's dataclass known to the codec."""
+    if not cls.type or cls.type in FRAME_TYPES:
+        raise ValueError(f"frame type {cls.type!r} of {cls.__name__} is empty or taken")
+    FRAME_TYPES[cls.type] = cls
+    return cls
