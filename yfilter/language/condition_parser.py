@@ -7,7 +7,14 @@ from decimal import Decimal
 from difflib import get_close_matches
 from math import isinf
 
-from yfilter.language.functions import FUNCTIONS, LEFT_OUT, TYPES, ArgumentKind, Signature
+from yfilter.language.functions import (
+    FUNCTIONS,
+    LEFT_OUT,
+    PATTERN_FUNCTIONS,
+    TYPES,
+    ArgumentKind,
+    Signature,
+)
 from yfilter.language.item_kinds import ANYTHING, NODES, TEMPORAL, ItemKind, Kinds
 from yfilter.language.operator_parser import OperatorParser
 from yfilter.language.path_parser import FUNCTION_NAMESPACE, KIND_TESTS, SCHEMA_NAMESPACE
@@ -26,7 +33,6 @@ from yfilter.language.query_lexer import Token, TokenKind
 _LEFT_OUT_CONSTRUCTS = {"typeswitch": "typeswitch is", "switch": "switch is"}
 _OPENING_WORDS = frozenset(("if", "some", "every", "for", "let", *_LEFT_OUT_CONSTRUCTS))
 _NOT_CALLS = frozenset((*KIND_TESTS, "item", "schema-element", "schema-attribute"))
-_PATTERN_FUNCTIONS = frozenset(("matches", "replace", "tokenize"))
 _NUMBER_LENGTH_MAX = 64
 _OPERAND = "a path, a literal or a function call"
 
@@ -186,7 +192,7 @@ class ConditionParser(OperatorParser):
             arguments.append(self._argument(name, signature, len(arguments)))
         self.lexer.take()
         self._check_arity(token, name, signature, len(arguments))
-        if name in _PATTERN_FUNCTIONS:
+        if name in PATTERN_FUNCTIONS:
             self._check_pattern(name, places[1], arguments)
         self.leave()
         return FunctionCall(name, tuple(arguments))

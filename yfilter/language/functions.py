@@ -11,6 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+# Their patterns and flags are literals, and checked where they are parsed.
+PATTERN_FUNCTIONS = frozenset(("matches", "replace", "tokenize"))
+
 
 class ResultKind(Enum):
     STRING = "a string"

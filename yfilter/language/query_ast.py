@@ -11,10 +11,10 @@ hashable, so that equal parts of different profiles can be shared by looking the
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from formats.names import QualifiedName
 
@@ -340,15 +340,49 @@ Expression: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+class Filled(Protocol):
+    """What a tree can be made of: see shapes.py."""
+
+    def fill(self) -> Expression: ...
+
+
 class Profile:
     """A parsed profile; ``text`` is what the user wrote.
 
-    Two profiles with equal bodies are one internal query.
+    Two profiles with equal bodies are one internal query.  One made ``of_parts`` has its body made
+    when that is asked for.
     """
 
-    body: Expression
-    text: str = field(default="", compare=False)
+    __slots__ = ("_body", "parts", "text")
+
+    def __init__(self, body: Expression, text: str = "") -> None:
+        self._body: Expression | None = body
+        self.parts: Filled | None = None
+        self.text = text
+
+    @classmethod
+    def of_parts(cls, parts: Filled, text: str = "") -> Profile:
+        profile = cls.__new__(cls)
+        profile._body = None
+        profile.parts = parts
+        profile.text = text
+        return profile
+
+    @property
+    def body(self) -> Expression:
+        if self._body is None:
+            assert self.parts is not None
+            self._body = self.parts.fill()
+        return self._body
+
+    def __repr__(self) -> str:
+        return f"Profile(body={self.body!r}, text={self.text!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Profile) and self.body == other.body
+
+    def __hash__(self) -> int:
+        return hash(self.body)
 
     @property
     def flwor(self) -> Flwor | None:

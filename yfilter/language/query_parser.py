@@ -36,14 +36,16 @@ from yfilter.language.query_ast import (
     Profile,
 )
 from yfilter.language.query_lexer import Token, TokenKind
+from yfilter.language.shape_cache import ShapeCache
 
 _PROFILE = "a path that starts with $msg, '/' or '//'; 'for'; or a constructor"
 
 
 def parse_profile(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> Profile:
     """The profile that ``text`` says; raises ProfileRefused."""
-    parser = QueryParser(checked_text(text, limits), limits)
-    return Profile(parser.profile(), text)
+    if limits is DEFAULT_PROFILE_LIMITS:
+        return _CACHE.read(text)
+    return Profile(_parsed(text, limits), text)
 
 
 def parse_path(text: str, limits: ProfileLimits = DERIVED_PATH_LIMITS) -> PathExpression:
@@ -64,6 +66,13 @@ def parse_expression(
     parser = QueryParser(checked_text(text, limits), limits)
     parser.scope = Scope(parser.scope.namespaces, dict(variables or {}), context)
     return parser.whole_expression()
+
+
+def _parsed(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> Expression:
+    return QueryParser(checked_text(text, limits), limits).profile()
+
+
+_CACHE = ShapeCache(_parsed)
 
 
 def checked_text(text: str, limits: ProfileLimits) -> str:

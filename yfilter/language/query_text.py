@@ -231,6 +231,12 @@ def _name_test(test: NameTest, *, plain: bool) -> str:
     return f"Q{{{namespace}}}{test.local}"
 
 
+def written_word(word: str | int | Decimal | float) -> str:
+    """A literal, without its quotation marks, or a name."""
+    text = _literal(Literal(word))
+    return text[1:-1] if isinstance(word, str) else text
+
+
 def _literal(literal: Literal) -> str:
     value = literal.value
     if isinstance(value, str):

@@ -1,0 +1,297 @@
+"""ShapeCache: texts of profiles that differ only in their words are parsed once.
+
+A text is taken apart by one regular expression, and what is left of it is looked up::
+
+    for $n in /nitf where $n/@id = "x" return $n     key    for $n in /▢ where $n/@▢ = "▢" return $n
+                                                     words  nitf, id, x
+
+The first time, the text is parsed with a placeholder for each word; where the placeholders are in
+the tree, the words of other texts will be.  This is right as the parser treats all names alike that
+are not RESERVED, and all literals of one kind, as long as it reads them as names and literals.
+What it reads as something else, say a word in the text of a constructor, has no place in the tree:
+such a word belongs to the key.  A text that is refused with placeholders is parsed as it stands, so
+every refusal is about what the user wrote.
+
+A plain path from the message is taken apart into its steps before: there are many more sequences of
+steps than steps.
+
+Bounded: at most ``keys_max`` keys of at most LENGTH_MAX characters, the oldest are forgotten.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from typing import NamedTuple, TypeAlias
+
+from formats.characters import find_illegal_character
+from yfilter.errors import ProfileRefused
+from yfilter.language.query_ast import (
+    Constructor,
+    Expression,
+    PathExpression,
+    Profile,
+    new_focus,
+    same_focus,
+)
+from yfilter.language.query_lexer import NAME_CHARACTERS, NCNAME
+from yfilter.language.shapes import MARK, PlainPath, PlainStep, Shape, Shaped, Word, take_apart
+
+LENGTH_MAX = 2_048
+PLAIN_LENGTH_MAX = 512  # and so within ProfileLimits.steps_max
+KEYS_MAX = 8_192
+
+# Words of the language: the parser looks for them.
+_RESERVED = """
+    ancestor ancestor-or-self and as ascending at attribute by case cast castable child
+    collation comment context copy count declare default descendant descendant-or-self
+    descending div document document-node element else empty empty-sequence encoding eq every
+    except external false following following-sibling for function ge greatest group gt idiv if
+    import in inherit instance intersect is item le least let lt mod module namespace ne node of
+    option or order ordered ordering parent preceding preceding-sibling preserve
+    processing-instruction return satisfies schema schema-attribute schema-element self some
+    stable strip switch text then to treat true typeswitch union unordered validate variable
+    version where xquery
+"""
+RESERVED = frozenset(_RESERVED.split())
+
+# A string without references, quotation marks included; a number; a name that nothing belongs to.
+_WORD = re.compile(
+    rf"""( "[^"&]*"(?!") | '[^'&]*'(?!')
+         | (?<![{NAME_CHARACTERS}$:<])(?<!</)
+           (?: [0-9]{{1,18}}+ (?:\.[0-9]{{1,18}}+)? (?![{NAME_CHARACTERS}])
+             | (?>{NCNAME}) (?![ \t\n]*[({{]|[ \t\n]*::|:) ) )""",
+    re.VERBOSE,
+)
+# A step to elements with its predicates, in which strings and brackets are balanced.
+_BALANCED = r"(?:[^]['\"]++|\"[^\"]*\"|'[^']*')"
+for _ in range(3):
+    _BALANCED = rf"(?:[^]['\"]++|\"[^\"]*\"|'[^']*'|\[{_BALANCED}*+\])"
+_STEP = re.compile(rf"(//?)(\*|{NCNAME})((?:\[{_BALANCED}*+\])*+)(?=[/]|\Z)")
+# Without comments and constructors, in which brackets need not be balanced.
+_IS_READ_ONE_WAY = re.compile(r"(?:[^(<]++|\((?!:)|<(?=[ =0-9]))*+\Z").match
+_PLACEHOLDER = re.compile(rf"{MARK} ?([0-9]+)")
+_NUMBERS_FROM = 900_000_000_000_000_000
+_NUMBERS_LIKE = "90000000000000"
+
+# What stands for a word in a key; none can stand in a text.
+_NAME, _QUOTED, _IN_APOSTROPHES, _INTEGER, _DECIMAL = "\x01", "\x02", "\x03", "\x04", "\x05"
+
+
+class _Recipe(NamedTuple):
+    """How the words of a profile are made of those of a text.
+
+    ``order``: for each word the number of the one in the text, or, counted from the end of
+    those, of one in ``constants``; ``conversions``: what makes a number of the word at a place.
+    """
+
+    shape: Shape
+    order: tuple[int, ...]
+    constants: tuple[Word, ...]
+    conversions: tuple[tuple[int, Callable[[str], Word]], ...]
+
+
+class _Partial(NamedTuple):
+    """The numbers of the words that belong to the key."""
+
+    fixed: tuple[int, ...]
+
+
+class _Unique(NamedTuple):
+    """A text that is parsed on its own."""
+
+
+_Entry: TypeAlias = _Recipe | _Partial | _Unique
+
+
+class ShapeCache:
+    """``read`` gives what ``parse`` gives, and refuses what it refuses."""
+
+    def __init__(self, parse: Callable[[str], Expression], keys_max: int = KEYS_MAX) -> None:
+        self._parse = parse
+        self._keys_max = keys_max
+        self._entries: dict[object, _Entry] = {}
+        self._counters = dict.fromkeys(("read", "learnt", "unique", "forgotten"), 0)
+
+    def read(self, text: str) -> Profile:
+        """The profile that a text says; its tree is made when it is asked for."""
+        self._counters["read"] += 1
+        if _can_be_taken_apart(text):
+            parts = self._plain_path(text) or self._shaped(text)
+            if parts is not None:
+                return Profile.of_parts(parts, text)
+        self._counters["unique"] += 1
+        return Profile(self._parse(text), text)
+
+    def _plain_path(self, text: str) -> PlainPath | None:
+        """A path from the message of nothing but elements and predicates, step by step."""
+        if text[0] != "/" or len(text) > PLAIN_LENGTH_MAX or not _IS_READ_ONE_WAY(text):
+            return None
+        pieces = _STEP.split(text)
+        if any(pieces[::4]):
+            return None
+        steps = []
+        for slash, name, predicates in zip(pieces[1::4], pieces[2::4], pieces[3::4], strict=True):
+            conditions = None
+            if predicates:
+                conditions = self._shaped(f"/*{predicates}")
+                if conditions is None or not conditions.shape.derived(_is_one_step):
+                    return None
+            steps.append(PlainStep(slash == "//", name, conditions))
+        return PlainPath(tuple(steps))
+
+    def _shaped(self, text: str) -> Shaped | None:
+        """Shape and words of a text; None for one that has to be parsed on its own."""
+        pieces, words = _taken_apart(text)
+        key: object = "".join(pieces)
+        entry = self._entries.get(key)
+        if entry is None:
+            entry = self._learn(key, pieces, words, ())
+        if isinstance(entry, _Partial):
+            fixed = entry.fixed
+            key = (key, *[words[number] for number in fixed])
+            entry = self._entries.get(key)
+            if entry is None:
+                entry = self._learn(key, pieces, words, fixed)
+        if not isinstance(entry, _Recipe):
+            return None
+        made: list[Word] = [*words, *entry.constants]
+        made = [made[number] for number in entry.order]
+        for place, convert in entry.conversions:
+            made[place] = convert(str(made[place]))
+        return Shaped(entry.shape, tuple(made))
+
+    def statistics(self) -> dict[str, int]:
+        return {"keys": len(self._entries), **self._counters}
+
+    def _learn(
+        self, key: object, pieces: list[str], words: list[str], fixed: tuple[int, ...]
+    ) -> _Entry:
+        """What there is to know of a key."""
+        self._counters["learnt"] += 1
+        entry = self._entry(pieces, words, fixed)
+        if len(self._entries) >= self._keys_max:
+            del self._entries[next(iter(self._entries))]
+            self._counters["forgotten"] += 1
+        self._entries[key] = entry
+        return entry
+
+    def _entry(self, pieces: list[str], words: list[str], fixed: tuple[int, ...]) -> _Entry:
+        try:
+            body = self._parse(_with_placeholders(pieces, words, fixed))
+        except ProfileRefused:
+            return _Unique()
+        if _holds_nested_constructor(body):
+            return _Unique()
+        shape, found = take_apart(body)
+        numbers = [_number_of(word, len(words)) for word in found]
+        missing = set(range(len(words))) - set(numbers) - set(fixed)
+        if missing:
+            return _Unique() if fixed else _Partial(tuple(sorted(missing)))
+        constants: list[Word] = []
+        order: list[int] = []
+        for word, number in zip(found, numbers, strict=True):
+            order.append(len(words) + len(constants) if number is None else number)
+            if number is None:
+                constants.append(word)
+        conversions = tuple(
+            (place, int if isinstance(word, int) else Decimal)
+            for place, (word, number) in enumerate(zip(found, numbers, strict=True))
+            if number is not None and not isinstance(word, str)
+        )
+        return _Recipe(shape, tuple(order), tuple(constants), conversions)
+
+
+def _is_one_step(tree: Expression) -> bool:
+    return isinstance(tree, PathExpression) and len(tree.steps) == 1
+
+
+def _can_be_taken_apart(text: str) -> bool:
+    return (
+        0 < len(text) <= LENGTH_MAX
+        and MARK not in text
+        and "\r" not in text
+        and _NUMBERS_LIKE not in text
+        and find_illegal_character(text) < 0
+    )
+
+
+def _taken_apart(text: str) -> tuple[list[str], list[str]]:
+    """The pieces of a key, every second of which stands for a word or is RESERVED; the words."""
+    pieces = _WORD.split(text)
+    words = []
+    for place in range(1, len(pieces), 2):
+        piece = pieces[place]
+        first = piece[0]
+        if first in "\"'":
+            words.append(piece[1:-1])
+            pieces[place] = _QUOTED if first == '"' else _IN_APOSTROPHES
+        elif first in "0123456789":
+            words.append(piece)
+            pieces[place] = _DECIMAL if "." in piece else _INTEGER
+        elif piece not in RESERVED:
+            words.append(piece)
+            pieces[place] = _NAME
+    return pieces, words
+
+
+def _with_placeholders(pieces: list[str], words: list[str], fixed: tuple[int, ...]) -> str:
+    """A text with the same key and words that are known again, except for the fixed ones."""
+    numbered = enumerate(words)
+    written = []
+    for piece in pieces:
+        if piece not in _PLACEHOLDERS:
+            written.append(piece)
+            continue
+        number, word = next(numbered)
+        before, placeholder, after = _PLACEHOLDERS[piece]
+        shown = word if number in fixed else placeholder(number)
+        written.append(f"{before}{shown}{after}")
+    return "".join(written)
+
+
+# A placeholder for a string has a space in it, so that it is nowhere taken for a name.
+_PLACEHOLDERS: dict[str, tuple[str, Callable[[int], str], str]] = {
+    _NAME: ("", lambda number: f"{MARK}{number}", ""),
+    _QUOTED: ('"', lambda number: f"{MARK} {number}", '"'),
+    _IN_APOSTROPHES: ("'", lambda number: f"{MARK} {number}", "'"),
+    _INTEGER: ("", lambda number: f"{_NUMBERS_FROM + number}", ""),
+    _DECIMAL: ("", lambda number: f"{_NUMBERS_FROM + number}.5", ""),
+}
+
+
+def _number_of(word: Word, count: int) -> int | None:
+    """The number of the word that a placeholder stands for, of so many."""
+    if isinstance(word, str):
+        match = _PLACEHOLDER.fullmatch(word)
+        return int(match[1]) if match else None
+    number = -1 if isinstance(word, float) else int(word) - _NUMBERS_FROM
+    return number if 0 <= number < count else None
+
+
+def _holds_nested_constructor(expression: Expression) -> bool:
+    """Whether a constructor stands in the value of an attribute.
+
+    Its text is passed over as if it were an expression while the end of the value is looked for, so
+    that the same characters are read in two ways.
+    """
+    if isinstance(expression, Constructor):
+        for _, value in expression.attributes:
+            for part in value:
+                if not isinstance(part, str) and any(
+                    isinstance(inner, Constructor) for inner in _all_parts(part)
+                ):
+                    return True
+    return any(map(_holds_nested_constructor, _parts(expression)))
+
+
+def _all_parts(expression: Expression) -> Iterator[Expression]:
+    yield expression
+    for part in _parts(expression):
+        yield from _all_parts(part)
+
+
+def _parts(expression: Expression) -> Iterator[Expression]:
+    yield from same_focus(expression)
+    yield from new_focus(expression)

@@ -1,0 +1,261 @@
+"""Shapes: profiles without their words.
+
+The *words* of a profile are the local names in its name tests and its literals; its *shape* is all
+the rest: a syntax tree with a numbered blank in the place of each word::
+
+    /nitf//series[@id = "x"][. > 5]        shape  /▢0//▢1[@▢2 = ▢3][. > ▢4]
+                                           words  nitf, series, id, "x", 5
+
+Profiles are many and shapes are few, so whatever does not depend on the words is found out once for
+each shape.  The tree of a shape is an ordinary one: a blank is a string or a number like the word
+it stands for, of a type of its own by which it is known again.  Equal trees are one Shape, so two
+profiles are equal when their shapes are the same object and their words are equal.
+
+A pattern and its flags are no words: what they say is checked when they are parsed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from decimal import Decimal
+from typing import NamedTuple, TypeAlias, TypeVar, cast
+from weakref import WeakValueDictionary
+
+from yfilter.language.functions import PATTERN_FUNCTIONS
+from yfilter.language.query_ast import (
+    ANY,
+    Expression,
+    FunctionCall,
+    Literal,
+    LocationStep,
+    NameTest,
+    NodeKind,
+    Origin,
+    PathExpression,
+    Profile,
+)
+from yfilter.language.query_text import unparse, written_word
+
+Word: TypeAlias = str | int | Decimal | float
+
+# No text of a profile that is taken apart has this character: see shape_cache.py.
+MARK = "\U000effff"
+
+
+class BlankString(str):
+    number: int
+
+
+class BlankInteger(int):
+    number: int
+
+    def __str__(self) -> str:
+        return f"{MARK}{self.number}{MARK}"
+
+
+class BlankDecimal(Decimal):
+    number: int
+
+    def __format__(self, specifier: str, context: object = None, /) -> str:
+        return f"{MARK}{self.number}.{MARK}"
+
+
+class BlankDouble(float):
+    number: int
+
+
+Blank: TypeAlias = BlankString | BlankInteger | BlankDecimal | BlankDouble
+
+Found = TypeVar("Found")
+Template = TypeVar("Template")
+_BLANK_TEXT = re.compile(rf"{MARK}([0-9]+)\.?{MARK}")
+_Filler: TypeAlias = Callable[[tuple[Word, ...]], object]
+
+
+class Shape:
+    """Compared by identity; made by ``take_apart`` only."""
+
+    __slots__ = ("__weakref__", "_derived", "tree")
+
+    def __init__(self, tree: Expression) -> None:
+        self.tree = tree
+        self._derived: dict[object, object] = {}
+
+    def derived(self, find: Callable[[Expression], Found]) -> Found:
+        """``find(tree)``, found out once; ``find`` is a function of a module."""
+        if find not in self._derived:
+            self._derived[find] = find(self.tree)
+        return cast(Found, self._derived[find])
+
+
+class Shaped(NamedTuple):
+    """A profile as its shape and its words."""
+
+    shape: Shape
+    words: tuple[Word, ...]
+
+    def fill(self) -> Expression:
+        return self.shape.derived(filling)(self.words)
+
+    def text(self) -> str:
+        """What ``unparse`` makes of the tree."""
+        if not all(map(_is_simple, self.words)):
+            return unparse(self.fill())
+        pieces, numbers = self.shape.derived(_text_pieces)
+        written = [written_word(self.words[number]) for number in numbers]
+        return "".join([part for pair in zip(pieces, (*written, ""), strict=True) for part in pair])
+
+
+class PlainStep(NamedTuple):
+    """A step to elements by a name in no namespace or ``*``.
+
+    ``conditions`` is the path ``/*[…]`` with the predicates of the step.
+    """
+
+    descendant: bool
+    name: str
+    conditions: Shaped | None
+
+
+class PlainPath(NamedTuple):
+    """A path from the message whose steps are taken apart one by one."""
+
+    steps: tuple[PlainStep, ...]
+
+    def fill(self) -> Expression:
+        return PathExpression(Origin.MESSAGE, tuple(map(_location_step, self.steps)))
+
+    def text(self) -> str:
+        parts: list[str] = []
+        for step in self.steps:
+            parts += ("//" if step.descendant else "/", step.name)
+            if step.conditions is not None:
+                parts.append(step.conditions.text()[len("/*") :])
+        return "".join(parts)
+
+
+def parts_of(profile: Profile) -> Shaped | PlainPath:
+    """A profile taken apart, once."""
+    if profile.parts is None:
+        profile.parts = take_apart(profile.body)
+    return cast("Shaped | PlainPath", profile.parts)
+
+
+def filling(template: Template) -> Callable[[tuple[Word, ...]], Template]:
+    """What puts words into the blanks of a tree, or of anything made of dataclasses and tuples."""
+    filler = _filler(template) or (lambda _: template)
+    return cast("Callable[[tuple[Word, ...]], Template]", filler)
+
+
+def take_apart(body: Expression) -> Shaped:
+    """The shape and the words of a tree; words are numbered in the order of the tree."""
+    words: list[Word] = []
+
+    def blank(word: Word) -> Word:
+        words.append(word)
+        return _blank(word, len(words) - 1)
+
+    tree = cast(Expression, _replaced(body, blank))
+    shape = _SHAPES.get(tree)
+    if shape is None:
+        shape = _SHAPES[tree] = Shape(tree)
+    return Shaped(shape, tuple(words))
+
+
+# Shapes live as long as somebody uses them.
+_SHAPES: WeakValueDictionary[Expression, Shape] = WeakValueDictionary()
+
+
+def _fields(kind: type) -> tuple[str, ...] | None:
+    """The names of the fields of a dataclass."""
+    if kind not in _FIELDS:
+        names = tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
+        _FIELDS[kind] = names
+    return _FIELDS[kind]
+
+
+_FIELDS: dict[type, tuple[str, ...] | None] = {}
+
+
+def _blank(word: Word, number: int) -> Blank:
+    blank: Blank
+    if isinstance(word, str):
+        blank = BlankString(f"{MARK}{number}{MARK}")
+    elif isinstance(word, int):
+        blank = BlankInteger(number)
+    elif isinstance(word, Decimal):
+        blank = BlankDecimal(number)
+    else:
+        blank = BlankDouble(number)
+    blank.number = number
+    return blank
+
+
+def _replaced(node: object, blank: Callable[[Word], Word]) -> object:
+    """A node with every word replaced."""
+    kind = type(node)
+    if kind is tuple:
+        return tuple([_replaced(part, blank) for part in cast("tuple[object, ...]", node)])
+    if isinstance(node, NameTest):
+        if node.local == ANY:
+            return node
+        return NameTest(node.namespace, cast(str, blank(node.local)))
+    if isinstance(node, Literal):
+        return Literal(blank(node.value))
+    names = _fields(kind)
+    if names is None:
+        return node
+    if isinstance(node, FunctionCall) and node.name in PATTERN_FUNCTIONS:
+        return FunctionCall(
+            node.name,
+            tuple(
+                part if isinstance(part, Literal) else cast(Expression, _replaced(part, blank))
+                for part in node.arguments
+            ),
+        )
+    return kind(*[_replaced(getattr(node, name), blank) for name in names])
+
+
+def _filler(node: object) -> _Filler | None:
+    """What makes a node of the words; None for one without blanks."""
+    if isinstance(node, Blank):
+        number = node.number
+        return lambda words: words[number]
+    kind = type(node)
+    names = _fields(kind)
+    if kind is tuple:
+        parts = cast("tuple[object, ...]", node)
+    elif names is not None:
+        parts = tuple(getattr(node, name) for name in names)
+    else:
+        return None
+    fillers = [_filler(part) for part in parts]
+    if not any(fillers):
+        return None
+    pairs = list(zip(fillers, parts, strict=True))
+    if kind is tuple:
+        return lambda words: tuple([fill(words) if fill else part for fill, part in pairs])
+    return lambda words: kind(*[fill(words) if fill else part for fill, part in pairs])
+
+
+def _location_step(step: PlainStep) -> LocationStep:
+    test = NameTest(ANY, ANY) if step.name == ANY else NameTest("", step.name)
+    predicates: tuple[Expression, ...] = ()
+    if step.conditions is not None:
+        path = step.conditions.fill()
+        assert isinstance(path, PathExpression)
+        predicates = path.steps[0].predicates
+    return LocationStep(step.descendant, NodeKind.ELEMENT, test, predicates)
+
+
+def _text_pieces(tree: Expression) -> tuple[list[str], list[int]]:
+    """The text of a tree around its blanks, and their numbers in the order of the text."""
+    pieces = _BLANK_TEXT.split(unparse(tree))
+    return pieces[::2], list(map(int, pieces[1::2]))
+
+
+def _is_simple(word: Word) -> bool:
+    """Whether the text of the word does not depend on where it stands."""
+    return isinstance(word, str) or (not isinstance(word, float) and word >= 0)
