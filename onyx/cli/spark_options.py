@@ -1,0 +1,48 @@
+"""The options of verbs that compute on Spark, and the session they ask for."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from onyx.errors import EXIT_UNAVAILABLE, UserError
+from registration.spark.session import Session, SparkOptions, SparkUnavailable, spark_session
+
+SPARK_HELP = """\
+Runs on Spark inside this command on all cores; no cluster and no Java are needed. With
+--master it runs on your cluster with your settings: this code is sent along, its
+dependencies have to be there. It can also be submitted:
+  spark-submit [options] path/to/onyx/__main__.py plan make ..."""
+
+
+def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("Spark")
+    group.add_argument("--master", metavar="URL", default="", help="a cluster (default: here)")
+    group.add_argument(
+        "--conf",
+        metavar="KEY=VALUE",
+        type=_setting,
+        action="append",
+        default=[],
+        help="a setting of Spark, as spark.driver.memory=4g; may be repeated",
+    )
+
+
+@contextmanager
+def open_spark(arguments: argparse.Namespace, report: Callable[[str], None]) -> Iterator[Session]:
+    """The session that the arguments ask for; UserError when there can be none."""
+    report("starting Spark")
+    options = SparkOptions(arguments.master, dict(arguments.conf))
+    try:
+        with spark_session(options) as session:
+            yield session
+    except SparkUnavailable as error:
+        raise UserError(str(error), EXIT_UNAVAILABLE) from None
+
+
+def _setting(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise argparse.ArgumentTypeError(f'"{text}" is no setting, expected KEY=VALUE')
+    return key, value

@@ -1,0 +1,156 @@
+"""What a job reads, from any path that Spark reads: profiles, messages, weights.
+
+=============  ===================================================================================
+profiles       what it holds
+=============  ===================================================================================
+``lines``      text, a profile a line; ``.gz`` as well.  Ids are line numbers of a kind: stable for
+               the same files
+``files``      ``.xq`` files, a profile each; the id is the file's name
+``jsonl``      an object a line, as ``onyx profile export`` writes: ``profile``, ``text``, ...
+``parquet``    the columns ``profile`` and ``text``
+=============  ===================================================================================
+
+An archive of messages is a directory of XML files, or Parquet with a column ``message``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from registration.spark.session import Session
+
+Frame: TypeAlias = Any  # a Spark DataFrame
+
+FORMATS = ("lines", "files", "jsonl", "parquet")
+_FORMAT_OF_SUFFIX = {
+    ".xq": "files",
+    ".xquery": "files",
+    ".jsonl": "jsonl",
+    ".json": "jsonl",
+    ".parquet": "parquet",
+}
+
+
+class UnreadableData(Exception):
+    """A path cannot be read, or holds something else; the text says which and why."""
+
+
+def read_profiles(session: Session, paths: Sequence[str], kind: str = "") -> Frame:
+    """A frame of ``profile``, ``text`` and ``load`` (1.0); ``kind`` "": by the suffixes."""
+    functions = import_module("pyspark.sql.functions")
+    kinds = {kind or _profile_format(path) for path in paths}
+    if len(kinds) > 1:
+        raise UnreadableData(f"{', '.join(paths)}: files of several kinds; say --format")
+    frame = _read(session, list(paths), kinds.pop())
+    missing = {"profile", "text"} - set(frame.columns)
+    if missing:
+        raise UnreadableData(
+            f"{', '.join(paths)}: no column {' and '.join(sorted(missing))}; "
+            f"there are {', '.join(frame.columns)}"
+        )
+    return frame.select(
+        functions.col("profile").cast("string").alias("profile"),
+        functions.col("text").cast("string").alias("text"),
+        functions.lit(1.0).alias("load"),
+    )
+
+
+def weighted(session: Session, profiles: Frame, path: str) -> Frame:
+    """The profiles with the loads that a backtest found; 1.0 for one that it did not know."""
+    functions = import_module("pyspark.sql.functions")
+    weights = _checked(lambda: session.read.parquet(path), path)
+    if not {"profile", "load"} <= set(weights.columns):
+        raise UnreadableData(f"{path}: no columns profile and load, as onyx backtest writes them")
+    loads = weights.select("profile", functions.col("load").cast("double").alias("weight"))
+    joined = profiles.join(loads, "profile", "left")
+    return joined.select("profile", "text", functions.coalesce("weight", "load").alias("load"))
+
+
+def read_messages(session: Session, paths: Sequence[str]) -> Frame:
+    """A frame of ``name`` and ``message`` (bytes), and ``day`` (a date, or null)."""
+    frames = [_read_archive(session, path) for path in paths]
+    first, *others = frames
+    for other in others:
+        first = first.unionByName(other)
+    return first
+
+
+def sampled(frame: Frame, most: int) -> Frame:
+    """About so many of its rows at the most, the same ones every time."""
+    count = frame.count()
+    if count <= most:
+        return frame
+    return frame.sample(fraction=min(1.0, 1.1 * most / count), seed=1).limit(most)
+
+
+def _read(session: Session, paths: list[str], kind: str) -> Frame:
+    functions = import_module("pyspark.sql.functions")
+    name = ", ".join(paths)
+    if kind == "parquet":
+        return _checked(lambda: session.read.parquet(*paths), name)
+    if kind == "jsonl":
+        schema = "profile string, text string"
+        return _checked(lambda: session.read.schema(schema).json(paths), name)
+    whole = kind == "files"
+    text = _checked(lambda: session.read.text(paths, wholetext=whole), name)
+    if whole:
+        file = functions.element_at(functions.split(functions.input_file_name(), "/"), -1)
+        return text.select(file.alias("profile"), functions.col("value").alias("text"))
+    lines = text.select(
+        functions.monotonically_increasing_id().cast("string").alias("profile"),
+        functions.trim("value").alias("text"),
+    )
+    return lines.where(functions.col("text") != "")
+
+
+def _read_archive(session: Session, path: str) -> Frame:
+    functions = import_module("pyspark.sql.functions")
+    no_day = functions.lit(None).cast("date").alias("day")
+    if _holds_parquet(path):
+        frame = _checked(lambda: session.read.parquet(path), path)
+        if "message" not in frame.columns:
+            there = ", ".join(frame.columns)
+            raise UnreadableData(f"{path}: no column message; there are {there}")
+        name = "name" if "name" in frame.columns else None
+        return frame.select(
+            (functions.col(name) if name else functions.lit("")).cast("string").alias("name"),
+            functions.col("message").cast("binary").alias("message"),
+            functions.to_date("time").alias("day") if "time" in frame.columns else no_day,
+        )
+    reader = session.read.format("binaryFile")
+    if Path(path).is_dir():
+        reader = reader.option("recursiveFileLookup", "true").option("pathGlobFilter", "*.xml")
+    files = _checked(lambda: reader.load(path), path)
+    name = functions.element_at(functions.split("path", "/"), -1)
+    return files.select(name.alias("name"), functions.col("content").alias("message"), no_day)
+
+
+def _profile_format(path: str) -> str:
+    if _holds_parquet(path):
+        return "parquet"
+    if Path(path).is_dir():
+        suffixes = {entry.suffix for entry in Path(path).iterdir() if entry.is_file()}
+        known = {_FORMAT_OF_SUFFIX.get(suffix, "lines") for suffix in suffixes}
+        return known.pop() if len(known) == 1 else "lines"
+    return _FORMAT_OF_SUFFIX.get(Path(path.removesuffix(".gz")).suffix, "lines")
+
+
+def _holds_parquet(path: str) -> bool:
+    return path.rstrip("/").endswith(".parquet") or (
+        Path(path).is_dir() and next(Path(path).glob("*.parquet"), None) is not None
+    )
+
+
+def _checked(read: Any, name: str) -> Frame:
+    """Spark's refusal of a path in one line."""
+    errors = import_module("pyspark.errors")
+    try:
+        return read()
+    except errors.PySparkException as error:
+        condition = error.getCondition() or ""
+        if condition == "PATH_NOT_FOUND":
+            raise UnreadableData(f"{name}: there is no such file or directory") from None
+        raise UnreadableData(f"{name}: {str(error).splitlines()[0]}") from None

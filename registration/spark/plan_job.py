@@ -1,0 +1,107 @@
+"""The planning job: profiles, schemas and messages in; a plan and the assignment out.
+
+Spark does what grows with the population (population.py); what it sums up is planned in this
+process (planning/planner.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+
+from formats.content_model import read_content_model
+from formats.schema import Schema
+from registration.planning.exclusiveness import Pattern
+from registration.planning.occurrence import SchemaOccurrences
+from registration.planning.pattern_cover import Signature
+from registration.planning.plan import Plan
+from registration.planning.planner import Evidence, PlanOptions, Values, make_plan
+from registration.spark.inputs import read_messages, read_profiles, sampled, weighted
+from registration.spark.population import RefusedProfile, SparkPopulation
+from registration.spark.samples import read_samples
+from registration.spark.session import Session
+
+REFUSED_SHOWN = 20
+SAMPLES_MAX = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class PlanJob:
+    """What to plan.
+
+    ``profiles``: paths, ``kind`` of them (see inputs.py; "" by their suffixes); ``weights``: of a
+    backtest, or "".  ``schemas`` of the sources; ``archive``: paths of messages, of which
+    ``samples`` are looked at.  ``assignment``: where the Parquet goes, "" for nowhere.
+    """
+
+    profiles: tuple[str, ...]
+    options: PlanOptions
+    kind: str = ""
+    weights: str = ""
+    schemas: tuple[Schema, ...] = ()
+    archive: tuple[str, ...] = ()
+    samples: int = SAMPLES_MAX
+    assignment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanResult:
+    """``refused``: some of the texts that are no profiles (``plan.facts.refused`` in all);
+    ``messages_refused``: sampled messages that could not be read."""
+
+    plan: Plan
+    refused: tuple[RefusedProfile, ...]
+    messages_refused: int
+
+
+def run_plan_job(
+    session: Session, job: PlanJob, report: Callable[[str], None] = lambda _: None
+) -> PlanResult:
+    """Plans; UnreadableData for input that cannot be read, ValueError if there is nothing in it."""
+    frame = read_profiles(session, job.profiles, job.kind)
+    if job.weights:
+        frame = weighted(session, frame, job.weights)
+    population = SparkPopulation(session, frame)
+    try:
+        report("reading the profiles")
+        refused_count, refused = population.refused(REFUSED_SHOWN)
+        known = _Known(population)
+        values: list[Values] = []
+        messages_refused = 0
+        if job.archive:
+            report("reading sampled messages")
+            patterns = sorted({p for signature in known.signatures() for p in signature.patterns})
+            messages = sampled(read_messages(session, job.archive), job.samples)
+            values, messages_refused = read_samples(messages, patterns)
+        evidence = Evidence(_at_most(job.schemas), [(found, 1.0) for found in values])
+        options = replace(job.options, refused=refused_count)
+        plan = make_plan(known, options, evidence, report)
+        if job.assignment:
+            report("writing the assignment")
+            population.placements(plan).write.mode("overwrite").parquet(job.assignment)
+        return PlanResult(plan, tuple(refused), messages_refused)
+    finally:
+        population.close()
+
+
+class _Known:
+    """A population that is asked for its signatures once."""
+
+    def __init__(self, population: SparkPopulation) -> None:
+        self._signatures: list[Signature] | None = None
+        self._population = population
+        self.value_loads = population.value_loads
+
+    def signatures(self) -> Sequence[Signature]:
+        if self._signatures is None:
+            self._signatures = self._population.signatures()
+        return self._signatures
+
+
+def _at_most(schemas: Sequence[Schema]) -> Callable[[Pattern], float]:
+    """The bound of a pattern: the largest over the schemas; without schemas there is none."""
+    if not schemas:
+        return lambda _: inf
+    occurrences = [SchemaOccurrences(read_content_model(schema)) for schema in schemas]
+    return lambda pattern: max(known.at_most(pattern) for known in occurrences)

