@@ -15,7 +15,7 @@ An archive of messages is a directory of XML files, or Parquet with a column ``m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -144,13 +144,16 @@ def _holds_parquet(path: str) -> bool:
     )
 
 
-def _checked(read: Any, name: str) -> Frame:
+def _checked(read: Callable[[], Frame], name: str) -> Frame:
     """Spark's refusal of a path in one line."""
-    errors = import_module("pyspark.errors")
+    spark_error = import_module("pyspark.errors").PySparkException
+    java_error = import_module("py4j.protocol").Py4JJavaError
     try:
         return read()
-    except errors.PySparkException as error:
-        condition = error.getCondition() or ""
-        if condition == "PATH_NOT_FOUND":
+    except spark_error as error:
+        if error.getCondition() == "PATH_NOT_FOUND":
             raise UnreadableData(f"{name}: there is no such file or directory") from None
         raise UnreadableData(f"{name}: {str(error).splitlines()[0]}") from None
+    except java_error as error:
+        cause = str(error.java_exception.getMessage()).splitlines()[0]
+        raise UnreadableData(f"{name}: cannot be read: {cause}") from None

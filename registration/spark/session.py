@@ -44,11 +44,12 @@ _LOCAL_SETTINGS = {
     "spark.sql.files.minPartitionNum": "2",
 }
 
-# A logger of its own for Spark: else its shell mode would set its own level, and say so.
+# What fails is raised in Python as well.  A logger of its own for Spark: else its shell mode would
+# set its own level, and say so.
 _QUIET = """\
-rootLogger.level = error
+rootLogger.level = fatal
 logger.spark.name = org.apache
-logger.spark.level = error
+logger.spark.level = fatal
 rootLogger.appenderRef.console.ref = console
 appender.console.type = Console
 appender.console.name = console
