@@ -7,7 +7,6 @@ stand in the index where it can say them, which is nearly always, else in the op
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from yfilter.engine.linear_paths import Conjunction
@@ -115,14 +114,6 @@ class LinkQueries:
     def transformation(self, number: int) -> Transformation:
         """The transformation query under a number in the index."""
         return self._by_number[number]
-
-    def numbered(self) -> Iterator[tuple[int, list[str]]]:
-        """The numbers in the index, each with its targets for people."""
-        for place in self._routes.values():
-            if place.number is not None:
-                yield place.number, [name for target in place.targets for name in target.names()]
-        for number, transformation in self._by_number.items():
-            yield number, transformation.names()
 
     def statistics(self) -> dict[str, int]:
         return {

@@ -41,9 +41,12 @@ from yfilter.language.query_parser import parse_profile
 from yfilter.link_queries import LinkQueries
 from yfilter.matches import Match, ProfileMatch, Rendering, RouteMatch, TransformationMatch
 from yfilter.message_match import MessageMatch
+from yfilter.plan_graph import NODES_MAX, PlanGraph
 from yfilter.registrations import Registrations
 
 __all__ = ["LinkTarget", "Matcher", "check_profile"]
+
+DUMP_NODES_MAX = 2_000
 
 
 class Matcher:
@@ -73,8 +76,6 @@ class Matcher:
         self._profiles: dict[str, Query] = {}
         self._link_queries = LinkQueries(self._index, self._network, limits)
         self._generated = 0
-        self._messages = 0
-        self._local_asked = 0
         self._work = Work()
 
     def add(self, profile: str | Profile, profile_id: str | None = None) -> str:
@@ -157,7 +158,7 @@ class Matcher:
         """
         if isinstance(message, bytes):
             message = parse_text(message, self._message_limits)
-        self._messages += 1
+        self._work.messages += 1
         matching = MessageMatch(
             self._index, self._network, self._link_queries, message, root, self._limits
         )
@@ -185,9 +186,11 @@ class Matcher:
             return array("i", map(self.number_of, names))
         if isinstance(message, bytes):
             message = parse_text(message, self._message_limits)
-        self._messages += 1
-        self._local_asked += 1
-        return self._index.match_runs(message, self._limits.tuples_max, self._runs)
+        self._work.messages += 1
+        self._work.local_asked += 1
+        found = self._index.match_runs(message, self._limits.tuples_max, self._runs)
+        self._work.matched[Priority.PROFILE] += len(found)
+        return found
 
     def number_of(self, profile_id: str) -> int:
         """The number of a registered profile, from 1; KeyError if it is not known."""
@@ -213,32 +216,33 @@ class Matcher:
         return explain(profile, self._served_by(profile), message, self._limits.evaluation)
 
     def statistics(self) -> dict[str, int]:
-        """Sizes of the structure, and counts over all messages."""
+        """Sizes of the structure, and counts over all messages; see docs/engine.md."""
         return {
             "profiles": len(self._profiles),
             "queries": len(self._queries),
             **self._link_queries.statistics(),
             **(self._index.statistics() if self._index else {}),
             **self._network.statistics(),
-            "messages": self._messages,
-            "local_not_asked": self._messages - self._local_asked,
             **self._work.statistics(),
         }
 
-    def dump(self) -> str:
-        """The NFA and the operator network with their targets, and the index, for people."""
-        if self._index is None:
-            return self._network.dump()
-        queries = [
-            f"  #{number}  " + "  ".join(f"-> {name}" for name in query.subscribers)
-            for number, query in enumerate(self._indexed)
-            if query is not None
-        ]
-        queries += [
-            f"  #{number}  " + "  ".join(f"-> {name}" for name in names)
-            for number, names in self._link_queries.numbered()
-        ]
-        return "\n".join((self._network.dump(), "", self._index.dump(), *queries))
+    def dump(self, nodes_max: int = DUMP_NODES_MAX) -> str:
+        """The plan for people: the index, then NFA and operator network, with their targets.
+
+        At most about ``nodes_max`` nodes of each, the oldest, and how many more there are.
+        """
+        parts = [self._network.picture().lines(nodes_max)]
+        if self._index is not None:
+            parts.insert(0, self._index.picture(self._subscribers_of).lines(nodes_max))
+        return "\n\n".join("\n".join(lines) for lines in parts).strip()
+
+    def dump_graphviz(self, nodes_max: int = NODES_MAX) -> str:
+        """The same as a graph, in DOT, the language of Graphviz; of all together ``nodes_max``."""
+        graph = PlanGraph(nodes_max)
+        if self._index is not None:
+            self._index.picture(self._subscribers_of).draw(graph)
+        self._network.picture().draw(graph)
+        return graph.dot()
 
     def _query(self, profile: Profile) -> Query:
         found = self._queries.get(profile.body)
@@ -260,6 +264,10 @@ class Matcher:
             self._queries[profile.body] = _Place(query, None, number)
         return query
 
+    def _subscribers_of(self, number: int) -> list[str]:
+        query = self._indexed[number] if number < len(self._indexed) else None
+        return [] if query is None else list(query.subscribers)
+
     def _served_by(self, profile: Profile) -> str:
         place = self._queries.get(profile.body)
         if place is None:
@@ -268,7 +276,8 @@ class Matcher:
             return trial._served_by(profile)
         if place.operator is not None or self._index is None:
             return "the operator network, for the index cannot say all of it"
-        return f"the index, by {self._index.describe_query(place.number)}"
+        picture = self._index.picture(self._subscribers_of)
+        return f"the index, by {picture.describe_query(place.number)}"
 
     def _new_id(self) -> str:
         while True:
@@ -287,14 +296,16 @@ class Matcher:
         try:
             for found in matching.urgent():
                 if isinstance(found, str):
+                    self._work.matched[Priority.ROUTE] += 1
                     yield RouteMatch(found)
                     continue
                 transformation, links, elements = found
                 rendering = Rendering(transformation.profile, stream, elements, limits)
                 if not transformation.remainder or self._has_results(rendering):
+                    self._work.matched[Priority.TRANSFORMATION] += len(links)
                     for link in links:
                         yield TransformationMatch(link, rendering)
-            self._local_asked += 1
+            self._work.local_asked += 1
             for query, elements in self._local(matching):
                 rendering = Rendering(query.profile, stream, elements, limits)
                 yield from self._subscribers(query, rendering, stamp)
@@ -321,6 +332,7 @@ class Matcher:
             return
         for name in names:
             if name in query.subscribers:  # the caller may have removed it meanwhile
+                self._work.matched[Priority.PROFILE] += 1
                 yield ProfileMatch(name, rendering)
 
     def _has_results(self, rendering: Rendering) -> bool:

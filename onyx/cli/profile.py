@@ -1,4 +1,4 @@
-"""``onyx profile add | show | list | check | explain | update | remove``: say what a user wants."""
+"""``onyx profile``: say what a user wants, and see what becomes of it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import trio
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.profile_check import add_check
 from onyx.cli.profile_explain import add_explain
+from onyx.cli.profile_plan import add_plan
 from onyx.cli.values import (
     LOCATION_HELP,
     check_once,
@@ -52,7 +53,7 @@ def add_parser(subparsers: Subparsers) -> None:
     verb = add_verb(
         subparsers,
         "profile",
-        "add, show, check, explain, change or remove profiles",
+        "add, show, check, explain, draw, change or remove profiles",
         details="A profile is a query in XQuery: a path, or for ... where ... return. Every\n"
         "message that it matches is delivered in the form that it asks for (onyx subscribe).\n"
         f"{NETWORK_HELP}",
@@ -71,6 +72,7 @@ def add_parser(subparsers: Subparsers) -> None:
     _add_update(verbs)
     add_check(verbs)
     add_explain(verbs)
+    add_plan(verbs)
     remove = add_verb(
         verbs,
         "remove",

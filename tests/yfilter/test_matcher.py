@@ -383,7 +383,7 @@ def test_statistics_and_dump_tell_what_there_is(index: bool) -> None:
     dump = matcher.dump()
     assert "-> alice" in dump and "-> link (tree of r)" in dump
     assert ("1 -a-> (2: 1)" in dump) is not index
-    assert ("  a  -> #1 if …\n  #1  -> alice" in dump) is index
+    assert ("local profiles\n  a  -> alice if …" in dump) is index
 
 
 def test_all_ids_at_once_are_those_of_match() -> None:

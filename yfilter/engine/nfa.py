@@ -19,6 +19,7 @@ are exactly those on live transitions.  A run keeps nothing in the structure.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import TypeAlias
 
 from formats.element_stream import ElementStream
@@ -114,20 +115,12 @@ class Nfa:
             "nfa_symbols": len(self._symbols),
         }
 
-    def numbered(self) -> dict[State, int]:
-        """Every state with a number: 1 for the start, then in order of creation, depth first."""
-        return {state: number for number, state in enumerate(self._walk(), 1)}
+    def numbered(self, states_max: int) -> dict[State, int]:
+        """The first states with a number: 1 for the start, then in order of creation, depth first.
 
-    def dump(self) -> str:
-        """One transition a line; accepting states in parentheses with their number of paths."""
-        numbers = self.numbered()
-        lines = []
-        for state, number in numbers.items():
-            for symbol, target in state.transitions.items():
-                lines.append(f"{number} -{format_test(symbol)}-> {_label(target, numbers)}")
-            if state.loop is not None:
-                lines.append(f"{number} -ε-> {_label(state.loop, numbers)}")
-        return "\n".join(lines) or "1"
+        At most so many, the start among them.
+        """
+        return {state: number for number, state in enumerate(islice(self._walk(), states_max), 1)}
 
     def _loop_of(self, state: State) -> State:
         if state.loop is None:
@@ -205,8 +198,3 @@ def _successors(active: list[State], symbols: tuple[NameTest, ...]) -> list[Stat
                     if target.loop is not None:
                         following[target.loop] = None
     return list(following)
-
-
-def _label(state: State, numbers: dict[State, int]) -> str:
-    loop = "⟲" if state.looping else ""
-    return f"({numbers[state]}: {state.paths}){loop}" if state.paths else f"{numbers[state]}{loop}"

@@ -25,6 +25,7 @@ from collections.abc import Hashable
 
 from yfilter.engine.linear_paths import Conjunction, LinearPath
 from yfilter.engine.matching_plan import MatchingPlan
+from yfilter.engine.network_picture import NetworkPicture
 from yfilter.engine.nfa import Nfa, State, StructuralStep
 from yfilter.engine.operators.conjunction import And
 from yfilter.engine.operators.join import Join, Relation
@@ -107,18 +108,9 @@ class OperatorNetwork:
         }
         return {**self.nfa.statistics(), "operators": len(self._operators), **operators}
 
-    def dump(self) -> str:
-        """The NFA, then one line an operator: number, inputs, what it does, its targets."""
-        numbers = {operator: index for index, operator in enumerate(self._operators.values(), 1)}
-        states = self.nfa.numbered()
-        lines = ["NFA", self.nfa.dump(), "", "Operators"]
-        for operator, number in numbers.items():
-            inputs = ", ".join(f"#{numbers[upstream]}" for upstream in operator.inputs)
-            if isinstance(operator, Path):
-                inputs = f"state {states[operator.state]}"
-            targets = [f"-> {name}" for target in operator.targets for name in target.names()]
-            lines.append("  ".join((f"#{number} {operator.describe()}  [{inputs}]", *targets)))
-        return "\n".join(lines)
+    def picture(self) -> NetworkPicture:
+        """The network for people."""
+        return NetworkPicture(self.nfa, list(self._operators.values()))
 
     def _linear(self, path: LinearPath) -> Operator:
         return self.build_plan(MatchingPlan(path))

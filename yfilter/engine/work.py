@@ -7,9 +7,12 @@ from yfilter.engine.targets import Priority
 
 
 class Work:
-    """Counts of the operator network over all messages."""
+    """Counts over all messages; ``matched`` by class, ``messages`` and those asked for profiles."""
 
     def __init__(self) -> None:
+        self.messages = 0
+        self.local_asked = 0
+        self.matched = [0] * len(Priority)
         self.over_limit = 0
         self._tuples = 0
         self._executed = [0] * len(Priority)
@@ -26,14 +29,17 @@ class Work:
             self._executed[priority] += run.executed[priority]
 
     def statistics(self) -> dict[str, int]:
-        """``operators_run_…`` by class, and operators not run, by the reason."""
         return {
-            **{
-                f"operators_run_{priority.name.lower()}": self._executed[priority]
-                for priority in Priority
-            },
+            "messages": self.messages,
+            "local_not_asked": self.messages - self.local_asked,
+            **_by_class("matched", self.matched),
+            **_by_class("operators_run", self._executed),
             "operators_skipped_reached": self._skipped_reached,
             "operators_skipped_not_taken": self._skipped_not_taken,
             "tuples": self._tuples,
             "over_limit": self.over_limit,
         }
+
+
+def _by_class(name: str, counts: list[int]) -> dict[str, int]:
+    return {f"{name}_{priority.name.lower()}": counts[priority] for priority in Priority}

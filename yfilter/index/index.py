@@ -30,7 +30,7 @@ transformation queries have targets, by which candidates are passed over (``targ
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from formats.element_stream import ElementStream
 from yfilter.engine.linear_paths import Conjunction
@@ -39,6 +39,7 @@ from yfilter.engine.targets import LinkTarget, Priority
 from yfilter.errors import MatchLimitExceeded
 from yfilter.index.access_path import AccessPath, Condition, Way, choose, indexable
 from yfilter.index.atoms import AtomTable
+from yfilter.index.index_picture import IndexPicture
 from yfilter.index.lazy_states import LazyStates
 from yfilter.index.message_view import MessageView
 from yfilter.index.record_pool import RecordPool
@@ -48,8 +49,7 @@ from yfilter.index.run import TOO_COSTLY, Run
 from yfilter.index.subscriber_runs import SubscriberRuns
 from yfilter.index.symbols import SymbolTable
 from yfilter.index.target_groups import TargetGroups
-from yfilter.index.trie import EDGE, FIRST_QUERY, LOOP, NEXT, NODE, NUMBER, RESIDUAL, ROOTS, Trie
-from yfilter.language.numbers import number_text
+from yfilter.index.trie import EDGE, NODE, NUMBER, RESIDUAL, ROOTS, Trie
 from yfilter.language.query_ast import NodeKind
 
 LAZY_BYTES_MAX = 512 * 1024 * 1024
@@ -181,35 +181,14 @@ class Index:
             "candidates_skipped_not_taken": self.passed_over[Priority.TRANSFORMATION],
         }
 
-    def dump(self) -> str:
-        """The trie, one node a line, with the queries that it accepts."""
-        children = self._trie.children()
-        lines = ["Index"]
-        pending = [(root, 0) for root in range(ROOTS, 0, -1) if root in children]
-        while pending:
-            node, depth = pending.pop()
-            if depth:
-                lines.append("  " * depth + self._describe(node))
-            pending.extend((child, depth + 1) for child in reversed(children.get(node, [])))
-        return "\n".join(lines)
-
-    def describe_query(self, query: int) -> str:
-        """The access path of a query, and whether there is more to verify."""
-        row = 5 * query
-        text = ""
-        for edge in reversed(self._edges(self._trie.queries[row + NODE])):
-            if edge == LOOP:
-                text += "/"
-            elif edge & 3 == 0:
-                text += f"/{self._symbols.describe(edge >> 2)}"
-            elif edge & 3 == 2:
-                text += f"[{self._symbols.describe_attribute(edge >> 2)} "
-            elif self._atoms.is_range(edge >> 2):
-                bound = self._atoms.numbers[self._trie.queries[row + NUMBER]]
-                text += f"{self._atoms.describe(edge >> 2).split()[0]} {number_text(bound)}]"
-            else:
-                text += f"{self._atoms.describe(edge >> 2)}]"
-        return text + (", then what is left" if self._trie.queries[row + RESIDUAL] else "")
+    def picture(self, names: Callable[[int], list[str]]) -> IndexPicture:
+        """The index for people; ``names`` gives the subscribers of a local query."""
+        return IndexPicture(
+            self._trie,
+            self._symbols,
+            self._atoms,
+            lambda query: self._groups.names(query) or names(query),
+        )
 
     def _add(self, spines: list[Way], priority: Priority) -> int:
         self._changes += 1
@@ -279,24 +258,6 @@ class Index:
         else:
             attribute = 1 if condition.kind is NodeKind.TEXT else 2
         return self._atoms.equalities[attribute] if attribute < len(self._atoms.equalities) else 0
-
-    def _describe(self, node: int) -> str:
-        edge = self._trie.nodes[10 * node + EDGE]
-        if edge == LOOP:
-            text = "//"
-        elif edge & 3 == 0:
-            text = self._symbols.describe(edge >> 2)
-        elif edge & 3 == 2:
-            text = f"[{self._symbols.describe_attribute(edge >> 2)}]"
-        else:
-            text = self._atoms.describe(edge >> 2)
-        queries = []
-        query = self._trie.nodes[10 * node + FIRST_QUERY]
-        while query:
-            residual = self._trie.queries[5 * query + RESIDUAL]
-            queries.append(f"#{query}{' if …' if residual else ''}")
-            query = self._trie.queries[5 * query + NEXT]
-        return f"{text}  -> {', '.join(queries)}" if queries else text
 
     def _new_states(self, older: LazyStates | None) -> LazyStates:
         return LazyStates(

@@ -51,6 +51,16 @@ class TargetGroups:
         if before:
             self._release(before)
 
+    def names(self, query: int) -> list[str]:
+        """The targets of a query, for people."""
+        group = self.group_of[query] if query < len(self.group_of) else 0
+        return [
+            name
+            for root, links in self._links[group].items()
+            for link in links
+            for name in LinkTarget(root, link).names()
+        ]
+
     def statistics(self) -> dict[str, int]:
         return {"target_groups": len(self._numbers)}
 

@@ -223,12 +223,19 @@ class Trie:
         """All queries are below."""
         return self._query_bound
 
-    def children(self) -> dict[int, list[int]]:
-        """All nodes under their parents, for people."""
+    def children(self, nodes_max: int) -> dict[int, list[int]]:
+        """About so many of the oldest nodes under their parents, up to the roots; for people."""
         found: dict[int, list[int]] = {}
-        for node in range(ROOTS + 1, self._node_bound):
-            if self.nodes[10 * node + EDGE] != -1:
-                found.setdefault(self.nodes[10 * node], []).append(node)
+        seen = set(range(1, ROOTS + 1))
+        for oldest in range(ROOTS + 1, self._node_bound):
+            if len(seen) - ROOTS >= nodes_max:
+                break
+            node = oldest
+            while node not in seen and self.nodes[10 * node + EDGE] != -1:
+                seen.add(node)
+                parent = self.nodes[10 * node]
+                found.setdefault(parent, []).append(node)
+                node = parent
         return found
 
     def _is_known(self, node: cython.int) -> cython.bint:

@@ -1,0 +1,136 @@
+"""What can be seen of a plan: text and graph, bounded, and statistics that are all explained."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from yfilter import Conjunction, LinkTarget, Matcher
+
+ENGINE_PAGE = Path(__file__).parents[2] / "docs" / "engine.md"
+
+
+def engine() -> Matcher:
+    """Queries of every class, in the index and in the network."""
+    matcher = Matcher()
+    matcher.add('/a/b[@id = "x"]/c', "alice")
+    matcher.add('/a/b[@id = "x"][d]', "bob")
+    matcher.add("/a//b[@n > 2]", "carol")
+    matcher.add("/a//b[not(c)]", "dora")
+    target = LinkTarget("r", "north")
+    matcher.add_route(Conjunction.parse("/a//b and /a/c"), target)
+    matcher.add_route(Conjunction.parse("/a[@x or @y]"), target)
+    matcher.add_transformation("/a/b", target)
+    return matcher
+
+
+def test_the_text_of_a_plan() -> None:
+    assert engine().dump().splitlines() == [
+        "routing queries",
+        "  a",
+        "    //",
+        "      b  -> north (tree of r) if …",
+        "transformation queries",
+        "  a",
+        "    b  -> north (tree of r)",
+        "local profiles",
+        "  a",
+        "    b",
+        "      [@id]",
+        '        = "x"  -> bob if …',
+        "          c  -> alice",
+        "    //",
+        "      b",
+        "        [@n]",
+        "          > number  -> carol",
+        "",
+        "NFA",
+        "1 -a-> (2: 1)",
+        "2 -ε-> 3⟲",
+        "3 -b-> (4: 1)",
+        "",
+        "Operators",
+        "#1 path /a//b  [state 4]",
+        "#2 residual not(c)  [#1]  -> dora",
+        "#3 path /a  [state 2]",
+        "#4 σ @x or @y  [#3]  -> north (tree of r)",
+    ]
+
+
+def test_an_empty_plan() -> None:
+    assert Matcher().dump() == "NFA\n1\n\nOperators"
+    assert Matcher().dump_graphviz().startswith("digraph plan {")
+
+
+def test_a_graph_has_a_node_for_each_state_operator_and_target() -> None:
+    dot = engine().dump_graphviz()
+    assert "are not shown" not in dot
+    for title in ("Index: local profiles", "Index: routing queries", "NFA", "Operator network"):
+        assert f'label="{title}"' in dot
+    assert dot.count("doublecircle") == 3 + 1 + 1 + 2  # of the three roots, and of the NFA
+    assert dot.count("fillcolor") == 5 + 2
+    assert '[label="ε"]' in dot and 'label="= \\"x\\""' in dot
+    assert 'label="bob if …"' in dot
+    # Edges join nodes that are there.
+    nodes = set(re.findall(r"^ +(n\d+) \[", dot, re.MULTILINE))
+    ends = re.findall(r"^ +(n\d+) -> (n\d+) ", dot, re.MULTILINE)
+    assert {end for edge in ends for end in edge} <= nodes
+
+
+def test_a_picture_of_very_many_profiles_is_bounded_and_says_so() -> None:
+    matcher = Matcher()
+    for number in range(500):
+        matcher.add(f'/a/b{number}[@id = "{number}"]')
+        matcher.add(f"/a/b{number}[not(c)]")
+    text = matcher.dump(50)
+    assert len(text.splitlines()) < 50 + 3 * 50 + 10
+    for what in ("nodes", "states", "operators"):
+        assert re.search(rf"… and \d+ {what} more", text)
+    dot = matcher.dump_graphviz(60)
+    assert 30 < len(re.findall(r"^ +n\d+ \[", dot, re.MULTILINE)) <= 60
+    shown = matcher.statistics()["index_nodes"] - 3 - 30 + 1  # the trie is cut at half of it
+    more = re.search(r'label="(\d+) more nodes are not shown"', dot)
+    assert more and int(more[1]) > shown
+
+
+def test_many_subscribers_are_counted() -> None:
+    matcher = Matcher()
+    for number in range(10):
+        matcher.add("/a", f"q{number}")
+    assert "a  -> q0, q1, q2 and 7 more" in matcher.dump()
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
+@pytest.mark.parametrize("nodes_max", [1, 10, 300])
+def test_graphviz_takes_it(nodes_max: int) -> None:
+    matcher = engine()
+    matcher.add('/a[@x = "\\ &quot; &#10; <"]')
+    dot = matcher.dump_graphviz(nodes_max).encode()
+    done = subprocess.run(["dot", "-Tsvg"], input=dot, capture_output=True, check=True)
+    assert b"</svg>" in done.stdout and not done.stderr
+
+
+def test_every_statistic_is_on_the_page_of_the_engine_and_no_other() -> None:
+    table = ENGINE_PAGE.read_text().partition("| name |")[2].partition("\n\n")[0]
+    named = {
+        name
+        for row in table.splitlines()[2:]
+        for name in re.findall(r"`(\w+)`", row.split("|")[1] + row.split("|")[2])
+    }
+    assert named == set(Matcher().statistics())
+
+
+def test_matches_are_counted_by_class() -> None:
+    matcher = engine()
+    list(matcher.match(b'<a><c/><b id="x" n="3"><c/></b></a>', "r"))
+    assert len(matcher.matched_ids(b"<a><b n='3'/></a>")) == 2
+    sizes = matcher.statistics()
+    assert [sizes[f"matched_{name}"] for name in ("route", "transformation", "profile")] == [
+        1,
+        1,
+        4,
+    ]

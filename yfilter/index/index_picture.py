@@ -1,0 +1,145 @@
+"""IndexPicture: the trie of an index, for people: as text and as a graph.
+
+One node a line, with the targets of the queries that it accepts; ``if …`` stands where a residual
+is left to verify::
+
+    local profiles
+      nitf
+        //
+          series  -> bob
+        head
+          pubdata
+            [@edition.area]
+              = "SF"  -> alice if …
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from yfilter.engine.targets import Priority
+from yfilter.index.atoms import AtomTable
+from yfilter.index.symbols import SymbolTable
+from yfilter.index.trie import EDGE, FIRST_QUERY, LOOP, NEXT, NODE, NUMBER, RESIDUAL, ROOTS, Trie
+from yfilter.language.numbers import number_text
+from yfilter.plan_graph import PlanGraph, some_of
+
+_TITLES = {
+    Priority.ROUTE: "routing queries",
+    Priority.TRANSFORMATION: "transformation queries",
+    Priority.PROFILE: "local profiles",
+}
+
+
+class IndexPicture:
+    """``names`` gives the targets of a query, for people."""
+
+    def __init__(
+        self,
+        trie: Trie,
+        symbols: SymbolTable,
+        atoms: AtomTable,
+        names: Callable[[int], list[str]],
+    ) -> None:
+        self._trie = trie
+        self._symbols = symbols
+        self._atoms = atoms
+        self._names = names
+
+    def lines(self, nodes_max: int) -> Iterator[str]:
+        """The oldest nodes, and how many more there are."""
+        children = self._trie.children(nodes_max)
+        for priority in Priority:
+            if priority + 1 not in children:
+                continue
+            yield _TITLES[priority]
+            pending = [(child, 1) for child in reversed(children[priority + 1])]
+            while pending:
+                node, depth = pending.pop()
+                targets = ", ".join(self._targets(node))
+                yield "  " * depth + self._edge(node) + (f"  -> {targets}" if targets else "")
+                pending.extend((child, depth + 1) for child in reversed(children.get(node, [])))
+        more = self._more(children)
+        if more:
+            yield f"… and {more} nodes more"
+
+    def draw(self, graph: PlanGraph) -> None:
+        """The oldest nodes, as far as there is room; targets take half of it."""
+        children = self._trie.children(graph.room // 2)
+        for priority in Priority:
+            root = priority + 1
+            if root not in children:
+                continue
+            graph.group(f"Index: {_TITLES[priority]}")
+            graph.node(("index", root), "", "state")
+            pending = list(reversed(children[root]))
+            while pending:
+                node = pending.pop()
+                self._draw_node(graph, node)
+                pending.extend(reversed(children.get(node, [])))
+        graph.cut(self._more(children))
+
+    def describe_query(self, query: int) -> str:
+        """The access path of a query, and whether there is more to verify."""
+        nodes, queries = self._trie.nodes, self._trie.queries
+        node = queries[5 * query + NODE]
+        text = ""
+        while node > ROOTS:
+            text = self._as_path(node, query) + text
+            node = nodes[10 * node]
+        return text + (", then what is left" if queries[5 * query + RESIDUAL] else "")
+
+    def _draw_node(self, graph: PlanGraph, node: int) -> None:
+        targets = self._targets(node)
+        key = ("index", node)
+        graph.node(key, "", "accepting" if targets else "state")
+        is_loop = self._trie.nodes[10 * node + EDGE] == LOOP
+        parent = ("index", self._trie.nodes[10 * node])
+        graph.edge(parent, key, "ε" if is_loop else self._edge(node))
+        if is_loop:
+            graph.edge(key, key, "*")
+        if targets:
+            graph.node(("targets", node), "\n".join(targets), "target")
+            graph.edge(key, ("targets", node))
+
+    def _edge(self, node: int) -> str:
+        edge = self._trie.nodes[10 * node + EDGE]
+        if edge == LOOP:
+            return "//"
+        if edge & 3 == 0:
+            return self._symbols.describe(edge >> 2)
+        if edge & 3 == 2:
+            return f"[{self._symbols.describe_attribute(edge >> 2)}]"
+        return self._atoms.describe(edge >> 2)
+
+    def _as_path(self, node: int, query: int) -> str:
+        edge = self._trie.nodes[10 * node + EDGE]
+        text = self._edge(node)
+        if edge == LOOP:
+            return "/"
+        if edge & 3 == 0:
+            return f"/{text}"
+        if edge & 3 == 2:
+            return f"{text[:-1]} "
+        if self._atoms.is_range(edge >> 2):
+            bound = self._atoms.numbers[self._trie.queries[5 * query + NUMBER]]
+            text = f"{text.split()[0]} {number_text(bound)}"
+        return f"{text}]"
+
+    def _targets(self, node: int) -> list[str]:
+        """A line for each of the first queries that a node accepts."""
+        lines: list[str] = []
+        more = 0
+        query = self._trie.nodes[10 * node + FIRST_QUERY]
+        while query:
+            if len(lines) < 3:
+                residual = self._trie.queries[5 * query + RESIDUAL]
+                lines.append(some_of(self._names(query)) + (" if …" if residual else ""))
+            else:
+                more += 1
+            query = self._trie.queries[5 * query + NEXT]
+        return lines + ([f"{more} queries more"] if more else [])
+
+    def _more(self, children: dict[int, list[int]]) -> int:
+        shown = sum(map(len, children.values()))
+        return self._trie.statistics()["index_nodes"] - ROOTS - shown
