@@ -259,7 +259,7 @@ class _Population:
             return
         conditions = self._rng.choice((0.1, 0.5))
         profile = Profile(random_profile(self._rng, conditions=conditions))
-        target = LinkTarget(self._rng.choice("rs"), self._rng.choice(("l1", "l2", "l3")))
+        target = LinkTarget(self._rng.choice("rrrs"), self._rng.choice(("l1", "l2")))
         if kind == 0:
             for conjunction in routing_query(profile):
                 if (conjunction, target) not in self.routes:
@@ -356,7 +356,7 @@ def test_interleaved_changes_agree_with_definition_network_and_a_rebuilt_engine(
         for _ in range(rng.randint(1, 15)):
             population.change(changed)
         message = random_message(rng)
-        root = rng.choice("rs")
+        root = rng.choice("rrrs")
         expected = population.expected(message, root)
         assert decisions(changed, message, root) == expected, message.text
         if turn % 5 == 4:
