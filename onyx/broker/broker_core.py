@@ -103,6 +103,7 @@ class BrokerCore:
     def handle(self, event: Event, now: float) -> list[Action]:
         for arrival in self._links.handle(event, now):
             self._handle_arrival(arrival)
+        self.query.flush()
         self._observers.flush()
         return [*self._rows.drain(), *self._links.drain()]
 
@@ -215,10 +216,12 @@ class BrokerCore:
         if entry is not None:
             self.trained.adopt_given(entry)
             self.query.open_tree(entry.root)
+            self.query.flush()
             self.control.await_children(entry)
 
     def _handle_tree_ready(self, arrival: Arrival) -> None:
         assert isinstance(arrival.frame, TreeReady)
+        self.query.flush()
         self.control.handle_tree_ready(arrival.frame, _name(arrival))
 
     def _handle_dictionary_trained(self, arrival: Arrival) -> None:

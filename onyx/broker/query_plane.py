@@ -4,11 +4,14 @@ A profile's way: parsed, added to the Matcher as a local query, mapped to disjun
 what is new of them sent to the parent on every open tree (Aggregate, as a delta), followed by a
 marker that tells when it is live.  A child's delta changes the routing table (Collect) and goes
 on upward as far as it is news there.
+
+Nothing goes up before ``flush``: under load many changes come with one event, and what they add
+up to is one delta, with all markers behind it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -24,7 +27,8 @@ from overlay.link.frames import (
 )
 from overlay.link.link_layer import LinkLayer
 from overlay.link.row_log import RowLog, read_record
-from overlay.routing.routing_table import Delta, RoutingTable, parse_delta, texts
+from overlay.routing.delta import Delta, DeltaSum, parse_delta, texts
+from overlay.routing.routing_table import RoutingTable
 from registration.catalog import REGISTRATION_KEY
 from yfilter.engine.linear_paths import Conjunction, routing_query
 from yfilter.language.query_ast import Profile
@@ -33,6 +37,7 @@ from yfilter.matcher import Matcher, check_profile
 
 HOSTED_SPACE = "hosted"
 ROUTE_SPACE = "route"
+TOLD_SPACE = "told"
 # A routing delta is sent in frames of about so much.
 PORTION_BYTES = 256 * 1024
 PORTION_DISJUNCTS = 1024
@@ -62,13 +67,19 @@ class QueryPlane:
         self._links = links
         self._rows = rows
         self._waits = LiveWaits(rows)
+        self._news: dict[str, DeltaSum] = {}  # by root: what the parent does not know yet
+        self._behind: list[tuple[str, LiveMarker]] = []  # what must come after it
 
     def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
         """Rebuild from rows; the control plane must have been restored before."""
         for root in sorted(self._control.open_roots):
-            self.table.open_tree(root)
+            self.open_tree(root)
         rows = list(rows)
         self._waits.restore(rows)
+        told = [read_record(value) for space, _, value in rows if space == TOLD_SPACE]
+        self.table.restore_told(
+            (record["root"], Conjunction.parse(record["disjunct"])) for record in told
+        )
         for space, key, value in rows:
             if space == HOSTED_SPACE:
                 record = read_record(value)
@@ -77,7 +88,19 @@ class QueryPlane:
             elif space == ROUTE_SPACE:
                 record = read_record(value)
                 delta = parse_delta([record["disjunct"]], ())
-                self.table.change_child(record["root"], record["link"], delta)
+                news = self.table.change_child(record["root"], record["link"], delta)
+                self._note({record["root"]: news})
+        self._note(self.table.settle())
+
+    def flush(self) -> None:
+        """Tell the parents what has changed since the last time; to be called whenever an event
+        has been handled, and before this broker says that a tree is ready."""
+        for root, news in self._news.items():
+            self._send_up(root, news.take())
+        self._news.clear()
+        for root, marker in self._behind:
+            self._links.send(f"broker/{self._control.parent(root)}", root, marker)
+        self._behind.clear()
 
     # --- local profiles -------------------------------------------------------------------
 
@@ -86,8 +109,8 @@ class QueryPlane:
         known = self.profiles.get(frame.profile)
         if known is not None and known.version >= frame.version:
             return None
-        deltas = self._install(frame.profile, frame.user, parse_profile(frame.text), frame.version)
-        return self._announce(frame.profile, frame.version, deltas)
+        self._install(frame.profile, frame.user, parse_profile(frame.text), frame.version)
+        return self._announce(frame.profile, frame.version)
 
     def update(self, profile: str, text: str) -> tuple[int, LiveWait | None]:
         """Replace a profile's text; returns the new version, and the wait if it is live at once.
@@ -97,20 +120,17 @@ class QueryPlane:
         """
         old = self.profiles[profile]
         parsed = check_profile(text)
-        removals = self._uninstall(old)
-        additions = self._install(profile, old.user, parsed, old.version + 1)
-        deltas = {
-            root: _merge(additions.get(root, Delta()), removals.get(root, Delta()))
-            for root in self.table.roots
-        }
-        return old.version + 1, self._announce(profile, old.version + 1, deltas)
+        self.matcher.remove(profile)
+        self._install(profile, old.user, parsed, old.version + 1, replaced=old.disjuncts)
+        return old.version + 1, self._announce(profile, old.version + 1)
 
     def remove(self, profile: str) -> None:
         """Forget a profile, its undelivered results too; KeyError when it is not here."""
         old = self.profiles[profile]
-        deltas = self._uninstall(old)
+        del self.profiles[profile]
+        self.matcher.remove(profile)
+        self._note(self.table.change_local((), old.disjuncts))
         self._rows.delete(HOSTED_SPACE, profile)
-        self._send_up(deltas)
         self._links.forget(f"subscriber/{profile}")
         changed = ProfileChanged(profile=profile, version=old.version + 1, text=None, user=old.user)
         self._links.send(self._control.registration, REGISTRATION_KEY, changed)
@@ -120,23 +140,24 @@ class QueryPlane:
     def open_tree(self, root: str) -> None:
         """A tree comes into use: tell the parent on it what this broker wants."""
         if root not in self.table.roots:
-            self._send_up({root: self.table.open_tree(root)})
+            has_parent = self._control.parent(root) is not None
+            self._note({root: self.table.open_tree(root, has_parent=has_parent)})
 
     def handle_routing_delta(self, frame: RoutingDelta, child: str) -> None:
         """A child's routing query changes; ProfileRefused when it is not one."""
         delta = parse_delta(frame.added, frame.removed)
-        self._send_up({frame.root: self.table.change_child(frame.root, child, delta)})
+        self._note({frame.root: self.table.change_child(frame.root, child, delta)})
         for disjunct in delta.added:
-            record = {"root": frame.root, "link": child, "disjunct": str(disjunct)}
-            self._rows.put(ROUTE_SPACE, _route_key(frame.root, child, disjunct), record)
+            record = {"root": frame.root, "link": child, "disjunct": disjunct.text}
+            self._rows.put(ROUTE_SPACE, _row_key(frame.root, child, disjunct), record)
         for disjunct in delta.removed:
-            self._rows.delete(ROUTE_SPACE, _route_key(frame.root, child, disjunct))
+            self._rows.delete(ROUTE_SPACE, _row_key(frame.root, child, disjunct))
 
     def handle_live_marker(self, frame: LiveMarker) -> None:
         """Pass a marker on towards the root; the root answers it."""
         parent = self._control.parent(frame.root)
         if parent is not None:
-            self._links.send(f"broker/{parent}", frame.root, frame)
+            self._behind.append((frame.root, frame))
             return
         hop = self._control.hop_towards(frame.root, frame.host)
         reached = LiveReached(root=frame.root, host=frame.host, marker=frame.marker)
@@ -163,26 +184,27 @@ class QueryPlane:
 
     # --- helpers --------------------------------------------------------------------------
 
-    def _install(self, profile: str, user: str, parsed: Profile, version: int) -> dict[str, Delta]:
+    def _install(
+        self,
+        profile: str,
+        user: str,
+        parsed: Profile,
+        version: int,
+        replaced: tuple[Conjunction, ...] = (),
+    ) -> None:
         self.matcher.add(parsed, profile)
         hosted = HostedProfile(profile, user, parsed.text, version, routing_query(parsed))
         self.profiles[profile] = hosted
-        return self.table.add_local(hosted.disjuncts)
+        self._note(self.table.change_local(hosted.disjuncts, replaced))
 
-    def _uninstall(self, hosted: HostedProfile) -> dict[str, Delta]:
-        del self.profiles[hosted.profile]
-        self.matcher.remove(hosted.profile)
-        return self.table.remove_local(hosted.disjuncts)
-
-    def _announce(self, profile: str, version: int, deltas: dict[str, Delta]) -> LiveWait | None:
-        """Make a new version durable, tell the parents and the registration service.
+    def _announce(self, profile: str, version: int) -> LiveWait | None:
+        """Make a new version durable, tell the registration service, send the markers.
 
         Returns the wait when there is nobody to wait for.
         """
         hosted = self.profiles[profile]
         record = {"user": hosted.user, "text": hosted.text, "version": version}
         self._rows.put(HOSTED_SPACE, profile, record)
-        self._send_up(deltas)
         changed = ProfileChanged(
             profile=profile, version=version, text=hosted.text, user=hosted.user
         )
@@ -195,17 +217,24 @@ class QueryPlane:
         marker = self._waits.start(profile, version, above)
         for root in above:
             frame = LiveMarker(root=root, host=self._control.identity, marker=marker)
-            self._links.send(f"broker/{self._control.parent(root)}", root, frame)
+            self._behind.append((root, frame))
         return None
 
-    def _send_up(self, deltas: dict[str, Delta]) -> None:
+    def _note(self, deltas: Mapping[str, Delta]) -> None:
         for root, delta in deltas.items():
-            parent = self._control.parent(root)
-            if parent is None:
-                continue
-            for added, removed in _portions(texts(delta.added), texts(delta.removed)):
-                frame = RoutingDelta(root=root, added=added, removed=removed)
-                self._links.send(f"broker/{parent}", root, frame)
+            if delta:
+                self._news.setdefault(root, DeltaSum()).update(delta)
+
+    def _send_up(self, root: str, delta: Delta) -> None:
+        parent = self._control.parent(root)
+        for added, removed in _portions(texts(delta.added), texts(delta.removed)):
+            frame = RoutingDelta(root=root, added=added, removed=removed)
+            self._links.send(f"broker/{parent}", root, frame)
+        for disjunct in delta.added:
+            record = {"root": root, "disjunct": disjunct.text}
+            self._rows.put(TOLD_SPACE, _row_key(root, "", disjunct), record)
+        for disjunct in delta.removed:
+            self._rows.delete(TOLD_SPACE, _row_key(root, "", disjunct))
 
     def _report_live(self, wait: LiveWait) -> None:
         frame = ProfileLive(profile=wait.profile, version=wait.version)
@@ -233,15 +262,6 @@ def _in_portions(disjuncts: list[str]) -> Iterator[list[str]]:
         yield portion
 
 
-def _merge(additions: Delta, removals: Delta) -> Delta:
-    """One delta for an update: what goes and comes again is not mentioned."""
-    kept = set(additions.added) & set(removals.removed)
-    return Delta(
-        tuple(disjunct for disjunct in additions.added if disjunct not in kept),
-        tuple(disjunct for disjunct in removals.removed if disjunct not in kept),
-    )
-
-
-def _route_key(root: str, link: str, disjunct: Conjunction) -> str:
-    digest = sha256(str(disjunct).encode()).hexdigest()[:32]
+def _row_key(root: str, link: str, disjunct: Conjunction) -> str:
+    digest = sha256(disjunct.text.encode()).hexdigest()[:32]
     return f"{root}|{link}|{digest}"

@@ -11,42 +11,34 @@ their link, which is the paper's Collect().
                            ├──Aggregate()──> disjuncts this broker stands for ──> parent
     child links ─Collect()─┘                 on the tree, as deltas
 
-Invariant: what the parent has been told is exactly local ∪ every child's disjuncts, per tree.  A
-disjunct is sent up when its first taker appears and withdrawn when the last one goes, so equal
-interests cost one entry on each link however many users share them.
+Invariant: what the parent has been told covers local ∪ every child's disjuncts, per tree, and
+nothing of it is covered by the rest (``CoverForest``).  So equal interests, and those that a more
+general one covers, cost one entry on each link however many users share them.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from collections.abc import Iterable, Iterator
 
+from overlay.routing.cover_forest import CoverForest
+from overlay.routing.delta import Delta
 from yfilter.engine.linear_paths import Conjunction
 from yfilter.matcher import LinkTarget, Matcher
 
 
-@dataclass(frozen=True, slots=True)
-class Delta:
-    """A change of a routing query: disjuncts that come and disjuncts that go."""
-
-    added: tuple[Conjunction, ...] = ()
-    removed: tuple[Conjunction, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.added or self.removed)
-
-
-_MakeDelta: TypeAlias = Callable[[tuple[Conjunction, ...]], Delta]
-
-
-@dataclass(slots=True)
 class _Tree:
-    """One broadcast tree as this broker sees it."""
+    """One broadcast tree as this broker sees it; ``forest`` is None at the root broker, which
+    has nobody to tell."""
 
-    wanted: dict[str, set[Conjunction]] = field(default_factory=dict)  # child link -> disjuncts
-    takers: Counter[Conjunction] = field(default_factory=Counter)  # child links per disjunct
+    __slots__ = ("forest", "wanted")
+
+    def __init__(self, forest: CoverForest | None) -> None:
+        self.forest = forest
+        self.wanted: dict[str, set[Conjunction]] = {}  # child link -> disjuncts
+
+    def change(self, added: Iterable[Conjunction], removed: Iterable[Conjunction]) -> Delta:
+        return Delta() if self.forest is None else self.forest.change(added, removed)
 
 
 class RoutingTable:
@@ -62,31 +54,30 @@ class RoutingTable:
         """The root brokers whose trees are open, in order of opening."""
         return tuple(self._trees)
 
-    def open_tree(self, root: str) -> Delta:
+    def open_tree(self, root: str, *, has_parent: bool) -> Delta:
         """Start a tree; returns what the parent must be told (Aggregate of the local profiles)."""
         if root in self._trees:
             return Delta()
-        self._trees[root] = _Tree()
-        return Delta(added=tuple(self._local))
+        tree = self._trees[root] = _Tree(CoverForest() if has_parent else None)
+        return tree.change(self._local, ())
 
-    def add_local(self, disjuncts: Iterable[Conjunction]) -> dict[str, Delta]:
-        """A profile of this broker is added; per tree, what the parent must be told."""
-        fresh = []
-        for disjunct in dict.fromkeys(disjuncts):
+    def change_local(
+        self, added: Iterable[Conjunction], removed: Iterable[Conjunction]
+    ) -> dict[str, Delta]:
+        """A profile of this broker comes (its disjuncts), goes, or changes; per tree, what the
+        parent must be told."""
+        fresh, gone = [], []
+        for disjunct in dict.fromkeys(added):
             self._local[disjunct] += 1
             if self._local[disjunct] == 1:
                 fresh.append(disjunct)
-        return self._per_tree(fresh, lambda changed: Delta(added=changed))
-
-    def remove_local(self, disjuncts: Iterable[Conjunction]) -> dict[str, Delta]:
-        """The opposite of add_local, with the same disjuncts."""
-        gone = []
-        for disjunct in dict.fromkeys(disjuncts):
+        for disjunct in dict.fromkeys(removed):
             self._local[disjunct] -= 1
             if not self._local[disjunct]:
                 del self._local[disjunct]
                 gone.append(disjunct)
-        return self._per_tree(gone, lambda changed: Delta(removed=changed))
+        deltas = {root: tree.change(fresh, gone) for root, tree in self._trees.items()}
+        return {root: delta for root, delta in deltas.items() if delta}
 
     def change_child(self, root: str, link: str, delta: Delta) -> Delta:
         """A child's routing query changes; returns what the parent must be told.
@@ -97,27 +88,28 @@ class RoutingTable:
         tree = self._trees[root]
         wanted = tree.wanted.setdefault(link, set())
         target = LinkTarget(root, link)
-        added: list[Conjunction] = []
-        removed: list[Conjunction] = []
-        for disjunct in delta.added:
-            if disjunct in wanted:
-                continue
-            wanted.add(disjunct)
+        added = [d for d in dict.fromkeys(delta.added) if d not in wanted]
+        wanted.update(added)
+        for disjunct in added:
             self._matcher.add_route(disjunct, target)
-            tree.takers[disjunct] += 1
-            if tree.takers[disjunct] == 1 and disjunct not in self._local:
-                added.append(disjunct)
-        for disjunct in delta.removed:
-            if disjunct not in wanted:
-                continue
-            wanted.remove(disjunct)
+        removed = [d for d in dict.fromkeys(delta.removed) if d in wanted]
+        wanted.difference_update(removed)
+        for disjunct in removed:
             self._matcher.remove_route(disjunct, target)
-            tree.takers[disjunct] -= 1
-            if not tree.takers[disjunct]:
-                del tree.takers[disjunct]
-                if disjunct not in self._local:
-                    removed.append(disjunct)
-        return Delta(tuple(added), tuple(removed))
+        return tree.change(added, removed)
+
+    def restore_told(self, told: Iterable[tuple[str, Conjunction]]) -> None:
+        """What the parents knew before a restart, as (root, disjunct); to be called when the
+        trees are open and nothing else is there yet, and ``settle`` when all is."""
+        for root, disjunct in told:
+            forest = self._trees[root].forest
+            if forest is not None:
+                forest.restore(disjunct)
+
+    def settle(self) -> dict[str, Delta]:
+        """What the parents have to unlearn after a restart."""
+        forests = {root: tree.forest for root, tree in self._trees.items()}
+        return {root: forest.settle() for root, forest in forests.items() if forest is not None}
 
     def entries(self) -> Iterator[tuple[str, str, Conjunction]]:
         """(root, link, disjunct) of every entry."""
@@ -129,17 +121,29 @@ class RoutingTable:
     def is_wanted(self, root: str) -> bool:
         """Whether anybody here or behind a child link wants messages of a tree."""
         tree = self._trees.get(root)
-        return bool(self._local) or (tree is not None and bool(tree.takers))
+        return bool(self._local) or (tree is not None and any(tree.wanted.values()))
 
     def aggregate(self, root: str) -> set[Conjunction]:
-        """All that this broker stands for on a tree; what its parent has been told."""
-        return set(self._local) | set(self._trees[root].takers)
+        """All that this broker stands for on a tree; its parent has been told what covers it."""
+        return set(self._local).union(*self._trees[root].wanted.values())
+
+    def told(self, root: str) -> set[Conjunction]:
+        """What the parent on a tree knows; nothing at the root broker."""
+        forest = self._trees[root].forest
+        return set() if forest is None else set(forest.told)
 
     def statistics(self) -> dict[str, int]:
+        forests = [tree.forest for tree in self._trees.values() if tree.forest is not None]
+        upward: Counter[str] = Counter()
+        for forest in forests:
+            upward.update(forest.statistics())
         return {
             "trees": len(self._trees),
             "local_disjuncts": len(self._local),
-            "entries": sum(1 for _ in self.entries()),
+            "entries": sum(
+                len(wanted) for tree in self._trees.values() for wanted in tree.wanted.values()
+            ),
+            **upward,
         }
 
     def dump(self) -> str:
@@ -151,25 +155,3 @@ class RoutingTable:
                 lines.append(f"  {link}:")
                 lines += sorted(f"    {disjunct}" for disjunct in tree.wanted[link])
         return "\n".join(lines)
-
-    def _per_tree(self, changed: list[Conjunction], make: _MakeDelta) -> dict[str, Delta]:
-        """For each tree the part of a local change that its children do not already cover."""
-        deltas = {}
-        for root, tree in self._trees.items():
-            uncovered = tuple(disjunct for disjunct in changed if disjunct not in tree.takers)
-            if uncovered:
-                deltas[root] = make(uncovered)
-        return deltas
-
-
-def texts(disjuncts: Iterable[Conjunction]) -> list[str]:
-    """Disjuncts as they travel between brokers."""
-    return [str(disjunct) for disjunct in disjuncts]
-
-
-def parse_delta(added: Iterable[str], removed: Iterable[str]) -> Delta:
-    """What ``texts`` made of a delta; ProfileRefused when it is not one."""
-    return Delta(
-        tuple(Conjunction.parse(text) for text in added),
-        tuple(Conjunction.parse(text) for text in removed),
-    )

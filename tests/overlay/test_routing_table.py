@@ -6,8 +6,10 @@ from random import Random
 
 import pytest
 
-from overlay.routing.routing_table import Delta, RoutingTable, parse_delta, texts
+from overlay.routing.delta import Delta, parse_delta, texts
+from overlay.routing.routing_table import RoutingTable
 from yfilter import Matcher, RouteMatch
+from yfilter.engine.containment import Pattern, covers
 from yfilter.engine.linear_paths import Conjunction, routing_query
 from yfilter.language.query_parser import parse_profile
 
@@ -26,36 +28,36 @@ def links(matcher: Matcher, xml: bytes, root: str) -> set[str]:
 
 def test_a_local_profile_is_announced_on_every_tree_once() -> None:
     table = RoutingTable(Matcher())
-    table.open_tree("R1")
-    table.open_tree("R2")
-    assert table.add_local([A]) == {"R1": Delta((A,)), "R2": Delta((A,))}
-    assert table.add_local([A]) == {}  # a second taker is no news
-    assert table.remove_local([A]) == {}
-    assert table.remove_local([A]) == {"R1": Delta((), (A,)), "R2": Delta((), (A,))}
+    table.open_tree("R1", has_parent=True)
+    table.open_tree("R2", has_parent=True)
+    assert table.change_local([A], []) == {"R1": Delta((A,)), "R2": Delta((A,))}
+    assert table.change_local([A], []) == {}  # a second taker is no news
+    assert table.change_local([], [A]) == {}
+    assert table.change_local([], [A]) == {"R1": Delta((), (A,)), "R2": Delta((), (A,))}
 
 
 def test_a_tree_that_opens_later_is_told_what_is_there() -> None:
     table = RoutingTable(Matcher())
-    table.add_local([A, B])
-    assert table.open_tree("R") == Delta((A, B))
-    assert table.open_tree("R") == Delta()
+    table.change_local([A, B], [])
+    assert table.open_tree("R", has_parent=True) == Delta((A, B))
+    assert table.open_tree("R", has_parent=True) == Delta()
 
 
 def test_what_another_link_wants_already_is_not_sent_up_again() -> None:
     table = RoutingTable(Matcher())
-    table.open_tree("R")
+    table.open_tree("R", has_parent=True)
     assert table.change_child("R", "L1", Delta((A, B))) == Delta((A, B))
     assert table.change_child("R", "L2", Delta((B, C))) == Delta((C,))
-    assert table.add_local([A]) == {}
+    assert table.change_local([A], []) == {}
     # withdrawn only when the last taker goes
     assert table.change_child("R", "L1", Delta((), (A, B))) == Delta()
-    assert table.remove_local([A]) == {"R": Delta((), (A,))}
+    assert table.change_local([], [A]) == {"R": Delta((), (A,))}
     assert table.change_child("R", "L2", Delta((), (B, C))) == Delta((), (B, C))
 
 
 def test_a_delta_applied_twice_changes_nothing_the_second_time() -> None:
     table = RoutingTable(Matcher())
-    table.open_tree("R")
+    table.open_tree("R", has_parent=True)
     table.change_child("R", "L", Delta((A,)))
     before = table.statistics()
     assert table.change_child("R", "L", Delta((A,))) == Delta()
@@ -67,7 +69,7 @@ def test_links_of_one_tree_share_one_network() -> None:
     """Box (c) of the paper's Figure 6: the common path is there once."""
     matcher = Matcher()
     table = RoutingTable(matcher)
-    table.open_tree("R")
+    table.open_tree("R", has_parent=True)
     table.change_child("R", "L1", Delta((A,)))
     one = matcher.statistics()
     table.change_child("R", "L2", Delta((A,)))
@@ -80,8 +82,8 @@ def test_links_of_one_tree_share_one_network() -> None:
 def test_trees_do_not_mix() -> None:
     matcher = Matcher()
     table = RoutingTable(matcher)
-    table.open_tree("R1")
-    table.open_tree("R2")
+    table.open_tree("R1", has_parent=True)
+    table.open_tree("R2", has_parent=True)
     table.change_child("R1", "L1", Delta((A,)))
     table.change_child("R2", "L2", Delta((A,)))
     assert links(matcher, b"<m><a/></m>", "R1") == {"L1"}
@@ -94,18 +96,54 @@ def test_deltas_survive_their_wire_form() -> None:
     assert parse_delta(texts(delta.added), texts(delta.removed)) == delta
 
 
+def maximal(disjuncts: set[Conjunction]) -> set[Conjunction]:
+    """Those that no other covers; the pool below has no two that cover each other."""
+    patterns = [Pattern(disjunct) for disjunct in disjuncts]
+    return {
+        one.disjunct
+        for one in patterns
+        if not any(covers(other, one) for other in patterns if other is not one)
+    }
+
+
+def test_a_more_general_disjunct_swallows_the_special_ones_and_gives_them_back() -> None:
+    table = RoutingTable(Matcher())
+    table.open_tree("R", has_parent=True)
+    special = disjunct("/m/a[@x = '1']"), disjunct("/m/a/b"), disjunct("/m/a//b")
+    general = disjunct("//a")
+    assert set(table.change_local(special, [])["R"].added) == {special[0], special[2]}
+    delta = table.change_child("R", "L", Delta((general,)))
+    assert delta == Delta((general,), (special[0], special[2]))
+    assert table.change_local([disjunct("/*/a")], []) == {}
+    assert table.change_local([], [disjunct("/*/a"), special[1]]) == {}
+    delta = table.change_child("R", "L", Delta((), (general,)))
+    assert delta == Delta((special[0], special[2]), (general,))
+
+
+def test_after_a_restart_the_parent_is_told_only_what_it_does_not_know() -> None:
+    table = RoutingTable(Matcher())
+    table.open_tree("R", has_parent=True)
+    table.restore_told([("R", A), ("R", B)])
+    assert table.change_local([A, disjunct("/m/a[@x]"), C], [])["R"] == Delta((C,))
+    assert table.settle()["R"] == Delta((), (B,))
+    assert table.told("R") == {A, C}
+
+
 @pytest.mark.parametrize("seed", range(20))
-def test_the_parent_always_knows_exactly_the_union(seed: int) -> None:
-    """Random changes: what was sent up, summed, is local ∪ children; after all removals nothing."""
+def test_the_parent_always_knows_exactly_what_is_not_covered(seed: int) -> None:
+    """Random changes: what was sent up, summed, is the tops of local ∪ children, as a table made
+    anew would tell them; after all removals nothing."""
     random = Random(seed)
     matcher = Matcher()
     empty = matcher.statistics()
     table = RoutingTable(matcher)
-    table.open_tree("R")
+    table.open_tree("R", has_parent=True)
     known: set[Conjunction] = set()  # what the parent knows
     local: list[Conjunction] = []
     wanted: dict[str, set[Conjunction]] = {"L1": set(), "L2": set(), "L3": set()}
     pool = [disjunct(f"/m/{x}[@{y} = '1']") for x in "abc" for y in "xy"]
+    pool += [disjunct(path) for path in ("/m/a", "//b", "//b[@x]", "//*[@y]", "/m/a[@x]", "/m//c")]
+    pool += [disjunct("/m[a][b]"), disjunct("/m[a][c/@x]")]
 
     def apply(delta: Delta) -> None:
         assert not known & set(delta.added), "sent up twice"
@@ -118,10 +156,10 @@ def test_the_parent_always_knows_exactly_the_union(seed: int) -> None:
         choice = random.randrange(4)
         if choice == 0:
             local.append(one)
-            apply(table.add_local([one]).get("R", Delta()))
+            apply(table.change_local([one], []).get("R", Delta()))
         elif choice == 1 and local:
             gone = local.pop(random.randrange(len(local)))
-            apply(table.remove_local([gone]).get("R", Delta()))
+            apply(table.change_local([], [gone]).get("R", Delta()))
         elif choice == 2:
             link = random.choice(list(wanted))
             wanted[link].add(one)
@@ -130,10 +168,12 @@ def test_the_parent_always_knows_exactly_the_union(seed: int) -> None:
             link = random.choice(list(wanted))
             wanted[link].discard(one)
             apply(table.change_child("R", link, Delta((), (one,))))
-        assert known == set(local).union(*wanted.values()) == table.aggregate("R")
+        every = set(local).union(*wanted.values())
+        assert every == table.aggregate("R")
+        assert known == table.told("R") == maximal(every)
     for gone in local:
-        table.remove_local([gone])
+        apply(table.change_local([], [gone]).get("R", Delta()))
     for link, disjuncts in wanted.items():
-        table.change_child("R", link, Delta((), tuple(disjuncts)))
-    assert table.aggregate("R") == set()
+        apply(table.change_child("R", link, Delta((), tuple(disjuncts))))
+    assert table.aggregate("R") == table.told("R") == known == set()
     assert matcher.statistics()["nfa_states"] == empty["nfa_states"]

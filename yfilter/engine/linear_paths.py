@@ -14,7 +14,7 @@ them, and never loses a message: whatever linear paths cannot say is left out.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from yfilter.engine.nfa import StructuralStep
 from yfilter.engine.step_conditions import element_test, is_local
@@ -88,25 +88,34 @@ class LinearPath:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Conjunction:
     """Linear paths that all have to be found: one disjunct of a routing query.
 
-    The paths are sorted by their text, without duplicates.  ``str()`` is self-contained (no
+    The paths are sorted by their text, without duplicates.  ``text`` is self-contained (no
     prefix needs a declaration, names without one are in no namespace) and ``parse`` reads it back
-    exactly.
+    exactly; so it stands for the conjunction where two are compared.
     """
 
     paths: tuple[LinearPath, ...]
+    text: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.paths:
             raise ValueError("a conjunction has at least one path")
-        canonical = tuple(sorted(dict.fromkeys(self.paths), key=str))
-        object.__setattr__(self, "paths", canonical)
+        by_text = {str(path): path for path in self.paths}
+        texts = sorted(by_text)
+        object.__setattr__(self, "paths", tuple(by_text[text] for text in texts))
+        object.__setattr__(self, "text", _AND.join(texts))
 
     def __str__(self) -> str:
-        return _AND.join(str(path) for path in self.paths)
+        return self.text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Conjunction) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
 
     @classmethod
     def parse(cls, text: str) -> Conjunction:
@@ -114,7 +123,7 @@ class Conjunction:
         condition = parse_expression(text, CONJUNCTION_LIMITS)
         parts = condition.parts if isinstance(condition, And) else (condition,)
         conjunction = cls(tuple(_linear_path(part, text) for part in parts))
-        if str(conjunction) != text:
+        if conjunction.text != text:
             raise _not_linear(text, "the text is not in canonical form")
         return conjunction
 
@@ -135,7 +144,7 @@ def routing_query(profile: Profile, disjuncts_max: int = 32) -> tuple[Conjunctio
     found: dict[Conjunction, None] = {}
     for branch in main_alternatives(path, disjuncts_max):
         found[_conjunction(branch)] = None
-    return tuple(sorted(found, key=str))
+    return tuple(sorted(found, key=lambda conjunction: conjunction.text))
 
 
 def _conjunction(branch: Branch) -> Conjunction:

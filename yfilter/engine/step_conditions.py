@@ -49,7 +49,7 @@ class ConditionKind(Enum):
     RESIDUAL = "residual"
 
 
-_MIRRORED = {
+MIRRORED = {
     Operator.EQ: Operator.EQ,
     Operator.NE: Operator.NE,
     Operator.LT: Operator.GT,
@@ -138,7 +138,7 @@ def as_existence(condition: Expression) -> PathExpression | None:
         case Comparison(Literal() as literal, operator, PathExpression() as path) if is_plain_path(
             path
         ):
-            mirrored = _MIRRORED[operator]
+            mirrored = MIRRORED[operator]
             return _with_predicate(path, Comparison(CONTEXT_ITEM, mirrored, literal))
         case _:
             return None

@@ -67,6 +67,11 @@ class NameTest:
     namespace: str
     local: str
 
+    @property
+    def is_full(self) -> bool:
+        """Whether it accepts one name only."""
+        return ANY not in (self.namespace, self.local)
+
     def accepts(self, namespace: str, local: str) -> bool:
         return self.namespace in (ANY, namespace) and self.local in (ANY, local)
 

@@ -1,0 +1,210 @@
+"""Implication of conditions: does an element that passes one selection always pass another?
+
+A condition on one leaf of an element (an attribute, a text, its string value) compared with a
+literal holds when it does for some node of the leaf.  So one condition implies another on the same
+leaf when every single value that passes the one passes the other, which is a question of intervals
+on a line::
+
+    @n = 3      implies  @n > 2, @n <= 3, @n != 4, @n
+    @n < 3      implies  @n < 5, @n <= 3, @n != 3, @n
+    @s = "abc"  implies  starts-with(@s, "ab"), contains(@s, "c"), @s != "x", @s < "b"
+
+The answer yes is always right.  No can be wrong: for functions it does not know, and where several
+conditions together imply what none does alone.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from math import isnan
+from typing import Any, TypeAlias
+
+from yfilter.engine.step_conditions import MIRRORED
+from yfilter.language.atoms import compare, to_double
+from yfilter.language.numbers import parse_double
+from yfilter.language.query_ast import (
+    And,
+    Comparison,
+    Expression,
+    FunctionCall,
+    Literal,
+    NameTest,
+    NodeKind,
+    Operator,
+    Or,
+    Origin,
+    PathExpression,
+)
+
+Value: TypeAlias = str | float
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """Where the values of an element are; SELF, its string value, has no test."""
+
+    kind: NodeKind
+    test: NameTest | None
+
+    @property
+    def is_single(self) -> bool:
+        """Whether there is never more than one value."""
+        return self.kind is NodeKind.SELF or (
+            self.kind is NodeKind.ATTRIBUTE and self.test is not None and self.test.is_full
+        )
+
+    def accepts(self, other: Leaf) -> bool:
+        """Whether every value of ``other`` is one here: ``@*`` has those of ``@x``."""
+        if self == other:
+            return True
+        if self.kind is not other.kind or self.test is None or other.test is None:
+            return False
+        return self.test.accepts(other.test.namespace, other.test.local)
+
+
+@dataclass(frozen=True, slots=True)
+class LeafCondition:
+    """``operator`` None: that there is a value.  Numbers are compared as xs:double."""
+
+    leaf: Leaf
+    operator: Operator | None
+    value: Value = ""
+
+
+def leaf_condition(condition: Expression) -> LeafCondition | None:
+    """The condition as a comparison of one leaf with a literal, if it is one."""
+    match condition:
+        case PathExpression():
+            leaf = _leaf(condition)
+            return None if leaf is None else LeafCondition(leaf, None)
+        case Comparison(PathExpression() as path, relation, Literal(value)):
+            return _comparison(path, relation, value)
+        case Comparison(Literal(value), relation, PathExpression() as path):
+            return _comparison(path, MIRRORED[relation], value)
+        case _:
+            return None
+
+
+def implies(special: Expression, general: Expression) -> bool:
+    """Whether every element that passes ``special`` passes ``general``; yes is always right."""
+    if special == general:
+        return True
+    if isinstance(special, Or):
+        return all(implies(part, general) for part in special.parts)
+    if isinstance(general, And):
+        return all(implies(special, part) for part in general.parts)
+    if isinstance(general, Or) and any(implies(special, part) for part in general.parts):
+        return True
+    if isinstance(special, And):
+        return any(implies(part, general) for part in special.parts)
+    known = leaf_condition(special)
+    wanted = leaf_condition(general)
+    if known is not None and wanted is not None:
+        return wanted.leaf.accepts(known.leaf) and _passes(known, wanted)
+    return _string_test_follows(special, known, general)
+
+
+def _comparison(
+    path: PathExpression, relation: Operator, value: str | int | Decimal | float
+) -> LeafCondition | None:
+    leaf = _leaf(path)
+    if leaf is None:
+        return None
+    if isinstance(value, str):
+        return LeafCondition(leaf, relation, value)
+    number = to_double(value)
+    return None if isnan(number) else LeafCondition(leaf, relation, number)
+
+
+def _leaf(path: PathExpression) -> Leaf | None:
+    if path.origin is not Origin.CONTEXT:
+        return None
+    if not path.steps:
+        return Leaf(NodeKind.SELF, None)
+    (step, *more) = path.steps
+    if more or step.predicates or step.descendant or step.axis is not None:
+        return None
+    if step.kind in (NodeKind.ATTRIBUTE, NodeKind.TEXT):
+        return Leaf(step.kind, step.test)
+    return None
+
+
+def _passes(known: LeafCondition, wanted: LeafCondition) -> bool:
+    """Whether every value that passes ``known`` passes ``wanted``; their leaves are the same."""
+    if wanted.operator is None:
+        return True
+    if known.operator is None:
+        return False
+    value: Value = known.value
+    if isinstance(value, str) and not isinstance(wanted.value, str):
+        number = parse_double(value)
+        if known.operator is not Operator.EQ or number is None:
+            return False
+        value = number
+    if isinstance(value, str) is not isinstance(wanted.value, str):
+        return False
+    if known.operator is Operator.EQ:
+        return compare(value, wanted.operator, wanted.value)
+    bound = _INTERVALS.get((known.operator, wanted.operator))
+    return bound is not None and bound(value, wanted.value)
+
+
+# (known, wanted) -> what has to hold between the two bounds.
+_INTERVALS: Mapping[tuple[Operator, Operator], Callable[[Any, Any], bool]] = {
+    (Operator.NE, Operator.NE): operator.eq,
+    (Operator.LT, Operator.LT): operator.le,
+    (Operator.LT, Operator.LE): operator.le,
+    (Operator.LT, Operator.NE): operator.le,
+    (Operator.LE, Operator.LT): operator.lt,
+    (Operator.LE, Operator.LE): operator.le,
+    (Operator.LE, Operator.NE): operator.lt,
+    (Operator.GT, Operator.GT): operator.ge,
+    (Operator.GT, Operator.GE): operator.ge,
+    (Operator.GT, Operator.NE): operator.ge,
+    (Operator.GE, Operator.GT): operator.gt,
+    (Operator.GE, Operator.GE): operator.ge,
+    (Operator.GE, Operator.NE): operator.gt,
+}
+
+
+# (special, general) -> what has to hold between their second arguments.
+_STRING_TESTS: Mapping[tuple[str, str], Callable[[str, str], bool]] = {
+    ("starts-with", "starts-with"): str.startswith,
+    ("ends-with", "ends-with"): str.endswith,
+    ("starts-with", "contains"): str.__contains__,
+    ("ends-with", "contains"): str.__contains__,
+    ("contains", "contains"): str.__contains__,
+    ("=", "starts-with"): str.startswith,
+    ("=", "ends-with"): str.endswith,
+    ("=", "contains"): str.__contains__,
+}
+
+
+def _string_test_follows(
+    special: Expression, known: LeafCondition | None, general: Expression
+) -> bool:
+    """``contains(@s, "b")`` and its like; only where there is one value, for more are an error."""
+    wanted = _string_test(general)
+    if wanted is None:
+        return False
+    if known is not None:
+        is_text = known.operator is Operator.EQ and isinstance(known.value, str)
+        had = ("=", known.leaf, str(known.value)) if is_text else None
+    else:
+        had = _string_test(special)
+    if had is None or had[1] != wanted[1] or not had[1].is_single:
+        return False
+    test = _STRING_TESTS.get((had[0], wanted[0]))
+    return test is not None and test(had[2], wanted[2])
+
+
+def _string_test(condition: Expression) -> tuple[str, Leaf, str] | None:
+    match condition:
+        case FunctionCall(name, (PathExpression() as path, Literal(str(value)))):
+            leaf = _leaf(path)
+            return None if leaf is None else (name, leaf, value)
+        case _:
+            return None
