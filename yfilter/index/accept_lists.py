@@ -6,7 +6,8 @@ with one equality of an ancestor to look up, those with a residual to check, and
 has to contain for it to hold::
 
     lists   epoch n1 n2 n3 | query … | query residual … | query residual required …
-    ranged  epoch n  place -1 | query residual …    with their numbers, ascending, in ``bounds``
+    ranged  epoch n  place -1 | query residual required …
+                                                    with their numbers, ascending, in ``bounds``
 """
 
 from __future__ import annotations
@@ -99,6 +100,7 @@ class AcceptLists:
         """The list of a state that is reached by a range; its place, or 0 for nothing."""
         i: cython.int
         query: cython.int
+        residual: cython.int
         place: cython.int
         found = []
         for i in range(first, first + count):
@@ -110,7 +112,7 @@ class AcceptLists:
         count = len(found)
         if count == 0:
             return 0
-        place = self._reserve(4 + 2 * count)
+        place = self._reserve(4 + 3 * count)
         if self._bounds_used + count > len(self.bounds):
             self.bounds = grown(self.bounds, 2 * (self._bounds_used + count))
         self.lists[place] = 0
@@ -120,8 +122,10 @@ class AcceptLists:
         for i in range(count):
             self.bounds[self._bounds_used + i] = found[i][0]
             query = found[i][1]
-            self.lists[place + 4 + 2 * i] = query
-            self.lists[place + 5 + 2 * i] = self.trie.queries[5 * query + 3]
+            residual = self.trie.queries[5 * query + 3]
+            self.lists[place + 4 + 3 * i] = query
+            self.lists[place + 5 + 3 * i] = residual
+            self.lists[place + 6 + 3 * i] = self.records.words[1 - residual] if residual < 0 else 0
         self._bounds_used += count
         return place
 
@@ -133,7 +137,7 @@ class AcceptLists:
         count: cython.int = older.lists[source + 1]
         length: cython.int = 4 + count
         if ranged:
-            length += count
+            length += 2 * count
         else:
             length += 2 * older.lists[source + 2] + 3 * older.lists[source + 3]
         place = self._reserve(length)

@@ -10,7 +10,7 @@ verified (``residuals``) on the message's own columns (``message_view``)::
     ElementStream ─▶ SymbolTable ─▶ MessageView ────────────┴─▶ Run ─▶ query numbers
 
 =====================  =========================================================================
-a query                24 bytes, and what it does not share with others of:
+a query                20 bytes, and what it does not share with others of:
 a node of the trie     40 bytes and 6 to 12 in the table of children
 an equality            32 bytes, its value, and 8 to 16 in the table of values
 a residual             8 bytes, 4 a number, and 6 to 12 in the table of records
@@ -39,6 +39,7 @@ from yfilter.engine.targets import LinkTarget, Priority
 from yfilter.errors import MatchLimitExceeded
 from yfilter.index.access_path import AccessPath, Condition, Way, choose, indexable
 from yfilter.index.atoms import AtomTable
+from yfilter.index.candidates import Candidates
 from yfilter.index.index_picture import IndexPicture
 from yfilter.index.lazy_states import LazyStates
 from yfilter.index.message_view import MessageView
@@ -73,7 +74,8 @@ class Index:
         self._writer = ResidualWriter(self._symbols, self._atoms, self._records)
         self._view = MessageView(self._atoms)
         self._residuals = Residuals(self._view, self._records, self._symbols)
-        self._run = Run(self._view, self._residuals, self._trie, self._new_states)
+        self._candidates = Candidates(self._view, self._residuals, self._trie)
+        self._run = Run(self._view, self._candidates, self._trie, self._new_states)
         self._groups = TargetGroups()
         self._epoch = 0
         self._changes = 0
@@ -154,7 +156,7 @@ class Index:
     ) -> array[int]:
         """As ``match``, all registrations of the queries instead of their numbers."""
         self._begin(stream)
-        return runs.collect(self._run.found, self._match(Priority.PROFILE, visits_max, None))
+        return runs.collect(self._candidates.found, self._match(Priority.PROFILE, visits_max, None))
 
     def statistics(self) -> dict[str, int]:
         """Sizes of the structure, and counts over all messages."""
@@ -168,9 +170,9 @@ class Index:
             "index_bytes_used": sum(part.used_bytes() for part in parts),
             **self._run.states.statistics(),
             "index_lazy_turns": self._run.turns,
-            "index_candidates": self._run.candidates,
+            "index_candidates": self._candidates.candidates,
             "index_heads": self._run.heads,
-            "index_visits": self._run.visits,
+            "index_visits": self._candidates.visits,
             **self._groups.statistics(),
             **{
                 f"candidates_{priority.name.lower()}": self.candidates[priority]
@@ -212,13 +214,13 @@ class Index:
         self._view.bind(stream, self._symbols)
 
     def _match(self, priority: Priority, visits_max: int, groups: TargetGroups | None) -> int:
-        """How many queries of a class stand in the run's ``found``."""
-        run = self._run
-        candidates, passed_over, visits = run.candidates, run.passed_over, run.visits
-        count = run.match(self._epoch, priority + 1, visits_max, groups)
-        self.candidates[priority] += run.candidates - candidates
-        self.passed_over[priority] += run.passed_over - passed_over
-        self.visits_last = run.visits - visits
+        """How many queries of a class stand in the candidates' ``found``."""
+        taken = self._candidates
+        candidates, passed_over, visits = taken.candidates, taken.passed_over, taken.visits
+        count = self._run.match(self._epoch, priority + 1, visits_max, groups)
+        self.candidates[priority] += taken.candidates - candidates
+        self.passed_over[priority] += taken.passed_over - passed_over
+        self.visits_last = taken.visits - visits
         if count == TOO_COSTLY:
             raise MatchLimitExceeded(
                 "too-many-tuples", f"the message needs more than {visits_max} visits to be matched"
@@ -226,7 +228,7 @@ class Index:
         return count
 
     def _numbers(self, count: int) -> list[int]:
-        found: list[int] = memoryview(self._run.found)[:count].tolist()
+        found: list[int] = memoryview(self._candidates.found)[:count].tolist()
         return found
 
     def _node(self, path: AccessPath, priority: Priority) -> int:

@@ -9,6 +9,7 @@ cdef class IntCache:
     cdef unsigned long long _before_mask
 
     cdef inline int get(self, long long key) noexcept
+    cdef int get_all(self, long long[::1] keys, int[::1] values, int count) noexcept
     cdef inline int recall(self, long long key) noexcept
     cdef int put(self, long long key, int value) except -1
     cdef int _grow(self) except -1

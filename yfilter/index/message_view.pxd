@@ -23,6 +23,8 @@ cdef class MessageView:
     cdef int names
     cdef int[::1] position_start
     cdef int[::1] positions
+    cdef int[::1] order
+    cdef int[::1] _level_start
     cdef int[::1] label
     cdef int[::1] attribute
     cdef int[::1] text_first
@@ -35,6 +37,7 @@ cdef class MessageView:
     cdef int[::1] own_operator
     cdef double[::1] own_number
     cdef unsigned long long[::1] _signature
+    cdef unsigned long long[::1] _seen
     cdef int _own_count
 
     cdef bint holds(self, int element, int atom) noexcept
@@ -43,6 +46,7 @@ cdef class MessageView:
     cdef bint differs(self, int element, int attribute, int atom) except -1
     cdef bint compares(self, int element, int attribute, int operator, double number) except -1
     cdef int _allocate(self, int elements, int contents) except -1
+    cdef int _sort_by_depth(self) except -1
     cdef int _sort_by_name(self, int[::1] first) except -1
     cdef int _link_contents(self) except -1
     cdef bint _is_asked_for(self, int attribute) noexcept
@@ -52,5 +56,3 @@ cdef class MessageView:
     cdef int _add_own(self, int element, int atom, int operator, double number) except -1
     cdef bint _is_value(self, int atom, bint content, int first, int last) noexcept
     cdef int _octet(self, bint content, int place) noexcept
-    cdef double _number(self, bint content, int first, int last) except? -1
-    cdef double _any_number(self, bint content, int first, int last) except? -1

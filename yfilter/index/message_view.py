@@ -1,11 +1,11 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """MessageView: one message as the index sees it.
 
-The columns of the element stream, the labels of its names, the elements of each name (``positions``
-from ``position_start`` on), and for each element its own atoms, those that hold on it: by each
-attribute, text node, and, where a profile asks for it, string value.  A value is looked up by its
-bytes as they stand in the stream; it becomes a number only where numbers are compared with it.  A
-view is bound to one message after another and keeps its columns.
+The columns of the element stream, the labels of its names, the elements level by level (``order``)
+and of each name (``positions`` from ``position_start`` on), and for each element its own atoms,
+those that hold on it: by each attribute, text node, and, where a profile asks for it, string value.
+A value is looked up by its bytes as they stand in the stream; it becomes a number only where
+numbers are compared with it.  A view is bound to one message after another and keeps its columns.
 
 The string value of an element is one run of the content's bytes, unless a comment or processing
 instruction lies within.
@@ -23,20 +23,15 @@ from array import array
 
 from formats.element_stream import ElementStream
 from yfilter.index.columns import doubles, grown, ints
-from yfilter.language.numbers import parse_double
 
 if cython.compiled:
     from cython.cimports.yfilter.index.atoms import AtomTable
+    from cython.cimports.yfilter.index.number_reader import number_in
     from cython.cimports.yfilter.index.symbols import SymbolTable
 else:
     from yfilter.index.atoms import AtomTable
+    from yfilter.index.number_reader import number_in
     from yfilter.index.symbols import SymbolTable
-
-_NAN = float("nan")
-_POWERS = doubles(23)
-for _power in range(23):
-    _POWERS[_power] = 10.0**_power
-_powers: cython.double[::1] = _POWERS
 
 
 class MessageView:
@@ -47,6 +42,7 @@ class MessageView:
         self.names = 0
         self.position_start = ints(256)
         self._allocate(256, 256)
+        self._seen = array("Q", bytes(8 * 64))
         self.own_atom = ints(1024)
         self.own_operator = ints(1024)
         self.own_number = doubles(1024)
@@ -79,6 +75,7 @@ class MessageView:
             self._allocate(2 * self.elements, 2 * len(self.content_kind))
         self._sort_by_name(symbols.first)
         self._link_contents()
+        self._sort_by_depth()
         self._find_atoms()
 
     # -- questions about elements
@@ -95,7 +92,11 @@ class MessageView:
 
     def has_atom(self, atom: cython.int) -> cython.bint:
         """Whether an equality holds somewhere in the message."""
-        i: cython.int = self.atoms.atoms[8 * atom + 7]
+        i: cython.int
+        # PERF: the filter says no to most without a look at the atom, which is a cache miss.
+        if not (self._seen[(atom >> 6) & 63] >> (atom & 63)) & 1:
+            return False
+        i = self.atoms.atoms[8 * atom + 7]
         return i < self._own_count and self.own_atom[i] == atom
 
     def exists(self, element: cython.int, attribute: cython.int) -> cython.bint:
@@ -147,10 +148,11 @@ class MessageView:
         i: cython.int
         if attribute == 2:
             if not self.only_text:
-                return _compared(_double(self._stream.string_value(element)), operator, number)
+                text = self._stream.string_value(element).encode()
+                return _compared(number_in(text, 0, len(text)), operator, number)
             return _compared(
-                self._number(
-                    True,
+                number_in(
+                    self.content_values,
                     self.content_offset[self.within_first[element]],
                     self.content_offset[self.within_last[element]],
                 ),
@@ -161,7 +163,9 @@ class MessageView:
             i = self.text_first[element]
             while i >= 0:
                 if _compared(
-                    self._number(True, self.content_offset[i], self.content_offset[i + 1]),
+                    number_in(
+                        self.content_values, self.content_offset[i], self.content_offset[i + 1]
+                    ),
                     operator,
                     number,
                 ):
@@ -171,7 +175,11 @@ class MessageView:
         for i in range(self.attribute_start[element], self.attribute_start[element + 1]):
             if self.attribute[self.attribute_name[i]] == attribute:
                 return _compared(
-                    self._number(False, self.attribute_offset[i], self.attribute_offset[i + 1]),
+                    number_in(
+                        self.attribute_values,
+                        self.attribute_offset[i],
+                        self.attribute_offset[i + 1],
+                    ),
                     operator,
                     number,
                 )
@@ -185,6 +193,8 @@ class MessageView:
         self.within_last = ints(elements + 2)
         self.own_start = ints(elements + 2)
         self.positions = ints(elements + 2)
+        self.order = ints(elements + 2)
+        self._level_start = ints(elements + 2)
         self._signature = array("Q", bytes(8 * elements + 16))
         self.text_next = ints(contents + 1)
         return 0
@@ -203,6 +213,22 @@ class MessageView:
             name = first[self.name[element]] + 1
             self.positions[self.position_start[name]] = element
             self.position_start[name] += 1
+        return 0
+
+    def _sort_by_depth(self) -> cython.int:
+        """The elements level by level, in document order within a level."""
+        element: cython.int
+        depth: cython.int
+        for depth in range(self.deepest + 2):
+            self._level_start[depth] = 0
+        for element in range(self.elements):
+            self._level_start[self.depth[element] + 1] += 1
+        for depth in range(1, self.deepest + 1):
+            self._level_start[depth] += self._level_start[depth - 1]
+        for element in range(self.elements):
+            depth = self.depth[element]
+            self.order[self._level_start[depth]] = element
+            self._level_start[depth] += 1
         return 0
 
     def _link_contents(self) -> cython.int:
@@ -243,6 +269,8 @@ class MessageView:
         texts: cython.bint = self._is_asked_for(1)
         strings: cython.bint = self._is_asked_for(2)
         self._own_count = 0
+        for i in range(64):
+            self._seen[i] = 0
         for element in range(self.elements):
             self.own_start[element] = self._own_count
             self._signature[element] = 0
@@ -304,7 +332,9 @@ class MessageView:
             atom = self.atoms.ranges[5 * attribute + operator]
             if atom:
                 if not parsed:
-                    number = self._number(content, first, last)
+                    number = number_in(
+                        self.content_values if content else self.attribute_values, first, last
+                    )
                     if number != number:  # noqa: PLR0124 - NaN
                         break
                     parsed = True
@@ -349,6 +379,7 @@ class MessageView:
         self._own_count = count + 1
         if operator == 0:
             self._signature[element] |= bit << (atom & 63)
+            self._seen[(atom >> 6) & 63] |= bit << (atom & 63)
             self.atoms.atoms[8 * atom + 7] = count
         return 0
 
@@ -370,67 +401,6 @@ class MessageView:
         if content:
             return self.content_values[place]
         return self.attribute_values[place]
-
-    def _number(self, content: cython.bint, first: cython.int, last: cython.int) -> cython.double:
-        """A value as xs:double, NaN if it is none."""
-        # PERF: up to 15 digits and 22 behind the point the quotient is exact as it stands.
-        octet: cython.int = 0
-        digits: cython.int = 0
-        behind: cython.int = -1
-        place: cython.int = first
-        mantissa: cython.longlong = 0
-        negative: cython.bint = False
-        value: cython.double
-        while place < last and _is_space(self._octet(content, place)):
-            place += 1
-        if place < last and self._octet(content, place) in (43, 45):
-            negative = self._octet(content, place) == 45
-            place += 1
-        while place < last:
-            octet = self._octet(content, place)
-            if 48 <= octet <= 57:
-                mantissa = 10 * mantissa + (octet - 48)
-                digits += 1
-                if behind >= 0:
-                    behind += 1
-                if digits > 15:
-                    return self._any_number(content, first, last)
-            elif octet == 46 and behind < 0:
-                behind = 0
-            else:
-                break
-            place += 1
-        while place < last and _is_space(self._octet(content, place)):
-            place += 1
-        if place < last:
-            # An exponent, INF, or no number.
-            if octet in (69, 101, 73) or (digits == 0 and octet == 78):
-                return self._any_number(content, first, last)
-            return _NAN
-        if digits == 0:
-            return _NAN
-        value = mantissa
-        if behind > 0:
-            value = value / _powers[behind]
-        return -value if negative else value
-
-    def _any_number(
-        self, content: cython.bint, first: cython.int, last: cython.int
-    ) -> cython.double:
-        values = self.content_values if content else self.attribute_values
-        return _double(bytes(values[first:last]).decode())
-
-
-def _double(text: str) -> float:
-    number = parse_double(text)
-    return _NAN if number is None else number
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _is_space(octet: cython.int) -> cython.bint:
-    return octet in (9, 10, 13, 32)
 
 
 @cython.cfunc

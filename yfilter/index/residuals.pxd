@@ -7,7 +7,7 @@ cdef class Residuals:
     cdef MessageView view
     cdef RecordPool records
     cdef int[::1] words
-    cdef int[::1] path
+    cdef int[::1] _path
     cdef long long visits
     cdef long long visits_max
     cdef unsigned long long[::1] _reached
@@ -21,10 +21,11 @@ cdef class Residuals:
     cdef int[::1] in_namespace
     cdef int[::1] any_namespace
 
-    cdef bint hold(self, int record, int depth) except -1
-    cdef bint ancestor_holds(self, int code, int depth) noexcept
-    cdef bint _fixed(self, int record, int depth) except -1
-    cdef bint _on_path(self, int record, int depth) except -1
+    cdef bint hold(self, int record, int element) except -1
+    cdef bint ancestor_holds(self, int code, int element) noexcept
+    cdef bint _fixed(self, int record, int element) except -1
+    cdef int _ancestor(self, int element, int steps, bint absolute) noexcept
+    cdef bint _on_path(self, int record, int element) except -1
     cdef bint _found_anywhere(self, int record) except -1
     cdef bint _within(self, int record, int first, int end, int level) except -1
     cdef bint _scanned(self, int record, int first, int end, int level) except -1

@@ -57,8 +57,7 @@ QUICK_DEPTH_MAX = 31
 class Residuals:
     """Verifies candidates of the message that the view is bound to.
 
-    ``path`` is the way from the root to the element at hand; ``visits`` counts the elements
-    looked at, beyond ``visits_max`` every answer is no.
+    ``visits`` counts the elements looked at, beyond ``visits_max`` every answer is no.
     """
 
     def __init__(self, view: MessageView, records: RecordPool, symbols: SymbolTable) -> None:
@@ -86,40 +85,46 @@ class Residuals:
         if self.view.deepest + 3 > self._width:
             self._cover(2 * self.view.deepest)
 
-    def hold(self, record: cython.int, depth: cython.int) -> cython.bint:
-        """Whether a record holds for the element at ``path[depth]``."""
+    def hold(self, record: cython.int, element: cython.int) -> cython.bint:
+        """Whether a record holds for an element."""
         if self.words[record] == 0:
-            return self._fixed(record, depth)
-        return self._on_path(record, depth)
+            return self._fixed(record, element)
+        return self._on_path(record, element)
 
-    def ancestor_holds(self, code: cython.int, depth: cython.int) -> cython.bint:
-        """Whether the one equality of a residual above 0 holds."""
-        at: cython.int = code & 31
-        if not code & 32:
-            at = depth - at
-        return self.view.holds(self.path[at], code >> 6)
+    def ancestor_holds(self, code: cython.int, element: cython.int) -> cython.bint:
+        """Whether the one equality of a residual above 0 holds for an element."""
+        return self.view.holds(self._ancestor(element, code & 31, code & 32), code >> 6)
 
     def _cover(self, depth: int) -> None:
         self._width = depth + 3
-        self.path = ints(self._width)
+        self._path = ints(self._width)  # to the element at hand
         # One row more for each level of nested paths.
         self._way = ints(self._width * (LEVELS_MAX + 1))
         self._reached = array("Q", bytes(8 * self._width * (LEVELS_MAX + 1)))
         self._passed = array("Q", bytes(8 * self._width * (LEVELS_MAX + 1)))
 
-    def _fixed(self, record: cython.int, depth: cython.int) -> cython.bint:
+    def _fixed(self, record: cython.int, element: cython.int) -> cython.bint:
         at: cython.int
         place: cython.int = record + 3
         for _ in range(self.words[record + 2]):
-            at = self.words[place] >> 1
-            if not self.words[place] & 1:
-                at = depth - at
-            if not self._check(place + 1, self.path[at], 0):
+            at = self._ancestor(element, self.words[place] >> 1, self.words[place] & 1)
+            if not self._check(place + 1, at, 0):
                 return False
             place += 4
         return True
 
-    def _on_path(self, record: cython.int, depth: cython.int) -> cython.bint:
+    def _ancestor(
+        self, element: cython.int, steps: cython.int, absolute: cython.bint
+    ) -> cython.int:
+        """The ancestor so many steps up, or so many down from the root."""
+        if absolute:
+            steps = self.view.depth[element] - steps
+        for _ in range(steps):
+            element = self.view.parent[element]
+        return element
+
+    def _on_path(self, record: cython.int, element: cython.int) -> cython.bint:
+        depth: cython.int = self.view.depth[element]
         steps: cython.int = self.words[record + 2]
         descendant: cython.ulonglong = self._descendants(record)
         reached: cython.ulonglong = 0
@@ -129,13 +134,16 @@ class Residuals:
         level: cython.int
         step: cython.int
         self.visits += depth
+        for level in range(depth, -1, -1):
+            self._path[level] = element
+            element = self.view.parent[element]
         for level in range(depth + 1):
             possible = ((reached << 1) & ~descendant) | ((passed << 1) & descendant)
             if level == 0 or descendant & 1:
                 possible |= 1
             reached = 0
             for step in range(steps):
-                if (possible >> step) & 1 and self._step_holds(record, step, self.path[level], 0):
+                if (possible >> step) & 1 and self._step_holds(record, step, self._path[level], 0):
                     reached |= one << step
             passed |= reached
         return (reached >> (steps - 1)) & 1

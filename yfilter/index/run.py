@@ -1,19 +1,25 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Run: one message through the automaton.
 
-Each open element has *heads*, the states that its children start from::
+Each element has *heads*, the states that its children start from::
 
     one          of the structure: all paths whose access predicate is not met yet
     one for each access predicate that holds on the element or an ancestor, as long as something
                  can follow; for a range it carries the number that the message has there
 
-So what a profile asks for besides its access predicate is looked at only where that holds.  An
-element takes about one look-up of a transition a head, two an own atom, and for each candidate
-one a mark.  Heads in the same state do the same, so that each is kept once.
+So what a profile asks for besides its access predicate is looked at only where that holds.  Heads
+of an element in the same state do the same, so that each is kept once.
 
 A run is about one priority class, whose root of the trie it starts from.  Where queries lead to
 links (``groups``), a candidate is verified only while one of its links is wanted, and the run ends
 when none is (see target_groups.py).
+
+Elements are taken level by level and in groups, each step for a whole group before the next one,
+because what costs is waiting for memory (see moves.py)::
+
+    heads of the parents ─▶ states of the elements ─┬─▶ heads ─▶ the next level
+                                 │                  └─▶ lists ─▶ candidates
+                                 └▶ attributes ─▶ atoms ─▶ heads and lists, too
 """
 
 from __future__ import annotations
@@ -28,16 +34,16 @@ from collections.abc import Callable
 from yfilter.index.columns import doubles, grown, ints
 
 if cython.compiled:
-    from cython.cimports.yfilter.index.accept_lists import AcceptLists
+    from cython.cimports.yfilter.index.candidates import Candidates
     from cython.cimports.yfilter.index.lazy_states import LazyStates
     from cython.cimports.yfilter.index.message_view import MessageView
-    from cython.cimports.yfilter.index.residuals import Residuals
+    from cython.cimports.yfilter.index.moves import Moves
     from cython.cimports.yfilter.index.trie import Trie, edge_bit
 else:
-    from yfilter.index.accept_lists import AcceptLists
+    from yfilter.index.candidates import Candidates
     from yfilter.index.lazy_states import LazyStates
     from yfilter.index.message_view import MessageView
-    from yfilter.index.residuals import Residuals
+    from yfilter.index.moves import Moves
     from yfilter.index.trie import Trie, edge_bit
 from yfilter.index.target_groups import TargetGroups
 
@@ -48,36 +54,31 @@ _STRUCTURE = -1  # operator of the head that carries the structure
 
 
 class Run:
-    """``match`` the message that ``view`` is bound to; the queries stand in ``found``."""
+    """``match`` the message that ``view`` is bound to; ``candidates`` has the queries found."""
 
     def __init__(
         self,
         view: MessageView,
-        residuals: Residuals,
+        candidates: Candidates,
         trie: Trie,
         new_states: Callable[[LazyStates | None], LazyStates],
     ) -> None:
         self.view = view
-        self.residuals = residuals
+        self.candidates = candidates
         self.trie = trie
         self._new_states = new_states
         self.states = new_states(None)
-        self.found = ints(1024)
-        self.candidates = 0
         self.heads = 0
-        self.visits = 0
         self.turns = 0
-        self.passed_over = 0
         self.elements_spared = 0
+        self._down = Moves()  # item: the parent's head
+        self._across = Moves()  # item: the own atom
         self._count = 0
-        self._epoch = 0
-        self._groups: TargetGroups | None = None
-        self._stamp = 0
-        self._group_of = self._verdict = self.found
         self._state = ints(1024)
         self._operator = ints(1024)
         self._number = doubles(1024)
-        self._start = ints(64)
+        self._first = ints(256)
+        self._end = ints(256)
 
     def match(
         self,
@@ -92,348 +93,232 @@ class Run:
         as long as they are wanted.
         """
         view: MessageView = self.view
-        element: cython.int
-        depth: cython.int
-        live: cython.int
-        self._epoch = epoch
-        self._count = 0
-        self._groups = groups
-        if groups is not None:
-            self._stamp = groups.stamp
-            self._group_of = groups.group_of
-            self._verdict = groups.verdict
-        self.residuals.begin(visits_max)
-        if len(self._start) < view.deepest + 4:
-            self._start = ints(2 * view.deepest + 8)
+        position: cython.int = 0
+        count: cython.int
+        self.candidates.begin(epoch, visits_max, groups)
+        if len(self._first) < view.elements + 2:
+            self._first = ints(2 * view.elements + 2)
+            self._end = ints(2 * view.elements + 2)
+        # The document node has place 0, the elements the places from 1.
         self._state[0] = self.states.start(root)
         self._operator[0] = -1
-        self._start[0] = 0
-        self._start[1] = 1
-        for element in range(view.elements):
-            depth = view.depth[element]
-            self.residuals.path[depth] = element
-            live = self._move(depth, view.label[view.name[element]] << 2, element)
-            self._start[depth + 2] = live
-            self.residuals.visits += live - self._start[depth + 1]
-            self.heads += live - self._start[depth + 1]
-            if self.residuals.visits > visits_max:
+        self._first[0] = 0
+        self._end[0] = 1
+        self._count = 1
+        while position < view.elements:
+            count = self._count
+            position = self._move(position)
+            self.heads += self._count - count
+            self.candidates.residuals.visits += self._count - count
+            self.candidates.settle(self.states.accepts)
+            if self.candidates.residuals.visits > visits_max:
                 return -1
-            if groups is not None and self._stamp == 0:
-                self.elements_spared += view.elements - element - 1
+            if groups is not None and not self.candidates.is_any_wanted():
+                self.elements_spared += view.elements - position
                 break
-            if self.states.is_full():
-                self._turn(live)
-        self.visits += self.residuals.visits
-        return self._count
+            if position < view.elements and self.states.is_full():
+                self._turn(self._first[view.parent[view.order[position]] + 1])
+        return self.candidates.end()
 
     def forget_states(self) -> None:
         """Begin a generation that takes nothing over."""
         self.states = self._new_states(None)
 
-    def _move(self, depth: cython.int, edge: cython.int, element: cython.int) -> cython.int:
-        """The heads of an element from those of its parent; gives the number of all heads."""
-        states: LazyStates = self.states
-        clock: cython.int = self.trie.clock
-        count: cython.int = self._start[depth + 1]
-        j: cython.int
+    def _move(self, position: cython.int) -> cython.int:
+        """Give a group of elements, from a position in the order on, its heads; what follows it."""
+        end: cython.int = self._ask_down(position)
+        self._down.resolve(self.states, self.trie.clock)
+        self._ask_attributes()
+        self._across.resolve(self.states, self.trie.clock)
+        self._ask_atoms()
+        self._across.resolve(self.states, self.trie.clock)
+        self._enter_all(position, end)
+        return end
+
+    def _ask_down(self, position: cython.int) -> cython.int:
+        """From the heads of their parents to elements of one level; the position behind them."""
+        view: MessageView = self.view
+        down: Moves = self._down
+        states: cython.int[::1] = self.states.states
+        depth: cython.int = view.depth[view.order[position]]
+        count: cython.int = 0
+        element: cython.int
+        parent: cython.int
+        label: cython.int
+        bits: cython.int
+        edge: cython.longlong
         row: cython.longlong
         state: cython.int
-        target: cython.int
-        taken: cython.int
-        operator: cython.int
-        place: cython.int
-        bits: cython.int = states.label_bits[edge >> 2]
-        for j in range(self._start[depth], self._start[depth + 1]):
-            # PERF: two of three heads have no edge for the name, which their row tells.
-            state = self._state[j]
-            if states.states[16 * state + 8] & bits:
-                row = states.states[16 * state]
-                target = states.transitions.get((row << 32) | edge)
-                if target < 0:
-                    target = states.follow(state, edge)
-                taken = edge
-            else:
-                target = states.elsewhere(state)
-                taken = 0
-            if target == 0:
-                continue
-            if states.states[16 * target + 3] != clock:
-                target = states.fresh(target, state, taken)
-                if target == 0:
+        j: cython.int
+        while position < view.elements:
+            element = view.order[position]
+            parent = view.parent[element] + 1
+            if count + self._end[parent] - self._first[parent] > len(down.key):
+                if count:
+                    break
+                down.cover(self._end[parent] - self._first[parent])
+            if view.depth[element] != depth:
+                break
+            label = view.label[view.name[element]]
+            bits = self.states.label_bits[label]
+            edge = label << 2
+            for j in range(self._first[parent], self._end[parent]):
+                state = self._state[j]
+                # PERF: two of three heads have no edge for the name, which their row tells.
+                if states[16 * state + 8] & bits:
+                    row = states[16 * state]
+                    down.key[count] = (row << 32) | edge
+                elif states[16 * state + 7]:
+                    down.key[count] = 0
+                    down.target[count] = states[16 * state + 7]
+                else:
                     continue
-            operator = self._operator[j]
-            if operator < 0:
-                place = states.states[16 * target + 1]
-                if place < 0:
-                    place = states.accepted(target, False)
-                if place > 0:
-                    self._accept(place, depth)
-                count = self._enter(target, -1, 0.0, depth, count)
-                if (
-                    states.states[16 * target + 2] & 2
-                    and self.view.own_start[element] < self.view.own_start[element + 1]
-                ):
-                    count = self._branch(target, element, depth, count)
-            else:
-                count = self._enter(target, operator, self._number[j], depth, count)
-        return count
+                down.state[count] = state
+                down.element[count] = element
+                down.item[count] = j
+                count += 1
+            position += 1
+        down.count = count
+        return position
 
-    def _branch(
-        self, state: cython.int, element: cython.int, depth: cython.int, count: cython.int
-    ) -> cython.int:
-        """New heads where access predicates hold on the element."""
+    def _ask_attributes(self) -> cython.int:
+        """From the structure's states of elements to the attributes of their own atoms."""
         view: MessageView = self.view
+        down: Moves = self._down
+        across: Moves = self._across
+        states: cython.int[::1] = self.states.states
+        count: cython.int = 0
+        element: cython.int
+        state: cython.int
+        edge: cython.int
+        row: cython.longlong
+        i: cython.int
         k: cython.int
-        atom: cython.int
-        target: cython.int
-        for k in range(view.own_start[element], view.own_start[element + 1]):
-            atom = view.own_atom[k]
-            if view.atoms.atoms[8 * atom + 6] == 0:
+        for i in range(down.count):
+            if self._operator[down.item[i]] < 0:
+                count += view.own_start[down.element[i] + 1] - view.own_start[down.element[i]]
+        across.cover(count)
+        count = 0
+        for i in range(down.count):
+            state = down.target[i]
+            if self._operator[down.item[i]] >= 0 or not states[16 * state + 2] & 2:
                 continue
-            target = self._follow(state, (view.atoms.atoms[8 * atom] << 2) | 2)
-            if target:
-                target = self._follow(target, (atom << 2) | 3)
-            if target:
-                count = self._enter(target, view.own_operator[k], view.own_number[k], depth, count)
-        return count
+            element = down.element[i]
+            for k in range(view.own_start[element], view.own_start[element + 1]):
+                row = 8 * view.own_atom[k]
+                edge = (view.atoms.atoms[row] << 2) | 2
+                if view.atoms.atoms[row + 6] and states[16 * state + 9] & edge_bit(edge):
+                    row = states[16 * state]
+                    across.key[count] = (row << 32) | edge
+                    across.state[count] = state
+                    across.element[count] = element
+                    across.item[count] = k
+                    count += 1
+        across.count = count
+        return 0
 
-    def _follow(self, state: cython.int, edge: cython.int) -> cython.int:
-        states: LazyStates = self.states
-        row: cython.longlong = states.states[16 * state]
-        target: cython.int
-        if not states.states[16 * state + 9] & edge_bit(edge):
-            return 0
-        target = states.transitions.get((row << 32) | edge)
-        if target < 0:
-            target = states.follow(state, edge)
-        if target > 0 and states.states[16 * target + 3] != self.trie.clock:
-            target = states.fresh(target, state, edge)
-        return target
+    def _ask_atoms(self) -> cython.int:
+        """From attributes to the atoms themselves."""
+        across: Moves = self._across
+        states: cython.int[::1] = self.states.states
+        count: cython.int = 0
+        state: cython.int
+        edge: cython.int
+        row: cython.longlong
+        i: cython.int
+        for i in range(across.count):
+            state = across.target[i]
+            edge = (self.view.own_atom[across.item[i]] << 2) | 3
+            if state and states[16 * state + 9] & edge_bit(edge):
+                row = states[16 * state]
+                across.key[count] = (row << 32) | edge
+                across.state[count] = state
+                across.element[count] = across.element[i]
+                across.item[count] = across.item[i]
+                count += 1
+        across.count = count
+        return 0
+
+    def _enter_all(self, position: cython.int, end: cython.int) -> cython.int:
+        """The heads of a group of elements, where its moves have led."""
+        view: MessageView = self.view
+        down: Moves = self._down
+        across: Moves = self._across
+        element: cython.int
+        i: cython.int = 0
+        k: cython.int = 0
+        while position < end:
+            element = view.order[position]
+            self._first[element + 1] = self._count
+            self._entered = 0
+            while i < down.count and down.element[i] == element:
+                if down.target[i]:
+                    self._enter(
+                        down.target[i],
+                        self._operator[down.item[i]],
+                        self._number[down.item[i]],
+                        element,
+                    )
+                i += 1
+            while k < across.count and across.element[k] == element:
+                if across.target[k]:
+                    self._enter(
+                        across.target[k],
+                        view.own_operator[across.item[k]],
+                        view.own_number[across.item[k]],
+                        element,
+                    )
+                k += 1
+            self._end[element + 1] = self._count
+            position += 1
+        return 0
 
     def _enter(
         self,
         state: cython.int,
         operator: cython.int,
         number: cython.double,
-        depth: cython.int,
-        count: cython.int,
+        element: cython.int,
     ) -> cython.int:
-        """Add a head, unless there is its equal, and take what its state accepts."""
+        """Add a head, unless the element has its equal, and offer what its state accepts."""
         j: cython.int
         place: cython.int
-        if operator >= 0:
-            for j in range(self._start[depth + 1], count):
+        bit: cython.ulonglong = 1
+        bit = bit << (state & 63)
+        if self._entered & bit:
+            for j in range(self._first[element + 1], self._count):
                 if (
                     self._state[j] == state
                     and self._operator[j] == operator
                     and self._number[j] == number
                 ):
-                    return count
-            place = self.states.states[16 * state + 1]
-            if place < 0:
-                place = self.states.accepted(state, operator > 0)
-            if place > 0:
-                if operator == 0:
-                    self._accept(place, depth)
-                else:
-                    self._accept_range(place, depth, operator - 1, number)
+                    return 0
+        self._entered |= bit
+        place = self.states.states[16 * state + 1]
+        if place < 0:
+            place = self.states.accepted(state, operator > 0)
+        if place > 0:
+            self.candidates.offer(place, element, operator, number)
         if not self.states.states[16 * state + 2] & 1:
-            return count
-        if count + 1 >= len(self._state):
-            self._state = grown(self._state, 2 * count)
-            self._operator = grown(self._operator, 2 * count)
-            self._number = grown(self._number, 2 * count)
-        self._state[count] = state
-        self._operator[count] = operator
-        self._number[count] = number
-        return count + 1
-
-    def _accept(self, place: cython.int, depth: cython.int) -> cython.int:
-        """Take over the queries of a list, as far as they hold."""
-        lists: cython.int[::1] = self.states.accepts.lists
-        marks: cython.int[::1] = self.trie.marks
-        required: cython.int
-        residual: cython.int
-        query: cython.int
-        i: cython.int
-        sure: cython.int = lists[place + 1]
-        quick: cython.int = lists[place + 2]
-        slow: cython.int = lists[place + 3]
-        at: cython.int = place + 4
-        self._cover_found(sure + quick + slow)
-        if self._groups is not None:
-            return self._accept_wanted(place, depth)
-        self.candidates += quick + slow
-        if lists[place] != self._epoch:  # once a message is enough for these
-            lists[place] = self._epoch
-            for i in range(at, at + sure):
-                query = lists[i]
-                if marks[query] != self._epoch:
-                    marks[query] = self._epoch
-                    self.found[self._count] = query
-                    self._count += 1
-        at += sure
-        for _ in range(quick):
-            query = lists[at]
-            if self.residuals.ancestor_holds(lists[at + 1], depth) and marks[query] != self._epoch:
-                marks[query] = self._epoch
-                self.found[self._count] = query
-                self._count += 1
-            at += 2
-        for _ in range(slow):
-            query = lists[at]
-            residual = lists[at + 1]
-            required = lists[at + 2]
-            at += 3
-            if required & 1:
-                if not self.view.has_atom(required >> 1):
-                    continue
-            elif required and not self.residuals.seen(required >> 1):
-                continue
-            if marks[query] != self._epoch and self.residuals.hold(-residual, depth):
-                marks[query] = self._epoch
-                self.found[self._count] = query
-                self._count += 1
-        return 0
-
-    def _accept_range(
-        self,
-        place: cython.int,
-        depth: cython.int,
-        operator: cython.int,
-        number: cython.double,
-    ) -> cython.int:
-        """Take over those queries of a list whose number compares so with the message's."""
-        accepts: AcceptLists = self.states.accepts
-        marks: cython.int[::1] = self.trie.marks
-        count: cython.int = accepts.lists[place + 1]
-        bounds: cython.int = accepts.lists[place + 2]
-        low: cython.int = _first_not_below(accepts.bounds, bounds, count, number)
-        high: cython.int = _first_above(accepts.bounds, bounds, count, number)
-        residual: cython.int
-        query: cython.int
-        i: cython.int
-        if operator == 1:  # number < bound
-            low, high = high, count
-        elif operator == 2:
-            high = count
-        elif operator == 3:
-            low, high = 0, low
-        elif operator == 4:
-            low = 0
-        self._cover_found(count)
-        if self._groups is None:
-            self.candidates += high - low
-        for i in range(low, high):
-            query = accepts.lists[place + 4 + 2 * i]
-            if marks[query] == self._epoch:
-                continue
-            residual = accepts.lists[place + 5 + 2 * i]
-            if self._groups is not None:
-                self._take(query, residual, depth)
-                continue
-            if residual > 0 and not self.residuals.ancestor_holds(residual, depth):
-                continue
-            if residual < 0 and not self.residuals.hold(-residual, depth):
-                continue
-            marks[query] = self._epoch
-            self.found[self._count] = query
-            self._count += 1
-        return 0
-
-    def _accept_wanted(self, place: cython.int, depth: cython.int) -> cython.int:
-        """As ``_accept``, for queries that lead to links."""
-        lists: cython.int[::1] = self.states.accepts.lists
-        sure: cython.int = lists[place + 1]
-        quick: cython.int = lists[place + 2]
-        slow: cython.int = lists[place + 3]
-        at: cython.int = place + 4
-        i: cython.int
-        if lists[place] != self._epoch:
-            lists[place] = self._epoch
-            for i in range(at, at + sure):
-                self._take(lists[i], 0, depth)
-        at += sure
-        for i in range(quick):
-            self._take(lists[at + 2 * i], lists[at + 2 * i + 1], depth)
-        at += 2 * quick
-        for i in range(slow):
-            self._take(lists[at + 3 * i], lists[at + 3 * i + 1], depth)
-        return 0
-
-    def _take(self, query: cython.int, residual: cython.int, depth: cython.int) -> cython.int:
-        """Take a query over, if it is wanted still and its residual holds."""
-        groups: TargetGroups | None = self._groups
-        marks: cython.int[::1] = self.trie.marks
-        known: cython.int
-        if groups is None or marks[query] == self._epoch:
             return 0
-        known = self._verdict[self._group_of[query]]
-        if (
-            self._stamp == 0
-            or known == -self._epoch
-            or (known != self._stamp and not groups.is_open(self._group_of[query]))
-        ):
-            self.passed_over += 1
-            return 0
-        self.candidates += 1
-        if residual > 0 and not self.residuals.ancestor_holds(residual, depth):
-            return 0
-        if residual < 0 and not self.residuals.hold(-residual, depth):
-            return 0
-        marks[query] = self._epoch
-        self.found[self._count] = query
+        if self._count + 1 >= len(self._state):
+            self._state = grown(self._state, 2 * self._count)
+            self._operator = grown(self._operator, 2 * self._count)
+            self._number = grown(self._number, 2 * self._count)
+        self._state[self._count] = state
+        self._operator[self._count] = operator
+        self._number[self._count] = number
         self._count += 1
-        self._stamp = groups.reach(query)
         return 0
 
-    def _turn(self, live: cython.int) -> cython.int:
-        """Begin a new generation in the middle of a message; the heads move to it."""
+    def _turn(self, first: cython.int) -> cython.int:
+        """Begin a new generation in the middle of a message; the heads from one on move to it."""
         older: LazyStates = self.states
         newer: LazyStates = self._new_states(older)
         j: cython.int
         older.forget_older()
-        for j in range(live):
+        for j in range(first, self._count):
             self._state[j] = newer.carry(older, self._state[j])
         self.states = newer
         self.turns += 1
         return 0
-
-    def _cover_found(self, more: cython.int) -> cython.int:
-        if self._count + more > len(self.found):
-            self.found = grown(self.found, 2 * (self._count + more))
-        return 0
-
-
-@cython.cfunc
-@cython.exceptval(check=False)
-def _first_not_below(
-    column: cython.double[::1], start: cython.int, count: cython.int, number: cython.double
-) -> cython.int:
-    low: cython.int = 0
-    high: cython.int = count
-    middle: cython.int
-    while low < high:
-        middle = (low + high) >> 1
-        if column[start + middle] < number:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@cython.cfunc
-@cython.exceptval(check=False)
-def _first_above(
-    column: cython.double[::1], start: cython.int, count: cython.int, number: cython.double
-) -> cython.int:
-    low: cython.int = 0
-    high: cython.int = count
-    middle: cython.int
-    while low < high:
-        middle = (low + high) >> 1
-        if column[start + middle] <= number:
-            low = middle + 1
-        else:
-            high = middle
-    return low

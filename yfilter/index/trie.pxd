@@ -1,7 +1,6 @@
 cdef class Trie:
     cdef public int[::1] nodes
     cdef public int[::1] queries
-    cdef public int[::1] marks
     cdef public int[::1] log_node
     cdef public int[::1] log_edge
     cdef public int clock

@@ -20,11 +20,9 @@ A node is a row of 10 numbers in ``nodes``, 40 bytes::
     5 time of the last change   6 next, 7 previous node on an edge of the same atom
     8, 9 a bit for each name edge, and for each other edge, that it had (see edge_bit)
 
-A query is a row of 5 in ``queries``, and a number in ``marks`` on its own, for that alone is
-looked at for every candidate; 24 bytes::
+A query is a row of 5 in ``queries``, 20 bytes::
 
     0 node   1 next, 2 previous query of the node   3 residual   4 number of its range
-    mark: the epoch of the last message that it matched
 
 Children are found by an open-addressing table of node numbers, 6 to 12 bytes a node, whose keys
 are parent and edge of the node itself.  A node lives as long as something uses it; free rows are
@@ -64,7 +62,6 @@ class Trie:
     def __init__(self, atoms: AtomTable) -> None:
         self.nodes = ints(10 * 64)
         self.queries = ints(5 * 64)
-        self.marks = ints(64)
         self.log_node = ints(LOG_SIZE)
         self.log_edge = ints(LOG_SIZE)
         self.clock = 1
@@ -135,9 +132,8 @@ class Trie:
             self._free_query = self.queries[5 * query]
         else:
             query = self._query_bound
-            if query >= len(self.marks):
-                self.marks = grown(self.marks, query + query // 2 + 8)
-                self.queries = grown(self.queries, 5 * len(self.marks))
+            if 5 * query + 5 > len(self.queries):
+                self.queries = grown(self.queries, 5 * (query + query // 2 + 8))
             self._query_bound = query + 1
         self._query_count += 1
         row = 5 * query
@@ -147,7 +143,6 @@ class Trie:
         self.queries[row + 2] = 0
         self.queries[row + 3] = residual
         self.queries[row + 4] = number
-        self.marks[query] = 0
         if first:
             self.queries[5 * first + 2] = query
         self.nodes[10 * node + 3] = query
@@ -204,19 +199,16 @@ class Trie:
         """Begin at time 1 again; whoever remembers a time has to forget it."""
         for node in range(self._node_bound):
             self.nodes[10 * node + CHANGED] = 0
-        self.marks = ints(len(self.marks))
         self.clock = 1
 
     def statistics(self) -> dict[str, int]:
         return {"index_nodes": self._node_count, "index_queries": self._query_count}
 
     def size_bytes(self) -> int:
-        return 4 * (
-            len(self.nodes) + len(self.queries) + len(self.marks) + len(self._slots) + 2 * LOG_SIZE
-        )
+        return 4 * (len(self.nodes) + len(self.queries) + len(self._slots) + 2 * LOG_SIZE)
 
     def used_bytes(self) -> int:
-        return 48 * self._node_count + 24 * self._query_count
+        return 48 * self._node_count + 20 * self._query_count
 
     @property
     def query_bound(self) -> int:

@@ -1,0 +1,318 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Candidates: the queries whose access path was met, until they are found or not.
+
+The run offers accept lists, each for an element; ``settle`` takes the lists of a group of elements
+together, and then what is left to verify, so that their cache misses do not wait for each other.
+A query that was found is marked by a bit, which stays in the cache where a number each would not.
+"""
+
+from __future__ import annotations
+
+try:
+    import cython
+except ImportError:
+    from formats import cython_stub as cython
+
+from array import array
+
+from yfilter.index.columns import doubles, grown, ints
+
+if cython.compiled:
+    from cython.cimports.yfilter.index.accept_lists import AcceptLists
+    from cython.cimports.yfilter.index.message_view import MessageView
+    from cython.cimports.yfilter.index.residuals import Residuals
+    from cython.cimports.yfilter.index.trie import Trie
+else:
+    from yfilter.index.accept_lists import AcceptLists
+    from yfilter.index.message_view import MessageView
+    from yfilter.index.residuals import Residuals
+    from yfilter.index.trie import Trie
+
+from yfilter.index.target_groups import TargetGroups
+
+
+class Candidates:
+    """``begin`` a message, ``offer`` and ``settle``; ``found`` has ``count`` queries in the end."""
+
+    def __init__(self, view: MessageView, residuals: Residuals, trie: Trie) -> None:
+        self.view = view
+        self.residuals = residuals
+        self.trie = trie
+        self.found = ints(1024)
+        self.count = 0
+        self.candidates = 0
+        self.visits = 0
+        self.passed_over = 0
+        self._epoch = 0
+        self._groups: TargetGroups | None = None
+        self._stamp = 0
+        self._group_of = self._verdict = self.found
+        self._marks = array("Q", bytes(64))
+        self._touched = 0
+        self._offered = 0
+        self._place = ints(256)
+        self._element = ints(256)
+        self._operator = ints(256)
+        self._number = doubles(256)
+        self._waiting = 0
+        self._query = ints(256)
+        self._record = ints(256)
+        self._where = ints(256)
+
+    def begin(
+        self, epoch: cython.int, visits_max: cython.longlong, groups: TargetGroups | None
+    ) -> cython.int:
+        """A new run; with ``groups`` only what is wanted is verified."""
+        i: cython.int
+        words: cython.int = self.trie.query_bound // 64 + 1
+        self._epoch = epoch
+        self._groups = groups
+        if groups is not None:
+            self._stamp = groups.stamp
+            self._group_of = groups.group_of
+            self._verdict = groups.verdict
+        for i in range(self.count):
+            self._marks[self.found[i] >> 6] = 0
+        if len(self._marks) < words:
+            self._marks = array("Q", bytes(16 * words))
+        self.count = 0
+        self._offered = 0
+        self._waiting = 0
+        self.residuals.begin(visits_max)
+        return 0
+
+    def offer(
+        self,
+        place: cython.int,
+        element: cython.int,
+        operator: cython.int,
+        number: cython.double,
+    ) -> cython.int:
+        """A list that is accepted at an element; ``operator`` above 0: by a range."""
+        i: cython.int = self._offered
+        if i >= len(self._place):
+            self._place = grown(self._place, 2 * i)
+            self._element = grown(self._element, 2 * i)
+            self._operator = grown(self._operator, 2 * i)
+            self._number = grown(self._number, 2 * i)
+        self._place[i] = place
+        self._element[i] = element
+        self._operator[i] = operator
+        self._number[i] = number
+        self._offered = i + 1
+        return 0
+
+    def settle(self, accepts: AcceptLists) -> cython.int:
+        """Take over the queries of all lists offered, as far as they hold."""
+        touched: cython.int = 0
+        i: cython.int
+        self._lists = accepts.lists
+        # PERF: loads that nothing waits for, so that the lists are in the cache.
+        for i in range(self._offered):
+            touched ^= self._lists[self._place[i]]
+        self._touched = touched
+        for i in range(self._offered):
+            if self._operator[i] > 0:
+                self._take_range(accepts, i)
+            else:
+                self._take_list(self._place[i], self._element[i])
+        self._offered = 0
+        self._verify()
+        return 0
+
+    def is_any_wanted(self) -> cython.bint:
+        """Whether there are links left to look for."""
+        return self._stamp != 0
+
+    def end(self) -> cython.int:
+        """How many queries were found in the message."""
+        self.visits += self.residuals.visits
+        return self.count
+
+    def _take_list(self, place: cython.int, element: cython.int) -> cython.int:
+        """The queries of a list at an element; those with a residual record wait."""
+        sure: cython.int = self._lists[place + 1]
+        quick: cython.int = self._lists[place + 2]
+        slow: cython.int = self._lists[place + 3]
+        at: cython.int = place + 4
+        i: cython.int
+        self._cover_found(sure + quick + slow)
+        if self._groups is not None:
+            return self._take_wanted(place, element)
+        self.candidates += quick + slow
+        if self._lists[place] != self._epoch:  # once a message is enough for these
+            self._lists[place] = self._epoch
+            for i in range(at, at + sure):
+                self._find(self._lists[i])
+        at += sure
+        for i in range(at, at + 2 * quick, 2):
+            if self.residuals.ancestor_holds(self._lists[i + 1], element):
+                self._find(self._lists[i])
+        at += 2 * quick
+        for i in range(at, at + 3 * slow, 3):
+            if self._is_possible(self._lists[i + 2]):
+                self._wait(self._lists[i], -self._lists[i + 1], element)
+        return 0
+
+    def _take_range(self, accepts: AcceptLists, offer: cython.int) -> cython.int:
+        """Those queries of a list whose number compares so with the message's."""
+        place: cython.int = self._place[offer]
+        element: cython.int = self._element[offer]
+        operator: cython.int = self._operator[offer] - 1
+        count: cython.int = self._lists[place + 1]
+        bounds: cython.int = self._lists[place + 2]
+        low: cython.int = _first_not_below(accepts.bounds, bounds, count, self._number[offer])
+        high: cython.int = _first_above(accepts.bounds, bounds, count, self._number[offer])
+        residual: cython.int
+        i: cython.int
+        if operator == 1:  # number < bound
+            low, high = high, count
+        elif operator == 2:
+            high = count
+        elif operator == 3:
+            low, high = 0, low
+        elif operator == 4:
+            low = 0
+        self._cover_found(high - low)
+        if self._groups is None:
+            self.candidates += high - low
+        for i in range(place + 4 + 3 * low, place + 4 + 3 * high, 3):
+            residual = self._lists[i + 1]
+            if self._groups is not None:
+                self._take(self._lists[i], residual, element)
+            elif residual < 0:
+                if self._is_possible(self._lists[i + 2]):
+                    self._wait(self._lists[i], -residual, element)
+            elif residual == 0 or self.residuals.ancestor_holds(residual, element):
+                self._find(self._lists[i])
+        return 0
+
+    def _take_wanted(self, place: cython.int, element: cython.int) -> cython.int:
+        """As ``_take_list``, for queries that lead to links."""
+        sure: cython.int = self._lists[place + 1]
+        quick: cython.int = self._lists[place + 2]
+        slow: cython.int = self._lists[place + 3]
+        at: cython.int = place + 4
+        i: cython.int
+        if self._lists[place] != self._epoch:
+            self._lists[place] = self._epoch
+            for i in range(at, at + sure):
+                self._take(self._lists[i], 0, element)
+        at += sure
+        for i in range(at, at + 2 * quick, 2):
+            self._take(self._lists[i], self._lists[i + 1], element)
+        at += 2 * quick
+        for i in range(at, at + 3 * slow, 3):
+            self._take(self._lists[i], self._lists[i + 1], element)
+        return 0
+
+    def _take(self, query: cython.int, residual: cython.int, element: cython.int) -> cython.int:
+        """Take a query over, if it is wanted still and its residual holds."""
+        groups: TargetGroups | None = self._groups
+        known: cython.int
+        if groups is None or self._is_found(query):
+            return 0
+        known = self._verdict[self._group_of[query]]
+        if (
+            self._stamp == 0
+            or known == -self._epoch
+            or (known != self._stamp and not groups.is_open(self._group_of[query]))
+        ):
+            self.passed_over += 1
+            return 0
+        self.candidates += 1
+        if residual > 0 and not self.residuals.ancestor_holds(residual, element):
+            return 0
+        if residual < 0 and not self.residuals.hold(-residual, element):
+            return 0
+        self._find(query)
+        self._stamp = groups.reach(query)
+        return 0
+
+    def _is_possible(self, required: cython.int) -> cython.bint:
+        """Whether the message contains what a residual requires."""
+        if required & 1:
+            return self.view.has_atom(required >> 1)
+        return required == 0 or self.residuals.seen(required >> 1)
+
+    def _wait(self, query: cython.int, record: cython.int, element: cython.int) -> cython.int:
+        """Verify a query with the next ones."""
+        i: cython.int = self._waiting
+        if self._is_found(query):
+            return 0
+        if i >= len(self._query):
+            self._verify()
+            i = 0
+        self._query[i] = query
+        self._record[i] = record
+        self._where[i] = element
+        self._waiting = i + 1
+        return 0
+
+    def _verify(self) -> cython.int:
+        """Take over those waiting whose residual holds."""
+        words: cython.int[::1] = self.residuals.words
+        touched: cython.int = 0
+        i: cython.int
+        for i in range(self._waiting):
+            touched ^= words[self._record[i]]
+        self._touched = touched
+        self._cover_found(self._waiting)
+        for i in range(self._waiting):
+            if self.residuals.hold(self._record[i], self._where[i]):
+                self._find(self._query[i])
+        self._waiting = 0
+        return 0
+
+    def _is_found(self, query: cython.int) -> cython.bint:
+        return (self._marks[query >> 6] >> (query & 63)) & 1
+
+    def _find(self, query: cython.int) -> cython.int:
+        """A query that holds, in the room that there is."""
+        bit: cython.ulonglong = 1
+        word: cython.int = query >> 6
+        bit = bit << (query & 63)
+        if not self._marks[word] & bit:
+            self._marks[word] |= bit
+            self.found[self.count] = query
+            self.count += 1
+        return 0
+
+    def _cover_found(self, more: cython.int) -> cython.int:
+        if self.count + more > len(self.found):
+            self.found = grown(self.found, 2 * (self.count + more))
+        return 0
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _first_not_below(
+    column: cython.double[::1], start: cython.int, count: cython.int, number: cython.double
+) -> cython.int:
+    low: cython.int = 0
+    high: cython.int = count
+    middle: cython.int
+    while low < high:
+        middle = (low + high) >> 1
+        if column[start + middle] < number:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _first_above(
+    column: cython.double[::1], start: cython.int, count: cython.int, number: cython.double
+) -> cython.int:
+    low: cython.int = 0
+    high: cython.int = count
+    middle: cython.int
+    while low < high:
+        middle = (low + high) >> 1
+        if column[start + middle] <= number:
+            low = middle + 1
+        else:
+            high = middle
+    return low
