@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from formats.codec import WireFormat
 
 DEFAULT_LATENCY_MS = 1.0
 DEFAULT_BANDWIDTH_KBPS = 1_000_000.0
 DEFAULT_CAPACITY = 100_000
+AUTO: Final = "auto"
+
+LinkFormat: TypeAlias = WireFormat | Literal["auto"]
 
 
 class Address(NamedTuple):
@@ -55,12 +58,14 @@ class Link:
 
     ``latency_ms`` (one way) and ``bandwidth_kbps`` (1000 bits a second, each way) are what the
     operator expects of it; broadcast trees and placement are computed from them, nothing is
-    slowed down to them.  ``format`` is the wire format of messages on it, ``level`` that of its
-    compression (None: the default).
+    slowed down to them.  ``bandwidth_given`` says that the file names the bandwidth.  ``format`` is
+    the wire format of messages on it, AUTO if its ends choose by what they measure; ``level`` that
+    of its compression (None: the default).
     """
 
     ends: tuple[str, str]
     latency_ms: float = DEFAULT_LATENCY_MS
     bandwidth_kbps: float = DEFAULT_BANDWIDTH_KBPS
-    format: WireFormat = WireFormat.BINARY
+    format: LinkFormat = WireFormat.BINARY
     level: int | None = None
+    bandwidth_given: bool = False

@@ -38,10 +38,12 @@ from formats import LEVELS, Compression, WireFormat
 from overlay.errors import TopologyError
 from overlay.limits import Limits, limits_to_toml, read_limits
 from overlay.nodes import (
+    AUTO,
     DEFAULT_CAPACITY,
     Address,
     BrokerNode,
     Link,
+    LinkFormat,
     Place,
     RegistrationNode,
 )
@@ -315,19 +317,25 @@ def _read_link_values(table: TomlTable, default: Link) -> Link:
         bandwidth_kbps = table.number("bandwidth_mbps", 0.001, 1e6) * 1000
     else:
         bandwidth_kbps = table.number("bandwidth_kbps", 1, 1e9, default.bandwidth_kbps)
-    wire_format = WireFormat(table.choice("format", [*WireFormat], default.format))
+    chosen = table.choice("format", [*WireFormat, AUTO], default.format)
+    wire_format: LinkFormat = AUTO if chosen == AUTO else WireFormat(chosen)
     return replace(
         default,
         latency_ms=table.number("latency_ms", 0, 60_000, default.latency_ms),
         bandwidth_kbps=bandwidth_kbps,
         format=wire_format,
         level=_read_level(table, wire_format, default),
+        bandwidth_given=default.bandwidth_given
+        or "bandwidth_kbps" in table
+        or "bandwidth_mbps" in table,
     )
 
 
-def _read_level(table: TomlTable, wire_format: WireFormat, default: Link) -> int | None:
+def _read_level(table: TomlTable, wire_format: LinkFormat, default: Link) -> int | None:
     """``[defaults]`` (without ends) may name a level for those links that are compressed."""
-    compression = wire_format.compression if default.ends[0] else Compression.ZSTD
+    compression = Compression.ZSTD
+    if default.ends[0] and isinstance(wire_format, WireFormat):
+        compression = wire_format.compression
     levels = LEVELS[compression]
     if "level" not in table:
         return default.level if default.level in levels else None
@@ -368,7 +376,8 @@ def _toml_lines(topology: Topology) -> Iterator[str]:
     for link in topology.links:
         yield from ("", "[[link]]", f"ends = [{', '.join(_toml_text(end) for end in link.ends)}]")
         yield f"latency_ms = {link.latency_ms!r}"
-        yield f"bandwidth_kbps = {link.bandwidth_kbps!r}"
+        if link.bandwidth_given:
+            yield f"bandwidth_kbps = {link.bandwidth_kbps!r}"
         yield f"format = {_toml_text(link.format)}"
         if link.level is not None:
             yield f"level = {link.level}"

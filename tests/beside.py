@@ -24,11 +24,7 @@ from overlay.link.events import (
     TimePassed,
 )
 from overlay.link.frame import Frame
-from overlay.link.frames import (
-    ErrorFrame,
-    Request,
-    Response,
-)
+from overlay.link.frames import ErrorFrame, Request, Response
 from overlay.link.limits import DEFAULT_LINK_LIMITS, LinkLimits
 from overlay.link.link_layer import LinkLayer
 

@@ -9,6 +9,7 @@ Of two neighbours the one with the smaller id dials; every broker dials the regi
 from __future__ import annotations
 
 import logging
+import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 
@@ -35,7 +36,7 @@ async def run_broker(
     ``ready`` is called once, when it listens and is connected to all its neighbours and to the
     registration service.
     """
-    core = BrokerCore(topology, broker_id, uuid.uuid4().hex, store.rows())
+    core = BrokerCore(topology, broker_id, uuid.uuid4().hex, store.rows(), time.thread_time)
     peers = [f"registration/{node.id}" for node in topology.registration]
     peers += [f"broker/{neighbour}" for neighbour in topology.neighbours(broker_id)]
     watch = PeerWatch(core, peers, ready, _log_peer)

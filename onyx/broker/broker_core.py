@@ -54,8 +54,17 @@ Rows = Iterable[tuple[str, str, bytes]]
 class BrokerCore:
     """One broker of a topology."""
 
-    def __init__(self, topology: Topology, identity: str, instance: str, rows: Rows = ()) -> None:
-        """``instance`` is new for every start; ``rows`` is what the store held."""
+    def __init__(
+        self,
+        topology: Topology,
+        identity: str,
+        instance: str,
+        rows: Rows = (),
+        clock: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        """``instance`` is new for every start; ``rows`` is what the store held; ``clock`` gives
+        seconds of processor time, by which links with the format "auto" choose (one that stands
+        still: by bytes alone)."""
         limits = topology.limits
         self.identity = identity
         self._rows = RowLog()
@@ -79,6 +88,7 @@ class BrokerCore:
             self.trained,
             self._observers,
             self.query.table.is_wanted,
+            clock,
         )
         self._requests = BrokerRequests(
             self._links, self.query, self._observers, self.statistics, limits

@@ -43,10 +43,12 @@ from formats import (
     train,
 )
 from onyx.broker.control_plane import ControlPlane
+from onyx.broker.format_choice import CANDIDATES
 from onyx.broker.message_samples import MessageSamples
 from overlay.link.frames import DictionaryHeld, DictionaryTrained
 from overlay.link.link_layer import LinkLayer
 from overlay.link.row_log import RowLog, read_record
+from overlay.nodes import AUTO
 from registration.catalog import SourceEntry
 
 VERSION_SPACE = "compression-dictionary"
@@ -263,12 +265,17 @@ def _row_key(source: str, form: WireFormat, version: _Version) -> str:
 
 
 def _compressed_forms(control: ControlPlane) -> list[WireFormat]:
-    """The forms that links on the tree of this broker compress with zstd."""
+    """The forms that links on the tree of this broker compress with zstd, or may choose to."""
     tree = control.tree(control.identity)
     formats = {
         control.topology.link(parent, child).format
         for parent, children in tree.children.items()
         for child in children
     }
-    zstd = {wire.form for wire in formats if wire.compression is Compression.ZSTD}
+    zstd = {
+        wire.form
+        for named in formats
+        for wire in (CANDIDATES if named == AUTO else (WireFormat(named),))
+        if wire.compression is Compression.ZSTD
+    }
     return [form for form in FORMS if form in zstd]

@@ -56,8 +56,10 @@ class DataPlane:
         trained: CompressionDictionaries,
         observers: Observers,
         is_wanted: Callable[[str], bool],
+        clock: Callable[[], float],
     ) -> None:
-        """``is_wanted(root)``: whether anybody here or below wants messages of a tree."""
+        """``is_wanted(root)``: whether anybody here or below wants messages of a tree;
+        ``clock``: seconds of processor time."""
         self._control = control
         self._links = links
         self._matcher = matcher
@@ -66,7 +68,7 @@ class DataPlane:
         self._is_wanted = is_wanted
         self._codebook = Codebook(control, trained)
         self._give_backs = GiveBacks(control, links, self._codebook)
-        self._formats = LinkFormats(control, links, self._codebook, self._give_backs)
+        self._formats = LinkFormats(control, links, trained, self._give_backs, clock)
         self._limits = control.topology.limits
         frame = self._limits.link.frame_bytes_max
         self._room = frame - FRAME_HEADROOM - frame // 64  # compression may find nothing to save
@@ -209,7 +211,7 @@ class DataPlane:
                 self._deliver(parcel, decision)
 
     def _forward(self, parcel: Parcel, child: str) -> None:
-        packing = self._formats.packing_for(child, parcel.source)
+        packing = self._formats.packing_for(parcel, child)
         payload = parcel.packed(packing)
         frame = Message(
             root=parcel.root,

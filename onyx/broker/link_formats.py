@@ -1,7 +1,8 @@
 """LinkFormats: how a message is written on each link, in this direction (section 4.3.2).
 
-The topology says what a link speaks; a message is in that format unless its source or the
-neighbour lacks what it takes::
+The topology says what a link speaks, or leaves it to what is measured (``format = "auto"``,
+format_choice.py).  A message is in that format unless its source or the neighbour lacks what it
+takes::
 
     the link's format ── no words of a schema ──────────> binary in place of dictionary
                       ── the neighbour lost its disk ───> the same, without any dictionary
@@ -11,40 +12,90 @@ neighbour lacks what it takes::
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 
 from formats import WireFormat
 from onyx.broker.codebook import Codebook, takes_words
+from onyx.broker.compression_dictionaries import CompressionDictionaries
 from onyx.broker.control_plane import ControlPlane
+from onyx.broker.format_choice import CANDIDATES, FormatChoice
+from onyx.broker.format_costs import measure_costs
 from onyx.broker.give_backs import GiveBacks
-from onyx.broker.parcel import Packing
+from onyx.broker.parcel import Packing, Parcel
 from overlay.link.link_layer import LinkLayer
+from overlay.nodes import AUTO, Link
 
 
 class LinkFormats:
-    """The format for each child link and source."""
+    """The format of each message on each child link."""
 
     def __init__(
-        self, control: ControlPlane, links: LinkLayer, codebook: Codebook, give_backs: GiveBacks
+        self,
+        control: ControlPlane,
+        links: LinkLayer,
+        trained: CompressionDictionaries,
+        give_backs: GiveBacks,
+        clock: Callable[[], float],
     ) -> None:
+        """``clock``: seconds of processor time, for links that choose."""
         self._control = control
         self._links = links
-        self._codebook = codebook
         self._give_backs = give_backs
+        self._clock = clock
+        self._measuring = Codebook(control, trained)  # its counts are of no message's way
+        self._choices: dict[str, FormatChoice] = {}
         self._counters: Counter[str] = Counter()
 
-    def packing_for(self, child: str, source: str) -> Packing:
+    def packing_for(self, parcel: Parcel, child: str) -> Packing:
         """A child that is away has not said what it reads; it gets the link's format, and would
         give back what it could not read."""
         link = self._control.topology.link(self._control.identity, child)
-        wanted = link.format
-        trained = not self._give_backs.lacks(child, source)
-        if takes_words(wanted) and not (trained and self._codebook.has_words(source)):
-            wanted = wanted.without_dictionary
         listed = self._links.peer_formats(f"broker/{child}")
-        if listed and wanted.value not in listed:
+        if link.format == AUTO:
+            wanted = self._chosen(parcel, child, link, listed)
+        else:
+            wanted = WireFormat(link.format)
+        packing = self._within_means(wanted, link, child, parcel.source)
+        if listed and packing.wire_format.value not in listed:
             self._counters["unlisted_format"] += 1
             return Packing(WireFormat.BINARY)
-        return Packing(wanted, link.level, trained)
+        return packing
 
     def statistics(self) -> dict[str, object]:
-        return dict(self._counters)
+        """``formats``: of the links that choose, what and why."""
+        formats = {}
+        for child, choice in self._choices.items():
+            _, origin = self._bandwidth(child)
+            formats[child] = {**choice.statistics(), "bandwidth": origin}
+        return {**self._counters, "formats": formats}
+
+    def _chosen(self, parcel: Parcel, child: str, link: Link, listed: Sequence[str]) -> WireFormat:
+        choice = self._choices.setdefault(child, FormatChoice())
+        if choice.is_due():
+            packings = {
+                wanted: self._within_means(wanted, link, child, parcel.source)
+                for wanted in CANDIDATES
+                if not listed or wanted.value in listed
+            }
+            costs = measure_costs(
+                parcel, dict.fromkeys(packings.values()), self._measuring, self._clock
+            )
+            bytes_per_second, _ = self._bandwidth(child)
+            of_wanted = {wanted: costs[p.wire_format] for wanted, p in packings.items()}
+            choice.measured(of_wanted, bytes_per_second)
+        return choice.chosen
+
+    def _within_means(self, wanted: WireFormat, link: Link, child: str, source: str) -> Packing:
+        trained = not self._give_backs.lacks(child, source)
+        if takes_words(wanted) and not (trained and self._measuring.has_words(source)):
+            wanted = wanted.without_dictionary
+        return Packing(wanted, link.level if wanted.compression else None, trained)
+
+    def _bandwidth(self, child: str) -> tuple[float, str]:
+        """(bytes a second, how that is known): given in the topology, measured, or assumed."""
+        link = self._control.topology.link(self._control.identity, child)
+        expected = link.bandwidth_kbps * 1000 / 8
+        if link.bandwidth_given:
+            return expected, "given"
+        measured = self._links.delivery_rate(f"broker/{child}")
+        return (expected, "assumed") if measured is None else (measured, "measured")

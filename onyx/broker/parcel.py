@@ -23,6 +23,12 @@ class Packing:
     level: int | None = None
     trained: bool = True
 
+    def is_as_it_came(self, parcel: Parcel) -> bool:
+        """Whether the payload itself is what is wanted; the level makes no difference to that."""
+        return self.wire_format is parcel.wire_format and (
+            self.trained or not trained_version(parcel.payload, parcel.wire_format.compression)
+        )
+
 
 class Parcel:
     """The ``number``-th message of ``source`` on the tree of ``root``."""
@@ -80,9 +86,9 @@ class Parcel:
         return made
 
     def packed(self, packing: Packing) -> bytes:
-        """As a link wants it; whatever its level, the payload itself if that is the format."""
+        """As a link wants it; the payload itself if it is that already."""
         wire_format = packing.wire_format
-        if wire_format is self.wire_format and (packing.trained or not self._takes_trained()):
+        if packing.is_as_it_came(self):
             return self.payload
         if not wire_format.compression:
             return self.in_form(wire_format)
@@ -94,6 +100,3 @@ class Parcel:
             )
             self._packed[packing] = made
         return made
-
-    def _takes_trained(self) -> bool:
-        return bool(trained_version(self.payload, self.wire_format.compression))

@@ -8,6 +8,7 @@ from typing import Any
 
 import trio
 
+from onyx.cli.drawing import bandwidth_text
 from onyx.cli.network_option import NETWORK_HELP, add_network_arguments, registration_address
 from onyx.cli.values import print_json, table
 from onyx.cli.verb import Subparsers, add_verb, set_run
@@ -19,6 +20,9 @@ DETAILS = f"""\
 For every broker: the profiles it hosts, the sources it is the root broker of, messages
 published here, received from and sent to other brokers, delivered to users, refused,
 and the bytes that wait for a neighbour or a user. Counted since the process started.
+
+For every link whose format is "auto": what each format would cost there, the quickest
+first, and which one is in force ("now").
 
 Exit code 69 when a process does not answer.
 {NETWORK_HELP}"""
@@ -40,6 +44,8 @@ HEADING = (
     "REFUSED",
     "WAITING BYTES",
 )
+
+FORMAT_HEADING = ("LINK", "", "FORMAT", "BYTES", "ENCODING US", "DECODING US", "MESSAGE US")
 
 Statistics = Mapping[str, Any]
 
@@ -68,6 +74,10 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         rows = [_row(node, address, statistics) for node, (address, statistics) in found.items()]
         print(table(HEADING, rows))
+        for node, (_, statistics) in found.items():
+            for child, choice in _choices(statistics).items():
+                print(f"\n{_said(node, child, choice)}")
+                print(table(FORMAT_HEADING, _estimates(node, child, choice)))
     missing = any(statistics is None for _, statistics in found.values())
     return EXIT_UNAVAILABLE if missing else EXIT_OK
 
@@ -125,3 +135,27 @@ def _row(node: str, address: str, statistics: Statistics | None) -> tuple[object
         *(data.get(key, 0) for key in ("delivered", "refused")),
         waiting,
     )
+
+
+def _choices(statistics: Statistics | None) -> Mapping[str, Any]:
+    """The links of a broker that choose their format, by neighbour."""
+    formats: Mapping[str, Any] = (statistics or {}).get("data", {}).get("formats", {})
+    return formats
+
+
+def _said(node: str, child: str, choice: Statistics) -> str:
+    bandwidth = bandwidth_text(choice["bytes_per_second"] * 8 / 1000)
+    said = f"{node} to {child}: {choice['format']}; {choice['why']}"
+    return f"{said}; {bandwidth} ({choice['bandwidth']})"
+
+
+def _estimates(node: str, child: str, choice: Statistics) -> list[tuple[object, ...]]:
+    return [
+        (
+            f"{node} -> {child}",
+            "now" if estimate["format"] == choice["format"] else "",
+            estimate["format"],
+            *(estimate[key] for key in ("bytes", "encode_us", "decode_us", "us")),
+        )
+        for estimate in choice["estimates"]
+    ]

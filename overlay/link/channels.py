@@ -31,12 +31,12 @@ class SendingChannel:
     __slots__ = (
         "_frames",
         "_in_flight",
-        "_in_flight_bytes",
         "acknowledged",
         "backlog_bytes",
         "confirmed",
         "floor",
         "flow",
+        "in_flight_bytes",
         "key",
         "sent_through",
     )
@@ -51,7 +51,7 @@ class SendingChannel:
         self.backlog_bytes = 0
         self._frames: dict[int, bytes] = {}
         self._in_flight: deque[tuple[int, int]] = deque()  # (sequence, bytes)
-        self._in_flight_bytes = 0
+        self.in_flight_bytes = 0
 
     @property
     def last(self) -> int:
@@ -81,7 +81,7 @@ class SendingChannel:
     def begin(self, received: int) -> None:
         """A new connection, on which the peer has everything up to ``received``."""
         self._in_flight.clear()
-        self._in_flight_bytes = 0
+        self.in_flight_bytes = 0
         self.sent_through = received
 
     def trim(self, through: int) -> range:
@@ -89,7 +89,7 @@ class SendingChannel:
         self.acknowledged = max(self.acknowledged, through)
         self.sent_through = max(self.sent_through, through)
         while self._in_flight and self._in_flight[0][0] <= through:
-            self._in_flight_bytes -= self._in_flight.popleft()[1]
+            self.in_flight_bytes -= self._in_flight.popleft()[1]
         return self._remove(through)
 
     def drop(self, bytes_max: int) -> range:
@@ -121,7 +121,7 @@ class SendingChannel:
         size = len(self._frames.get(self.sent_through + 1, b""))
         return (
             len(self._in_flight) < limits.window_frames
-            and self._in_flight_bytes + size <= limits.window_bytes
+            and self.in_flight_bytes + size <= limits.window_bytes
         )
 
     def skip_dropped(self) -> tuple[int, int] | None:
@@ -139,7 +139,7 @@ class SendingChannel:
         data = self._frames[sequence]
         self.sent_through = sequence
         self._in_flight.append((sequence, len(data)))
-        self._in_flight_bytes += len(data)
+        self.in_flight_bytes += len(data)
         return data
 
     def _remove(self, through: int) -> range:

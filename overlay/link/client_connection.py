@@ -49,9 +49,7 @@ from overlay.link.events import (
     SendData,
     TimePassed,
 )
-from overlay.link.frame import (
-    DURABLE_ROLES,
-)
+from overlay.link.frame import DURABLE_ROLES
 from overlay.link.frames import (
     Delivery,
     ErrorFrame,

@@ -27,15 +27,9 @@ from typing import Any, cast
 import msgpack
 
 from overlay.link.errors import ProtocolError
-from overlay.link.frame import (
-    FRAME_TYPES,
-    PROTOCOL_VERSION,
-    Frame,
-)
+from overlay.link.frame import FRAME_TYPES, PROTOCOL_VERSION, Frame
 from overlay.link.frame_fields import SEQUENCE_MAX, FieldCheck, field_checks
-from overlay.link.frames import (
-    Hello,
-)
+from overlay.link.frames import Hello
 
 LENGTH_BYTES = 4
 HEADER_BYTES_MAX = 65_535

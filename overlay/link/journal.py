@@ -28,14 +28,12 @@ from typing import TypeAlias
 import msgpack
 
 from overlay.link.channels import ReceivingChannel, SendingChannel
+from overlay.link.delivery_rate import DeliveryRate
 from overlay.link.errors import ProtocolError, StoreError
 from overlay.link.events import Delete, Flow, Put
 from overlay.link.frame import Frame
 from overlay.link.frame_codec import LENGTH_BYTES, decode, encode
-from overlay.link.frames import (
-    Ack,
-    Skipped,
-)
+from overlay.link.frames import Ack, Skipped
 from overlay.link.limits import LinkLimits
 
 OUTBOX = "outbox"
@@ -64,6 +62,7 @@ class Journal:
         "_ready",
         "_unacknowledged",
         "adopted",
+        "delivery_rate",
         "dropped",
         "duplicates",
         "online",
@@ -77,6 +76,7 @@ class Journal:
         """``manual``: frames count as processed only by ``processed()``, not on arrival."""
         self.peer = peer
         self.online = False
+        self.delivery_rate = DeliveryRate()
         self.sending: dict[ChannelName, SendingChannel] = {}
         self.receiving: dict[ChannelName, ReceivingChannel] = {}
         self.adopted = self.dropped = self.duplicates = self.skipped = 0
@@ -108,7 +108,7 @@ class Journal:
         self._refresh(channel)
         return sequence
 
-    def acknowledge(self, frame: Ack) -> None:
+    def acknowledge(self, frame: Ack, now: float) -> None:
         """The peer has taken frames; an Ack beyond what was ever sent is a ProtocolError."""
         channel = self.sending.get((Flow(frame.about), frame.key))
         if channel is None or frame.sequence > channel.last:
@@ -116,7 +116,9 @@ class Journal:
                 "not-expected", f"{frame.sequence} of channel {frame.key!r} was never sent"
             )
         channel.confirmed = max(channel.confirmed, frame.sequence)
+        before = channel.in_flight_bytes
         self._trim(channel, frame.sequence)
+        self.delivery_rate.acknowledged(before - channel.in_flight_bytes, now)
         self._refresh(channel)
 
     def drop_oldest(self, flow: Flow, key: str, bytes_max: int) -> int:
@@ -131,7 +133,7 @@ class Journal:
         self._refresh(channel)
         return len(removed)
 
-    def transmissions(self) -> Iterator[tuple[Flow, bytes]]:
+    def transmissions(self, now: float) -> Iterator[tuple[Flow, bytes]]:
         """What may go on the wire now: (flow to queue in, encoded frame), channel by channel in
         turn.  Raises a fatal ProtocolError for a frame that this peer does not accept."""
         while self._ready:
@@ -151,6 +153,7 @@ class Journal:
                         f"{self._frame_bytes_max}",
                         fatal=True,
                     )
+                self.delivery_rate.sent(len(data), now)
                 yield channel.flow, data
             self._refresh(channel)
 
@@ -236,6 +239,7 @@ class Journal:
     def suspend(self) -> None:
         """The connection is gone."""
         self.online = False
+        self.delivery_rate.lost()
         self._ready.clear()
         self._unacknowledged.clear()
 
@@ -281,6 +285,7 @@ class Journal:
     def statistics(self) -> dict[str, object]:
         return {
             "online": self.online,
+            "bytes_per_second": self.delivery_rate.bytes_per_second,
             "adopted": self.adopted,
             "dropped": self.dropped,
             "duplicates": self.duplicates,

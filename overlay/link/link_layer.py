@@ -43,12 +43,7 @@ from overlay.link.events import (
     Flow,
     TimePassed,
 )
-from overlay.link.frame import (
-    DURABLE_ROLES,
-    PROTOCOL_VERSION,
-    ROLES,
-    Frame,
-)
+from overlay.link.frame import DURABLE_ROLES, PROTOCOL_VERSION, ROLES, Frame
 from overlay.link.frame_codec import Envelope
 from overlay.link.frames import (
     Ack,
@@ -133,6 +128,7 @@ class LinkLayer:
         self._forgotten_rows: list[Action] = []
         self._sends: list[Action] = []
         self._counts: Counter[str] = Counter()
+        self._now = 0.0
 
     def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
         """Take back (space, key, value) rows, in any order; other spaces are left out.
@@ -159,6 +155,7 @@ class LinkLayer:
 
     def handle(self, event: Event, now: float) -> Iterator[Arrival]:
         """What an event brings; take all of it before ``drain``."""
+        self._now = now
         if isinstance(event, DataReceived):
             session = self._sessions.get(event.connection)
             if session is not None:
@@ -265,6 +262,10 @@ class LinkLayer:
         channel = None if journal is None else journal.sending.get((flow, key))
         return 0 if channel is None else channel.backlog_bytes
 
+    def delivery_rate(self, peer: str) -> float | None:
+        """Bytes a second that the link to a peer has been seen to carry; None: not known yet."""
+        return self._journal(peer).delivery_rate.bytes_per_second
+
     def acknowledged(self, peer: str, flow: Flow, key: str) -> int:
         """The highest number in an Ack that came in this run, 0 if none: what it covers is
         settled, also as to refusals (a hello only says that it was received)."""
@@ -279,8 +280,7 @@ class LinkLayer:
 
     def drain(self) -> list[Action]:
         """Everything asked for since the last drain: all rows, then what leaves."""
-        rows = self._forgotten_rows
-        self._forgotten_rows = []
+        rows, self._forgotten_rows = self._forgotten_rows, []
         for peer, journal in list(self._changed.items()):
             self._acknowledge(journal)
             rows.extend(journal.rows())
@@ -379,7 +379,7 @@ class LinkLayer:
         journal = self._journal(session.peer)
         self._changed[session.peer] = journal
         if isinstance(frame, Ack):
-            journal.acknowledge(frame)
+            journal.acknowledge(frame, self._now)
             self._transmit(journal)
         elif isinstance(frame, Skipped):
             lost = journal.skip(frame)
@@ -409,7 +409,7 @@ class LinkLayer:
         if session is None:
             return
         try:
-            for flow, data in journal.transmissions():
+            for flow, data in journal.transmissions(self._now):
                 session.send_encoded(flow, data)
         except ProtocolError as error:
             session.report(error)

@@ -19,12 +19,7 @@ from overlay.link.errors import ProtocolError
 from overlay.link.events import Action, CloseConnection, Flow, SendData
 from overlay.link.frame import Frame
 from overlay.link.frame_codec import LENGTH_BYTES, Envelope, FrameDecoder, decode, encode
-from overlay.link.frames import (
-    ErrorFrame,
-    Hello,
-    Ping,
-    Pong,
-)
+from overlay.link.frames import ErrorFrame, Hello, Ping, Pong
 from overlay.link.limits import LinkLimits
 
 DETAIL_CHARACTERS_MAX = 500

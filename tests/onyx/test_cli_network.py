@@ -215,6 +215,37 @@ def test_status_counts_what_a_broker_did(
     assert all(row.split()[2] == "up" for row in rows)
 
 
+def test_status_says_which_format_a_link_has_chosen_and_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A real link of 64 kbit/s, as its topology says, and messages that zstd makes small."""
+    text = small_topology_text(tmp_path / "data", brokers=2)
+    text = text.replace('format = "text"', 'format = "auto"\nbandwidth_kbps = 64')
+    running = RunningProcess.start(write(tmp_path / "auto.toml", text))
+    monkeypatch.setenv("ONYX_REGISTRATION", running.registration)
+    shell = Shell(capsys)
+    try:
+        (source,) = shell.lines("source", "register", "--location=10,0")
+        path = write(tmp_path / "n.xq", "//news")
+        (profile,) = shell.lines("profile", "add", path, "--location=20,0", "--wait")
+        for number in range(8):
+            message = "<news>" + f"<head>What everybody waits for {number}</head>" * 20 + "</news>"
+            write(tmp_path / "in" / f"{number}.xml", message)
+        shell.lines("source", "publish", source, tmp_path / "in")
+        assert len(shell.lines("subscribe", profile, "--count", "8")) == 8
+        (entry,) = shell.objects("status", "--broker", "B1")
+        choice = entry["statistics"]["data"]["formats"]["B2"]
+        assert choice["format"].endswith("+zstd")
+        assert (choice["bytes_per_second"], choice["bandwidth"]) == (8000, "given")
+        assert choice["estimates"][0]["format"] == choice["format"]
+        assert all(row["decode_us"] > 0 for row in choice["estimates"])
+        lines = shell.lines("status")
+        assert f"B1 to B2: {choice['format']}; {choice['why']}; 64 kbit/s (given)" in lines
+        assert lines[-6].split()[:4] == ["B1", "->", "B2", "now"]
+    finally:
+        assert running.stop() == 0
+
+
 def test_a_topology_file_says_where_the_network_is(
     network: RunningProcess, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

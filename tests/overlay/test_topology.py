@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from formats.codec import WireFormat
 from formats.limits import MessageLimits
 from overlay.errors import TopologyError
+from overlay.limits import TrainingLimits
 from overlay.link.limits import LinkLimits
 from overlay.topology import (
     FILE_BYTES_MAX,
@@ -91,13 +92,16 @@ def test_defaults_of_the_file_hold_unless_something_else_is_said() -> None:
         ends = ["B3", "B2"]
         latency_ms = 0.25
         bandwidth_kbps = 64
-        format = "binary"
+        format = "binary+zstd"
+        level = 7
         [limits]
         profiles_max = 10
         [limits.message]
         depth_max = 3
         [limits.link]
         window_frames = 1
+        [limits.training]
+        dictionary_bytes_max = 0
         """,
         "three.toml",
     )
@@ -108,10 +112,17 @@ def test_defaults_of_the_file_hold_unless_something_else_is_said() -> None:
     assert topology.broker("B1").place == Place(47.0, 8.5)
     assert topology.broker("B1").label == "Zürich"
     assert [broker.capacity for broker in topology.brokers] == [7, 0, 7]
-    assert topology.link("B1", "B2") == Link(("B1", "B2"), 4.0, 2_000.0, WireFormat.TEXT)
-    assert topology.link("B2", "B3") == Link(("B3", "B2"), 0.25, 64.0, WireFormat.BINARY)
+    assert topology.link("B1", "B2") == Link(
+        ("B1", "B2"), 4.0, 2_000.0, WireFormat.TEXT, bandwidth_given=True
+    )
+    assert topology.link("B2", "B3") == Link(
+        ("B3", "B2"), 0.25, 64.0, WireFormat.BINARY_ZSTD, 7, bandwidth_given=True
+    )
     assert topology.limits == Limits(
-        MessageLimits(depth_max=3), LinkLimits(window_frames=1), profiles_max=10
+        MessageLimits(depth_max=3),
+        LinkLimits(window_frames=1),
+        TrainingLimits(dictionary_bytes_max=0),
+        profiles_max=10,
     )
 
 
@@ -196,7 +207,7 @@ NAME = "expected 1 to 64 of A-Z a-z 0-9 . _ - (not only dots)"
 PLACE = "[latitude, longitude] in degrees"
 FORMATS = (
     'expected "text", "text+zstd", "text+zlib", "binary", "binary+zstd", "binary+zlib", '
-    '"dictionary", "dictionary+zstd" or "dictionary+zlib"'
+    '"dictionary", "dictionary+zstd", "dictionary+zlib" or "auto"'
 )
 
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from formats.codec import WireFormat
+from formats import LEVELS, WireFormat
 from formats.limits import MessageLimits
 from overlay.link.limits import LinkLimits
+from overlay.nodes import AUTO, LinkFormat
 from overlay.topology import (
     Address,
     BrokerNode,
@@ -50,6 +51,16 @@ def network(*links: tuple[str, str, float]) -> Topology:
 def topology_of(brokers: tuple[BrokerNode, ...], links: tuple[Link, ...] = ()) -> Topology:
     registration = (RegistrationNode("R1", Address("127.0.0.1", 0)),)
     return Topology("test", Path(".onyx/test"), registration, brokers, links)
+
+
+@st.composite
+def formats_and_levels(draw: st.DrawFn) -> tuple[LinkFormat, int | None]:
+    """A format with a level that it has."""
+    wire_format = draw(st.sampled_from(WireFormat))
+    levels = LEVELS[wire_format.compression]
+    if draw(st.booleans()):
+        return AUTO, None
+    return wire_format, draw(st.sampled_from([None, levels[0], levels[-1]])) or None
 
 
 def pair_with(old: str, new: str) -> Topology:
@@ -118,7 +129,8 @@ def topologies(draw: st.DrawFn) -> Topology:
             else (brokers[b].id, brokers[a].id),
             draw(st.floats(min_value=0, max_value=60_000)),
             draw(st.floats(min_value=1, max_value=1e9)),
-            draw(st.sampled_from(WireFormat)),
+            *draw(formats_and_levels()),
+            bandwidth_given=True,
         )
         for a, b in pairs
     )

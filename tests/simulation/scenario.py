@@ -67,7 +67,7 @@ class Scenario:
 
     seed: int
     brokers: int
-    formats: tuple[str, ...] = ("text", "dictionary", "binary", "dictionary+zstd")
+    formats: tuple[str, ...] = ("text", "dictionary", "binary", "dictionary+zstd", "auto")
     net: SimNetwork = field(init=False)
 
     def __post_init__(self) -> None:

@@ -10,9 +10,7 @@ import pytest
 
 from overlay.link.errors import ProtocolError
 from overlay.link.frame import FRAME_TYPES, Frame
-from overlay.link.frames import (
-    Hello,
-)
+from overlay.link.frames import Hello
 from tests.onyx.broker.test_broker_core import NEWS, SF, Setting, delta, message, query
 
 WORDS = [

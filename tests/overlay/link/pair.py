@@ -16,9 +16,7 @@ from overlay.link.events import (
 )
 from overlay.link.frame import Frame
 from overlay.link.frame_codec import LENGTH_BYTES, decode, encode
-from overlay.link.frames import (
-    Hello,
-)
+from overlay.link.frames import Hello
 from overlay.link.limits import LinkLimits
 from overlay.link.link_layer import Arrival, LinkLayer, always
 

@@ -10,11 +10,7 @@ from overlay.link.errors import ERROR_CODES
 from overlay.link.events import ConnectionOpened, DataReceived, SendData, TimePassed
 from overlay.link.frame import Frame
 from overlay.link.frame_codec import encode
-from overlay.link.frames import (
-    ErrorFrame,
-    Hello,
-    Pong,
-)
+from overlay.link.frames import ErrorFrame, Hello, Pong
 from overlay.link.link_layer import LinkLayer
 from overlay.link.session import Session
 from tests.overlay.link.pair import LIMITS, Hand, closed, hello, make_links, sent
