@@ -63,6 +63,10 @@ def dump(network: OperatorNetwork) -> str:
     return "\n".join(network.picture().lines(1000))
 
 
+def free(states: int) -> None:
+    """Charges nothing."""
+
+
 def shape(network: OperatorNetwork) -> set[str]:
     """Every operator with everything above it, written out."""
     operators = network._operators.values()
@@ -193,6 +197,10 @@ def test_a_step_with_thousands_of_conditions_needs_no_deep_recursion() -> None:
     link = LinkTarget("root", "link")
     network.attach(operator, link)
     assert network.statistics()["operators_selection"] == 5_000
-    assert network.source(next(iter(network.nfa.run(parse_text(b"<a/>"))))).leads_to == [1, 0, 0]
+    assert network.source(next(iter(network.nfa.run(parse_text(b"<a/>"), free)))).leads_to == [
+        1,
+        0,
+        0,
+    ]
     network.detach(operator, link)
     assert network.statistics() == OperatorNetwork().statistics()

@@ -131,7 +131,8 @@ class MessageRun:
         if self._started or not self._network.has(self._phase):
             return
         self._started = True
-        for state, elements in self._network.nfa.run(self._scratch.stream).items():
+        stream = self._scratch.stream
+        for state, elements in self._network.nfa.run(stream, self._scratch.charge).items():
             self._deliver(self._network.source(state), elements)
 
     def _execute(self, operator: Operator) -> None:
@@ -139,6 +140,7 @@ class MessageRun:
             return  # removed from the network while it stood in the queue
         self.executed[self._phase] += 1
         inputs = [self._delivered[upstream] for upstream in operator.inputs]
+        self._scratch.charge(sum(map(len, inputs)))
         try:
             elements = operator.execute(inputs, self._scratch)
         except MatchLimitExceeded as exceeded:
@@ -151,7 +153,6 @@ class MessageRun:
             self._deliver(operator, elements)
 
     def _deliver(self, operator: Operator, elements: Elements) -> None:
-        self._scratch.charge(len(elements))
         self._delivered[operator] = elements
         for target in operator.targets:
             if isinstance(target, Query):

@@ -18,7 +18,7 @@ are exactly those on live transitions.  A run keeps nothing in the structure.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TypeAlias
 
@@ -91,8 +91,11 @@ class Nfa:
         ):
             current = self._free(current, current.source)
 
-    def run(self, stream: ElementStream) -> dict[State, list[int]]:
-        """The elements that reach each accepting state, in document order; none, no entry."""
+    def run(self, stream: ElementStream, charge: Callable[[int], None]) -> dict[State, list[int]]:
+        """The elements that reach each accepting state, in document order; none, no entry.
+
+        ``charge`` is told how many states are active at each element; it may raise.
+        """
         reached: dict[State, list[int]] = {}
         moves = [self._expand(name) for name in stream.names]
         active: list[list[State]] = [self._closure(self._start)]
@@ -102,6 +105,7 @@ class Nfa:
             del active[depth + 1 :]
             following = _successors(active[depth], moves[names[element]])
             active.append(following)
+            charge(len(following))
             for state in following:
                 if state.paths:
                     reached.setdefault(state, []).append(element)

@@ -15,6 +15,7 @@ cdef class Residuals:
     cdef int[::1] _way
     cdef int _width
     cdef dict _anywhere
+    cdef dict _nested
     cdef int[::1] symbol_seen
     cdef SymbolTable symbols
     cdef int[::1] exact
@@ -27,6 +28,7 @@ cdef class Residuals:
     cdef int _ancestor(self, int element, int steps, bint absolute) noexcept
     cdef bint _on_path(self, int record, int element) except -1
     cdef bint _found_anywhere(self, int record) except -1
+    cdef bint _found_below(self, int record, int element, int level) except -1
     cdef bint _within(self, int record, int first, int end, int level) except -1
     cdef bint _scanned(self, int record, int first, int end, int level) except -1
     cdef bint _leads_to(self, int record, int top, int target, int level) except -1

@@ -23,7 +23,8 @@ A residual is 0 for nothing; a number above 0 for one equality of an element who
 
 A way down is looked for in one pass, whatever the number of ``//``: a bit for each step that can
 be at an element, given those above it.  So the elements below are visited once for each nested
-path, and not once for each of the ways; every visit is counted.
+path, and not once for each of the ways; and once for each element, where nested paths stand in
+nested paths.  Every visit is counted.
 """
 
 from __future__ import annotations
@@ -68,6 +69,7 @@ class Residuals:
         self.symbols = symbols
         self.exact = self.in_namespace = self.any_namespace = self.symbol_seen = symbols.exact
         self._anywhere: dict[int, bool] = {}  # what is known of ANYWHERE, by record
+        self._nested: dict[int, bool] = {}  # of NESTED in NESTED, by record and element
         self.words = records.words
         self._cover(64)
 
@@ -80,8 +82,8 @@ class Residuals:
         self.symbol_seen = self.symbols.seen
         self.visits = 0
         self.visits_max = visits_max
-        if self._anywhere:
-            self._anywhere = {}
+        if self._anywhere or self._nested:
+            self._anywhere, self._nested = {}, {}
         if self.view.deepest + 3 > self._width:
             self._cover(2 * self.view.deepest)
 
@@ -153,6 +155,21 @@ class Residuals:
         if known is None:
             known = self._within(record, 0, self.view.elements, 1)
             self._anywhere[record] = known
+        return known
+
+    def _found_below(
+        self, record: cython.int, element: cython.int, level: cython.int
+    ) -> cython.bint:
+        """Whether a nested path is found below an element."""
+        key: cython.longlong = record
+        if level == 0:
+            return self._within(record, element + 1, self.view.end[element], 1)
+        # One that is nested itself is asked for from every element above; once is enough.
+        key = key << 32 | element
+        known = self._nested.get(key)
+        if known is None:
+            known = self._within(record, element + 1, self.view.end[element], level + 1)
+            self._nested[key] = known
         return known
 
     def _within(
@@ -324,7 +341,7 @@ class Residuals:
         if kind == 5:
             return self.view.holds(element, first)
         if kind == 8:
-            return self._within(first, element + 1, self.view.end[element], level + 1)
+            return self._found_below(first, element, level)
         if kind == 9:
             return self._found_anywhere(first)
         if kind == 6:

@@ -1,0 +1,199 @@
+"""Hostile messages and profiles: bounded cost, by counts not by the clock, and clear refusals."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from formats.errors import MessageRefused
+from formats.limits import DEFAULT_LIMITS, MessageLimits
+from formats.text import parse_text
+from yfilter import (
+    Conjunction,
+    LinkTarget,
+    Matcher,
+    MatchLimitExceeded,
+    MatchLimits,
+    ProfileMatch,
+    ProfileRefused,
+)
+
+both = pytest.mark.parametrize("index", [True, False])
+
+# Every way to say a lot in a few characters: ambiguous descendants, nested paths of them.
+CHAINS = (
+    "//*" * 60,
+    "//*//*/*" * 20 + "/nothing",
+    "//a" * 60 + "[@x = 1]",
+    "//a[@x]" * 30 + '[@y = "1"]',
+    "/a[" + ".//*/*" + "//*/*" * 14 + "/nothing]",
+    "/a[.//a[.//a[.//a[.//a[.//nothing]]]]]",
+    "//a[.//a//a//a//a//a//a//a//a//nothing]",
+)
+DEEP = b'<a x="1">' * 200 + b"</a>" * 200
+WIDE = b"<a>" + b'<a x="1"><a/></a>' * 2_000 + b"</a>"
+
+
+def cost(matcher: Matcher) -> int:
+    """Everything that tuples_max bounds."""
+    sizes = matcher.statistics()
+    return sizes["tuples"] + sizes.get("index_visits", 0)
+
+
+def matched(matcher: Matcher, message: bytes) -> list[str]:
+    return [m.profile_id for m in matcher.match(message, "r") if isinstance(m, ProfileMatch)]
+
+
+# -- profiles that ask for much
+
+
+@pytest.mark.parametrize("message", [DEEP, WIDE], ids=["deep", "wide"])
+@pytest.mark.parametrize("profile", CHAINS)
+@both
+def test_a_chain_of_descendants_costs_no_more_than_steps_times_elements_times_depth(
+    profile: str, message: bytes, index: bool
+) -> None:
+    matcher = Matcher(index=index)
+    matcher.add(profile, "it")
+    stream = parse_text(message)
+    matched(matcher, message)
+    steps = profile.count("/") + 1
+    assert cost(matcher) <= steps * len(stream) * 201 * 2  # all ways down would be 200 over 60
+
+
+@pytest.mark.parametrize("profile", CHAINS)
+def test_a_chain_of_descendants_as_a_routing_query(profile: str) -> None:
+    matcher = Matcher()
+    other = Conjunction.parse("//b")
+    chain = profile.partition("[")[0] if "[." in profile else profile
+    text = " and ".join(sorted((chain, "//a//a/a//nothing")))
+    matcher.add_route(Conjunction.parse(text), LinkTarget("r", "link"))
+    matcher.add_route(other, LinkTarget("r", "open"))
+    assert matched(matcher, DEEP) == []
+    assert cost(matcher) <= 300 * 200 * 201
+
+
+@both
+def test_states_that_are_alternatives_of_many_positions_do_not_multiply(index: bool) -> None:
+    """``//a/*/*…`` has a deterministic state for each set of positions: two to the tenth here."""
+    rng = Random(5)
+    bound = 64 * 1024
+    matcher = Matcher(MatchLimits(lazy_bytes_max=bound), index=index)
+    roomy = Matcher(index=index)
+    for name in "abc":
+        for engine in (matcher, roomy):
+            engine.add(f"//{name}" + "/*" * 9, name)
+    for _ in range(30):
+        names = [rng.choice("abc") for _ in range(100)]
+        message = "".join(f"<{name}>" for name in names) + "".join(
+            f"</{name}>" for name in reversed(names)
+        )
+        assert matched(matcher, message.encode()) == matched(roomy, message.encode())
+        assert matcher.statistics().get("index_lazy_bytes", 0) <= 2 * bound
+    sizes = matcher.statistics()
+    if index:
+        assert sizes["index_lazy_turns"] > 0  # the bound was reached, many times over
+        assert sizes["index_heads"] == 30 * 100
+
+
+@both
+def test_active_states_are_counted_and_end_the_match(index: bool) -> None:
+    matcher = Matcher(MatchLimits(tuples_max=5_000), index=index)
+    for number in range(40):
+        matcher.add(f"//a//b{number}//*//*[@x or @y]" if not index else f"//a[@x]//b{number}//*//*")
+    with pytest.raises(MatchLimitExceeded) as exceeded:
+        matched(matcher, b"<a>" * 250 + b"<b/>" * 5_000 + b"</a>" * 250)
+    assert exceeded.value.code == "too-many-tuples"
+    assert "5000" in exceeded.value.reason
+    assert matched(matcher, b"<a/>") == []  # the next message is not affected
+
+
+def test_what_operators_take_in_is_counted_though_they_deliver_nothing() -> None:
+    matcher = Matcher(MatchLimits(tuples_max=20_000))
+    for number in range(50):
+        matcher.add(f'//b[contains(@x, "{number}")]')
+    message = b"<a>" + b'<b x="x"/>' * 1_000 + b"</a>"
+    with pytest.raises(MatchLimitExceeded) as exceeded:
+        matched(matcher, message)
+    assert exceeded.value.code == "too-many-tuples"
+    assert matcher.statistics()["operators_run_profile"] < 20
+
+
+@pytest.mark.parametrize(
+    ("profile", "code"),
+    [
+        ("//*" * 257, "too-many-steps"),
+        ("/a" + "[a" * 70 + "]" * 70, "too-deep"),
+        ("/a[" + "(" * 70 + "a" + ")" * 70 + "]", "too-deep"),
+        ("/a[@x = '" + "x" * 70_000 + "']", "too-long"),
+        (
+            " ".join(f"for $v{number} in /a" for number in range(70)) + " return $v0",
+            "too-many-clauses",
+        ),
+    ],
+)
+def test_a_profile_beyond_a_bound_is_refused_and_leaves_nothing(profile: str, code: str) -> None:
+    matcher = Matcher()
+    with pytest.raises(ProfileRefused) as refused:
+        matcher.add(profile.replace("'", '"'))
+    assert refused.value.code == code
+    assert matcher.statistics() == Matcher().statistics()
+
+
+# -- messages
+
+
+@pytest.mark.parametrize(
+    ("message", "code"),
+    [
+        (b"<a>" * 100_000 + b"</a>" * 100_000, "too-deep"),
+        (b"<a>" * 300, "too-deep"),  # before it is known whether it ends
+        (b"<a " + b" ".join(b'a%d=""' % n for n in range(15_000)) + b"/>", "too-many-attributes"),
+        (b"<a>" + b" " * DEFAULT_LIMITS.bytes_max + b"</a>", "too-large"),
+        (b"<a>" + b"".join(b"<a%d/>" % n for n in range(30_000)) + b"</a>", "too-many-names"),
+        (b"<" + b"a" * 2_000 + b"/>", "name-too-long"),
+        (
+            b"<!DOCTYPE a [<!ENTITY x '"
+            + b"y" * 1_000
+            + b"'>"
+            + b"".join(
+                b"<!ENTITY x%d '%s'>" % (n, b"&x%s;" % (b"%d" % (n - 1) if n else b"") * 10)
+                for n in range(6)
+            )
+            + b"]><a>&x5;</a>",
+            "entity-expansion",
+        ),
+    ],
+)
+def test_a_message_beyond_a_bound_is_refused_before_it_is_matched(
+    message: bytes, code: str
+) -> None:
+    matcher = Matcher()
+    matcher.add("//a")
+    with pytest.raises(MessageRefused) as refused:
+        matcher.match(message)
+    assert refused.value.code == code
+    assert matcher.statistics()["messages"] == 0
+
+
+@both
+def test_a_message_at_the_bounds_costs_its_size(index: bool) -> None:
+    """As deep and with as many attributes as may be: every element is looked at once."""
+    matcher = Matcher(index=index)
+    for number in range(20):
+        matcher.add(f'//a[@a{number} = "1"]')
+    attributes = b" ".join(b'a%d="0"' % number for number in range(1_000))
+    depth = DEFAULT_LIMITS.depth_max if index else 32
+    message = b"".join(b"<a %s>" % attributes for _ in range(depth)) + b"</a>" * depth
+    assert matched(matcher, message) == []
+    assert cost(matcher) <= 25 * depth
+
+
+def test_limits_are_the_callers() -> None:
+    matcher = Matcher(message_limits=MessageLimits(elements_max=3))
+    matcher.add("/a")
+    assert len(matched(matcher, b"<a><b/><b/></a>")) == 1
+    with pytest.raises(MessageRefused) as refused:
+        matcher.match(b"<a><b/><b/><b/></a>")
+    assert refused.value.code == "too-many-elements"
