@@ -15,6 +15,7 @@ from random import Random
 from benchmarks.benchmark import Benchmark
 from benchmarks.wire.measure import Delays, Sizes, measure_delays, measure_sizes
 from benchmarks.wire.news import COMPLEXITIES, NEWS_DTD, make_news
+from benchmarks.wire.trained import Saving, measure_saving, small_keys, small_table
 from formats import (
     EMPTY_DICTIONARY,
     FormatError,
@@ -75,7 +76,16 @@ def run(options: argparse.Namespace) -> FormatsResult:
         sizes = measure_sizes(texts, EMPTY_DICTIONARY)
         delays = measure_delays(texts, EMPTY_DICTIONARY, PROFILE, max(1, options.rounds // 3))
         folders[name] = {"messages": len(texts), **_as_json(sizes, delays)}
-    return FormatsResult({**keys(news), "news": news, "folders": folders})
+    small: dict[str, Saving] = {"news": measure_saving(training, dictionary)}
+    small.update((name, measure_saving(texts)) for name, texts in _folders(options.data, None))
+    values = {
+        **keys(news),
+        **small_keys(small),
+        "news": news,
+        "folders": folders,
+        "small": {name: saving.to_json() for name, saving in small.items()},
+    }
+    return FormatsResult(values)
 
 
 def keys(news: Mapping[str, Mapping[str, object]]) -> dict[str, float]:
@@ -129,7 +139,9 @@ def table(result: Mapping[str, object]) -> str:
         ):
             cells = "".join(f"{row[figure]:>12,.0f}" for row in rows.values())
             lines.append(f"  {figure:<30}{cells}")
-    lines.append("")
+    small = result["small"]
+    assert isinstance(small, dict)
+    lines += ["", *small_table(small), ""]
     lines += [
         f"  {key:<32}{value:.3f}" for key, value in result.items() if isinstance(value, float)
     ]
@@ -149,14 +161,18 @@ def _as_json(sizes: Sizes, delays: Delays) -> dict[str, object]:
     }
 
 
-def _folders(data: Path | None) -> Iterator[tuple[str, list[bytes]]]:
+def _folders(
+    data: Path | None, messages_max: int | None = _FOLDER_MESSAGES
+) -> Iterator[tuple[str, list[bytes]]]:
     """The first messages of each folder, in order of their names; what is none is left out."""
     if data is None:
         return
     for folder in sorted(path for path in data.iterdir() if path.is_dir()):
         texts: list[bytes] = []
         for path in sorted(folder.rglob("*")):
-            if path.suffix in {".xml", ".cap"} and len(texts) < _FOLDER_MESSAGES:
+            if len(texts) == messages_max:
+                break
+            if path.suffix in {".xml", ".cap"}:
                 text = path.read_bytes()
                 try:
                     parse_text(text)

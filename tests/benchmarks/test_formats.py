@@ -48,4 +48,6 @@ def test_the_promised_keys(capsys: pytest.CaptureFixture[str]) -> None:
         assert result[key] > 0
     assert result["size_over_text"] < 0.7
     assert result["trained_over_gzip_of_text"] < 0.6
+    assert result["small_trained_over_gzip"] < 0.6
+    assert result["small"]["news"]["messages"] > 100
     assert list(result["news"]) == ["4-1", "6-1", "4-2", "6-2", "4-3", "6-3"]
