@@ -5,7 +5,9 @@ Each bound has one named policy for what happens at it:
 - *refuse*  what would go beyond is refused with a code, nothing of it is done, all else goes on;
 - *close*   the peer broke the protocol: its connection is closed with the reason;
 - *wait*    the sender is made to wait (back-pressure) until there is room again;
-- *drop*    the oldest goes, and is counted.
+- *drop*    the oldest goes, and is counted;
+- *generalise*  several interests become one that is wider, so that some messages cross a link for
+            nothing, and are counted where they arrive.
 """
 
 from __future__ import annotations
@@ -57,6 +59,8 @@ class Limits:
                                 has not acknowledged them (wait)
     delivery_backlog_bytes_max  bytes of results kept for one profile whose user has not
                                 acknowledged them (drop)
+    routing_table_max_bytes     of one broker's routing table, all links and trees (generalise)
+    max_disjuncts               of one link's routing query on one tree (generalise)
     profile_length_max          characters in the text of one profile (refuse)
     profiles_max                profiles in the whole network (refuse)
     sources_max                 data sources in the whole network (refuse)
@@ -67,6 +71,8 @@ class Limits:
     training: TrainingLimits = field(default_factory=TrainingLimits)
     link_backlog_bytes_max: int = 256 * MIB
     delivery_backlog_bytes_max: int = 64 * MIB
+    routing_table_max_bytes: int = 1024 * MIB
+    max_disjuncts: int = 1_000_000
     profile_length_max: int = 64 * KIB
     profiles_max: int = 1_000_000
     sources_max: int = 10_000
@@ -116,6 +122,7 @@ _INTEGER_MAX = 2**31 - 1
 _BOUNDS: Mapping[str, tuple[int, int]] = {
     "link_backlog_bytes_max": (KIB, 2**40),
     "delivery_backlog_bytes_max": (KIB, 2**40),
+    "routing_table_max_bytes": (1, 2**40),
     "profile_length_max": (1, 64 * KIB),
     "window_frames": (1, WINDOW_FRAMES_CEILING),
     "dictionary_bytes_max": (0, COMPRESSION_DICTIONARY_BYTES_MAX),

@@ -120,6 +120,7 @@ class DataPlane:
         except MatchLimitExceeded:
             self._counters["match_over_limit"] += 1
             decisions = [RouteMatch(child) for child in self._control.children(frame.root)]
+        self._counters["matched_nothing"] += not decisions
         self._act(parcel, decisions)
 
     def handle_undecoded(self, frame: Undecoded, child: str) -> None:

@@ -29,6 +29,7 @@ from overlay.link.link_layer import LinkLayer
 from overlay.link.row_log import RowLog, read_record
 from overlay.routing.delta import Delta, DeltaSum, parse_delta, texts
 from overlay.routing.routing_table import RoutingTable
+from overlay.routing.table_budget import table_budget
 from registration.catalog import REGISTRATION_KEY
 from yfilter.engine.linear_paths import Conjunction, routing_query
 from yfilter.language.query_ast import Profile
@@ -142,6 +143,7 @@ class QueryPlane:
         if root not in self.table.roots:
             has_parent = self._control.parent(root) is not None
             self._note({root: self.table.open_tree(root, has_parent=has_parent)})
+            self._share_out()
 
     def handle_routing_delta(self, frame: RoutingDelta, child: str) -> None:
         """A child's routing query changes; ProfileRefused when it is not one."""
@@ -219,6 +221,21 @@ class QueryPlane:
             frame = LiveMarker(root=root, host=self._control.identity, marker=marker)
             self._behind.append((root, frame))
         return None
+
+    def _share_out(self) -> None:
+        """The budgets of all open trees, of which there is one more."""
+        limits = self._control.topology.limits
+        trees = [self._control.tree(root) for root in self.table.roots]
+        for tree in trees:
+            if self._control.parent(tree.root) is not None:
+                budget = table_budget(
+                    self._control.identity,
+                    tree,
+                    trees,
+                    limits.routing_table_max_bytes,
+                    limits.max_disjuncts,
+                )
+                self._note({tree.root: self.table.set_budget(tree.root, budget)})
 
     def _note(self, deltas: Mapping[str, Delta]) -> None:
         for root, delta in deltas.items():

@@ -13,18 +13,28 @@ Adding is looking for a top that covers the new interest; if there is none it be
 the tops that it covers go below it.  Removing is exact: what stood below a top that goes is looked
 for a place again, and what nothing else covers is told once more.
 
+With a budget the tops are kept within it: generalisations, wider disjuncts that nobody asked for,
+stand as tops over what they take the place of (generalisation.py).  One with fewer than two below
+it goes again; when much of the budget is free, so do others.  So a generalisation costs crossings
+and never a message, and what it hid comes back when there is room.
+
 Invariants: every interest is told or below one that covers it; no top covers another as far as
 ``covers`` can tell; what ``change`` returns, summed, is what is told.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from overlay.routing.cover_index import CoverIndex
 from overlay.routing.delta import Delta, DeltaSum
+from overlay.routing.generalisation import UNBOUNDED, Budget, disjunct_bytes, generalise
 from yfilter.engine.containment import Pattern
-from yfilter.engine.linear_paths import Conjunction
+from yfilter.engine.linear_paths import ANY_MESSAGE, Conjunction
+
+# Shares of the budget: generalised down to, specialised when below, and no further than.
+_GENERALISED_TO, _SPECIALISED_AT, _SPECIALISED_TO = 0.8, 0.4, 0.6
+_BELOW_MIN = 2
 
 
 class _Interest(Pattern):
@@ -42,9 +52,14 @@ class _Interest(Pattern):
 class CoverForest:
     """Interests with their takers; ``told`` is what the parent knows."""
 
-    def __init__(self) -> None:
+    def __init__(self, budget: Budget = UNBOUNDED) -> None:
+        self._budget = budget
         self._interests: dict[Conjunction, _Interest] = {}
         self._tops: CoverIndex[_Interest] = CoverIndex()
+        self._general: dict[_Interest, None] = {}  # nobody asked for them
+        self._bytes = 0  # of the tops
+        self._generalised = 0
+        self._is_settled = True
         self._news = DeltaSum()
 
     def change(self, added: Iterable[Conjunction], removed: Iterable[Conjunction]) -> Delta:
@@ -54,33 +69,48 @@ class CoverForest:
             self._add(disjunct)
         for disjunct in removed:
             self._remove(disjunct)
+        self._fit()
         return self._news.take()
 
     def restore(self, told: Conjunction) -> None:
         """Something that the parent knew before a restart; before anything else is added, and
         ``settle`` when all is."""
         interest = self._interests[told] = _Interest(told)
-        self._tops.add(interest)
+        self._general[interest] = None
+        self._raise(interest)
+        self._news.take()
+        self._is_settled = False
 
     def settle(self) -> Delta:
-        """Drop what was told and has no taker any more; gives what the parent must be told."""
-        for interest in [top for top in self._tops if not top.takers]:
-            self._drop(interest)
+        """Drop what was told and stands for nothing any more; gives what the parent must be
+        told."""
+        for interest in list(self._general):
+            self._drop_if_idle(interest)
+        self._is_settled = True
+        self._fit()
+        return self._news.take()
+
+    def set_budget(self, budget: Budget) -> Delta:
+        """Gives what the parent must be told."""
+        self._budget = budget
+        self._fit()
         return self._news.take()
 
     @property
     def told(self) -> Iterator[Conjunction]:
         return (interest.disjunct for interest in self._tops)
 
-    def __len__(self) -> int:
-        return len(self._interests)
-
     def statistics(self) -> dict[str, int]:
         return {
-            "interests": len(self._interests),
+            "interests": len(self._interests) - len(self._general),
             "told": len(self._tops),
+            "told_bytes": self._bytes,
+            "generalisations": len(self._general),
+            "generalised": self._generalised,
             "compared": self._tops.statistics()["compared"],
         }
+
+    # --- changes --------------------------------------------------------------------------
 
     def _add(self, disjunct: Conjunction) -> None:
         interest = self._interests.get(disjunct)
@@ -88,6 +118,7 @@ class CoverForest:
             interest = self._interests[disjunct] = _Interest(disjunct)
             self._place(interest)
         interest.takers += 1
+        self._general.pop(interest, None)
 
     def _remove(self, disjunct: Conjunction) -> None:
         interest = self._interests[disjunct]
@@ -102,26 +133,87 @@ class CoverForest:
             _put_below(cover, interest)
             return
         for lower in self._tops.covered(interest):
-            self._tops.remove(lower)
-            self._news.remove(lower.disjunct)
-            _put_below(interest, lower)
-        self._tops.add(interest)
-        self._news.add(interest.disjunct)
+            self._lower(lower)
+            if lower in self._general:
+                self._forget(lower)
+                for hidden in lower.below:
+                    _put_below(interest, hidden)
+            else:
+                _put_below(interest, lower)
+        self._raise(interest)
 
     def _drop(self, interest: _Interest) -> None:
         """Take an interest out; what stood below it finds another place."""
-        del self._interests[interest.disjunct]
+        self._forget(interest)
         above = interest.above
         if above is not None:
             del above.below[interest]
             for lower in interest.below:
                 _put_below(above, lower)
+            self._drop_if_idle(above)
             return
-        self._tops.remove(interest)
-        self._news.remove(interest.disjunct)
+        self._lower(interest)
         for lower in interest.below:
             lower.above = None
             self._place(lower)
+
+    def _drop_if_idle(self, interest: _Interest) -> None:
+        """A generalisation for one interest is no use."""
+        if interest in self._general and len(interest.below) < _BELOW_MIN:
+            self._drop(interest)
+
+    def _forget(self, interest: _Interest) -> None:
+        del self._interests[interest.disjunct]
+        self._general.pop(interest, None)
+
+    def _raise(self, interest: _Interest) -> None:
+        self._tops.add(interest)
+        self._bytes += disjunct_bytes(interest.disjunct)
+        self._news.add(interest.disjunct)
+
+    def _lower(self, interest: _Interest) -> None:
+        self._tops.remove(interest)
+        self._bytes -= disjunct_bytes(interest.disjunct)
+        self._news.remove(interest.disjunct)
+
+    # --- the budget -----------------------------------------------------------------------
+
+    def _fit(self) -> None:
+        """Generalise when the tops are beyond the budget, specialise when much of it is free."""
+        if not self._is_settled:
+            return
+        if not self._allows(1.0):
+            while len(self._tops) > 1 and not self._allows(_GENERALISED_TO):
+                self._generalise()
+        while self._general and self._allows(_SPECIALISED_AT):
+            fewest = min(self._general, key=lambda interest: len(interest.below))
+            if not self._allows(_SPECIALISED_TO, more=[top.disjunct for top in fewest.below]):
+                break
+            self._drop(fewest)
+
+    def _allows(self, share: float, more: Collection[Conjunction] = ()) -> bool:
+        size = self._bytes + sum(map(disjunct_bytes, more))
+        return self._budget.allows(len(self._tops) + len(more), size, share)
+
+    def _generalise(self) -> None:
+        """One round of wider disjuncts, enough or as many as there are; else everything."""
+        tops = [interest.disjunct for interest in self._tops]
+        excess = sum(map(self._budget.weight, tops)) - _GENERALISED_TO
+        before = len(tops), self._bytes
+        for wider in generalise(tops, self._budget, excess):
+            self._generalised += 1
+            self._put_general(wider)
+        if (len(self._tops), self._bytes) >= before:
+            self._put_general(ANY_MESSAGE)
+
+    def _put_general(self, wider: Conjunction) -> None:
+        if wider in self._interests:
+            return
+        interest = _Interest(wider)
+        if next(self._tops.covering(interest), None) is None:
+            self._interests[wider] = interest
+            self._general[interest] = None
+            self._place(interest)
 
 
 def _put_below(cover: _Interest, interest: _Interest) -> None:

@@ -13,7 +13,8 @@ their link, which is the paper's Collect().
 
 Invariant: what the parent has been told covers local ∪ every child's disjuncts, per tree, and
 nothing of it is covered by the rest (``CoverForest``).  So equal interests, and those that a more
-general one covers, cost one entry on each link however many users share them.
+general one covers, cost one entry on each link however many users share them.  It is kept within a
+budget by generalisation.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from collections.abc import Iterable, Iterator
 
 from overlay.routing.cover_forest import CoverForest
 from overlay.routing.delta import Delta
+from overlay.routing.generalisation import Budget
 from yfilter.engine.linear_paths import Conjunction
 from yfilter.matcher import LinkTarget, Matcher
 
@@ -60,6 +62,11 @@ class RoutingTable:
             return Delta()
         tree = self._trees[root] = _Tree(CoverForest() if has_parent else None)
         return tree.change(self._local, ())
+
+    def set_budget(self, root: str, budget: Budget) -> Delta:
+        """How large the routing query on a tree may be; returns what the parent must be told."""
+        forest = self._trees[root].forest
+        return Delta() if forest is None else forest.set_budget(budget)
 
     def change_local(
         self, added: Iterable[Conjunction], removed: Iterable[Conjunction]

@@ -20,6 +20,7 @@ from overlay.topology import Topology, parse_topology
 from registration.registration_core import RegistrationCore
 from tests.simulation.sim_clients import AskingClient, SourceClient, SubscriberClient
 from tests.simulation.sim_network import SimNetwork
+from yfilter.engine.containment import Pattern, covers
 
 PATIENCE = 600.0  # simulated seconds
 
@@ -182,6 +183,44 @@ class Scenario:
             and not interest.subscriber.got[message.source, message.number]
         ]
 
+    def unexplained(self) -> list[str]:
+        """Routing queries by which a message could cross a link for no reason, and those that are
+        not what the child has told.
+
+        A disjunct is explained when somebody at or below the child asked for it, or when it is a
+        generalisation of at least two such.
+        """
+        tables = {broker: self._core(broker).query.table for broker in self.topology.broker_ids}
+        faults = []
+        for broker, table in tables.items():
+            for root in table.roots:
+                told = table.told(root)
+                parent = self._core(broker).control.parent(root)
+                if parent is not None:
+                    entries = tables[parent].entries()
+                    known = {one for tree, link, one in entries if (tree, link) == (root, broker)}
+                    if told != known:
+                        faults.append(f"{broker} has told {told}, {parent} knows {known}")
+                interests = [Pattern(interest) for interest in table.aggregate(root)]
+                for one in told - table.aggregate(root):
+                    if sum(covers(Pattern(one), interest) for interest in interests) < 2:
+                        faults.append(f"{broker} tells {one}, which nobody asked for")
+        return faults
+
+    def generalisations(self) -> int:
+        """How many disjuncts that nobody asked for stand in routing tables."""
+        tables = [self._core(broker).query.table for broker in self.topology.broker_ids]
+        return sum(
+            len(table.told(root) - table.aggregate(root))
+            for table in tables
+            for root in table.roots
+        )
+
+    def _core(self, broker: str) -> BrokerCore:
+        core = self.net.nodes[f"broker/{broker}"].core
+        assert isinstance(core, BrokerCore)
+        return core
+
     def wrong(self) -> list[str]:
         """Everything that was delivered twice or should not have been delivered."""
         faults = []
@@ -244,6 +283,7 @@ def random_topology(net: SimNetwork, brokers: int, formats: tuple[str, ...]) -> 
     for a, b in graph.edges:
         lines += ["[[link]]", f'ends = ["B{a}", "B{b}"]', f"latency_ms = {random.randint(1, 50)}"]
         lines.append(f'format = "{random.choice(formats)}"')
+    lines += ["[limits]", f"max_disjuncts = {random.choice([1, 2, 5, 1_000])}"]
     lines += ["[limits.link]", f"window_frames = {random.choice([1, 3, 64])}"]
     lines += ["[limits.training]", "samples = 16", "retrain_messages = 16"]
     return parse_topology("\n".join(lines), "simulated")

@@ -92,6 +92,7 @@ def test_every_message_reaches_each_live_profile_exactly_once(first: int) -> Non
         scenario = run(seed)
         assert not scenario.missing(), f"seed {seed}"
         assert not scenario.wrong(), f"seed {seed}"
+        assert not scenario.unexplained(), f"seed {seed}"
 
 
 def test_the_simulation_really_disturbs_and_really_delivers() -> None:
@@ -105,6 +106,7 @@ def test_the_simulation_really_disturbs_and_really_delivers() -> None:
         for interest in scenario.interests.values()
     )
     assert delivered > 100
+    assert sum(scenario.generalisations() for scenario in scenarios) > 10
 
 
 def test_the_same_seed_gives_the_same_run() -> None:

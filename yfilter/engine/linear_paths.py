@@ -150,7 +150,7 @@ def routing_query(profile: Profile, disjuncts_max: int = 32) -> tuple[Conjunctio
 def _conjunction(branch: Branch) -> Conjunction:
     kept: list[LinearPath] = []
     length = 0
-    for path in _without_implied(tuple(_linear_paths_of((), branch))):
+    for path in without_implied(tuple(_linear_paths_of((), branch))):
         length += len(str(path).encode()) + len(_AND)
         if length > CONJUNCTION_BYTES_MAX:
             break
@@ -170,7 +170,8 @@ def _linear_paths_of(prefix: tuple[LinearStep, ...], branch: Branch) -> Iterator
     yield LinearPath(prefix)
 
 
-def _without_implied(paths: tuple[LinearPath, ...]) -> tuple[LinearPath, ...]:
+def without_implied(paths: tuple[LinearPath, ...]) -> tuple[LinearPath, ...]:
+    """The paths without those that another one implies."""
     distinct = tuple(dict.fromkeys(paths))
     return tuple(
         path
