@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
-from typing import NamedTuple
 from weakref import WeakSet
 
 from formats.element_stream import ElementStream
@@ -24,9 +23,7 @@ from formats.limits import DEFAULT_LIMITS, MessageLimits
 from formats.text import parse_text
 from yfilter.engine.linear_paths import Conjunction, routing_query
 from yfilter.engine.match_limits import DEFAULT_MATCH_LIMITS, MatchLimits
-from yfilter.engine.matching_plan import decompose
 from yfilter.engine.operator_network import OperatorNetwork
-from yfilter.engine.operators.operator import Operator
 from yfilter.engine.scratch import Elements
 from yfilter.engine.targets import LinkTarget, Priority, Query
 from yfilter.engine.work import Work
@@ -34,15 +31,13 @@ from yfilter.errors import MatchLimitExceeded, ProfileRefused
 from yfilter.explain import explain
 from yfilter.explanation import Explanation
 from yfilter.index.index import Index
-from yfilter.index.subscriber_runs import SubscriberRuns
-from yfilter.language.matching_path import has_remainder, matching_path
-from yfilter.language.query_ast import Expression, Profile
+from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile
 from yfilter.link_queries import LinkQueries
+from yfilter.local_queries import LocalQueries
 from yfilter.matches import Match, ProfileMatch, Rendering, RouteMatch, TransformationMatch
 from yfilter.message_match import MessageMatch
 from yfilter.plan_graph import NODES_MAX, PlanGraph
-from yfilter.registrations import Registrations
 
 __all__ = ["LinkTarget", "Matcher", "check_profile"]
 
@@ -66,14 +61,9 @@ class Matcher:
         self._message_limits = message_limits
         self._network = OperatorNetwork()
         self._index = Index(limits.lazy_bytes_max) if index else None
-        self._indexed: list[Query | None] = [None]  # by the number in the index, from 1
-        self._registrations = Registrations()
-        self._runs = SubscriberRuns()  # the registrations of queries in the index
-        self._with_remainder = 0
-        self._stamp = 0  # counts changes; see targets.Query
+        self._local = LocalQueries(self._index, self._network)
+        self._stamp = 0  # counts changes; see Registrations
         self._unfinished: WeakSet[MessageMatch] = WeakSet()
-        self._queries: dict[Expression, _Place] = {}
-        self._profiles: dict[str, Query] = {}
         self._link_queries = LinkQueries(self._index, self._network, limits)
         self._generated = 0
         self._work = Work()
@@ -83,38 +73,23 @@ class Matcher:
 
         Raises ProfileRefused, and ValueError for an id that is in use.
         """
-        if profile_id is not None and profile_id in self._profiles:
+        registrations = self._local.registrations
+        if profile_id is not None and registrations.find(profile_id):
             raise ValueError(f"the profile id {profile_id!r} is in use")
-        if len(self._profiles) >= self._limits.profiles_max:
+        if len(registrations) >= self._limits.profiles_max:
             raise ProfileRefused(
                 "too-many-profiles", f"{self._limits.profiles_max} profiles are registered already"
             )
         parsed = parse_profile(profile) if isinstance(profile, str) else profile
-        query = self._query(parsed)
         self._stamp += 1
         name = self._new_id() if profile_id is None else profile_id
-        query.subscribers[name] = number = self._registrations.open(name, self._stamp)
-        if query.number:
-            self._runs.add(query.number, number)
-        self._profiles[name] = query
+        self._local.add(parsed, name, self._stamp)
         return name
 
     def remove(self, profile_id: str) -> None:
         """Take a profile out; KeyError if it is not known."""
-        query = self._profiles.pop(profile_id)
+        self._local.remove(profile_id)
         self._stamp += 1
-        number = query.subscribers.pop(profile_id)
-        if query.number:
-            self._runs.remove(query.number, number)
-        self._registrations.close(number)
-        if not query.subscribers:
-            place = self._queries.pop(query.profile.body)
-            if place.operator is not None:
-                self._network.detach(place.operator, query)
-            elif self._index is not None:
-                self._index.remove(place.number)
-                self._indexed[place.number] = None
-                self._with_remainder -= query.remainder
 
     def add_route(self, conjunction: Conjunction, target: LinkTarget) -> None:
         """A disjunct of the target's routing query; ValueError if it is there already.
@@ -171,7 +146,7 @@ class Matcher:
         What ``match`` says of them, without an object for each; links are not looked at.  Raises
         what ``match`` and its iterator raise.
         """
-        name = self._registrations.name
+        name = self._local.registrations.name
         return [name(number) for number in self.matched_numbers(message)]
 
     def matched_numbers(self, message: bytes | ElementStream) -> array[int]:
@@ -180,7 +155,7 @@ class Matcher:
         Thousands of ids are thousands of strings, each somewhere in memory; their numbers are one
         column.  The number of a profile that was removed is given again.
         """
-        if self._index is None or self._with_remainder or self._network.has(Priority.PROFILE):
+        if self._index is None or self._local.remainders or self._network.has(Priority.PROFILE):
             matches = self.match(message)
             names = [match.profile_id for match in matches if isinstance(match, ProfileMatch)]
             return array("i", map(self.number_of, names))
@@ -188,17 +163,17 @@ class Matcher:
             message = parse_text(message, self._message_limits)
         self._work.messages += 1
         self._work.local_asked += 1
-        found = self._index.match_runs(message, self._limits.tuples_max, self._runs)
+        found = self._index.match_runs(message, self._limits.tuples_max, self._local.runs)
         self._work.matched[Priority.PROFILE] += len(found)
         return found
 
     def number_of(self, profile_id: str) -> int:
         """The number of a registered profile, from 1; KeyError if it is not known."""
-        return self._profiles[profile_id].subscribers[profile_id]
+        return self._local.number_of(profile_id)
 
     def id_of(self, number: int) -> str:
         """The profile id of a number that is in use."""
-        return self._registrations.name(number)
+        return self._local.registrations.name(number)
 
     def explain(
         self, profile: str | Profile, message: bytes | ElementStream | None = None
@@ -209,8 +184,7 @@ class Matcher:
         and MatchLimitExceeded where the profile does not match because that would cost too much.
         """
         if isinstance(profile, str):
-            query = self._profiles.get(profile)
-            profile = parse_profile(profile) if query is None else query.profile
+            profile = self._local.profile_of(profile) or parse_profile(profile)
         if isinstance(message, bytes):
             message = parse_text(message, self._message_limits)
         return explain(profile, self._served_by(profile), message, self._limits.evaluation)
@@ -218,8 +192,7 @@ class Matcher:
     def statistics(self) -> dict[str, int]:
         """Sizes of the structure, and counts over all messages; see docs/engine.md."""
         return {
-            "profiles": len(self._profiles),
-            "queries": len(self._queries),
+            **self._local.statistics(),
             **self._link_queries.statistics(),
             **(self._index.statistics() if self._index else {}),
             **self._network.statistics(),
@@ -233,57 +206,33 @@ class Matcher:
         """
         parts = [self._network.picture().lines(nodes_max)]
         if self._index is not None:
-            parts.insert(0, self._index.picture(self._subscribers_of).lines(nodes_max))
+            parts.insert(0, self._index.picture(self._local.names_of).lines(nodes_max))
         return "\n\n".join("\n".join(lines) for lines in parts).strip()
 
     def dump_graphviz(self, nodes_max: int = NODES_MAX) -> str:
         """The same as a graph, in DOT, the language of Graphviz; of all together ``nodes_max``."""
         graph = PlanGraph(nodes_max)
         if self._index is not None:
-            self._index.picture(self._subscribers_of).draw(graph)
+            self._index.picture(self._local.names_of).draw(graph)
         self._network.picture().draw(graph)
         return graph.dot()
 
-    def _query(self, profile: Profile) -> Query:
-        found = self._queries.get(profile.body)
-        if found is not None:
-            return found.query
-        plan = decompose(matching_path(profile))
-        query = Query(profile, has_remainder(profile))
-        number = self._index.add(plan) if self._index is not None else None
-        if number is None:
-            operator = self._network.build_plan(plan)
-            self._network.attach(operator, query)
-            self._queries[profile.body] = _Place(query, operator, 0)
-        else:
-            while len(self._indexed) <= number:  # numbers between are those of link queries
-                self._indexed.append(None)
-            self._indexed[number] = query
-            query.number = number
-            self._with_remainder += query.remainder
-            self._queries[profile.body] = _Place(query, None, number)
-        return query
-
-    def _subscribers_of(self, number: int) -> list[str]:
-        query = self._indexed[number] if number < len(self._indexed) else None
-        return [] if query is None else list(query.subscribers)
-
     def _served_by(self, profile: Profile) -> str:
-        place = self._queries.get(profile.body)
-        if place is None:
+        number = self._local.index_number(profile)
+        if number is None:
             trial = Matcher(MatchLimits(lazy_bytes_max=4096), index=self._index is not None)
             trial.add(profile)
             return trial._served_by(profile)
-        if place.operator is not None or self._index is None:
+        if number == 0 or self._index is None:
             return "the operator network, for the index cannot say all of it"
-        picture = self._index.picture(self._subscribers_of)
-        return f"the index, by {picture.describe_query(place.number)}"
+        picture = self._index.picture(self._local.names_of)
+        return f"the index, by {picture.describe_query(number)}"
 
     def _new_id(self) -> str:
         while True:
             self._generated += 1
             name = f"p{self._generated}"
-            if name not in self._profiles:
+            if not self._local.registrations.find(name):
                 return name
 
     def _settle(self) -> None:
@@ -306,27 +255,40 @@ class Matcher:
                     for link in links:
                         yield TransformationMatch(link, rendering)
             self._work.local_asked += 1
-            for query, elements in self._local(matching):
-                rendering = Rendering(query.profile, stream, elements, limits)
-                yield from self._subscribers(query, rendering, stamp)
+            for local in matching.local():
+                if isinstance(local, int):
+                    yield from self._matches(local, stream, stamp)
+                else:
+                    yield from self._matches_of_network(*local, stream, stamp)
         finally:
             self._unfinished.discard(matching)
             self._work.add(matching.run)
 
-    def _local(self, matching: MessageMatch) -> Iterator[tuple[Query, Elements | None]]:
-        """The local queries that match, also those added and not removed meanwhile."""
-        for found in matching.local():
-            if not isinstance(found, int):
-                yield found
-                continue
-            query = self._indexed[found]
-            if query is not None:
-                yield query, None
+    def _matches(self, number: int, stream: ElementStream, stamp: int) -> Iterator[ProfileMatch]:
+        """The registrations of a query of the index, without those added or removed meanwhile."""
+        local = self._local
+        found = local.open_since(number, stamp)
+        if not found:
+            return
+        rendering = Rendering(local.text(number), stream, None, self._limits.evaluation)
+        if number in local.remainders and not self._has_results(rendering):
+            return
+        query, since, name = (
+            local.registrations.query,
+            local.registrations.since,
+            local.registrations.name,
+        )
+        for registration in found:
+            # The caller may have removed it meanwhile, and added another one.
+            if query[registration] == number and since[registration] <= stamp:
+                self._work.matched[Priority.PROFILE] += 1
+                yield ProfileMatch(name(registration), rendering)
 
-    def _subscribers(
-        self, query: Query, rendering: Rendering, stamp: int
+    def _matches_of_network(
+        self, query: Query, elements: Elements, stream: ElementStream, stamp: int
     ) -> Iterator[ProfileMatch]:
-        since = self._registrations.since
+        rendering = Rendering(query.profile, stream, elements, self._limits.evaluation)
+        since = self._local.registrations.since
         names = [name for name, number in query.subscribers.items() if since[number] <= stamp]
         if names and query.remainder and not self._has_results(rendering):
             return
@@ -341,14 +303,6 @@ class Matcher:
         except MatchLimitExceeded:
             self._work.over_limit += 1
             return False
-
-
-class _Place(NamedTuple):
-    """Where a query is: at an operator of the network, or under a number in the index."""
-
-    query: Query
-    operator: Operator | None
-    number: int
 
 
 def check_profile(text: str) -> Profile:

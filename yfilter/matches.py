@@ -13,6 +13,7 @@ from yfilter.language.nodes import DOCUMENT
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import Profile
 from yfilter.language.result import render
+from yfilter.local_queries import tree_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,20 +26,27 @@ class RouteMatch:
 class Rendering:
     """Bindings and results of one query on one message, each made when first called."""
 
-    __slots__ = ("_bindings", "_limits", "_results", "_stream", "profile")
+    __slots__ = ("_bindings", "_limits", "_profile", "_results", "_stream")
 
     def __init__(
         self,
-        profile: Profile,
+        profile: Profile | bytes,
         stream: ElementStream,
         bindings: Sequence[int] | None,
         limits: EvaluationLimits,
     ) -> None:
-        self.profile = profile
+        self._profile = profile
         self._stream = stream
         self._bindings = None if bindings is None else tuple(bindings)
         self._limits = limits
         self._results: list[bytes] | None = None
+
+    @property
+    def profile(self) -> Profile:
+        """Made of its text, if that was given, when first asked for."""
+        if isinstance(self._profile, bytes):
+            self._profile = tree_of(self._profile)
+        return self._profile
 
     def bindings(self) -> tuple[int, ...]:
         if self._bindings is None:

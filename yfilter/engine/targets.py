@@ -39,18 +39,16 @@ class Query:
     """One internal query: all profiles with equal bodies.  Compared by identity.
 
     ``subscribers`` maps a profile id to the number of its registration.  ``remainder`` says that
-    the network's answer is necessary but not sufficient, so that the rendering decides.  ``number``
-    is the query's in the index, 0 for one that is not there.
+    the network's answer is necessary but not sufficient, so that the rendering decides.
     """
 
-    __slots__ = ("number", "profile", "remainder", "subscribers")
+    __slots__ = ("profile", "remainder", "subscribers")
     priority: ClassVar[Priority] = Priority.PROFILE
 
     def __init__(self, profile: Profile, remainder: bool) -> None:
         self.profile = profile
         self.remainder = remainder
         self.subscribers: dict[str, int] = {}
-        self.number = 0
 
     def names(self) -> list[str]:
         return list(self.subscribers)

@@ -20,10 +20,10 @@ What the index cannot say, ``indexable`` gives None for: see condition_of.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from math import isnan, nan
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from yfilter.engine.linear_paths import LinearStep
 from yfilter.engine.matching_plan import MatchingPlan
@@ -49,8 +49,8 @@ _MIRRORED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+# PERF: tuples, since a profile has ten of these; they are made faster than frozen dataclasses.
+class Condition(NamedTuple):
     """What is asked of one element.
 
     ``kind``: an attribute or a text node; the element's string value has SELF and no test.
@@ -60,7 +60,7 @@ class Condition:
     kind: NodeKind
     test: NameTest | None
     operator: Operator | None = None
-    value: str | float = ""
+    value: str | int | Decimal | float = ""
 
     @property
     def is_equality(self) -> bool:
@@ -70,18 +70,23 @@ class Condition:
     def is_range(self) -> bool:
         return self.operator is not None and not isinstance(self.value, str)
 
+    @property
+    def number(self) -> float:
+        """The value of a range: untyped values, which become xs:double, are compared with it."""
+        return float(self.value)
 
-@dataclass(frozen=True, slots=True)
-class Step:
+
+class Step(NamedTuple):
     """One step of a way down, and what is asked of its element."""
 
     descendant: bool
     test: NameTest
-    conditions: tuple[Condition | Way | Anywhere, ...] = ()
+    conditions: Conditions = ()
 
 
 # A way down: the spine from the message, or a nested path from its element.
 Way: TypeAlias = tuple[Step, ...]
+Conditions: TypeAlias = "tuple[Condition | Way | Anywhere, ...]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +96,7 @@ class Anywhere:
     way: Way
 
 
-@dataclass(frozen=True, slots=True)
-class AccessPath:
+class AccessPath(NamedTuple):
     """``access`` is a condition of the spine's step ``at``, or None."""
 
     spine: Way
@@ -110,38 +114,48 @@ def choose(spines: Sequence[Way], constants: Callable[[Condition], int]) -> Acce
 
     ``constants`` tells how many values a condition's node is asked for.
     """
-    best = AccessPath(max(spines, key=len))
-    best_score = (-1, 0.0, 0)
-    ways = spines if len(spines) > 1 else _spines(spines[0])
-    for way in ways:
-        for at, step in enumerate(way):
-            for condition in step.conditions:
-                if not isinstance(condition, Condition):
-                    continue
-                if not (condition.is_equality or condition.is_range):
-                    continue
-                # A condition with // on both sides has to be verified again on each way.
-                worth = constants(condition) * (1.0 if fixed_depth(way, at) is not None else 0.3)
-                score = (int(condition.is_equality), worth, at - len(way))
-                if score > best_score:
-                    best, best_score = AccessPath(way, at, condition), score
+    possible = [
+        AccessPath(way, at, condition)
+        for way in (spines if len(spines) > 1 else _spines(spines[0]))
+        for at, step in enumerate(way)
+        for condition in step.conditions
+        if isinstance(condition, Condition) and (condition.is_equality or condition.is_range)
+    ]
+    if not possible:
+        best = AccessPath(max(spines, key=len))
+    elif len(possible) == 1:
+        best = possible[0]
+    else:
+        best = max(possible, key=lambda path: _worth(path, constants))
     return _with_others(best, spines) if len(spines) > 1 else best
 
 
 def fixed_depth(way: Way, at: int) -> tuple[int, bool] | None:
     """Where a step's element is, given the last one's: so far up, or at a depth (True)."""
-    if not any(step.descendant for step in way[at + 1 :]):
-        return len(way) - 1 - at, False
-    if not any(step.descendant for step in way[: at + 1]):
-        return at, True
-    return None
+    below = at + 1
+    while below < len(way) and not way[below].descendant:
+        below += 1
+    if below == len(way):
+        return below - 1 - at, False
+    above = at
+    while above >= 0 and not way[above].descendant:
+        above -= 1
+    return (at, True) if above < 0 else None
+
+
+def _worth(path: AccessPath, constants: Callable[[Condition], int]) -> tuple[bool, float, int]:
+    condition = path.access
+    assert condition is not None
+    # A condition with // on both sides has to be verified again on each way.
+    certainty = 1.0 if fixed_depth(path.spine, path.at) is not None else 0.3
+    return condition.is_equality, constants(condition) * certainty, path.at - len(path.spine)
 
 
 def _with_others(path: AccessPath, spines: Sequence[Way]) -> AccessPath:
     first, *rest = path.spine
     others = tuple(Anywhere(way) for way in spines if way is not path.spine)
-    first = replace(first, conditions=first.conditions + others)
-    return replace(path, spine=(first, *rest))
+    first = first._replace(conditions=first.conditions + others)
+    return path._replace(spine=(first, *rest))
 
 
 def _spines(spine: Way) -> Iterator[Way]:
@@ -149,11 +163,11 @@ def _spines(spine: Way) -> Iterator[Way]:
     yield spine
     for at, step in enumerate(spine):
         for condition in step.conditions:
-            if not isinstance(condition, tuple):
+            if isinstance(condition, Condition | Anywhere):
                 continue
             others = tuple(other for other in step.conditions if other is not condition)
             below = (spine[at + 1 :],) if spine[at + 1 :] else ()
-            upper = replace(step, conditions=others + below)
+            upper = step._replace(conditions=others + below)
             if len(spine[:at]) + 1 + len(condition) <= STEPS_MAX:
                 yield (*spine[:at], upper, *condition)
 
@@ -212,11 +226,10 @@ def _comparison(
     if isinstance(value, str):
         if operator not in (Operator.EQ, Operator.NE):
             return None
-        return replace(leaf, operator=operator, value=value)
-    number = _double(value)
-    if operator not in _RANGES or isnan(number):
+        return leaf._replace(operator=operator, value=value)
+    if operator not in _RANGES or isnan(_double(value)):
         return None
-    return replace(leaf, operator=operator, value=number)
+    return leaf._replace(operator=operator, value=value)
 
 
 def _double(value: int | Decimal | float) -> float:

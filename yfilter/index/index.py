@@ -93,6 +93,10 @@ class Index:
         spine = indexable(plan)
         return None if spine is None else self._add([spine], priority)
 
+    def add_way(self, way: Way, priority: Priority = Priority.PROFILE) -> int:
+        """Add a query that the index can say; as ``add``."""
+        return self._add([way], priority)
+
     def add_conjunction(self, conjunction: Conjunction) -> int | None:
         """Add a routing query; as ``add``."""
         spines = [indexable(MatchingPlan(path)) for path in conjunction.paths]
@@ -156,7 +160,8 @@ class Index:
     ) -> array[int]:
         """As ``match``, all registrations of the queries instead of their numbers."""
         self._begin(stream)
-        return runs.collect(self._candidates.found, self._match(Priority.PROFILE, visits_max, None))
+        count = self._match(Priority.PROFILE, visits_max, None)
+        return runs.collect(self._candidates.found, count)  # found may have become another column
 
     def statistics(self) -> dict[str, int]:
         """Sizes of the structure, and counts over all messages."""
@@ -198,7 +203,7 @@ class Index:
         node = self._node(path, priority)
         number = 0
         if path.access is not None and not isinstance(path.access.value, str):
-            number = self._atoms.acquire_number(path.access.value)
+            number = self._atoms.acquire_number(path.access.number)
         return self._trie.add_query(node, self._writer.acquire(path), number)
 
     def _begin(self, stream: ElementStream) -> None:

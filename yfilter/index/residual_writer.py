@@ -48,6 +48,7 @@ class ResidualWriter:
         left = [
             (at, condition)
             for at, step in enumerate(path.spine)
+            if step.conditions
             for condition in step.conditions
             if not (at == path.at and condition is path.access)
         ]
@@ -160,7 +161,7 @@ class ResidualWriter:
                 ),
             )
         self._atoms.cover(attribute)
-        number = self._atoms.acquire_number(condition.value)
+        number = self._atoms.acquire_number(condition.number)
         return OPERATORS[condition.operator], attribute, number
 
     def _required(self, conditions: list[Condition | Way | Anywhere]) -> int:

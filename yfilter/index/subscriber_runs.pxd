@@ -6,6 +6,7 @@ cdef class SubscriberRuns:
 
     cpdef int add(self, int query, int registration) except -1
     cpdef int remove(self, int query, int registration) except -1
+    cpdef list of(self, int query)
     cpdef object collect(self, int[::1] queries, int count)
     cdef int _moved(self, int place) except -1
     cdef int _take(self, int room) except -1

@@ -56,13 +56,13 @@ class SubscriberRuns:
         return 0
 
     def remove(self, query: cython.int, registration: cython.int) -> cython.int:
-        """Take out one that was added."""
+        """Take out one that was added; how many of the query are left, at least."""
         i: cython.int
         place: cython.int = -self._first[query]
         last: cython.int
         if place < 0:
             self._first[query] = 0
-            return 0
+            return 0  # the only one
         i = place + 2
         last = place + 1 + self._runs[place + 1]
         while self._runs[i] != registration:
@@ -72,7 +72,16 @@ class SubscriberRuns:
         if self._runs[place + 1] == 1:
             self._first[query] = self._runs[place + 2]
             self._give_up(place)
-        return 0
+        return 1
+
+    def of(self, query: cython.int) -> list[int]:
+        """The registrations of one query."""
+        if query >= len(self._first) or self._first[query] == 0:
+            return []
+        first: cython.int = self._first[query]
+        if first > 0:
+            return [first]
+        return [self._runs[i] for i in range(2 - first, 2 - first + self._runs[1 - first])]
 
     def collect(self, queries: cython.int[::1], count: cython.int) -> array[int]:
         """The registrations of the first ``count`` queries of a column, as a new column."""

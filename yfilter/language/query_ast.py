@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from formats.names import QualifiedName
 
@@ -60,8 +60,7 @@ class Origin(Enum):
     EXPRESSION = "()"  # any other expression: "(//a)[1]", "<a/>/b"
 
 
-@dataclass(frozen=True, slots=True)
-class NameTest:
+class NameTest(NamedTuple):
     """``name``, ``prefix:name``, ``*``, ``*:name`` or ``prefix:*``; either part may be ANY."""
 
     namespace: str
@@ -349,6 +348,8 @@ class Filled(Protocol):
     """What a tree can be made of: see shapes.py."""
 
     def fill(self) -> Expression: ...
+
+    def text(self) -> str: ...
 
 
 class Profile:

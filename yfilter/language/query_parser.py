@@ -72,7 +72,13 @@ def _parsed(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> Expres
     return QueryParser(checked_text(text, limits), limits).profile()
 
 
+def reread(text: str) -> Profile:
+    """The profile that ``unparse`` wrote as ``text``, in which all names are in full."""
+    return _WRITTEN.read(text)
+
+
 _CACHE = ShapeCache(_parsed)
+_WRITTEN = ShapeCache(lambda text: parse_expression(text, DERIVED_PATH_LIMITS))
 
 
 def checked_text(text: str, limits: ProfileLimits) -> str:

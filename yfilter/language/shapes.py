@@ -70,6 +70,7 @@ Blank: TypeAlias = BlankString | BlankInteger | BlankDecimal | BlankDouble
 
 Found = TypeVar("Found")
 Template = TypeVar("Template")
+_IS_WRITTEN_PLAINLY = re.compile(r'[^&"\r]*\Z').match
 _BLANK_TEXT = re.compile(rf"{MARK}([0-9]+)\.?{MARK}")
 _Filler: TypeAlias = Callable[[tuple[Word, ...]], object]
 
@@ -101,11 +102,21 @@ class Shaped(NamedTuple):
 
     def text(self) -> str:
         """What ``unparse`` makes of the tree."""
-        if not all(map(_is_simple, self.words)):
+        found = self.shape.derived(_text_pieces)
+        if found is None:
             return unparse(self.fill())
-        pieces, numbers = self.shape.derived(_text_pieces)
-        written = [written_word(self.words[number]) for number in numbers]
-        return "".join([part for pair in zip(pieces, (*written, ""), strict=True) for part in pair])
+        pieces, numbers = found
+        parts = [pieces[0]]
+        for number, piece in zip(numbers, pieces[1:], strict=True):
+            word = self.words[number]
+            if not isinstance(word, str):
+                if word < 0:  # its text depends on where it stands
+                    return unparse(self.fill())
+                word = written_word(word)
+            elif not _IS_WRITTEN_PLAINLY(word):
+                word = written_word(word)
+            parts += (word, piece)
+        return "".join(parts)
 
 
 class PlainStep(NamedTuple):
@@ -143,6 +154,13 @@ def parts_of(profile: Profile) -> Shaped | PlainPath:
     return cast("Shaped | PlainPath", profile.parts)
 
 
+def blanks_in(template: object) -> set[int]:
+    """The numbers of the blanks in a tree, or in anything made of dataclasses and tuples."""
+    if isinstance(template, Blank):
+        return {template.number}
+    return {number for part in _parts_of(template) or () for number in blanks_in(part)}
+
+
 def filling(template: Template) -> Callable[[tuple[Word, ...]], Template]:
     """What puts words into the blanks of a tree, or of anything made of dataclasses and tuples."""
     filler = _filler(template) or (lambda _: template)
@@ -166,6 +184,14 @@ def take_apart(body: Expression) -> Shaped:
 
 # Shapes live as long as somebody uses them.
 _SHAPES: WeakValueDictionary[Expression, Shape] = WeakValueDictionary()
+
+
+def _parts_of(node: object) -> tuple[object, ...] | None:
+    """What a node is made of; None for one that is no tuple and no dataclass."""
+    if isinstance(node, tuple):
+        return node
+    names = _fields(type(node))
+    return None if names is None else tuple(getattr(node, name) for name in names)
 
 
 def _fields(kind: type) -> tuple[str, ...] | None:
@@ -223,14 +249,10 @@ def _filler(node: object) -> _Filler | None:
     if isinstance(node, Blank):
         number = node.number
         return lambda words: words[number]
-    kind = type(node)
-    names = _fields(kind)
-    if kind is tuple:
-        parts = cast("tuple[object, ...]", node)
-    elif names is not None:
-        parts = tuple(getattr(node, name) for name in names)
-    else:
+    parts = _parts_of(node)
+    if parts is None:
         return None
+    kind = type(node)
     fillers = [_filler(part) for part in parts]
     if not any(fillers):
         return None
@@ -250,12 +272,11 @@ def _location_step(step: PlainStep) -> LocationStep:
     return LocationStep(step.descendant, NodeKind.ELEMENT, test, predicates)
 
 
-def _text_pieces(tree: Expression) -> tuple[list[str], list[int]]:
-    """The text of a tree around its blanks, and their numbers in the order of the text."""
+def _text_pieces(tree: Expression) -> tuple[list[str], list[int]] | None:
+    """The text of a tree around its blanks, and their numbers in the order of the text.
+
+    None where a blank is not seen in the text: that of an xs:double.
+    """
     pieces = _BLANK_TEXT.split(unparse(tree))
-    return pieces[::2], list(map(int, pieces[1::2]))
-
-
-def _is_simple(word: Word) -> bool:
-    """Whether the text of the word does not depend on where it stands."""
-    return isinstance(word, str) or (not isinstance(word, float) and word >= 0)
+    numbers = list(map(int, pieces[1::2]))
+    return (pieces[::2], numbers) if len(numbers) == len(blanks_in(tree)) else None
