@@ -1,4 +1,8 @@
-"""``python -m benchmarks conformance DIR``: the cases of the W3C QT3 suite in the language.
+"""``python -m benchmarks conformance [DIR]``: how right the profile language is.
+
+Three parts, each where it is asked for: the cases of the W3C QT3 suite in DIR; ``--random``
+profiles against other engines (conformance_random.py); ``--real`` messages with profiles written
+for them, against Saxon (conformance_real.py).
 
 DIR is the directory of the suite (github.com/w3c/qt3tests), which is not part of this project.
 Each case is in or out of the subset by its metadata (what it depends on) and by our parser, never
@@ -12,9 +16,12 @@ import argparse
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 
-from benchmarks.benchmark import Benchmark, BenchmarkError
+from benchmarks.benchmark import Benchmark, BenchmarkError, Result, count
+from benchmarks.conformance_random import RandomResult, compare_at_random
+from benchmarks.conformance_real import RealResult, compare_real
 from benchmarks.conformance_result import Outcome, check
 from benchmarks.conformance_suite import Case, cases_of, sets_of
 from formats.errors import MessageRefused
@@ -173,7 +180,23 @@ def summary(reports: Mapping[str, SetReport]) -> dict[str, object]:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("directory", type=Path, help="the directory of the QT3 suite")
+    parser.add_argument(
+        "directory", type=Path, nargs="?", metavar="DIR", help="the directory of the QT3 suite"
+    )
+    parser.add_argument(
+        "--random",
+        type=count,
+        default=0,
+        metavar="N",
+        help="N random profiles of each level against lxml, elementpath and Saxon",
+    )
+    parser.add_argument("--seed", type=count, default=1, help="of the random profiles (1)")
+    parser.add_argument(
+        "--real",
+        type=Path,
+        metavar="DATA",
+        help="folders of messages that profiles were written for, against Saxon",
+    )
     parser.add_argument("--set", action="append", default=[], metavar="NAME", help="only this set")
     parser.add_argument("--all", action="store_true", help="all sets, not just the named ones")
     parser.add_argument("--failures", action="store_true", help="list each case that fails")
@@ -181,7 +204,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class ConformanceResult:
+class SuiteResult:
     """The reports of the sets, with as much of them as was asked for."""
 
     reports: Mapping[str, SetReport]
@@ -207,19 +230,55 @@ class ConformanceResult:
         return summary(self.reports)
 
 
+@dataclass(frozen=True, slots=True)
+class ConformanceResult:
+    """The parts that were asked for."""
+
+    suite: SuiteResult | None
+    random: RandomResult | None
+    real: RealResult | None
+
+    @property
+    def parts(self) -> dict[str, Result]:
+        parts = {"suite": self.suite, "random": self.random, "real": self.real}
+        return {name: part for name, part in parts.items() if part is not None}
+
+    @property
+    def good(self) -> bool:
+        return all(part.good for part in self.parts.values())
+
+    def to_text(self) -> str:
+        return "\n\n".join(part.to_text() for part in self.parts.values())
+
+    def to_json(self) -> Mapping[str, object]:
+        suite = self.suite.to_json() if self.suite is not None else {}
+        others = {name: part.to_json() for name, part in self.parts.items() if name != "suite"}
+        return {"benchmark": "conformance", **suite, **others}
+
+
 def run(options: argparse.Namespace) -> ConformanceResult:
-    """Runs what the options name; BenchmarkError without a suite."""
-    if not (options.directory / "catalog.xml").is_file():
-        raise BenchmarkError(f"conformance: no catalog.xml in {options.directory}")
-    names = options.set or (() if options.all else NAMED)
-    reports = run_suite(options.directory, names)
-    return ConformanceResult(reports, options.failures, options.reasons)
+    """Runs what the options name; BenchmarkError when that is nothing, or not there."""
+    if options.directory is None and not options.random and options.real is None:
+        raise BenchmarkError("conformance: nothing to do; give DIR, --random N or --real DATA")
+    suite = None
+    if options.directory is not None:
+        if not (options.directory / "catalog.xml").is_file():
+            raise BenchmarkError(f"conformance: no catalog.xml in {options.directory}")
+        names = options.set or (() if options.all else NAMED)
+        suite = SuiteResult(run_suite(options.directory, names), options.failures, options.reasons)
+    if options.real is not None and find_spec("saxonche") is None:
+        raise BenchmarkError("conformance: --real needs saxonche")
+    return ConformanceResult(
+        suite,
+        compare_at_random(options.random, options.seed) if options.random else None,
+        compare_real(options.real) if options.real is not None else None,
+    )
 
 
 CONFORMANCE = Benchmark(
     name="conformance",
-    summary="the W3C QT3 suite: which cases the language covers, and which of them pass",
+    summary="how right the language is: the W3C QT3 suite, random and real profiles with oracles",
     add_options=add_options,
-    quick=None,
+    quick=("--random", "100"),
     run=run,
 )

@@ -55,6 +55,16 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert (found["passed"], found["failed"], found["out"]) == (4, 2, 1)
 
 
+def test_random_profiles_agree_with_the_oracles(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["conformance"]) == 2
+    assert main(["conformance", "--random", "150", "--seed", "11", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["random"]
+    assert found["seed"] == 11
+    for level in ("XPath 1.0", "XPath 2.0"):
+        assert found[level]["pairs"] > 600
+        assert found[level]["matching"] > 100
+
+
 @pytest.mark.skipif("QT3_SUITE" not in os.environ, reason="QT3_SUITE names no suite")
 def test_the_real_suite() -> None:
     reports = run_suite(Path(os.environ["QT3_SUITE"]), ("prod-AxisStep.abbr", "prod-Predicate"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from formats.names import QualifiedName
 from yfilter.language.constructor_parser import ConstructorParser
+from yfilter.language.path_parser import INITIAL_NAMESPACES
 from yfilter.language.query_ast import Computed, Constructor, Expression, NodeKind, Sequence
 from yfilter.language.query_lexer import Token, TokenKind
 
@@ -45,7 +46,13 @@ class ComputedParser(ConstructorParser):
         if isinstance(name, QualifiedName) and kind is NodeKind.ELEMENT:
             parts = () if content == Sequence(()) else (content,)
             return Constructor(name, (), tuple(declarations.items()), parts)
-        return Computed(kind, name, content)
+        namespaces = () if name is None or isinstance(name, QualifiedName) else self._prefixes()
+        return Computed(kind, name, content, namespaces)
+
+    def _prefixes(self) -> tuple[tuple[str, str], ...]:
+        """The namespaces that were declared around here."""
+        declared = self.scope.namespaces.items()
+        return tuple(sorted(one for one in declared if one not in INITIAL_NAMESPACES.items()))
 
     def _begins(self, token: Token) -> bool:
         if token.kind is not TokenKind.NAME or token.text not in {*_KINDS, *_LEFT_OUT}:

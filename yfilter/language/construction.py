@@ -25,6 +25,7 @@ from yfilter.language.nodes import (
     NodeType,
     Value,
 )
+from yfilter.language.path_parser import INITIAL_NAMESPACES
 from yfilter.language.query_ast import Computed, Constructor, Expression, Markup, NodeKind
 from yfilter.language.query_lexer import is_ncname
 
@@ -53,7 +54,8 @@ def detached(evaluator: Evaluator, expression: Markup | Computed, focus: Focus) 
         return [Detached(expression.kind, target, expression.value)]
     if expression.kind is NodeKind.ELEMENT:
         name = _computed_name(evaluator, expression, focus)
-        return [Construction(Constructor(name, (), (), (expression.content,)), focus)]
+        declared = ((name.prefix, name.namespace),) if name.namespace else ()
+        return [Construction(Constructor(name, (), declared, (expression.content,)), focus)]
     value = evaluator.value(expression.content, focus)
     if not value and expression.kind is NodeKind.TEXT:
         return []
@@ -94,10 +96,18 @@ def _computed_name(evaluator: Evaluator, expression: Computed, focus: Focus) -> 
         return expression.name
     assert expression.name is not None
     atom = evaluator.one_atom(evaluator.value(expression.name, focus))
-    name = str(atom).strip() if isinstance(atom, str) else ""
-    if ":" in name or not is_ncname(name):
-        raise DynamicError("XQDY0074", f"{name[:80]!r} is no name without a prefix")
-    return QualifiedName("", "", name)
+    text = str(atom).strip() if isinstance(atom, str) else ""
+    prefix, colon, local = text.rpartition(":")
+    if not is_ncname(local) or (colon and not is_ncname(prefix)):
+        raise DynamicError("XQDY0074", f"{text[:80]!r} is no name")
+    if expression.kind is NodeKind.PROCESSING_INSTRUCTION and colon:
+        raise DynamicError("XQDY0041", f"{text[:80]!r} is no name without a prefix")
+    known = {**INITIAL_NAMESPACES, **dict(expression.namespaces)}
+    if expression.kind is not NodeKind.ELEMENT and not colon:
+        return QualifiedName("", "", local)
+    if prefix not in known:
+        raise DynamicError("XQDY0074", f"the prefix of {text[:80]!r} is not declared")
+    return QualifiedName(prefix, known[prefix], local)
 
 
 class _ContentWriter:

@@ -142,7 +142,7 @@ def _needed(expression: Expression) -> tuple[PathExpression, ...] | None:
     """
     match expression:
         case PathExpression(Origin.MESSAGE, steps) if steps:
-            return (_ending_in_element(downward(expression).path),)
+            return (_ending_in_element(_without_variables(downward(expression).path)),)
         case PathExpression() if expression.start is not None:
             return _needed(expression.start)
         case Mapped(left):
@@ -160,6 +160,17 @@ def _needed(expression: Expression) -> tuple[PathExpression, ...] | None:
                 if isinstance(clause, ForClause) and (found := _needed(clause.path)) is not None:
                     return found
     return None
+
+
+def _without_variables(path: PathExpression) -> PathExpression:
+    """The path without the predicates that variables bound around it occur in."""
+    steps = tuple(
+        replace(
+            step, predicates=tuple(part for part in step.predicates if not _uses_variable(part))
+        )
+        for step in path.steps
+    )
+    return replace(path, steps=steps)
 
 
 def _needed_by_some(parts: tuple[Expression, ...]) -> tuple[PathExpression, ...] | None:

@@ -271,12 +271,14 @@ class Computed:
     """``attribute n {…}``, ``text {…}``, ``comment {…}``, ``processing-instruction n {…}``, and
     ``element {name} {…}``; an element whose name is fixed is a Constructor.
 
-    ``name`` is None for text and comments.
+    ``name`` is None for text and comments.  ``namespaces``: what the prefixes of a computed name
+    mean, "" being the default for elements, as far as the language does not settle that.
     """
 
     kind: NodeKind
     name: QualifiedName | Expression | None
     content: Expression
+    namespaces: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
