@@ -10,8 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from formats.binary import decode_binary, decode_dictionary
-from formats.binary_encoder import encode_binary, encode_dictionary
+from formats.binary import decode_binary, decode_dictionary, encode_binary, encode_dictionary
 from formats.compression import Compression, compress, decompress
 from formats.compression_dictionary import (
     CompressionDictionary,
@@ -39,18 +38,27 @@ class WireFormat(StrEnum):
     DICTIONARY_ZLIB = "dictionary+zlib"
 
     @property
-    def form(self) -> WireFormat:
-        """The same without compression."""
-        return WireFormat(self.value.partition("+")[0])
-
-    @property
     def without_dictionary(self) -> WireFormat:
         """What both ends can read whatever they know: binary in place of dictionary."""
         return WireFormat(self.value.replace("dictionary", "binary"))
 
     @property
+    def form(self) -> WireFormat:
+        """The same without compression."""
+        return self._form
+
+    @property
     def compression(self) -> Compression:
-        return Compression(self.value.partition("+")[2])
+        return self._compression
+
+    # PERF: found once, since every message asks (set below).
+    _form: WireFormat
+    _compression: Compression
+
+
+for _one in WireFormat:
+    _form, _, _packing = _one.value.partition("+")
+    _one._form, _one._compression = WireFormat(_form), Compression(_packing)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,18 +3,19 @@ cimport cython
 
 @cython.final
 cdef class ColumnWriter:
-    cdef readonly int elements, attributes, contents, depth, parent
+    cdef public int elements, attributes, contents
+    cdef readonly int depth, parent
     cdef readonly Py_ssize_t attribute_bytes
     cdef Py_ssize_t _content_bytes
     cdef object _declaration_element
     cdef list _declarations
 
-    cdef Py_ssize_t _rows, _bytes
-    cdef list _columns
-    cdef int[::1] _element_name, _element_parent, _element_depth, _element_end
-    cdef int[::1] _attribute_start, _attribute_name, _attribute_offset
-    cdef unsigned char[::1] _content_kind
-    cdef int[::1] _content_parent, _content_next, _content_offset
+    cdef Py_ssize_t _element_rows, _attribute_rows, _content_rows, _bytes
+    cdef list _element_columns, _attribute_columns, _content_columns
+    cdef int[::1] element_name, element_parent, element_depth, element_end
+    cdef int[::1] attribute_start, attribute_name, attribute_offset
+    cdef unsigned char[::1] content_kind
+    cdef int[::1] content_parent, content_next, content_offset
     cdef bytearray _attribute_buffer, _content_buffer
     cdef unsigned char[::1] _attribute_values, _content_values
 
@@ -23,6 +24,7 @@ cdef class ColumnWriter:
     cdef void name_element(self, int name) noexcept
     cdef void close_element(self) noexcept
     cdef declare(self, declaration)
+    cdef declare_on(self, int element, declaration)
     cdef Py_ssize_t declaration_count(self)
     cdef int close_attribute(self) except -1
     cdef void name_attribute(self, int attribute, int name) noexcept
@@ -37,10 +39,14 @@ cdef class ColumnWriter:
     cdef int put_content(self, int code) except -1
     cdef int close_text(self) except -1
     cdef int close_content(self, int kind) except -1
+    cdef reserve(self, Py_ssize_t elements, Py_ssize_t attributes, Py_ssize_t contents)
     cdef finish(self, list names)
+    cdef finish_with(self, list names, bytes attribute_values, bytes content_values)
     cdef int _put(self, unsigned char[::1] values, Py_ssize_t place, int code) except -1
     cdef _empty_rows(self)
-    cdef _grow_rows(self, Py_ssize_t rows)
+    cdef _grow_elements(self, Py_ssize_t rows)
+    cdef _grow_attributes(self, Py_ssize_t rows)
+    cdef _grow_content(self, Py_ssize_t rows)
     cdef _grow_bytes(self, Py_ssize_t size)
 
 cdef int _width(int code) noexcept

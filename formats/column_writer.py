@@ -22,7 +22,8 @@ from formats.names import QualifiedName
 
 _Declaration: TypeAlias = tuple[str, str]  # prefix, namespace
 
-_COLUMN_CODES = "iiiiiiiBiii"  # typecodes, in the order of ColumnWriter._grow_rows
+# Typecodes, in the order of the columns of elements, attributes and content.
+_ELEMENT_CODES, _ATTRIBUTE_CODES, _CONTENT_CODES = "iiiii", "ii", "Biii"
 _ROWS_KEPT_MAX = 1 << 16  # scratch that is kept for the next message
 _BYTES_KEPT_MAX = 1 << 20
 
@@ -30,7 +31,8 @@ _BYTES_KEPT_MAX = 1 << 20
 class ColumnWriter:
     """The rows of one message after the other; what the caller reads, it must not change.
 
-    ``parent`` is the innermost open element (-1 for none), ``depth`` the number of open ones.
+    ``parent`` is the innermost open element (-1 for none), ``depth`` the number of open ones.  The
+    columns are as in ElementStream, with room behind.
     """
 
     def __init__(self) -> None:
@@ -41,7 +43,7 @@ class ColumnWriter:
         """A new message whose values have at most ``size`` bytes."""
         if self._bytes < size or self._bytes > _BYTES_KEPT_MAX:
             self._grow_bytes(max(size, 16 * 1024))
-        if self._rows > _ROWS_KEPT_MAX:
+        if self._element_rows + self._attribute_rows + self._content_rows > _ROWS_KEPT_MAX:
             self._empty_rows()
         self.elements = 0
         self.attributes = 0
@@ -56,28 +58,32 @@ class ColumnWriter:
     def open_element(self) -> None:
         """An element, child of the innermost open one; its name comes with ``name_element``."""
         element: cython.int = self.elements
-        if element + 2 >= self._rows:
-            self._grow_rows(2 * self._rows)
-        self._element_parent[element] = self.parent
-        self._element_depth[element] = self.depth
+        if element + 2 >= self._element_rows:
+            self._grow_elements(2 * self._element_rows)
+        self.element_parent[element] = self.parent
+        self.element_depth[element] = self.depth
         self.parent = element
         self.depth += 1
         self.elements = element + 1
 
     def name_element(self, name: cython.int) -> None:
         """The name of the element opened last, all of whose attributes are there."""
-        self._element_name[self.elements - 1] = name
-        self._attribute_start[self.elements] = self.attributes
+        self.element_name[self.elements - 1] = name
+        self.attribute_start[self.elements] = self.attributes
 
     def close_element(self) -> None:
         element: cython.int = self.parent
-        self._element_end[element] = self.elements
-        self.parent = self._element_parent[element]
+        self.element_end[element] = self.elements
+        self.parent = self.element_parent[element]
         self.depth -= 1
 
     def declare(self, declaration: _Declaration) -> None:
         """A namespace declaration of the element opened last."""
-        self._declaration_element.append(self.elements - 1)
+        self.declare_on(self.elements - 1, declaration)
+
+    def declare_on(self, element: cython.int, declaration: _Declaration) -> None:
+        """The same, of an element whose row the caller sets."""
+        self._declaration_element.append(element)
         self._declarations.append(declaration)
 
     def declaration_count(self) -> cython.Py_ssize_t:
@@ -85,17 +91,17 @@ class ColumnWriter:
 
     def close_attribute(self) -> None:
         """What was copied since the last attribute is the value of the next one."""
-        if self.attributes + 2 >= self._rows:
-            self._grow_rows(2 * self._rows)
+        if self.attributes + 2 >= self._attribute_rows:
+            self._grow_attributes(2 * self._attribute_rows)
         self.attributes += 1
-        self._attribute_offset[self.attributes] = self.attribute_bytes
+        self.attribute_offset[self.attributes] = self.attribute_bytes
 
     def name_attribute(self, attribute: cython.int, name: cython.int) -> None:
-        self._attribute_name[attribute] = name
+        self.attribute_name[attribute] = name
 
     def take_value(self) -> bytes:
         """What was copied since the last attribute, which is no attribute's value after all."""
-        start = self._attribute_offset[self.attributes]
+        start = self.attribute_offset[self.attributes]
         value = bytes(self._attribute_buffer[start : self.attribute_bytes])
         self.attribute_bytes = start
         return value
@@ -140,41 +146,66 @@ class ColumnWriter:
 
     def close_text(self) -> None:
         """What was copied since the last piece of content is a text node, if there is any."""
-        if self._content_bytes > self._content_offset[self.contents]:
+        if self._content_bytes > self.content_offset[self.contents]:
             self.close_content(0)  # ContentKind.TEXT
 
     def close_content(self, kind: cython.int) -> None:
         """What was copied since the last piece of content is one of a ContentKind."""
         content: cython.int = self.contents
-        if content + 2 >= self._rows:
-            self._grow_rows(2 * self._rows)
-        self._content_kind[content] = kind
-        self._content_parent[content] = self.parent
-        self._content_next[content] = self.elements
+        if content + 2 >= self._content_rows:
+            self._grow_content(2 * self._content_rows)
+        self.content_kind[content] = kind
+        self.content_parent[content] = self.parent
+        self.content_next[content] = self.elements
         self.contents = content + 1
-        self._content_offset[content + 1] = self._content_bytes
+        self.content_offset[content + 1] = self._content_bytes
+
+    def reserve(
+        self,
+        elements: cython.Py_ssize_t,
+        attributes: cython.Py_ssize_t,
+        contents: cython.Py_ssize_t,
+    ) -> None:
+        """Makes room, for a caller that sets so many rows of the columns itself."""
+        if elements + 2 > self._element_rows:
+            self._grow_elements(elements + 2)
+        if attributes + 2 > self._attribute_rows:
+            self._grow_attributes(attributes + 2)
+        if contents + 2 > self._content_rows:
+            self._grow_content(contents + 2)
 
     def finish(self, names: list[QualifiedName]) -> ElementStream:
-        """The message."""
+        """The message, of what was copied."""
+        return self.finish_with(
+            names,
+            bytes(self._attribute_buffer[: self.attribute_bytes]),
+            bytes(self._content_buffer[: self._content_bytes]),
+        )
+
+    def finish_with(
+        self, names: list[QualifiedName], attribute_values: bytes, content_values: bytes
+    ) -> ElementStream:
+        """The message, with values from elsewhere."""
         elements, attributes, contents = self.elements, self.attributes, self.contents
-        columns = self._columns
+        of_elements, of_attributes = self._element_columns, self._attribute_columns
+        of_content = self._content_columns
         stream = ElementStream.__new__(ElementStream)  # PERF: without 16 empty columns first
         stream.names = names
-        stream.element_name = columns[0][:elements]
-        stream.element_parent = columns[1][:elements]
-        stream.element_depth = columns[2][:elements]
-        stream.element_end = columns[3][:elements]
-        stream.attribute_start = columns[4][: elements + 1]
-        stream.attribute_name = columns[5][:attributes]
-        stream.attribute_offset = columns[6][: attributes + 1]
-        stream.attribute_values = bytes(self._attribute_buffer[: self.attribute_bytes])
+        stream.element_name = of_elements[0][:elements]
+        stream.element_parent = of_elements[1][:elements]
+        stream.element_depth = of_elements[2][:elements]
+        stream.element_end = of_elements[3][:elements]
+        stream.attribute_start = of_elements[4][: elements + 1]
+        stream.attribute_name = of_attributes[0][:attributes]
+        stream.attribute_offset = of_attributes[1][: attributes + 1]
+        stream.attribute_values = attribute_values
         stream.declaration_element = self._declaration_element
         stream.declarations = self._declarations
-        stream.content_kind = columns[7][:contents]
-        stream.content_parent = columns[8][:contents]
-        stream.content_next = columns[9][:contents]
-        stream.content_offset = columns[10][: contents + 1]
-        stream.content_values = bytes(self._content_buffer[: self._content_bytes])
+        stream.content_kind = of_content[0][:contents]
+        stream.content_parent = of_content[1][:contents]
+        stream.content_next = of_content[2][:contents]
+        stream.content_offset = of_content[3][: contents + 1]
+        stream.content_values = content_values
         return stream
 
     def _put(self, values: cython.uchar[::1], place: cython.Py_ssize_t, code: cython.int) -> None:
@@ -184,25 +215,38 @@ class ColumnWriter:
             values[place + i] = encoded[i]
 
     def _empty_rows(self) -> None:
-        self._columns = [array(code) for code in _COLUMN_CODES]
-        self._grow_rows(1024)
+        self._element_columns = [array(code) for code in _ELEMENT_CODES]
+        self._attribute_columns = [array(code) for code in _ATTRIBUTE_CODES]
+        self._content_columns = [array(code) for code in _CONTENT_CODES]
+        self._grow_elements(1024)
+        self._grow_attributes(1024)
+        self._grow_content(1024)
 
-    def _grow_rows(self, rows: cython.Py_ssize_t) -> None:
-        self._rows = rows
-        self._columns = [_longer(column, rows) for column in self._columns]
+    def _grow_elements(self, rows: cython.Py_ssize_t) -> None:
+        self._element_rows = rows
+        self._element_columns = [_longer(column, rows) for column in self._element_columns]
         (
-            self._element_name,
-            self._element_parent,
-            self._element_depth,
-            self._element_end,
-            self._attribute_start,
-            self._attribute_name,
-            self._attribute_offset,
-            self._content_kind,
-            self._content_parent,
-            self._content_next,
-            self._content_offset,
-        ) = self._columns
+            self.element_name,
+            self.element_parent,
+            self.element_depth,
+            self.element_end,
+            self.attribute_start,
+        ) = self._element_columns
+
+    def _grow_attributes(self, rows: cython.Py_ssize_t) -> None:
+        self._attribute_rows = rows
+        self._attribute_columns = [_longer(column, rows) for column in self._attribute_columns]
+        self.attribute_name, self.attribute_offset = self._attribute_columns
+
+    def _grow_content(self, rows: cython.Py_ssize_t) -> None:
+        self._content_rows = rows
+        self._content_columns = [_longer(column, rows) for column in self._content_columns]
+        (
+            self.content_kind,
+            self.content_parent,
+            self.content_next,
+            self.content_offset,
+        ) = self._content_columns
 
     def _grow_bytes(self, size: cython.Py_ssize_t) -> None:
         self._bytes = size

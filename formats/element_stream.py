@@ -19,7 +19,7 @@ column, so that the wire form is the columns themselves.
 
 Invariants: ``parent[e] < e``; ``element_end`` nests; ``content_next`` never decreases; text
 nodes are maximal (no two adjacent ones) and never empty; offsets never decrease; names are
-distinct; the prefix ``xml`` is never declared.  ``stream_checks`` has those that concern XML.
+distinct; the prefix ``xml`` is never declared; and it can be written as XML.
 """
 
 from __future__ import annotations
@@ -159,6 +159,21 @@ class ElementStream:
         for ancestor in reversed(lineage):
             scope.update(self.declarations_of(ancestor))
         return {prefix: uri for prefix, uri in scope.items() if uri}
+
+    def written_size(self) -> int:
+        """Bytes of all values, names and namespaces, each as often as it stands in the message.
+
+        A wire form names a name once and a number for each use; without a bound on this a small
+        message could become a text of any size.
+        """
+        name_sizes = [len(str(name).encode()) for name in self.names]
+        return (
+            len(self.attribute_values)
+            + len(self.content_values)
+            + sum(name_sizes[name] for name in self.element_name)
+            + sum(name_sizes[name] for name in self.attribute_name)
+            + sum(len(prefix.encode()) + len(uri.encode()) for prefix, uri in self.declarations)
+        )
 
 
 class ElementStreamBuilder:

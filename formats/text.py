@@ -26,7 +26,6 @@ from formats.errors import MessageRefused
 from formats.limits import DEFAULT_LIMITS, MessageLimits
 from formats.names import QualifiedName
 from formats.scanner import COMPILED, scan
-from formats.stream_checks import written_size
 from formats.xml_writer import XmlWriter
 
 # Between namespace, local name and prefix in expat's names; no XML text can contain it.
@@ -141,7 +140,7 @@ class _TextParser:
         except (ValueError, LookupError) as error:  # from the table of a declared encoding
             self._refuse("unknown-encoding", f"encoding {self._encoding!r} is not read: {error}")
         stream = self._builder.finish()
-        self._check_expansion(written_size(stream))
+        self._check_expansion(stream.written_size())
         return stream
 
     def _xml_declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:

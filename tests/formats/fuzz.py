@@ -2,16 +2,20 @@
 
 Each input starts from a valid payload, or from nothing, and is damaged in one of the ways below;
 what is compressed is damaged inside and repacked, or damaged outside.  Whatever comes in, a decoder
-gives a stream that satisfies every invariant or refuses with a code; nothing else may come out, and
-no input may take longer than ``SECONDS_MAX``.
+gives a stream that satisfies every invariant or refuses with a code; nothing else may come out, no
+input may take longer than ``SECONDS_MAX``, and the process may not grow by more than
+``GROWTH_MAX`` bytes.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
+import resource
+import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 
 from formats import (
     DecodeError,
@@ -26,11 +30,23 @@ from formats import (
     parse_text,
     to_text,
 )
+from formats.grammar import Grammar
 from tests.formats.support import assert_invariants
 
-DICTIONARY = make_dictionary(["a", "b", "item", "urn:one"], ["default", "v" * 200, "é"])
+DICTIONARY = make_dictionary(
+    ["p", "urn:one"],
+    ["default", "v" * 200, "é"],
+    Grammar(
+        names=(("", "a"), ("", "item"), ("urn:one", "a"), ("urn:d", "b"), ("", "x"), ("", "b")),
+        attributes=((4,), (5,), (), (), (), ()),
+        first=(1, 1, 1, 0, 0, 1),
+        following=(0, 7, 0, 11, 0, 0),
+        root=6,
+    ),
+)
 LIMITS = MessageLimits(bytes_max=64 * 1024, expansion_max=256 * 1024)
 SECONDS_MAX = 10.0
+GROWTH_MAX = 64 * 1024 * 1024
 DOCUMENTS = (
     b"<a/>",
     b'<a x="1">hi</a>',
@@ -42,7 +58,8 @@ DOCUMENTS = (
     b"<a>" + b'<item b="default">v</item>' * 30 + b"</a>",
 )
 HOSTILE_NUMBERS = (
-    b"\x00", b"\x01", b"\x7f", b"\x80\x01", b"\xff\x7f", b"\xff\xff\x03", b"\xff\xff\xff\xff\x07",
+    b"\x00", b"\x04", b"\x05", b"\x06",
+    b"\x01", b"\x7f", b"\x80\x01", b"\xff\x7f", b"\xff\xff\x03", b"\xff\xff\xff\xff\x07",
     b"\xff\xff\xff\xff\x0f", b"\xff" * 8, b"\x80" * 5 + b"\x00", b"\x02\xff\xff",
     b"\x04\xff\xff\xff\x7f",
 )  # fmt: skip
@@ -87,9 +104,10 @@ def make_input(chance: random.Random, wire_format: WireFormat, intact: list[byte
     return damage(chance, compress(form, wire_format.compression))
 
 
-def fuzz(seed: int, inputs: int) -> Counter[str]:
+def fuzz(seed: int, inputs: int, formats: Sequence[WireFormat] = tuple(WireFormat)) -> Counter[str]:
     """What came of so many inputs: by format, how many were read, and how many codes."""
     chance = random.Random(seed)
+    held = peak_bytes()
     streams = [parse_text(document) for document in DOCUMENTS]
     intact = {
         form: [encode(stream, form, DICTIONARY) for stream in streams]
@@ -97,7 +115,6 @@ def fuzz(seed: int, inputs: int) -> Counter[str]:
     }
     intact[WireFormat.TEXT] += DOCUMENTS
     outcome: Counter[str] = Counter()
-    formats = list(WireFormat)
     for number in range(inputs):
         wire_format = formats[number % len(formats)]
         data = make_input(chance, wire_format, intact[wire_format.form])
@@ -124,15 +141,32 @@ def fuzz(seed: int, inputs: int) -> Counter[str]:
                     print(f"seed {seed}, input {number}, {wire_format}: {data.hex()}")
                     raise
         assert time.monotonic() - begun < SECONDS_MAX, f"seed {seed}, input {number}"
+        if number % 1024 == 0:
+            assert peak_bytes() - held < GROWTH_MAX, f"seed {seed}, before input {number}"
+    assert peak_bytes() - held < GROWTH_MAX, f"seed {seed}"
     return outcome
+
+
+def peak_bytes() -> int:
+    """The most that this process has held in memory so far."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--inputs", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--formats",
+        nargs="+",
+        type=WireFormat,
+        default=tuple(WireFormat),
+        metavar="FORMAT",
+        help="wire formats, such as binary or dictionary+zstd (default: all)",
+    )
     options = parser.parse_args()
-    outcome = fuzz(options.seed, options.inputs)
+    outcome = fuzz(options.seed, options.inputs, options.formats)
     for what, count in sorted(outcome.items()):
         print(f"{count:>10,}  {what}")
     print(f"{outcome.total():>10,}  inputs, seed {options.seed}")

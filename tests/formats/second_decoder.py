@@ -8,17 +8,42 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
 
+XML = "http://www.w3.org/XML/1998/namespace"
 
-def dictionary_version(strings: Sequence[str], values: Sequence[str]) -> bytes:
-    """As under "Dictionaries"."""
-    data = b""
-    for words in (strings, values):
-        data += len(words).to_bytes(4, "little")
-        for word in words:
-            data += len(word.encode()).to_bytes(4, "little") + word.encode()
-    return hashlib.sha256(data).digest()[:4]
+
+@dataclass(frozen=True)
+class Known:
+    """A dictionary, as under "Dictionaries"."""
+
+    strings: Sequence[str] = ()
+    values: Sequence[str] = ()
+    names: Sequence[tuple[str, str]] = ()
+    attributes: Sequence[Sequence[int]] = ()
+    first: Sequence[int] = ()
+    following: Sequence[int] = ()
+    root: int = 6
+
+    def version(self) -> bytes:
+        data = b""
+        for words in (self.strings, self.values):
+            data += _four(len(words)) + b"".join(map(_word, words))
+        data += _four(len(self.names))
+        data += b"".join(_word(part) for name in self.names for part in name)
+        for attributes in self.attributes:
+            data += _four(len(attributes)) + b"".join(map(_four, attributes))
+        data += b"".join(map(_four, [*self.first, *self.following, self.root]))
+        return hashlib.sha256(data).digest()[:4]
+
+
+def _four(value: int) -> bytes:
+    return value.to_bytes(4, "little")
+
+
+def _word(word: str) -> bytes:
+    return _four(len(word.encode())) + word.encode()
 
 
 class _Bytes:
@@ -31,7 +56,7 @@ class _Bytes:
         self.at += size
         return self.data[self.at - size : self.at]
 
-    def varint(self) -> int:
+    def number(self) -> int:
         value = shift = 0
         while True:
             byte = self.take(1)[0]
@@ -40,96 +65,156 @@ class _Bytes:
             if byte < 128:
                 return value
 
-    def column(self, count: int) -> list[int]:
-        width = self.take(1)[0]
-        if width == 0:
-            return [0] * count
-        return [int.from_bytes(self.take(width), "little") for _ in range(count)]
+    def word(self, known: Known) -> str:
+        value = self.number()
+        return known.strings[value // 2] if value % 2 else self.take(value // 2).decode()
 
-    def words(self, count: int) -> list[str]:
-        return [word.decode() for word in map(self.take, self.column(count))]
-
-    def values(self, count: int, known: Sequence[str] | None) -> list[str]:
-        if known is None:
-            return self.words(count)
-        numbers = self.column(count)
-        literals = iter(self.words(numbers.count(0)))
-        return [known[number - 1] if number else next(literals) for number in numbers]
+    @property
+    def is_read(self) -> bool:
+        return self.at == len(self.data)
 
 
-def decode_to_xml(payload: bytes, strings: Sequence[str] = (), values: Sequence[str] = ()) -> str:
-    """The message as text; ``strings`` and ``values`` are the dictionary's, if it takes one."""
+def decode_to_xml(payload: bytes, known: Known | None = None) -> str:
+    """The message as text; ``known`` is the dictionary, if it takes one."""
     source = _Bytes(payload)
-    magic = source.take(4)
-    known = None
-    if magic == bytes.fromhex("4f4e4401"):
-        assert source.take(4) == dictionary_version(strings, values)
-        known = values
+    magic = source.take(2).hex()
+    if magic == "4f82":
+        assert known is not None
+        assert source.take(4) == known.version()
     else:
-        assert magic == bytes.fromhex("4f4e5801")
-        strings = ()
-    string_count, bindings, names, elements, attributes, declarations, contents = (
-        source.varint() for _ in range(7)
-    )
-    texts = [*strings, *source.words(string_count)]
-    prefix = [texts[number] for number in source.column(bindings)]
-    namespace = [texts[number] for number in source.column(bindings)]
-    bound = source.column(names)
-    tags = []
-    for binding, local in zip(bound, source.column(names), strict=True):
-        tags.append(f"{prefix[binding]}:{texts[local]}" if prefix[binding] else texts[local])
-    element_tag = [tags[number] for number in source.column(elements)]
-    depth = source.column(elements)
-    attribute_counts = source.column(elements)
-    attribute_tag = [tags[number] for number in source.column(attributes)]
-    markup = list(zip(attribute_tag, source.values(attributes, known), strict=True))
-    inside: list[list[tuple[str, str]]] = []
-    for count in attribute_counts:
-        inside.append(markup[:count])
-        del markup[:count]
-    element = 0
-    declared = source.column(declarations)
-    for difference, binding in zip(declared, source.column(declarations), strict=True):
-        element += difference
-        name = f"xmlns:{prefix[binding]}" if prefix[binding] else "xmlns"
-        inside[element].append((name, namespace[binding]))
-    kinds, nexts = source.column(contents), source.column(contents)
-    places = source.column(contents)
-    pieces = list(zip(kinds, nexts, places, source.values(contents, known), strict=True))
-    assert source.at == len(payload)
-    return _write(element_tag, depth, inside, pieces)
+        assert magic == "4f02"
+        known = Known()
+    head = _Bytes(source.take(source.number()))
+    bindings = [("", ""), ("xml", XML)]
+    for _ in range(head.number()):
+        bindings.append((head.word(known), head.word(known)))
+    tags: list[str | None] = []
+    for namespace, local in known.names:
+        prefix = next((prefix for prefix, bound in bindings if bound == namespace), None)
+        tags.append(None if prefix is None else f"{prefix}:{local}" if prefix else local)
+    for _ in range(head.number()):
+        prefix = bindings[head.number()][0]
+        local = head.word(known)
+        tags.append(f"{prefix}:{local}" if prefix else local)
+    assert head.is_read
+    sizes = [source.number() for _ in range(4)]
+    bits, tokens, attribute_codes, content_codes = (_Bytes(source.take(size)) for size in sizes)
+    events = _read_events(bits.data, tokens, known, len(tags))
+    attribute_count = sum(len(event[2]) for event in events if event[0] == "start")
+    content_count = sum(event[0] in "tci" for event in events)
+    attribute_values = _values(attribute_codes, attribute_count, source, known)
+    content_values = _values(content_codes, content_count, source, known)
+    assert source.is_read
+    return _write(events, tags, bindings, attribute_values, content_values)
+
+
+# (t, c or i), (end,) or (start, name, attributes, bindings declared)
+_Event = tuple[str, int, Sequence[int], Sequence[int]]
+
+
+def _read_events(bits: bytes, tokens: _Bytes, known: Known, names: int) -> list[_Event]:
+    expected = _expected(known, names)
+    sets: list[Sequence[int]] = [()]
+    for attributes in known.attributes:
+        if tuple(attributes) not in sets:
+            sets.append(tuple(attributes))
+    set_of = [sets.index(tuple(attributes)) for attributes in known.attributes]
+    set_of += [0] * (names - len(set_of))
+    events: list[_Event] = []
+    context = ("before", 0, False)
+    open_names: list[int] = []
+    chosen: int | None = None
+    declared: list[int] = []
+    bit = 0
+    while True:
+        if bits[bit // 8] >> bit % 8 & 1:
+            event = expected[context]
+        else:
+            event = tokens.number()
+            if event < 2 or event > 5:
+                expected[context] = event
+        bit += 1
+        if event == 0 and not open_names:
+            break
+        if event == 0:
+            name = open_names.pop()
+            context = ("after", name, False)
+            events.append(("end", name, (), ()))
+        elif event < 4:
+            events.append(("tci"[event - 1], 0, (), ()))
+            if event == 1:
+                context = (context[0], context[1], True)
+        elif event == 4:
+            chosen = tokens.number()
+            if chosen == len(sets):
+                sets.append([tokens.number() for _ in range(tokens.number())])
+        elif event == 5:
+            declared.append(tokens.number())
+        else:
+            name = event - 6
+            if chosen is not None:
+                set_of[name] = chosen
+            events.append(("start", name, sets[set_of[name]], declared))
+            chosen, declared = None, []
+            open_names.append(name)
+            context = ("of", name, False)
+    assert tokens.is_read
+    assert len(bits) == (bit + 7) // 8
+    return events
+
+
+def _expected(known: Known, names: int) -> dict[tuple[str, int, bool], int]:
+    expected: dict[tuple[str, int, bool], int] = {("before", 0, False): known.root}
+    for name in range(names):
+        of, after = 1, 1
+        if name < len(known.names):
+            of, after = known.first[name], known.following[name]
+        expected["of", name, False] = of
+        expected["after", name, False] = after
+        in_grammar = name < len(known.names)
+        expected["of", name, True] = of if of >= 6 else 0
+        expected["after", name, True] = after if in_grammar else 0
+    return expected
+
+
+def _values(codes: _Bytes, count: int, run: _Bytes, known: Known) -> list[str]:
+    literals: list[str] = []
+    values = []
+    for _ in range(count):
+        code = codes.number()
+        if code % 2 == 0:
+            literals.append(run.take(code // 2).decode())
+            values.append(literals[-1])
+        else:
+            values.append(known.values[code // 4] if code % 4 == 3 else literals[code // 4])
+    assert codes.is_read
+    return values
 
 
 def _write(
-    tags: list[str],
-    depths: list[int],
-    inside: list[list[tuple[str, str]]],
-    pieces: list[tuple[int, int, int, str]],
+    events: Sequence[_Event],
+    tags: Sequence[str | None],
+    bindings: Sequence[tuple[str, str]],
+    attribute_values: list[str],
+    content_values: list[str],
 ) -> str:
     out: list[str] = []
-    open_tags: list[str] = []
-
-    def close_to(depth: int) -> None:
-        while len(open_tags) > depth:
-            out.append(f"</{open_tags.pop()}>")
-
-    at = 0
-    for element in range(len(tags) + 1):
-        while pieces and at + pieces[0][1] == element:
-            kind, difference, depth, value = pieces.pop(0)
-            at += difference
-            close_to(depth)
-            if kind == 0:
-                out.append(escape(value, {"\r": "&#13;"}))
-            else:
-                out.append(f"<!--{value}-->" if kind == 1 else f"<?{value}?>")
-        if element < len(tags):
-            close_to(depths[element])
-            attributes = "".join(
-                f" {name}={quoteattr(value, {chr(13): '&#13;', chr(9): '&#9;', chr(10): '&#10;'})}"
-                for name, value in inside[element]
-            )
-            out.append(f"<{tags[element]}{attributes}>")
-            open_tags.append(tags[element])
-    close_to(0)
+    values, pieces = iter(attribute_values), iter(content_values)
+    for kind, name, attributes, declared in events:
+        if kind == "start":
+            markup = ""
+            for binding in declared:
+                prefix, namespace = bindings[binding]
+                label = f"xmlns:{prefix}" if prefix else "xmlns"
+                markup += f" {label}={quoteattr(namespace)}"
+            for attribute in attributes:
+                quoted = quoteattr(next(values), {"\r": "&#13;", "\t": "&#9;", "\n": "&#10;"})
+                markup += f" {tags[attribute]}={quoted}"
+            out.append(f"<{tags[name]}{markup}>")
+        elif kind == "end":
+            out.append(f"</{tags[name]}>")
+        elif kind == "t":
+            out.append(escape(next(pieces), {"\r": "&#13;"}))
+        else:
+            out.append(f"<!--{next(pieces)}-->" if kind == "c" else f"<?{next(pieces)}?>")
     return "".join(out)

@@ -11,7 +11,7 @@ from lxml import etree
 
 from formats import ElementStream
 from formats.limits import DEFAULT_LIMITS
-from formats.stream_checks import check_stream
+from tests.formats.stream_checks import check_stream
 
 SHARED_DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 

@@ -52,7 +52,8 @@ def test_messages_survive_and_shrink(wire_format: WireFormat) -> None:
     stream = parse_text(MESSAGE)
     payload = encode(stream, wire_format)
     assert columns(decode(payload, wire_format)) == columns(stream)
-    assert len(payload) < len(encode(stream, wire_format.form)) / 4
+    assert len(payload) < len(encode(stream, wire_format.form)) / 2
+    assert len(payload) < len(MESSAGE) / 4
     assert unpack(payload, wire_format) == encode(stream, wire_format.form)
 
 

@@ -15,7 +15,8 @@ from tests.beside import Beside
 from tests.onyx.broker.test_broker_core import Setting, delta
 
 DTD = b"<!ELEMENT news (head+)><!ELEMENT head (#PCDATA)><!ATTLIST head kind (flash|new) #IMPLIED>"
-NEWS = b"<news>" + b'<head kind="flash">What has come</head>' * 8 + b"</news>"
+HEADS = (b'<head kind="flash">What has come in hour %d</head>' % hour for hour in range(8))
+NEWS = b"<news>" + b"".join(HEADS) + b"</news>"
 
 
 def topology(of_link: str) -> Topology:

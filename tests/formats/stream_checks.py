@@ -1,31 +1,16 @@
 """What every ElementStream must satisfy beyond its shape, so that it can be written as XML.
 
-A decoder builds a stream whose numbers are in range and nest (its shape) and has the meaning
-checked here: names and characters that XML allows, prefixes that mean what the names say, no
-attribute twice, content where content may stand, and the message's limits.
-
-All checks take time linear in the size of the stream.
+The decoders check it while they read; this says it once more, column by column, for tests to hold
+what they made against: names and characters that XML allows, prefixes that mean what the names
+say, no attribute twice, content where content may stand, and the message's limits.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
-
-from formats.characters import (
-    find_illegal_character,
-    is_colonless_name,
-    is_comment,
-    is_processing_instruction,
-)
-from formats.element_stream import ContentKind, ElementStream
-from formats.limits import MessageLimits
-from formats.names import XML_NAMESPACE, QualifiedName
-
-XMLNS_NAMESPACE = "http://www.w3.org/2000/xmlns/"
-
-# What is remembered of names that were looked at before: at most some 10 MB, whatever is sent.
-_REMEMBERED_NAMES = 4_096
-_REMEMBERED_LENGTH = 600
+from formats import ContentKind, ElementStream, MessageLimits, QualifiedName
+from formats.characters import find_illegal_character, is_comment, is_processing_instruction
+from formats.name_faults import binding_fault, name_fault
+from formats.names import XML_NAMESPACE
 
 
 class InvalidStreamError(Exception):
@@ -51,26 +36,10 @@ def check_stream(stream: ElementStream, limits: MessageLimits) -> None:
     _check_counts(stream, limits)
     _check_names(stream, limits)
     _check_declarations(stream, limits)
-    _bound("entity-expansion", "content_values", written_size(stream), limits.expansion_max)
+    _bound("entity-expansion", "content_values", stream.written_size(), limits.expansion_max)
     _check_prefixes_and_attributes(stream)
     _check_attribute_values(stream)
     _check_content(stream)
-
-
-def written_size(stream: ElementStream) -> int:
-    """Bytes of all values, names and namespaces, each as often as it stands in the message.
-
-    A wire form names a name once and a number for each use; without this bound a small message
-    could become a text of any size.
-    """
-    name_sizes = [len(str(name).encode()) for name in stream.names]
-    return (
-        len(stream.attribute_values)
-        + len(stream.content_values)
-        + sum(name_sizes[name] for name in stream.element_name)
-        + sum(name_sizes[name] for name in stream.attribute_name)
-        + sum(len(prefix) + len(namespace.encode()) for prefix, namespace in stream.declarations)
-    )
 
 
 def _check_counts(stream: ElementStream, limits: MessageLimits) -> None:
@@ -103,37 +72,17 @@ def _bound(code: str, column: str, value: int, bound: int) -> None:
 
 def _check_names(stream: ElementStream, limits: MessageLimits) -> None:
     for index, name in enumerate(stream.names):
-        # A source's messages have the same names again and again.
-        short = len(name.prefix) + len(name.namespace) + len(name.local) <= _REMEMBERED_LENGTH
-        find = _remembered_fault if short else _name_fault
-        fault = find(name, limits.name_bytes_max, limits.namespace_bytes_max)
+        fault = name_fault(name, limits.name_bytes_max, limits.namespace_bytes_max)
         if fault is not None:
             raise InvalidStreamError(*fault, "names", index)
     if len(set(stream.names)) < len(stream.names):
-        seen: set[QualifiedName] = set()
-        for index, name in enumerate(stream.names):
-            if name in seen:
-                raise InvalidStreamError("bad-name", f"name {name} stands twice", "names", index)
-            seen.add(name)
-
-
-def _name_fault(name: QualifiedName, name_max: int, namespace_max: int) -> tuple[str, str] | None:
-    """Code and reason of what is wrong with a name, whatever it names."""
-    fault = _binding_fault(name.prefix, name.namespace, name_max, namespace_max)
-    if fault is None and _is_longer(name.local, name_max):
-        return "name-too-long", f"more than {name_max} bytes"
-    if fault is None and not is_colonless_name(name.local):
-        return "bad-name", f"{name.local!r} is not a name"
-    return fault
-
-
-_remembered_fault = lru_cache(_REMEMBERED_NAMES)(_name_fault)
+        raise InvalidStreamError("bad-name", "a name stands twice", "names", 0)
 
 
 def _check_declarations(stream: ElementStream, limits: MessageLimits) -> None:
     seen: set[tuple[int, str]] = set()
     for index, (prefix, namespace) in enumerate(stream.declarations):
-        bad = _binding_fault(prefix, namespace, limits.name_bytes_max, limits.namespace_bytes_max)
+        bad = binding_fault(prefix, namespace, limits.name_bytes_max, limits.namespace_bytes_max)
         if bad is not None:
             raise InvalidStreamError(*bad, "declarations", index)
         place = (stream.declaration_element[index], prefix)
@@ -145,33 +94,6 @@ def _check_declarations(stream: ElementStream, limits: MessageLimits) -> None:
         if fault:
             raise InvalidStreamError("bad-declaration", fault, "declarations", index)
         seen.add(place)
-
-
-def _binding_fault(
-    prefix: str, namespace: str, name_max: int, namespace_max: int
-) -> tuple[str, str] | None:
-    """Why the prefix cannot mean the namespace: code and reason."""
-    if _is_longer(prefix, name_max):
-        return "name-too-long", f"more than {name_max} bytes"
-    if _is_longer(namespace, namespace_max):
-        return "namespace-too-long", f"more than {namespace_max} bytes"
-    fault = ""
-    if (prefix == "xml") != (namespace == XML_NAMESPACE):
-        fault = "prefix xml and its namespace belong together"
-    elif prefix == "xmlns" or namespace == XMLNS_NAMESPACE:
-        fault = "prefix xmlns and its namespace are reserved"
-    elif prefix and not is_colonless_name(prefix):
-        fault = f"{prefix!r} is not a prefix"
-    elif prefix and not namespace:
-        fault = f"prefix {prefix} without a namespace"
-    elif find_illegal_character(namespace) >= 0:
-        fault = f"{namespace!r} has a character that XML cannot carry"
-    return ("bad-namespace", fault) if fault else None
-
-
-def _is_longer(value: str, bound: int) -> bool:
-    # The number of characters first: many names may share one very long string.
-    return len(value) > bound or len(value.encode()) > bound
 
 
 def _check_prefixes_and_attributes(stream: ElementStream) -> None:

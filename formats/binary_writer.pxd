@@ -1,0 +1,36 @@
+# The C types of binary_writer.py.
+cimport cython
+from formats.value_writer cimport ValueWriter
+from formats.wire_head cimport WireHead
+from formats.wire_model cimport WireModel
+
+cdef int AFTER, ATTRIBUTES, DECLARATION, ELEMENT, END, TEXT, WITH_TEXT
+cdef int _NAMES_KEPT_MAX, _BYTES_KEPT_MAX, _NUMBER_BYTES
+
+@cython.final
+cdef class BinaryWriter:
+    cdef ValueWriter _values
+    cdef WireHead _head, _last_head
+    cdef WireModel _model, _last_model
+    cdef int _name_room
+    cdef Py_ssize_t _bit, _token
+    cdef int[::1] _predicted, _set_of, _open_name
+    cdef object _open_names
+    cdef list _set_element
+    cdef dict _own_sets
+    cdef bytearray _token_buffer, _bit_buffer
+    cdef unsigned char[::1] _tokens, _bits
+    cdef int[::1] _element_name, _element_end, _attribute_start, _attribute_name
+    cdef int[::1] _declaration_element, _content_next, _content_parent
+    cdef unsigned char[::1] _content_kind
+
+    cpdef write(self, stream, WireModel model)
+    cdef WireHead _find_head(self, stream)
+    cdef _begin(self, stream)
+    cdef int _write_structure(self, int elements, int contents) except -1
+    cdef void _write_event(self, int context, int event) noexcept
+    cdef bint _has_expected(self, int name, int element) except -1
+    cdef int _write_set(self, int context, int name, int element) except -1
+    cdef void _put(self, int number) noexcept
+    cdef _grow_names(self, int count)
+    cdef _grow_bytes(self, Py_ssize_t size)

@@ -1,0 +1,27 @@
+# The C types of wire_model.py.
+cimport cython
+
+cdef int END, ELEMENT
+cdef int VALUE_BYTES_MAX, PROBES_MAX
+
+@cython.final
+cdef class WireModel:
+    cdef readonly object strings, grammar
+    cdef readonly dict name_numbers, string_numbers, set_numbers, heads, written
+    cdef readonly int name_count, set_count, value_count
+    cdef int[::1] predicted
+    cdef int[::1] expected_set, set_start, set_members
+    cdef int[::1] value_start
+    cdef unsigned char[::1] value_bytes
+    cdef int[::1] _value_slots
+    cdef unsigned int _value_mask
+
+    cpdef remember(self, bytes head, names)
+    cpdef remember_written(self, object names, head)
+    cdef _make_room(self, dict kept, int names)
+    cdef int find_value(self, const unsigned char* data, Py_ssize_t at, Py_ssize_t size) noexcept
+    cdef _set_predictions(self, grammar)
+    cdef _set_attributes(self, grammar)
+    cdef _set_values(self, values)
+
+cpdef unsigned int value_hash(const unsigned char* data, Py_ssize_t at, Py_ssize_t size) noexcept

@@ -1,0 +1,146 @@
+"""WireModel: what both ends of a link expect of a message before its first byte (docs/formats.md).
+
+The arrays behind a Dictionary, as the reader and the writer of the binary forms use them: which
+*event* to expect in which *context*, which attributes to expect on which element, and the values
+that have a number.
+"""
+
+from __future__ import annotations
+
+from array import array
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+try:
+    import cython
+except ImportError:
+    from formats import cython_stub as cython
+
+from formats.wire_events import ELEMENT, END, PROBES_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from formats.grammar import Grammar
+    from formats.wire_head import WireHead
+    from formats.wire_names import WireNames
+
+VALUE_BYTES_MAX = 256  # longer values are not looked up
+_HEADS_MAX = 64  # heads remembered, and names in all of them
+_HEAD_NAMES_MAX = 100_000
+_HEAD_BYTES_MAX = 4_096
+
+
+class WireModel:
+    """One dictionary's expectations; shared by all messages, changed by none."""
+
+    def __init__(self, strings: Sequence[str], values: Sequence[bytes], grammar: Grammar) -> None:
+        self.strings = strings
+        self.grammar = grammar
+        self.name_count = len(grammar.names)
+        self.name_numbers = {name: number for number, name in enumerate(grammar.names)}
+        self.string_numbers = {word: number for number, word in enumerate(strings)}
+        self._set_predictions(grammar)
+        self._set_attributes(grammar)
+        self._set_values(values)
+        self.heads: dict[bytes, WireNames] = {}  # as read
+        self.written: dict[object, WireHead] = {}  # as written, by names and declarations
+
+    def remember(self, head: bytes, names: WireNames) -> None:
+        """Keeps what a head means for the next message that has the same."""
+        if len(head) <= _HEAD_BYTES_MAX:
+            self._make_room(self.heads, names.count)
+            self.heads[head] = names
+
+    def remember_written(self, names: object, head: WireHead) -> None:
+        """Keeps the head of a message with these names."""
+        if len(head.form) <= _HEAD_BYTES_MAX:
+            self._make_room(self.written, head.count)
+            self.written[names] = head
+
+    def _make_room(self, kept: dict[Any, Any], names: cython.int) -> None:
+        if len(kept) >= min(_HEADS_MAX, _HEAD_NAMES_MAX // (names + 1) + 1):
+            kept.clear()
+
+    def find_value(
+        self, data: cython.p_const_uchar, at: cython.Py_ssize_t, size: cython.Py_ssize_t
+    ) -> cython.int:
+        """The number of the value ``data[at:at + size]``, or -1."""
+        _probe: cython.int
+        i: cython.Py_ssize_t
+        number: cython.int
+        start: cython.Py_ssize_t
+        if size > VALUE_BYTES_MAX or self.value_count == 0:
+            return -1
+        slot: cython.uint = value_hash(data, at, size) & self._value_mask
+        for _probe in range(PROBES_MAX):
+            number = self._value_slots[slot]
+            if number < 0:
+                return -1
+            start = self.value_start[number]
+            if self.value_start[number + 1] - start == size:
+                for i in range(size):
+                    if self.value_bytes[start + i] != data[at + i]:
+                        break
+                else:
+                    return number
+            slot = (slot + 1) & self._value_mask
+        return -1
+
+    def _set_predictions(self, grammar: Grammar) -> None:
+        predicted = array("i", [grammar.root, END, END, END])
+        for first, following in zip(grammar.first, grammar.following, strict=True):
+            after_text = first if first >= ELEMENT else END
+            predicted.extend((first, after_text, following, following))
+        self.predicted = predicted
+
+    def _set_attributes(self, grammar: Grammar) -> None:
+        numbers: dict[tuple[int, ...], int] = {(): 0}
+        expected = array("i")
+        for attributes in grammar.attributes:
+            expected.append(numbers.setdefault(attributes, len(numbers)))
+        starts, members = array("i", [0]), array("i")
+        for attributes in numbers:
+            members.extend(attributes)
+            starts.append(len(members))
+        members.append(0)  # a view of nothing is not to be had
+        expected.append(0)
+        self.set_numbers = numbers
+        self.set_count = len(numbers)
+        self.expected_set = expected
+        self.set_start, self.set_members = starts, members
+
+    def _set_values(self, values: Sequence[bytes]) -> None:
+        starts = array("i", [0, *accumulate(map(len, values))])
+        joined = b"".join(values) + b"\0"
+        size = 16
+        while size < 2 * len(values):
+            size *= 2
+        slots = array("i", [-1]) * size
+        for number, value in enumerate(values):
+            slot: cython.uint = value_hash(value, 0, len(value)) & (size - 1)
+            for _ in range(PROBES_MAX):
+                if slots[slot] < 0:
+                    slots[slot] = number
+                    break
+                slot = (slot + 1) & (size - 1)
+        self.value_count = len(values)
+        self.value_start, self.value_bytes = starts, bytearray(joined)
+        self._value_slots, self._value_mask = slots, size - 1
+
+
+def value_hash(
+    data: cython.p_const_uchar, at: cython.Py_ssize_t, size: cython.Py_ssize_t
+) -> cython.uint:
+    """A hash of a value's length, beginning and end; the same in every process."""
+    i: cython.Py_ssize_t
+    factor: cython.uint = 16_777_619
+    mask: cython.uint = 0xFFFFFFFF
+    hashed: cython.uint = 2_166_136_261
+    hashed = ((hashed ^ cython.cast(cython.uint, size)) * factor) & mask
+    for i in range(at, at + min(size, 6)):
+        hashed = ((hashed ^ data[i]) * factor) & mask
+    for i in range(at + max(size - 4, 6), at + size):
+        hashed = ((hashed ^ data[i]) * factor) & mask
+    return hashed ^ (hashed >> 15)

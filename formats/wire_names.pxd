@@ -1,0 +1,22 @@
+# The C types of wire_names.py.
+cimport cython
+from formats.wire_model cimport WireModel
+
+@cython.final
+cdef class WireNames:
+    cdef bytes _head
+    cdef Py_ssize_t _at, _offset
+    cdef WireModel _model
+    cdef readonly object limits
+    cdef readonly list names, bindings
+    cdef readonly int count, binding_count, prefix_count
+    cdef int[::1] binding, meaning, size, prefix
+    cdef dict _first_binding
+
+    cdef bint resolve(self, int number) except -1
+    cdef _set(self, int number, int binding, int meaning, name)
+    cdef _read_bindings(self)
+    cdef _read_names(self)
+    cdef _word(self)
+    cdef _number(self)
+    cdef _refuse(self, str code, str reason)

@@ -1,0 +1,177 @@
+"""WireNames: the head of a binary form, which says what the name numbers of a message mean.
+
+A head is read once for all messages that have the same (WireModel remembers it): its bindings and
+names are checked here, so that reading a message's structure is only looking them up.  What depends
+on where a name stands (whether its prefix means its namespace there) is the reader's.
+
+Bindings are (prefix, namespace) pairs: number 0 is neither, 1 the prefix ``xml``, from 2 on they
+are the head's.  Name numbers begin with the dictionary's, which say only (namespace, local): their
+prefix is that of the first binding to the namespace.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import NoReturn
+
+try:
+    import cython
+except ImportError:
+    from formats import cython_stub as cython
+
+from formats.errors import DecodeError
+from formats.limits import MessageLimits
+from formats.name_faults import binding_fault, name_fault
+from formats.names import XML_NAMESPACE, QualifiedName
+from formats.wire_model import WireModel
+
+NO_BINDING, XML_BINDING = 0, 1
+UNRESOLVED = -1
+
+
+class WireNames:
+    """What one head says.
+
+    names      [name] QualifiedName, None where it was not needed yet
+    binding    [name] its binding, UNRESOLVED likewise
+    meaning    [name] the same for names of the same namespace and local name
+    size       [name] bytes as it stands in a text
+    prefix     [binding] the number of its prefix; 0 is no prefix
+    """
+
+    def __init__(self, model: WireModel, head: bytes, offset: int, limits: MessageLimits) -> None:
+        self._head = head
+        self._at = 0
+        self._offset = offset
+        self._model = model
+        self.limits = limits
+        self._read_bindings()
+        self._read_names()
+        if self._at != len(head):
+            self._refuse("bad-structure", "the head should end here")
+
+    def resolve(self, number: cython.int) -> cython.bint:
+        """Makes a name of the dictionary usable; False if no binding leads to its namespace."""
+        namespace, local = self._model.grammar.names[number]
+        binding = self._first_binding.get(namespace, UNRESOLVED)
+        if binding < 0:
+            return False
+        name = QualifiedName(self.bindings[binding][0], namespace, local)
+        fault = name_fault(name, self.limits.name_bytes_max, self.limits.namespace_bytes_max)
+        if fault is not None:
+            raise DecodeError(*fault, self._offset)
+        self._set(number, binding, number, name)
+        return True
+
+    def _set(
+        self,
+        number: cython.int,
+        binding: cython.int,
+        meaning: cython.int,
+        name: QualifiedName,
+    ) -> None:
+        self.names[number] = name
+        self.binding[number] = binding
+        self.meaning[number] = meaning
+        self.size[number] = len(str(name).encode())
+
+    def _read_bindings(self) -> None:
+        count = self._number()
+        if count > len(self._head):
+            self._refuse("bad-count", f"{count} bindings in a head of {len(self._head)} bytes")
+        self.bindings = [("", ""), ("xml", XML_NAMESPACE)]
+        for _ in range(count):
+            binding = (self._word(), self._word())
+            limits = self.limits
+            fault = binding_fault(*binding, limits.name_bytes_max, limits.namespace_bytes_max)
+            if fault is not None:
+                self._refuse(fault[0], fault[1])
+            if binding in self.bindings[:2]:
+                self._refuse("bad-namespace", "this binding needs no number")
+            self.bindings.append(binding)
+        if len(set(self.bindings)) < len(self.bindings):
+            self._refuse("bad-namespace", "a binding stands twice")
+        prefixes: dict[str, int] = {"": 0}
+        self.prefix = array(
+            "i", [prefixes.setdefault(prefix, len(prefixes)) for prefix, _ in self.bindings]
+        )
+        self.prefix_count = len(prefixes)
+        self.binding_count = len(self.bindings)
+        self._first_binding: dict[str, int] = {}
+        for number, (_, namespace) in enumerate(self.bindings):
+            self._first_binding.setdefault(namespace, number)
+
+    def _read_names(self) -> None:
+        known = self._model.name_count
+        own = self._number()
+        if own > len(self._head):
+            self._refuse("bad-count", f"{own} names in a head of {len(self._head)} bytes")
+        limits = self.limits
+        if own > limits.names_max:
+            reason = f"{own} names, at most {limits.names_max} are allowed"
+            self._refuse("too-many-names", reason)
+        self.count = known + own
+        self.names: list[QualifiedName | None] = [None] * self.count
+        # One more, since a view of nothing is not to be had.
+        self.binding = array("i", [UNRESOLVED]) * (self.count + 1)
+        self.meaning = array("i", bytes(4 * (self.count + 1)))
+        self.size = array("i", bytes(4 * (self.count + 1)))
+        meanings: dict[tuple[str, str], int] = {}
+        seen: set[QualifiedName] = set()
+        for number in range(known, self.count):
+            binding = self._number()
+            if binding >= len(self.bindings):
+                self._refuse("bad-structure", f"no binding {binding}")
+            name = QualifiedName(*self.bindings[binding], self._word())
+            fault = name_fault(name, limits.name_bytes_max, limits.namespace_bytes_max)
+            meaning = (name.namespace, name.local)
+            known_number = self._model.name_numbers.get(meaning)
+            if fault is None and (
+                name in seen
+                or (known_number is not None and self._first_binding[name.namespace] == binding)
+            ):
+                fault = ("bad-name", f"name {name} has two numbers")
+            if fault is not None:
+                self._refuse(fault[0], fault[1])
+            seen.add(name)
+            first = meanings.setdefault(meaning, number if known_number is None else known_number)
+            self._set(number, binding, first, name)
+
+    def _word(self) -> str:
+        """A string: literal, or the dictionary's."""
+        value = self._number()
+        number = value >> 1
+        if value & 1:
+            if number >= len(self._model.strings):
+                self._refuse("bad-structure", f"the dictionary has no string {number}")
+            return self._model.strings[number]
+        start, end = self._at, self._at + number
+        if end > len(self._head):
+            self._refuse("truncated", f"a string of {number} bytes ends behind the head")
+        self._at = end
+        try:
+            return self._head[start:end].decode()
+        except UnicodeDecodeError:
+            self._at = start
+            self._refuse("bad-string", "a string is not UTF-8")
+
+    def _number(self) -> int:
+        """A varint."""
+        value = shift = 0
+        while True:
+            if self._at >= len(self._head):
+                self._refuse("truncated", "the head ends inside a number")
+            byte = self._head[self._at]
+            self._at += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                break
+            if shift >= 35:
+                self._refuse("bad-number", "a number of more than five bytes")
+        if value > 0x7FFFFFFF or (byte == 0 and shift > 7):
+            self._refuse("bad-number", f"{value} is too large or not in its shortest form")
+        return value
+
+    def _refuse(self, code: str, reason: str) -> NoReturn:
+        raise DecodeError(code, reason, self._offset + self._at)
