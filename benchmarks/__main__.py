@@ -16,8 +16,9 @@ from benchmarks.benchmark import Benchmark, BenchmarkError, Result, WrongAnswers
 from benchmarks.conformance import CONFORMANCE
 from benchmarks.formats import FORMATS
 from benchmarks.match import MATCH
+from benchmarks.pep import PEP
 
-BENCHMARKS: tuple[Benchmark, ...] = (MATCH, FORMATS, CONFORMANCE)
+BENCHMARKS: tuple[Benchmark, ...] = (MATCH, FORMATS, CONFORMANCE, PEP)
 EXIT_GOOD, EXIT_WRONG, EXIT_NOT_RUN = 0, 1, 2
 
 

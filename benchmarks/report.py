@@ -37,7 +37,7 @@ class Report:
         self.title = title
         self._conditions: dict[str, tuple[str, Value]] = {}
         self._figures: dict[str, Figure] = {}
-        self._details: dict[str, dict[str, Value]] = {}
+        self._details: dict[str, dict[str, object]] = {}
         self._remarks: list[str] = []
 
     @property
@@ -59,7 +59,7 @@ class Report:
             raise ValueError(f"{key} is in {unit!r}, {against} is not")
         self._figures[key] = Figure(key, label, value, unit, against)
 
-    def detail(self, key: str, values: Mapping[str, Value]) -> None:
+    def detail(self, key: str, values: Mapping[str, object]) -> None:
         """For programs only."""
         self._new(key)
         self._details[key] = dict(values)

@@ -1,0 +1,1 @@
+"""Placement: populations to be partitioned, schemes to compare, and what messages then visit."""
