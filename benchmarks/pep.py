@@ -123,11 +123,11 @@ def _picture(result: FigureNineResult, options: argparse.Namespace) -> str:
         for scheme, name in _NAMES.items()
     ]
     curves += [
-        Curve(f"{name}, in full", list(zip(REPEATS, result.whole[scheme], strict=True)), True)
+        Curve(name, list(zip(REPEATS, result.whole[scheme], strict=True)), dashed=True)
         for scheme, name in _NAMES.items()
     ]
     return curves_svg(
-        f"Partitions that a message matches ({options.number:,} profiles)",
+        f"Partitions that a message matches, {options.number:,} profiles (dashed: in full)",
         "repeated elements in a message",
         f"of {options.partitions} partitions (%)",
         curves,

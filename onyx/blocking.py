@@ -188,10 +188,17 @@ class User(_Blocking[clients.User]):
         super().__init__(clients.User(registration, name))
 
     def add_profile(
-        self, text: str, *, location: Location | None = None, wait: bool = True
+        self,
+        text: str,
+        *,
+        location: Location | None = None,
+        near: bool = False,
+        wait: bool = True,
     ) -> ProfileInfo:
         """As ``onyx.User.add_profile``."""
-        return self._thread.call(lambda user: user.add_profile(text, location=location, wait=wait))
+        return self._thread.call(
+            lambda user: user.add_profile(text, location=location, near=near, wait=wait)
+        )
 
     def update_profile(self, profile_id: str, text: str, *, wait: bool = True) -> ProfileInfo:
         """As ``onyx.User.update_profile``."""

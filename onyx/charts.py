@@ -35,7 +35,7 @@ text { font: 12px "Inter", "Segoe UI", "Helvetica Neue", "DejaVu Sans", Arial, s
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """``points``: (x, y), by x."""
+    """``points``: (x, y), by x.  A ``dashed`` curve has the colour of the solid one of its name."""
 
     name: str
     points: Sequence[tuple[float, float]]
@@ -49,8 +49,8 @@ def curves_svg(title: str, x_label: str, y_label: str, curves: Sequence[Curve]) 
         max((y for curve in curves for _, y in curve.points), default=1.0),
     )
     parts = [*_frame(title, x_label, y_label), *plane.grid(x_ticks=True)]
-    for number, curve in enumerate(curves):
-        colour = COLOURS[number % len(COLOURS)]
+    for curve in curves:
+        colour = _colour(curve, curves)
         points = " ".join(f"{plane.x(x):.1f},{plane.y(y):.1f}" for x, y in curve.points)
         dashes = ' stroke-dasharray="6 4"' if curve.dashed else ""
         parts.append(f'<polyline class="curve" stroke="{colour}"{dashes} points="{points}"/>')
@@ -86,7 +86,7 @@ class _Plane:
 
     def __init__(self, x_max: float, y_max: float) -> None:
         self._x_max = x_max or 1.0
-        self._step = _round_step((y_max or 1.0) / 4)
+        self._step = _round_step((y_max or 1.0) / 5)
         self._y_max = self._step * ceil((y_max or 1.0) / self._step - 1e-9)
 
     def x(self, value: float) -> float:
@@ -138,11 +138,17 @@ def _frame(title: str, x_label: str, y_label: str) -> Iterator[str]:
 
 def _legend(curves: Sequence[Curve]) -> Iterator[str]:
     x = float(LEFT)
-    for number, curve in enumerate(curves):
-        colour = COLOURS[number % len(COLOURS)]
-        yield f'<rect x="{x}" y="36" width="12" height="4" rx="2" fill="{colour}"/>'
-        yield f'<text class="label" x="{x + 17}" y="42">{escape(curve.name)}</text>'
-        x += 36 + 6.6 * len(curve.name)
+    for curve in curves:
+        if not curve.dashed:
+            colour = _colour(curve, curves)
+            yield f'<rect x="{x}" y="36" width="12" height="4" rx="2" fill="{colour}"/>'
+            yield f'<text class="label" x="{x + 17}" y="42">{escape(curve.name)}</text>'
+            x += 36 + 6.6 * len(curve.name)
+
+
+def _colour(curve: Curve, curves: Sequence[Curve]) -> str:
+    names = list(dict.fromkeys(other.name for other in curves))
+    return COLOURS[names.index(curve.name) % len(COLOURS)]
 
 
 def _document(parts: Sequence[str]) -> str:

@@ -57,9 +57,10 @@ class ProfileInfo:
     """A profile: ``host`` is its host broker, at ``address`` ("host:port").
 
     ``version`` counts the updates from 1; ``live`` says that every broker on the way from every
-    source knows this version, so that no message published from now on is missed.  ``text`` is
-    None where it was not asked for.  ``warnings``, when it is added: for each schema of the sources
-    why no message that follows it can match, where all of them say so.
+    source knows this version, so that no message published from now on is missed.  ``near``: it
+    insists on a host near its user.  ``text`` is None where it was not asked for.  ``warnings``,
+    when it is added: for each schema of the sources why no message that follows it can match,
+    where all of them say so.
     """
 
     id: str
@@ -68,6 +69,7 @@ class ProfileInfo:
     address: str
     version: int
     live: bool
+    near: bool = False
     text: str | None = None
     warnings: tuple[str, ...] = ()
 
@@ -80,6 +82,7 @@ class ProfileInfo:
             address=result["address"],
             version=result["version"],
             live=result["live"],
+            near=result.get("near", False),
             text=result.get("text"),
             warnings=tuple(result.get("warnings", ())),
         )

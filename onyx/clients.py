@@ -254,14 +254,20 @@ class User:
         return await self._stack.__aexit__(kind, error, traceback)
 
     async def add_profile(
-        self, text: str, *, location: Location | None = None, wait: bool = True
+        self,
+        text: str,
+        *,
+        location: Location | None = None,
+        near: bool = False,
+        wait: bool = True,
     ) -> ProfileInfo:
-        """Register a profile; with ``wait`` it is live on return.
+        """Register a profile; with ``wait`` it is live on return, with ``near`` it is hosted near
+        ``location`` even where a plan would have it elsewhere.
 
         ProfileNotAccepted, with line, column and what was expected, when the text is refused.
         """
         return await self._registration.add_profile(
-            text, user=self.name, location=location, wait=wait
+            text, user=self.name, location=location, near=near, wait=wait
         )
 
     async def update_profile(self, profile_id: str, text: str, *, wait: bool = True) -> ProfileInfo:

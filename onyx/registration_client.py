@@ -133,13 +133,20 @@ class RegistrationClient(NetworkClient):
         return [SourceInfo.from_result(entry) for entry in result["sources"]]
 
     async def add_profile(
-        self, text: str, *, user: str = "", location: Location | None = None, wait: bool = True
+        self,
+        text: str,
+        *,
+        user: str = "",
+        location: Location | None = None,
+        near: bool = False,
+        wait: bool = True,
     ) -> ProfileInfo:
         """Register a profile; returns when its host broker has it, with ``wait`` when it is live.
 
+        ``near``: its host broker shall be near ``location``, whatever plan there is.
         ProfileNotAccepted when its text is refused.
         """
-        arguments: dict[str, object] = {"text": text, "user": user, "wait": wait}
+        arguments: dict[str, object] = {"text": text, "user": user, "near": near, "wait": wait}
         if location is not None:
             arguments["location"] = list(location)
         result = await self.call("profile.add", arguments)
@@ -153,13 +160,25 @@ class RegistrationClient(NetworkClient):
         """With its text; RequestFailed "unknown-profile" when there is none."""
         return ProfileInfo.from_result(await self.call("profile.show", {"profile": profile_id}))
 
-    async def profiles(self, user: str = "") -> list[ProfileInfo]:
-        """The profiles of a user ("": of all), without their texts, in order of registration."""
+    async def use_plan(self, text: bytes) -> str:
+        """Place all profiles to come by this plan (a plan.json; b"": by location); its id.
+
+        RequestFailed "plan-refused" when it is no plan for this network.
+        """
+        return str((await self.call("plan.use", {"plan": text}))["plan"])
+
+    async def plan(self) -> bytes:
+        """The plan in force, as it was given; b"" when there is none."""
+        return bytes((await self.call("plan.show"))["text"])
+
+    async def profiles(self, user: str = "", texts: bool = False) -> list[ProfileInfo]:
+        """The profiles of a user ("": of all), in order of registration; ``texts``: with them."""
         found: list[ProfileInfo] = []
         more = True
         while more:
             after = found[-1].id if found else ""
-            result = await self.call("profile.list", {"user": user, "after": after})
+            arguments = {"user": user, "after": after, "texts": texts}
+            result = await self.call("profile.list", arguments)
             found += [ProfileInfo.from_result(entry) for entry in result["profiles"]]
             more = result["more"]
         return found

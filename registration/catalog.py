@@ -84,7 +84,7 @@ class SourceEntry:
 class ProfileEntry:
     """A user's profile; ``version`` counts its updates from 1, ``placed`` says that the host
     broker has it, ``live`` that every broker on the way from every root broker knew version
-    ``live`` of it (0: none yet)."""
+    ``live`` of it (0: none yet).  ``near``: it insists on a broker near its user."""
 
     profile: str
     user: str
@@ -94,6 +94,7 @@ class ProfileEntry:
     request: str = ""
     placed: bool = False
     live: int = 0
+    near: bool = False
 
     def record(self) -> dict[str, Any]:
         return {
@@ -104,6 +105,7 @@ class ProfileEntry:
             "request": self.request,
             "placed": self.placed,
             "live": self.live,
+            "near": self.near,
         }
 
     @classmethod

@@ -2,8 +2,8 @@
 
 Section 3.1 of the paper: the root broker is chosen by its topological distance to the source,
 the bandwidth available and the volume expected; the host broker by the user's location "and/or"
-the profile's content.  This file holds the choices by location, load and bandwidth; a choice by
-content ranks the same ``brokers_with_room`` in its own file.
+the profile's content.  This file holds the choices by location, load and bandwidth; the choice by
+content is in placement_by_plan.py.
 
 Everything here is a pure function of the topology and of what the catalog counts.  Ties go to
 the smallest id, so that the same situation always gives the same answer.
@@ -12,7 +12,7 @@ the smallest id, so that the same situation always gives the same answer.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from overlay.routing.broadcast_tree import BroadcastTree
@@ -111,11 +111,13 @@ def choose_host_broker(
     topology: Topology,
     location: tuple[float, float] | None,
     profiles_by_broker: Mapping[str, int],
+    among: Collection[str] | None = None,
 ) -> str:
     """The host broker for a profile whose user is at ``location`` (latitude, longitude).
 
     The nearest broker with room; of equally near ones (or when no location is given) the one
     least loaded in proportion to its capacity.  PlacementError when every broker is full.
+    ``among``: brokers of which one has room, if only they will do.
     """
 
     def preference(broker: BrokerNode) -> tuple[float, float, str]:
@@ -123,7 +125,10 @@ def choose_host_broker(
         # Rounded to a metre: brokers in the same building are equally near.
         return round(_distance_km(location, broker), 3), load, broker.id
 
-    return min(brokers_with_room(topology, profiles_by_broker), key=preference).id
+    brokers = brokers_with_room(topology, profiles_by_broker)
+    return min(
+        (broker for broker in brokers if among is None or broker.id in among), key=preference
+    ).id
 
 
 def brokers_with_room(

@@ -25,6 +25,7 @@ from overlay.link.request_server import Result
 from overlay.link.row_log import RowLog
 from overlay.topology import Topology
 from registration.catalog import Catalog
+from registration.placement_by_plan import PlanPlacement
 from registration.registration_requests import RegistrationRequests
 
 
@@ -50,7 +51,10 @@ class RegistrationCore:
             formats=[],
             limits=topology.limits.link,
         )
-        self._requests = RegistrationRequests(topology, self.catalog, self._links, self.statistics)
+        self._placement = PlanPlacement(topology, self._rows)
+        self._requests = RegistrationRequests(
+            topology, self.catalog, self._placement, self._links, self.statistics
+        )
         self._handlers: Mapping[type[Frame], Callable[[Arrival], None]] = {
             SourceReady: self._handle_source_ready,
             ProfileChanged: self._handle_profile_changed,
@@ -60,6 +64,7 @@ class RegistrationCore:
         stored = list(rows)
         self._links.restore(stored)
         self.catalog.restore(stored)
+        self._placement.restore(stored)
 
     def handle(self, event: Event, now: float) -> list[Action]:
         for arrival in self._links.handle(event, now):
@@ -74,6 +79,7 @@ class RegistrationCore:
         return {
             "registration": self.identity,
             "catalog": self.catalog.statistics(),
+            "placement": self._placement.statistics(),
             "profiles_by_broker": dict(self.catalog.profiles_by_broker),
             "requests": self._requests.statistics(),
             "links": self._links.statistics(),

@@ -4,6 +4,7 @@
 ``source.register``  answered when every broker knows the source and its interests are up
 ``profile.add``      answered when the host broker has the profile; with ``wait`` when it is live
                      on every tree
+``plan.use``         answered at once: new profiles are placed by this plan
 ``profile.await``    answered when a change that was made at the host broker is known here too:
                      ``version`` or a later one, or that the profile is gone (always then)
 ==================  ==========================================================================
@@ -38,13 +39,16 @@ from overlay.link.request_server import (
 from overlay.routing.broadcast_tree import broadcast_trees
 from overlay.topology import Topology
 from registration.catalog import REGISTRATION_KEY, Catalog, ProfileEntry, SourceEntry
-from registration.placement import PlacementError, choose_host_broker, choose_root_broker
+from registration.placement import PlacementError, choose_root_broker
+from registration.placement_by_plan import PLAN_BYTES_MAX, PlanPlacement
+from registration.planning.plan_file import PlanError
 from registration.schema_warnings import schema_warnings
 from yfilter.errors import ProfileRefused
 from yfilter.matcher import check_profile
 
 SCHEMA_BYTES_MAX = 4 * 1024 * 1024
 LIST_MAX = 10_000
+LIST_TEXTS_MAX = 200  # a text may have 64 KB, a frame 16 MB
 
 
 class RegistrationRequests:
@@ -54,10 +58,12 @@ class RegistrationRequests:
         self,
         topology: Topology,
         catalog: Catalog,
+        placement: PlanPlacement,
         links: LinkLayer,
         statistics: Callable[[], Result],
     ) -> None:
         self._topology = topology
+        self._placement = placement
         self._trees = broadcast_trees(topology)
         self._catalog = catalog
         self._links = links
@@ -78,6 +84,8 @@ class RegistrationRequests:
                 "profile.await": self._await_profile,
                 "profile.list": self._list_profiles,
                 "profile.show": self._show_profile,
+                "plan.use": self._use_plan,
+                "plan.show": self._show_plan,
             },
         )
 
@@ -252,15 +260,18 @@ class RegistrationRequests:
         text = text_argument(request, "text", limits.profile_length_max)
         user = name_argument(request, "user", default="")
         location = _location_argument(request)
+        near = request.arguments.get("near") is True
+        if near and location is None:
+            raise RequestRefused("bad-argument", "'near' needs a 'location' to be near to")
         try:
             check_profile(text)
-            host = choose_host_broker(self._topology, location, self._catalog.profiles_by_broker)
+            host = self._placement.choose(text, location, near, self._catalog.profiles_by_broker)
         except ProfileRefused as refusal:
             raise RequestRefused("profile-refused", str(refusal)) from refusal
         except PlacementError as refusal:
             raise RequestRefused(refusal.code, str(refusal)) from refusal
         profile = self._catalog.new_id("p")
-        entry = ProfileEntry(profile, user, host, text, request=request.request)
+        entry = ProfileEntry(profile, user, host, text, request=request.request, near=near)
         self._catalog.put_profile(entry)
         place = PlaceProfile(
             profile=profile, user=user, text=text, version=1, request=request.request
@@ -288,6 +299,7 @@ class RegistrationRequests:
             "version": entry.version,
             "placed": entry.placed,
             "live": entry.live >= entry.version,
+            "near": entry.near,
         }
 
     def _added_result(self, entry: ProfileEntry) -> Result:
@@ -296,18 +308,23 @@ class RegistrationRequests:
         return {**self._profile_result(entry), "warnings": warnings}
 
     def _list_profiles(self, connection: int, request: Request) -> Result:
-        """One page in order of registration: those after the id ``after``."""
+        """One page in order of registration: those after the id ``after``.
+
+        ``texts``: with what they say, and fewer to a page.
+        """
         user = name_argument(request, "user", default="")
         after = name_argument(request, "after", default="")
         entries = [entry for entry in self._catalog.profiles.values() if user in ("", entry.user)]
         if after:
             ids = [entry.profile for entry in entries]
             entries = entries[ids.index(after) + 1 :] if after in ids else []
-        page = entries[:LIST_MAX]
-        return {
-            "profiles": [self._profile_result(entry) for entry in page],
-            "more": len(entries) > LIST_MAX,
-        }
+        if request.arguments.get("texts") is True:
+            page = entries[:LIST_TEXTS_MAX]
+            results = [{**self._profile_result(entry), "text": entry.text} for entry in page]
+        else:
+            page = entries[:LIST_MAX]
+            results = [self._profile_result(entry) for entry in page]
+        return {"profiles": results, "more": len(entries) > len(page)}
 
     def _show_profile(self, connection: int, request: Request) -> Result:
         profile = name_argument(request, "profile")
@@ -315,6 +332,21 @@ class RegistrationRequests:
         if entry is None:
             raise RequestRefused("unknown-profile", f"there is no profile {profile!r}")
         return {**self._profile_result(entry), "text": entry.text}
+
+    # --- the plan -------------------------------------------------------------------------
+
+    def _use_plan(self, connection: int, request: Request) -> Result:
+        """``plan``: the text of a plan, for all profiles to come; empty to have none."""
+        text = request.arguments.get("plan")
+        if not isinstance(text, bytes) or len(text) > PLAN_BYTES_MAX:
+            raise RequestRefused("bad-argument", f"'plan' must be at most {PLAN_BYTES_MAX} bytes")
+        try:
+            return {"plan": self._placement.use(text)}
+        except PlanError as error:
+            raise RequestRefused("plan-refused", str(error)) from error
+
+    def _show_plan(self, connection: int, request: Request) -> Result:
+        return {**self._placement.statistics(), "text": self._placement.plan_text}
 
     # --- the rest -------------------------------------------------------------------------
 

@@ -205,6 +205,8 @@ class DataPlane:
         self._links.send(f"source/{source}", source, frame)
 
     def _act(self, parcel: Parcel, decisions: list[Match]) -> None:
+        if any(isinstance(decision, ProfileMatch) for decision in decisions):
+            self._counters["matched_here"] += 1
         for decision in decisions:
             if isinstance(decision, RouteMatch):
                 self._forward(parcel, decision.link)

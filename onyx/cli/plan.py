@@ -1,4 +1,7 @@
-"""``onyx plan make | show | place``: which profiles belong together, and where."""
+"""``onyx plan make | show | place``: which profiles belong together, and where.
+
+The verbs that need a network, and ``diff``, are in plan_network.py.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from pathlib import Path
 
 from formats.errors import SchemaRefused
 from formats.schema import SCHEMA_BYTES_MAX, Schema, read_schema
+from onyx.cli.plan_files import ASSIGNMENT_FILE, PLAN_FILE, load_plan
+from onyx.cli.plan_network import add_network_verbs
 from onyx.cli.spark_options import SPARK_HELP, add_spark_arguments, open_spark
 from onyx.cli.values import positive, print_json, read_input, read_text, table
 from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
@@ -18,13 +23,12 @@ from onyx.errors import EXIT_CANNOT_CREATE, EXIT_DATA, EXIT_NO_INPUT, EXIT_OK, U
 from onyx.plan_report import coverage_svg, load_svg, plan_report
 from overlay.topology import Topology, load_topology
 from registration.planning.plan import Placer, Plan
-from registration.planning.plan_file import FILE_BYTES_MAX, PlanError, from_json, plan_id, to_json
+from registration.planning.plan_file import plan_id, to_json
 from registration.planning.planner import PlanOptions
 from registration.spark.inputs import FORMATS, UnreadableData
 from registration.spark.plan_job import SAMPLES_MAX, PlanJob, PlanResult, run_plan_job
 from yfilter import ProfileRefused
 
-PLAN_FILE = "plan.json"
 PARTITIONS_A_BROKER = 8
 PARTITIONS = 64
 
@@ -38,6 +42,9 @@ MAKE_EXAMPLES = """\
 OTHER_EXAMPLES = """\
   onyx plan show plan
   onyx plan place plan storms.xq
+  onyx plan use plan --topology network.toml
+  onyx plan status --topology network.toml
+  onyx plan diff plan-may plan-june
 """
 
 
@@ -66,6 +73,7 @@ def add_parser(subparsers: Subparsers) -> None:
     place.add_argument("files", metavar="FILE|-", nargs="+", help="the text of a profile")
     place.add_argument("--json", action="store_true", help="print an object a profile")
     set_run(place, run_place)
+    add_network_verbs(verbs)
 
 
 def _add_make(verbs: Subparsers) -> None:
@@ -141,7 +149,7 @@ def run_make(arguments: argparse.Namespace) -> int:
         schemas=tuple(_read_schema(path) for path in arguments.schema),
         archive=tuple(arguments.archive),
         samples=arguments.samples,
-        assignment=arguments.assignment or str(arguments.out / "assignment.parquet"),
+        assignment=arguments.assignment or str(arguments.out / ASSIGNMENT_FILE),
     )
     try:
         arguments.out.mkdir(parents=True, exist_ok=True)
@@ -190,16 +198,6 @@ def run_place(arguments: argparse.Namespace) -> int:
     return EXIT_OK
 
 
-def load_plan(name: str) -> Plan:
-    """The plan in a directory or file; UserError when it cannot be used."""
-    path = Path(name)
-    file = path / PLAN_FILE if path.is_dir() else path
-    try:
-        return from_json(read_input(str(file), FILE_BYTES_MAX), str(file))
-    except PlanError as error:
-        raise UserError(str(error), EXIT_DATA) from None
-
-
 def plan_facts(plan: Plan) -> dict[str, object]:
     """A plan in figures."""
     return {
@@ -211,6 +209,7 @@ def plan_facts(plan: Plan) -> dict[str, object]:
         "coverage": round(plan.facts.coverage, 6),
         "largest_over_mean": round(plan.facts.imbalance, 4),
         "matched_share": plan.facts.matched_share,
+        "brokers_share": plan.facts.brokers_share,
         "samples": plan.facts.samples,
         "topology": plan.topology,
         "partitions_by_broker": dict(sorted(Counter(plan.brokers).items())),

@@ -11,7 +11,12 @@ from typing import TypeVar
 
 import trio
 
-from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
+from onyx.cli.network_option import (
+    NETWORK_HELP,
+    add_client_arguments,
+    add_network_arguments,
+    registration_address,
+)
 from onyx.cli.profile_check import add_check
 from onyx.cli.profile_explain import add_explain
 from onyx.cli.profile_plan import add_plan
@@ -69,6 +74,15 @@ def add_parser(subparsers: Subparsers) -> None:
     listing.add_argument("--user", metavar="NAME", default="", help="only those of this user")
     set_run(listing, run_list)
     add_client_arguments(listing)
+    export = add_verb(
+        verbs,
+        "export",
+        "print all profiles with their texts, one JSON object a line",
+        details="What onyx plan make reads as .jsonl.",
+        examples="  onyx profile export > catalog.jsonl",
+    )
+    set_run(export, run_export)
+    add_network_arguments(export)
     _add_update(verbs)
     add_check(verbs)
     add_explain(verbs)
@@ -97,6 +111,11 @@ def _add_add(verbs: Subparsers) -> None:
     parser.add_argument("files", metavar="FILE|-", nargs="+", help="the text of a profile")
     parser.add_argument("--user", metavar="NAME", help="whose it is (default: your login name)")
     parser.add_argument("--location", metavar="LAT,LON", type=location, help=LOCATION_HELP)
+    parser.add_argument(
+        "--near",
+        action="store_true",
+        help="host it near --location, even where a plan (onyx plan) would have it elsewhere",
+    )
     parser.add_argument("--wait", action="store_true", help=WAIT_HELP)
     set_run(parser, run_add)
     add_client_arguments(parser)
@@ -128,7 +147,10 @@ def run_add(arguments: argparse.Namespace) -> int:
             for name, text in texts:
                 try:
                     profile = await client.add_profile(
-                        text, location=arguments.location, wait=arguments.wait
+                        text,
+                        location=arguments.location,
+                        near=arguments.near,
+                        wait=arguments.wait,
                     )
                 except ProfileNotAccepted as refusal:
                     refused += 1
@@ -186,6 +208,23 @@ def run_list(arguments: argparse.Namespace) -> int:
             for p in found
         ]
         print(table(heading, rows))
+    return EXIT_OK
+
+
+def run_export(arguments: argparse.Namespace) -> int:
+    async def profiles(registration: RegistrationClient) -> list[ProfileInfo]:
+        return await registration.profiles(texts=True)
+
+    for info in _ask(arguments, profiles):
+        print_json(
+            {
+                "profile": info.id,
+                "user": info.user,
+                "host": info.host,
+                "near": info.near,
+                "text": info.text,
+            }
+        )
     return EXIT_OK
 
 

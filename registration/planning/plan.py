@@ -56,7 +56,8 @@ class Facts:
 
     ``load``: of all profiles, 1 each unless weighted; ``refused``: how many were no profiles.
     ``loads`` of all partitions; ``matched_share``: the expected share of the partitions that a
-    message visits, from ``samples`` messages (0: from the schemas alone).
+    message visits, from ``samples`` messages (0: from the schemas alone);
+    ``brokers_share``: the same of the brokers.
     """
 
     load: float
@@ -65,6 +66,7 @@ class Facts:
     loads: tuple[float, ...]
     matched_share: float
     samples: int
+    brokers_share: float = 1.0
 
     @property
     def coverage(self) -> float:

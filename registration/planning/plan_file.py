@@ -87,6 +87,7 @@ def _content(plan: Plan) -> dict[str, Any]:
             "refused": facts.refused,
             "dont_care": facts.dont_care,
             "matched_share": facts.matched_share,
+            "brokers_share": facts.brokers_share,
             "samples": facts.samples,
             "loads": list(facts.loads),
         },
@@ -144,6 +145,7 @@ class _Reader:
             refused=self._count(facts.get("refused"), "facts.refused"),
             dont_care=self._number(facts.get("dont_care"), "facts.dont_care"),
             matched_share=self._number(facts.get("matched_share"), "facts.matched_share"),
+            brokers_share=self._number(facts.get("brokers_share"), "facts.brokers_share"),
             samples=self._count(facts.get("samples"), "facts.samples"),
             loads=tuple(self._number(load, "facts.loads") for load in loads),
         )

@@ -118,7 +118,9 @@ def make_plan(
     )
     if options.topology is not None:
         brokers = assign_brokers(options.topology, plan.facts.loads, visits)
-        plan = replace(plan, brokers=brokers, topology=options.topology.name)
+        share = _brokers_share(brokers, len(options.topology.brokers), visits)
+        facts = replace(plan.facts, brokers_share=round(share, 6))
+        plan = replace(plan, brokers=brokers, topology=options.topology.name, facts=facts)
     return plan
 
 
@@ -211,3 +213,14 @@ def _matched_share(plan: Plan, visits: Sequence[tuple[frozenset[int], float]]) -
     if plan.facts.dont_care:
         most += len(plan.dont_care)
     return min(1.0, most / plan.partitions)
+
+
+def _brokers_share(
+    brokers: Sequence[str], number: int, visits: Sequence[tuple[frozenset[int], float]]
+) -> float:
+    """The mean share of all brokers that a sampled message visits; 1 if there are no samples."""
+    weight = sum(times for _, times in visits)
+    if not weight:
+        return 1.0
+    visited = sum(len({brokers[p] for p in found}) * times for found, times in visits)
+    return visited / weight / number

@@ -1,0 +1,227 @@
+"""``onyx plan use | status | diff``: a plan and the network that it is for, or another plan."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from importlib import import_module, util
+from pathlib import Path
+
+import trio
+
+from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
+from onyx.cli.plan_files import ASSIGNMENT_FILE, load_plan, read_plan_text
+from onyx.cli.values import print_json, table
+from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.errors import EXIT_DATA, EXIT_OK, EXIT_USAGE, RequestFailed, UserError
+from onyx.registration_client import NetworkClient, RegistrationClient
+from registration.planning.plan import Plan
+from registration.planning.plan_drift import Drift, PlacedProfile, measure_drift
+from registration.planning.plan_file import PlanError, from_json, plan_id
+
+USE_DETAILS = f"""\
+The registration service places every new profile at the broker that the plan names,
+except one that insists on its user's location (onyx profile add --near). Profiles that
+are there stay where they are. The plan survives a restart; --none puts it out of force.
+{NETWORK_HELP}"""
+
+STATUS_DETAILS = f"""\
+Compares what the plan in force promised with the network as it is: how much of the
+population its patterns cover, how even the partitions are, how many profiles are not
+where it would have them, at what share of the brokers a message matches. Says when a
+new plan pays.
+{NETWORK_HELP}"""
+
+DIFF_DETAILS = """\
+Compares the rules of two plans, and, when both have their assignment beside them, says
+how many profiles would move and between which brokers."""
+
+
+def add_network_verbs(verbs: Subparsers) -> None:
+    use = add_verb(
+        verbs,
+        "use",
+        "place new profiles by a plan",
+        details=USE_DETAILS,
+        examples="  onyx plan use plan --topology network.toml\n  onyx plan use --none",
+    )
+    which = use.add_mutually_exclusive_group(required=True)
+    which.add_argument("plan", metavar="PLAN", nargs="?", help="as onyx plan make has written it")
+    which.add_argument("--none", action="store_true", help="place them by location")
+    add_client_arguments(use)
+    set_run(use, run_use)
+    status = add_verb(
+        verbs,
+        "status",
+        "say how far a network has drifted from its plan",
+        details=STATUS_DETAILS,
+        examples="  onyx plan status --topology network.toml",
+    )
+    add_client_arguments(status)
+    set_run(status, run_status)
+    diff = add_verb(
+        verbs,
+        "diff",
+        "compare two plans",
+        details=DIFF_DETAILS,
+        examples="  onyx plan diff plan-may plan-june",
+    )
+    diff.add_argument("old", metavar="OLD")
+    diff.add_argument("new", metavar="NEW")
+    diff.add_argument("--json", action="store_true", help="print one JSON object")
+    set_run(diff, run_diff)
+
+
+# --- use --------------------------------------------------------------------------------------
+
+
+def run_use(arguments: argparse.Namespace) -> int:
+    text = b"" if arguments.none else read_plan_text(arguments.plan)
+    if text:
+        load_plan(arguments.plan)  # what is wrong with it is better said here
+
+    async def use() -> str:
+        async with RegistrationClient(registration_address(arguments)) as registration:
+            return await registration.use_plan(text)
+
+    try:
+        used = trio.run(use)
+    except* RequestFailed as group:
+        raise UserError(str(group.exceptions[0]), EXIT_DATA) from None
+    if arguments.json:
+        print_json({"plan": used})
+    else:
+        print(f"new profiles are placed by plan {used}" if used else "there is no plan any more")
+    return EXIT_OK
+
+
+# --- status -----------------------------------------------------------------------------------
+
+
+def run_status(arguments: argparse.Namespace) -> int:
+    plan, drift = trio.run(_measure, arguments)
+    reasons = drift.reasons(plan)
+    if arguments.json:
+        print_json(_drift_facts(plan, drift, reasons))
+        return EXIT_OK
+    facts = plan.facts
+    measured = "-" if drift.brokers_share is None else f"{drift.brokers_share:.2%}"
+    rows = [
+        ("profiles", f"{facts.load:,.0f}", f"{drift.profiles:,}"),
+        ("coverage", f"{facts.coverage:.2%}", f"{drift.coverage:.2%}"),
+        ("largest partition / mean", f"{facts.imbalance:.2f}", f"{drift.imbalance:.2f}"),
+        ("brokers that a message matches at", f"{facts.brokers_share:.2%}", measured),
+        ("not where the plan has them", "-", f"{drift.misplaced:,}"),
+        ("near their user instead", "-", f"{drift.near:,}"),
+    ]
+    print(f"plan {plan_id(plan)} of {plan.topology}")
+    print(table(("", "PLAN", "NOW"), rows))
+    for reason in reasons:
+        print(f"a new plan pays: {reason}")
+    if not reasons:
+        print("the plan is good")
+    return EXIT_OK
+
+
+async def _measure(arguments: argparse.Namespace) -> tuple[Plan, Drift]:
+    async with RegistrationClient(registration_address(arguments)) as registration:
+        text = await registration.plan()
+        if not text:
+            raise UserError("there is no plan in force; see onyx plan use --help", EXIT_USAGE)
+        try:
+            plan = from_json(text, "the plan in force")
+        except PlanError as error:
+            raise UserError(str(error), EXIT_DATA) from None
+        profiles = await registration.profiles(texts=True)
+        brokers = await registration.brokers()
+    published = matched = 0
+    for address in brokers.values():
+        async with NetworkClient(address) as client:
+            data = (await client.statistics())["data"]
+            published += data.get("published", 0)
+            matched += data.get("matched_here", 0)
+    share = matched / published / len(brokers) if published else None
+    placed = (PlacedProfile(info.text or "", info.host, info.near) for info in profiles)
+    return plan, measure_drift(plan, placed, share)
+
+
+def _drift_facts(plan: Plan, drift: Drift, reasons: list[str]) -> dict[str, object]:
+    return {
+        "plan": plan_id(plan),
+        "profiles": drift.profiles,
+        "misplaced": drift.misplaced,
+        "near": drift.near,
+        "coverage": round(drift.coverage, 6),
+        "planned_coverage": round(plan.facts.coverage, 6),
+        "largest_over_mean": round(drift.imbalance, 4),
+        "planned_largest_over_mean": round(plan.facts.imbalance, 4),
+        "brokers_share": drift.brokers_share,
+        "predicted_brokers_share": plan.facts.brokers_share,
+        "new_plan_pays": reasons,
+    }
+
+
+# --- diff -------------------------------------------------------------------------------------
+
+
+def run_diff(arguments: argparse.Namespace) -> int:
+    old, new = load_plan(arguments.old), load_plan(arguments.new)
+    before = {rule.pattern: rule for rule in old.rules}
+    after = {rule.pattern: rule for rule in new.rules}
+    facts: dict[str, object] = {
+        "old": plan_id(old),
+        "new": plan_id(new),
+        "partitions": [old.partitions, new.partitions],
+        "patterns_added": sorted(after.keys() - before.keys()),
+        "patterns_removed": sorted(before.keys() - after.keys()),
+        "matched_share": [old.facts.matched_share, new.facts.matched_share],
+        "largest_over_mean": [round(plan.facts.imbalance, 4) for plan in (old, new)],
+        "coverage": [round(plan.facts.coverage, 6) for plan in (old, new)],
+    }
+    moves = _moves(Path(arguments.old), Path(arguments.new))
+    if moves is not None:
+        facts["profiles_in_both"] = moves.total()
+        facts["profiles_that_move"] = sum(n for (a, b), n in moves.items() if a != b)
+        facts["moves"] = [
+            {"from": a, "to": b, "profiles": n} for (a, b), n in moves.most_common() if a != b
+        ]
+    if arguments.json:
+        print_json(facts)
+        return EXIT_OK
+    for key, value in facts.items():
+        if key != "moves":
+            print(f"{key.replace('_', ' '):<20} {_shown(value)}")
+    if moves is None:
+        print("profiles that move   unknown: not both plans have their assignment beside them")
+    else:
+        rows = [(a, b, n) for (a, b), n in moves.most_common() if a != b][:20]
+        if rows:
+            print(table(("FROM", "TO", "PROFILES"), rows))
+    return EXIT_OK
+
+
+def _moves(old: Path, new: Path) -> Counter[tuple[str, str]] | None:
+    """How many profiles of both assignments have which (old, new) broker, or partition if the
+    plans have no brokers; None if one is missing."""
+    files = [path / ASSIGNMENT_FILE for path in (old, new)]
+    if not all(file.exists() for file in files):
+        return None
+    if util.find_spec("pyarrow") is None:
+        print("onyx: to see what moves: pip install 'onyx-dissemination[spark]'", file=sys.stderr)
+        return None
+    dataset = import_module("pyarrow.dataset")
+    columns = ["profile", "broker", "partition"]
+    one, other = (dataset.dataset(file, format="parquet").to_table(columns) for file in files)
+    joined = one.join(other, "profile", join_type="inner", right_suffix="_new")
+    key = "partition" if joined["broker"].null_count else "broker"
+    counted = joined.group_by([key, f"{key}_new"]).aggregate([([], "count_all")]).to_pylist()
+    return Counter({(str(r[key]), str(r[f"{key}_new"])): r["count_all"] for r in counted})
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, list):
+        if len(value) == 2 and not isinstance(value[0], str):
+            return f"{value[0]} -> {value[1]}"
+        return ", ".join(map(str, value)) or "none"
+    return f"{value:,}" if isinstance(value, int) else str(value)

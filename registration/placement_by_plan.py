@@ -1,0 +1,100 @@
+"""Placement by content: the plan in force, and the host broker that it gives a new profile.
+
+Section 3.1 of the paper: the host broker is chosen "based on the user's location and/or the content
+of the profile".  Without a plan, the location decides (placement.py); with one, the content does,
+except for a profile that insists on its user's location.  "Don't care" profiles, which have
+several partitions to choose from, go to the one nearest to the user.  A broker that is full gets
+nothing; what was meant for it goes where there is room, and is counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from overlay.link.row_log import RowLog, read_record
+from overlay.topology import Topology
+from registration.placement import brokers_with_room, choose_host_broker
+from registration.planning.plan import Placer
+from registration.planning.plan_file import PlanError, from_json, plan_id
+
+PLAN_SPACE = "plan"
+PLAN_BYTES_MAX = 12 * 1024 * 1024
+
+_CURRENT = "current"
+
+
+class PlanPlacement:
+    """Chooses host brokers for the profiles of a topology; the plan survives a restart."""
+
+    def __init__(self, topology: Topology, rows: RowLog) -> None:
+        self._topology = topology
+        self._rows = rows
+        self._placer: Placer | None = None
+        self._counters: Counter[str] = Counter()
+        self.plan_id = ""
+        self.plan_text = b""  # as it was given; empty: there is no plan
+
+    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
+        """A stored plan that this version cannot use, or of other brokers, is left aside."""
+        for space, key, value in rows:
+            if (space, key) == (PLAN_SPACE, _CURRENT):
+                try:
+                    self._install(read_record(value)["text"])
+                except PlanError:
+                    self._counters["unusable_plan"] += 1
+
+    def use(self, text: bytes) -> str:
+        """Put a plan in force for all profiles to come (empty: none); gives its id.
+
+        PlanError when it is no plan for this network.
+        """
+        if not text:
+            self._placer, self.plan_id, self.plan_text = None, "", b""
+            self._rows.delete(PLAN_SPACE, _CURRENT)
+            return ""
+        self._install(text)
+        self._rows.put(PLAN_SPACE, _CURRENT, {"text": text})
+        return self.plan_id
+
+    def choose(
+        self,
+        text: str,
+        location: tuple[float, float] | None,
+        near: bool,
+        profiles_by_broker: Mapping[str, int],
+    ) -> str:
+        """The host broker of a profile that was accepted; ``near``: it insists on ``location``.
+
+        PlacementError when every broker is full.
+        """
+        if self._placer is None or near:
+            self._counters["by_location"] += 1
+            return choose_host_broker(self._topology, location, profiles_by_broker)
+        plan = self._placer.plan
+        placement = self._placer.place(text)
+        hosts = {plan.broker_of(placement.partition)}
+        if placement.pattern is None and location is not None:
+            hosts = {plan.broker_of(partition) for partition in plan.dont_care}
+        free = {broker.id for broker in brokers_with_room(self._topology, profiles_by_broker)}
+        if hosts & free:
+            self._counters["by_content" if placement.pattern else "dont_care"] += 1
+            return choose_host_broker(self._topology, location, profiles_by_broker, hosts & free)
+        self._counters["overflow"] += 1
+        return choose_host_broker(self._topology, location, profiles_by_broker)
+
+    def statistics(self) -> dict[str, object]:
+        return {"plan": self.plan_id, **self._counters}
+
+    def _install(self, text: bytes) -> None:
+        plan = from_json(text)
+        if not plan.brokers:
+            raise PlanError("the plan", "brokers", "it was made without a topology")
+        unknown = sorted(set(plan.brokers) - set(self._topology.broker_ids))
+        if unknown:
+            raise PlanError(
+                "the plan", "brokers", f"{unknown[0]} is no broker of {self._topology.name}"
+            )
+        self._placer = Placer(plan)
+        self.plan_id = plan_id(plan)
+        self.plan_text = text
