@@ -17,8 +17,11 @@ from benchmarks.conformance import CONFORMANCE
 from benchmarks.formats import FORMATS
 from benchmarks.match import MATCH
 from benchmarks.pep import PEP
+from benchmarks.profiles import PROFILES
+from benchmarks.results import RESULTS
 
-BENCHMARKS: tuple[Benchmark, ...] = (MATCH, FORMATS, CONFORMANCE, PEP)
+BENCHMARKS: tuple[Benchmark, ...] = (MATCH, FORMATS, CONFORMANCE, PEP, PROFILES, RESULTS)
+
 EXIT_GOOD, EXIT_WRONG, EXIT_NOT_RUN = 0, 1, 2
 
 

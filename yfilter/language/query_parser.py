@@ -45,7 +45,7 @@ def parse_profile(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> 
     """The profile that ``text`` says; raises ProfileRefused."""
     if limits is DEFAULT_PROFILE_LIMITS:
         return _CACHE.read(text)
-    return Profile(_parsed(text, limits), text)
+    return Profile(parse_anew(text, limits), text)
 
 
 def parse_path(text: str, limits: ProfileLimits = DERIVED_PATH_LIMITS) -> PathExpression:
@@ -68,7 +68,8 @@ def parse_expression(
     return parser.whole_expression()
 
 
-def _parsed(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> Expression:
+def parse_anew(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> Expression:
+    """The tree of a profile, whether its shape is known or not."""
     return QueryParser(checked_text(text, limits), limits).profile()
 
 
@@ -77,7 +78,7 @@ def reread(text: str) -> Profile:
     return _WRITTEN.read(text)
 
 
-_CACHE = ShapeCache(_parsed)
+_CACHE = ShapeCache(parse_anew)
 _WRITTEN = ShapeCache(lambda text: parse_expression(text, DERIVED_PATH_LIMITS))
 
 

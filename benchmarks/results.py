@@ -1,0 +1,230 @@
+"""``results``: constructing the results of matched profiles, against building the same with lxml.
+
+Both sides get a parsed message and the elements that a profile's path has bound, and give the
+documents to deliver as bytes.  With lxml that is what a careful programmer would write by hand for
+each profile: compiled XPath objects for what is selected, ``deepcopy`` of what is copied, then
+``tostring``.  All results are compared in canonical form.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from random import Random
+from time import perf_counter_ns, thread_time_ns
+from typing import TypeAlias
+
+import lxml.etree
+
+from benchmarks import machine
+from benchmarks.benchmark import Benchmark, WrongAnswers, count, positive
+from benchmarks.report import Report
+from benchmarks.samples import mean, median
+from formats import ElementStream, parse_text
+from formats.build import build_info
+from yfilter.language.evaluation import select
+from yfilter.language.matching_path import matching_path
+from yfilter.language.query_ast import Profile
+from yfilter.language.query_parser import parse_profile
+from yfilter.language.result import render
+
+_Elements: TypeAlias = "list[lxml.etree._Element]"
+
+_BINDS = '/feed/item[@kind = "k{kind}"]'
+_KINDS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """One form of profile; ``build`` makes its results of the tree and the bound elements."""
+
+    name: str
+    profile: str
+    build: Callable[[_Elements], list[bytes]]
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declares the options of the benchmark."""
+    parser.add_argument(
+        "--messages", metavar="N", type=positive, default=100, help="of 10 KB (default: 100)"
+    )
+    parser.add_argument(
+        "--rounds", metavar="N", type=positive, default=5, help="the median counts (default: 5)"
+    )
+    parser.add_argument("--seed", metavar="N", type=count, default=1)
+    parser.add_argument(
+        "--clock", choices=("wall", "cpu"), default="wall", help="time passed, or time computed"
+    )
+
+
+def run(options: argparse.Namespace) -> Report:
+    """Measures; raises WrongAnswers where the results differ."""
+    clock = thread_time_ns if options.clock == "cpu" else perf_counter_ns
+    random = Random(f"results {options.seed}")
+    messages = [make_feed(random) for _ in range(options.messages)]
+    report = Report(f"results: {len(_CASES)} forms of profiles on {options.messages} messages")
+    report.condition("machine", "machine", machine.description())
+    report.condition("build", "build", build_info())
+    report.condition("clock", "clock", options.clock)
+    report.condition("message_bytes", "bytes a message", round(mean(list(map(len, messages)))))
+    own_times, lxml_times = [], []
+    for case in _CASES:
+        own, theirs = _measure(case, messages, options.rounds, clock)
+        report.figure(f"{case.name}_lxml_us", f"{case.name}: lxml", theirs, "us")
+        report.figure(f"{case.name}_us", f"{case.name}: ours", own, "us", f"{case.name}_lxml_us")
+        own_times.append(own)
+        lxml_times.append(theirs)
+    report.figure("lxml_us", "all forms: lxml", mean(lxml_times), "us")
+    report.figure("own_us", "all forms: ours", mean(own_times), "us", "lxml_us")
+    report.figure("speedup", "times as fast, all forms", mean(lxml_times) / mean(own_times))
+    report.remark("times are for all results of one profile on one message, parsed before")
+    return report
+
+
+def make_feed(random: Random) -> bytes:
+    """A message of 32 items, about 10 KB, with mixed content and a namespace."""
+    words = ["alpha", "beta", "gamma", "delta", "epsilon", "caf\u00e9", "R&amp;D", "omega"]
+
+    def text(length: int) -> str:
+        return " ".join(random.choices(words, k=length))
+
+    items = [
+        f'<item id="i{number}" kind="k{random.randrange(_KINDS)}"><title>{text(4)}</title>'
+        f'<m:price unit="EUR">{random.randrange(10_000) / 100}</m:price>'
+        f"<body><p>{text(6)} <b>{text(2)}</b> {text(5)}</p><p>{text(8)}<br/>{text(3)}</p></body>"
+        "</item>"
+        for number in range(32)
+    ]
+    return f'<feed xmlns:m="urn:money">{"".join(items)}</feed>'.encode()
+
+
+def _measure(
+    case: _Case, messages: Sequence[bytes], rounds: int, clock: Callable[[], int]
+) -> tuple[float, float]:
+    """Microseconds for the results of one message, ours and lxml's, in turns."""
+    own: list[float] = []
+    theirs: list[float] = []
+    prepared = [_Prepared(case, message, number) for number, message in enumerate(messages)]
+    for item in prepared:
+        item.check()
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(rounds):
+            start = clock()
+            for item in prepared:
+                item.render()
+            between = clock()
+            for item in prepared:
+                item.build()
+            own.append((between - start) / 1000 / len(prepared))
+            theirs.append((clock() - between) / 1000 / len(prepared))
+    finally:
+        gc.enable()
+    return median(own), median(theirs)
+
+
+class _Prepared:
+    """A profile on one message, matched by both sides."""
+
+    def __init__(self, case: _Case, message: bytes, number: int) -> None:
+        self._case = case
+        kind = number % _KINDS
+        self._profile: Profile = parse_profile(case.profile.format(kind=kind))
+        self._stream: ElementStream = parse_text(message)
+        nodes = select(matching_path(self._profile), self._stream)
+        self._bindings = [node.number for node in nodes]
+        tree = lxml.etree.fromstring(message)
+        self._elements: _Elements = tree.xpath(_BINDS.format(kind=kind))
+
+    def render(self) -> list[bytes]:
+        return render(self._profile, self._stream, self._bindings)
+
+    def build(self) -> list[bytes]:
+        return self._case.build(self._elements) if self._elements else []
+
+    def check(self) -> None:
+        ours, theirs = self.render(), self.build()
+        if list(map(_canonical, ours)) != list(map(_canonical, theirs)):
+            raise WrongAnswers(f"{self._case.name}: {ours!r} is not {theirs!r}")
+
+
+def _canonical(document: bytes) -> str:
+    return str(lxml.etree.canonicalize(document.decode()))
+
+
+# -- by hand, with lxml
+
+_TITLE = lxml.etree.XPath("title")
+_PARAGRAPHS = lxml.etree.XPath("body/p")
+_PRICE = lxml.etree.XPath("string(m:price)", namespaces={"m": "urn:money"})
+_TITLE_TEXT = lxml.etree.XPath("string(title)")
+
+
+def _copies(elements: _Elements) -> list[bytes]:
+    return [lxml.etree.tostring(item, encoding="utf-8", with_tail=False) for item in elements]
+
+
+def _hits(elements: _Elements) -> list[bytes]:
+    return [lxml.etree.tostring(_hit(item), encoding="utf-8") for item in elements]
+
+
+def _hit(item: lxml.etree._Element) -> lxml.etree._Element:
+    hit = lxml.etree.Element("hit", id=item.get("id"))
+    for found in (*_TITLE(item), *_PARAGRAPHS(item)):
+        copy = deepcopy(found)
+        copy.tail = None
+        hit.append(copy)
+    return hit
+
+
+def _lines(elements: _Elements) -> list[bytes]:
+    made = []
+    for item in elements:
+        line = lxml.etree.Element("line", id=item.get("id"))
+        line.text = f"{_TITLE_TEXT(item)}: {_PRICE(item)}"
+        made.append(lxml.etree.tostring(line, encoding="utf-8"))
+    return made
+
+
+def _digest(elements: _Elements) -> list[bytes]:
+    digest = lxml.etree.Element("digest")
+    for item in elements:
+        entry = lxml.etree.SubElement(digest, "entry", n=item.get("id"))
+        entry.extend([deepcopy(title) for title in _TITLE(item)])
+    return [lxml.etree.tostring(digest, encoding="utf-8")]
+
+
+def _message(elements: _Elements) -> list[bytes]:
+    return [lxml.etree.tostring(elements[0].getroottree(), encoding="utf-8")]
+
+
+_FOR = f"for $i in {_BINDS} return "
+_CASES = (
+    _Case("copy", _FOR + "$i", _copies),
+    _Case("hit", _FOR + '<hit id="{{$i/@id}}">{{$i/title}}{{$i/body/p}}</hit>', _hits),
+    _Case(
+        "line",
+        'declare namespace m = "urn:money"; '
+        + _FOR
+        + '<line id="{{$i/@id}}">{{string($i/title)}}: {{string($i/m:price)}}</line>',
+        _lines,
+    ),
+    _Case(
+        "digest",
+        "<digest>{{" + _FOR + '<entry n="{{$i/@id}}">{{$i/title}}</entry>}}</digest>',
+        _digest,
+    ),
+    _Case("message", _BINDS, _message),
+)
+
+RESULTS = Benchmark(
+    name="results",
+    summary="results of matched profiles constructed, against lxml",
+    add_options=add_options,
+    quick=("--messages", "10", "--rounds", "2"),
+    run=run,
+)
