@@ -11,6 +11,7 @@ cdef class AcceptLists:
     cdef double[::1] bounds
     cdef int _lists_used
     cdef int _bounds_used
+    cdef int _touched
 
     cdef int make(self, int[::1] members, int first, int count) except -1
     cdef int make_range(self, int[::1] members, int first, int count) except -1

@@ -1,7 +1,7 @@
 from yfilter.index.accept_lists cimport AcceptLists
 from yfilter.index.atoms cimport AtomTable
 from yfilter.index.int_cache cimport IntCache
-from yfilter.index.sorting cimport sort
+from yfilter.index.node_set cimport NodeSet
 from yfilter.index.symbols cimport SymbolTable
 from yfilter.index.trie cimport Trie, edge_bit
 
@@ -17,10 +17,11 @@ cdef class LazyStates:
     cdef int[::1] label_bits
     cdef int[::1] states
     cdef int[::1] members
+    cdef int[::1] member_edges
     cdef readonly AcceptLists accepts
     cdef readonly IntCache transitions
     cdef IntCache _sets
-    cdef int[::1] _buffer
+    cdef NodeSet _set
     cdef int _bound
     cdef int _next_row
     cdef int _members_used
@@ -40,10 +41,8 @@ cdef class LazyStates:
     cdef int _step(self, int state, int edge) except -1
     cdef int _carried_step(self, int state, int edge) except? -1
     cdef int _name_step(self, int state, int label) except -1
-    cdef int _attribute_step(self, int state, int edge) except -1
+    cdef int _edge_step(self, int state, int edge) except -1
     cdef int _atom_step(self, int state, int edge) except -1
-    cdef int _push(self, int node, int count) except -1
-    cdef int _closed(self, int count) except -1
     cdef int _intern(self, int count) except -1
     cdef int _find(self, int[::1] buffer, int count, long long key) noexcept
     cdef bint _is_changed(self, int state) noexcept
@@ -52,4 +51,4 @@ cdef class LazyStates:
     cdef int _refresh(self, int state) except -1
     cdef int _derive(self, int state) except -1
     cdef bint _outdated(self, int state) except -1
-    cdef bint _contains(self, int state, int node) noexcept
+    cdef int _member(self, int state, int node) noexcept

@@ -19,6 +19,9 @@ A state is a row of 16 numbers in ``states``, a cache line::
     8, 9 a bit for each name edge, and for each other edge, of the members (see trie.edge_bit)
     10   a bit for each member
 
+``members`` are in order; ``member_edges`` has the edge bits of each, other than of names, so that
+the few that have an edge are found without a look at all their nodes.
+
 The trie's log says what changed since a state was last used; only what that concerns is computed
 anew.
 """
@@ -30,22 +33,22 @@ try:
 except ImportError:
     from formats import cython_stub as cython
 
-from yfilter.index.columns import grown, ints, reserved_ints
+from yfilter.index.columns import grown, reserved_ints
 
 if cython.compiled:
     from cython.cimports.yfilter.index.accept_lists import AcceptLists
     from cython.cimports.yfilter.index.atoms import AtomTable
     from cython.cimports.yfilter.index.int_cache import IntCache
+    from cython.cimports.yfilter.index.node_set import NodeSet
     from cython.cimports.yfilter.index.record_pool import RecordPool
-    from cython.cimports.yfilter.index.sorting import sort
     from cython.cimports.yfilter.index.symbols import SymbolTable
     from cython.cimports.yfilter.index.trie import Trie, edge_bit
 else:
     from yfilter.index.accept_lists import AcceptLists
     from yfilter.index.atoms import AtomTable
     from yfilter.index.int_cache import IntCache
+    from yfilter.index.node_set import NodeSet
     from yfilter.index.record_pool import RecordPool
-    from yfilter.index.sorting import sort
     from yfilter.index.symbols import SymbolTable
     from yfilter.index.trie import Trie, edge_bit
 
@@ -71,10 +74,11 @@ class LazyStates:
         self.begin(symbols)
         self.states = reserved_ints(max(bytes_max // 4, 1024))
         self.members = reserved_ints(max(bytes_max // 4, 64))
+        self.member_edges = reserved_ints(max(bytes_max // 4, 64))
         self.accepts = AcceptLists(trie, atoms, records, bytes_max)
         self.transitions = IntCache(min(10, bits_max), bits_max)
         self._sets = IntCache(min(8, bits_max), bits_max)
-        self._buffer = ints(256)
+        self._set = NodeSet(trie)
         self._bound = 1
         self._next_row = 1
         self._members_used = 0
@@ -84,7 +88,9 @@ class LazyStates:
 
     def start(self, root: cython.int) -> cython.int:
         """The state of the document node, for the queries behind a root of the trie."""
-        return self._closed(self._push(root, 0))
+        self._set.clear()
+        self._set.push(root)
+        return self._intern(self._set.close())
 
     def follow(self, state: cython.int, edge: cython.int) -> cython.int:
         """The state behind an edge, for when ``transitions`` does not have it: it may be stale."""
@@ -114,10 +120,9 @@ class LazyStates:
         i: cython.int
         first: cython.int = older.states[16 * state + 4]
         count: cython.int = older.states[16 * state + 5]
-        if count + 2 >= len(self._buffer):
-            self._buffer = ints(2 * count + 4)
+        self._set.cover(count)
         for i in range(count):
-            self._buffer[i] = older.members[first + i]
+            self._set.nodes[i] = older.members[first + i]
         return self._intern(count)
 
     def accepted(self, state: cython.int, ranged: cython.bint) -> cython.int:
@@ -143,7 +148,7 @@ class LazyStates:
 
     def used_bytes(self) -> cython.longlong:
         total: cython.longlong = self._members_used
-        total = 4 * total + 64 * self._bound + self.accepts.used_bytes()
+        total = 8 * total + 64 * self._bound + self.accepts.used_bytes()
         return total + self.transitions.size_bytes() + self._sets.size_bytes()
 
     def begin(self, symbols: SymbolTable) -> None:
@@ -179,7 +184,7 @@ class LazyStates:
             if edge & 3 == 0:
                 target = self._name_step(state, edge >> 2)
             elif edge & 3 == 2:
-                target = self._attribute_step(state, edge)
+                target = self._edge_step(state, edge)
             else:
                 target = self._atom_step(state, edge)
         self.transitions.put(self._key(state, edge), target)
@@ -203,89 +208,64 @@ class LazyStates:
     def _name_step(self, state: cython.int, label: cython.int) -> cython.int:
         i: cython.int
         node: cython.int
-        exact: cython.int = self.exact[label] << 2
-        in_namespace: cython.int = self.in_namespace[label] << 2
-        any_namespace: cython.int = self.any_namespace[label] << 2
-        count: cython.int = 0
-        bits: cython.int = self.label_bits[label]
+        found: cython.int = 0
         trie: Trie = self.trie
+        nodes: NodeSet = self._set
         first: cython.int = self.states[16 * state + 4]
-        for i in range(first, first + self.states[16 * state + 5]):
+        end: cython.int = first + self.states[16 * state + 5]
+        nodes.clear()
+        nodes.cover(end - first)
+        for i in range(first, end):
             node = self.members[i]
             if trie.nodes[10 * node + 1] == 1:
-                count = self._push(node, count)
-            if trie.nodes[10 * node + 4] & 1:
-                count = self._push(trie.child(node, 0), count)
-            if not trie.nodes[10 * node + 8] & bits:
-                continue
-            if exact:
-                count = self._push(trie.child(node, exact), count)
-            if in_namespace:
-                count = self._push(trie.child(node, in_namespace), count)
-            if any_namespace:
-                count = self._push(trie.child(node, any_namespace), count)
-        return self._closed(count)
+                nodes.push(node)
+            nodes.parents[found] = node
+            found += trie.nodes[10 * node + 4] & 1
+        nodes.push_children(found, 0)
+        if label:
+            found = 0
+            for i in range(first, end):
+                nodes.parents[found] = self.members[i]
+                found += (trie.nodes[10 * self.members[i] + 8] & self.label_bits[label]) != 0
+            if self.exact[label]:
+                nodes.push_children(found, self.exact[label] << 2)
+            if self.in_namespace[label]:
+                nodes.push_children(found, self.in_namespace[label] << 2)
+            if self.any_namespace[label]:
+                nodes.push_children(found, self.any_namespace[label] << 2)
+        return self._intern(nodes.close())
 
-    def _attribute_step(self, state: cython.int, edge: cython.int) -> cython.int:
+    def _edge_step(self, state: cython.int, edge: cython.int) -> cython.int:
         i: cython.int
-        node: cython.int
-        count: cython.int = 0
+        found: cython.int = 0
         bit: cython.int = edge_bit(edge)
+        nodes: NodeSet = self._set
         first: cython.int = self.states[16 * state + 4]
-        for i in range(first, first + self.states[16 * state + 5]):
-            node = self.members[i]
-            if self.trie.nodes[10 * node + 9] & bit:
-                count = self._push(self.trie.child(node, edge), count)
-        return self._closed(count)
+        end: cython.int = first + self.states[16 * state + 5]
+        nodes.clear()
+        nodes.cover(end - first)
+        for i in range(first, end):
+            nodes.parents[found] = self.members[i]
+            found += (self.member_edges[i] & bit) != 0
+        nodes.push_children(found, edge)
+        return self._intern(nodes.close())
 
     def _atom_step(self, state: cython.int, edge: cython.int) -> cython.int:
-        i: cython.int
         node: cython.int
-        count: cython.int = 0
-        bit: cython.int = edge_bit(edge)
-        first: cython.int = self.states[16 * state + 4]
         row: cython.int = 8 * (edge >> 2)
         # The shorter way: from the atom's edges up, or from the members down.
-        if self.atoms.atoms[row + 6] < self.states[16 * state + 5]:
-            node = self.atoms.atoms[row + 5]
-            while node:
-                if self._contains(state, self.trie.nodes[10 * node]):
-                    count = self._push(node, count)
-                node = self.trie.nodes[10 * node + 6]
-        else:
-            for i in range(first, first + self.states[16 * state + 5]):
-                node = self.members[i]
-                if self.trie.nodes[10 * node + 9] & bit:
-                    count = self._push(self.trie.child(node, edge), count)
-        return self._closed(count)
-
-    def _push(self, node: cython.int, count: cython.int) -> cython.int:
-        """Add a node, unless it is 0, and its loop to the set under construction."""
-        if node:
-            if count + 3 >= len(self._buffer):
-                self._buffer = grown(self._buffer, 2 * len(self._buffer))
-            self._buffer[count] = node
-            count += 1
-            if self.trie.nodes[10 * node + 2]:
-                self._buffer[count] = self.trie.nodes[10 * node + 2]
-                count += 1
-        return count
-
-    def _closed(self, count: cython.int) -> cython.int:
-        """The state of what was pushed; loops may have come in twice."""
-        i: cython.int
-        kept: cython.int = 0
-        if count == 0:
-            return 0
-        sort(self._buffer, count)
-        for i in range(1, count):
-            if self._buffer[i] != self._buffer[kept]:
-                kept += 1
-                self._buffer[kept] = self._buffer[i]
-        return self._intern(kept + 1)
+        if self.atoms.atoms[row + 6] > self.states[16 * state + 5] // 16:
+            return self._edge_step(state, edge)
+        self._set.clear()
+        node = self.atoms.atoms[row + 5]
+        while node:
+            if self._member(state, self.trie.nodes[10 * node]) >= 0:
+                self._set.push(node)
+            node = self.trie.nodes[10 * node + 6]
+        return self._intern(self._set.close())
 
     def _intern(self, count: cython.int) -> cython.int:
-        """The state whose members stand in the buffer, in order; fresh."""
+        """The state whose members stand in the set, in order; fresh."""
         i: cython.int
         state: cython.int
         key: cython.longlong
@@ -295,10 +275,10 @@ class LazyStates:
         if count == 0:
             return 0
         for i in range(count):
-            mixed = ((mixed ^ self._buffer[i]) * prime) & mask
+            mixed = ((mixed ^ self._set.nodes[i]) * prime) & mask
             mixed ^= mixed >> 31
         key = mixed | 1
-        state = self._find(self._buffer, count, key)
+        state = self._find(self._set.nodes, count, key)
         if state == 0:
             return self._new_state(count, key)
         if self.states[16 * state + 3] != self.trie.clock and self._is_changed(state):
@@ -343,16 +323,17 @@ class LazyStates:
             self.states = grown(self.states, 2 * len(self.states))
         if first + count > len(self.members):
             self.members = grown(self.members, 2 * (first + count))
+            self.member_edges = grown(self.member_edges, 2 * (first + count))
         self._bound = state + 1
         for i in range(count):
-            self.members[first + i] = self._buffer[i]
+            self.members[first + i] = self._set.nodes[i]
         self._members_used = first + count
         self.states[row + 4] = first
         self.states[row + 5] = count
         self._sets.put(key, state)
         self._refresh(state)
         if self.older is not None:
-            self.states[row + 6] = self.older._twin(self._buffer, count, key)
+            self.states[row + 6] = self.older._twin(self._set.nodes, count, key)
         return state
 
     def _refresh(self, state: cython.int) -> cython.int:
@@ -380,6 +361,7 @@ class LazyStates:
             members |= one << (self.members[i] % 31)
             names |= self.trie.nodes[row + 8]
             edges |= self.trie.nodes[row + 9]
+            self.member_edges[i] = self.trie.nodes[row + 9]
             if self.trie.nodes[row + 1] == 1:
                 follows |= 1
             if self.trie.nodes[row + 3]:
@@ -400,6 +382,7 @@ class LazyStates:
         node: cython.int
         edge: cython.int
         label: cython.int
+        member: cython.int
         if time == trie.clock:
             return False
         # The shorter way: through the members, or through the log.
@@ -409,7 +392,10 @@ class LazyStates:
             return True
         for i in range(time + 1, trie.clock + 1):
             node = trie.log_node[i & 4095]
-            if not (self.states[row + 10] >> (node % 31)) & 1 or not self._contains(state, node):
+            member = -1
+            if (self.states[row + 10] >> (node % 31)) & 1:
+                member = self._member(state, node)
+            if member < 0:
                 continue
             edge = trie.log_edge[i & 4095]
             if edge == 1:
@@ -420,6 +406,7 @@ class LazyStates:
                 self.transitions.put(self._key(state, edge), -1)
                 self.states[row + 2] |= 2
                 self.states[row + 9] |= edge_bit(edge)
+                self.member_edges[member] |= edge_bit(edge)
             else:
                 self.states[row + 2] |= 1
                 if edge:
@@ -435,7 +422,8 @@ class LazyStates:
         self.states[row + 3] = trie.clock
         return False
 
-    def _contains(self, state: cython.int, node: cython.int) -> cython.bint:
+    def _member(self, state: cython.int, node: cython.int) -> cython.int:
+        """The place of a member, or -1."""
         low: cython.int = self.states[16 * state + 4]
         end: cython.int = low + self.states[16 * state + 5]
         high: cython.int = end
@@ -446,4 +434,4 @@ class LazyStates:
                 low = middle + 1
             else:
                 high = middle
-        return low < end and self.members[low] == node
+        return low if low < end and self.members[low] == node else -1

@@ -14,6 +14,7 @@ cdef class Trie:
     cdef object _atoms
 
     cdef int child(self, int node, int edge) noexcept
+    cdef int child_of_all(self, int[::1] parents, int count, int edge, int[::1] found) noexcept
     cpdef int extend(self, int node, int edge) except -1
     cpdef int loop_of(self, int node) except -1
     cpdef int add_query(self, int node, int residual, int number) except -1

@@ -88,6 +88,31 @@ class Trie:
             found = self._slots[slot]
         return 0
 
+    def child_of_all(
+        self,
+        parents: cython.int[::1],
+        count: cython.int,
+        edge: cython.int,
+        found: cython.int[::1],
+    ) -> cython.int:
+        """``child`` of many nodes at once, by the same edge."""
+        # PERF: each loop is of cache misses that do not wait for each other.
+        nodes: cython.int[::1] = self.nodes
+        slots: cython.int[::1] = self._slots
+        mask: cython.uint = len(self._slots) - 1
+        other: cython.int = 0
+        i: cython.int
+        for i in range(count):
+            found[i] = slots[_hash(parents[i], edge) & mask]
+        for i in range(count):
+            other |= nodes[10 * found[i]] ^ parents[i]
+            other |= nodes[10 * found[i] + 1] ^ edge
+        if other:
+            for i in range(count):
+                if nodes[10 * found[i]] != parents[i] or nodes[10 * found[i] + 1] != edge:
+                    found[i] = self.child(parents[i], edge)
+        return 0
+
     def extend(self, node: cython.int, edge: cython.int) -> cython.int:
         """The node behind an edge, made if there is none."""
         made: cython.int = self.child(node, edge)
