@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TypeAlias
+
 from formats.names import QualifiedName
 from yfilter.language.constructor_parser import ConstructorParser
 from yfilter.language.path_parser import INITIAL_NAMESPACES
 from yfilter.language.query_ast import Computed, Constructor, Expression, NodeKind, Sequence
 from yfilter.language.query_lexer import Token, TokenKind
+
+_Namespaces: TypeAlias = tuple[tuple[str, str], ...]
 
 _KINDS = {
     "element": NodeKind.ELEMENT,
@@ -33,7 +38,7 @@ class ComputedParser(ConstructorParser):
         kind = _KINDS[token.text]
         outer = self.scope
         declarations: dict[str, str] = {}
-        name = self._name(kind) if token.text in _NAMED else None
+        name, namespaces = self._name(kind) if token.text in _NAMED else (None, ())
         if isinstance(name, QualifiedName) and kind is NodeKind.ELEMENT:
             self._declare_names(declarations, [name])
         self.expect("{")
@@ -46,10 +51,16 @@ class ComputedParser(ConstructorParser):
         if isinstance(name, QualifiedName) and kind is NodeKind.ELEMENT:
             parts = () if content == Sequence(()) else (content,)
             return Constructor(name, (), tuple(declarations.items()), parts)
-        namespaces = () if name is None or isinstance(name, QualifiedName) else self._prefixes()
         return Computed(kind, name, content, namespaces)
 
-    def _prefixes(self) -> tuple[tuple[str, str], ...]:
+    def _written_prefixes(self) -> Iterator[tuple[str, str]]:
+        while self.lexer.peek().is_symbol(","):
+            self.lexer.take()
+            prefix = self.expect_string("a prefix")
+            self.expect(",")
+            yield prefix, self.expect_string("a namespace")
+
+    def _prefixes(self) -> _Namespaces:
         """The namespaces that were declared around here."""
         declared = self.scope.namespaces.items()
         return tuple(sorted(one for one in declared if one not in INITIAL_NAMESPACES.items()))
@@ -63,18 +74,23 @@ class ComputedParser(ConstructorParser):
         is_name = following.kind is TokenKind.NAME and token.text in _NAMED
         return is_name and self.lexer.after(following).is_symbol("{")
 
-    def _name(self, kind: NodeKind) -> QualifiedName | Expression:
+    def _name(self, kind: NodeKind) -> tuple[QualifiedName | Expression, _Namespaces]:
+        """The name, and what prefixes mean in it when it is computed.
+
+        ``unparse`` writes those behind the name, ``element {name, "prefix", "uri"} {…}``, so that
+        its text needs no prolog.
+        """
         token = self.lexer.peek()
         if token.is_symbol("{"):
             self.lexer.take()
             name = self.expression()
+            namespaces = tuple(self._written_prefixes()) or self._prefixes()
             self.expect("}", " or an operator")
-            return name
+            return name, namespaces
         self.lexer.take()
         if "*" in token.text or "{" in token.text:
             raise self.refusal("syntax", f"{token} is not a name", token.offset, "a name")
         if kind is NodeKind.PROCESSING_INSTRUCTION:
-            return QualifiedName("", "", token.text)
-        return self._constructed_name(
-            token.text, token.offset, attribute=kind is NodeKind.ATTRIBUTE
-        )
+            return QualifiedName("", "", token.text), ()
+        is_attribute = kind is NodeKind.ATTRIBUTE
+        return self._constructed_name(token.text, token.offset, attribute=is_attribute), ()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from decimal import Decimal
-from difflib import get_close_matches
 from math import isinf
 
 from yfilter.language.functions import (
@@ -29,6 +28,7 @@ from yfilter.language.query_ast import (
     SequenceType,
 )
 from yfilter.language.query_lexer import Token, TokenKind
+from yfilter.language.suggestions import function_suggestion
 
 _LEFT_OUT_CONSTRUCTS = {"typeswitch": "typeswitch is", "switch": "switch is"}
 _OPENING_WORDS = frozenset(("if", "some", "every", "for", "let", *_LEFT_OUT_CONSTRUCTS))
@@ -259,22 +259,21 @@ class ConditionParser(OperatorParser):
             if local in FUNCTIONS:
                 return local
             if local in LEFT_OUT:
+                why, instead = LEFT_OUT[local]
                 raise self.refusal(
                     "unsupported",
-                    f"{text}() is not in the profile language",
+                    f"{text}() is not in the profile language: {why}",
                     token.offset,
-                    LEFT_OUT[local],
+                    instead,
                 )
         if namespace == SCHEMA_NAMESPACE and f"xs:{local}" in TYPES:
             return f"xs:{local}"
-        close = get_close_matches(
-            f"{'xs:' * (namespace == SCHEMA_NAMESPACE)}{local}", FUNCTIONS, n=1
-        )
+        wanted = f"{'xs:' * (namespace == SCHEMA_NAMESPACE)}{local}"
         raise self.refusal(
             "unknown-function",
             f"there is no function {text}()",
             token.offset,
-            f"{close[0]}()" if close else "one of " + ", ".join(FUNCTIONS),
+            function_suggestion(wanted),
         )
 
 

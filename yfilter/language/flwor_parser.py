@@ -32,6 +32,8 @@ class FlworParser(ComputedParser):
     def __init__(self, text: str, limits: ProfileLimits) -> None:
         super().__init__(text, limits)
         self._clause_count = 0
+        # Where the 'return' of a FLWOR expression that is the whole yields its result; -1: nowhere.
+        self.result_offset = -1
 
     def construction(self) -> Expression | None:
         token = self.lexer.peek()
@@ -85,6 +87,8 @@ class FlworParser(ComputedParser):
             where = joined(And, parts)
         order = self._order()
         self._expect_return(has_where=where is not None)
+        if self.is_outermost:
+            self.result_offset = self.lexer.peek().offset
         result = self.expression()
         self.scope = outer
         self.leave()

@@ -172,15 +172,17 @@ FUNCTIONS: dict[str, Signature] = {
     **{name: _signature(result, "atom") for name, result in TYPES.items()},
 }
 
-# Functions of XPath 2.0 that are left out on purpose, and why.
-LEFT_OUT: dict[str, str] = {
+# Functions of XPath 2.0 that are left out on purpose: why, and what to write instead.
+LEFT_OUT: dict[str, tuple[str, str]] = {
     **dict.fromkeys(
         ("current-date", "current-dateTime", "current-time", "implicit-timezone"),
-        "the result would depend on when and where the message is matched: "
-        'a date as xs:date("…"), or a date of the message',
+        (
+            "the result would depend on when and where the message is matched",
+            'a date as xs:date("…"), or a date of the message',
+        ),
     ),
     **dict.fromkeys(
         ("doc", "doc-available", "collection", "unparsed-text", "document"),
-        "a profile sees one message and nothing else: a path from $msg",
+        ("a profile sees one message and nothing else", "a path from $msg"),
     ),
 }

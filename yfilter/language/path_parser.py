@@ -33,6 +33,7 @@ from yfilter.language.query_ast import (
 )
 from yfilter.language.query_lexer import Lexer, Token, TokenKind, is_ncname
 from yfilter.language.references import expand_references
+from yfilter.language.suggestions import instead_of
 
 MESSAGE_VARIABLE = "msg"
 FUNCTION_NAMESPACE = "http://www.w3.org/2005/xpath-functions"
@@ -130,6 +131,11 @@ class PathParser(ABC):
                 "too-deep", f"nested more than {self.limits.depth_max} deep", token.offset
             )
 
+    @property
+    def is_outermost(self) -> bool:
+        """Whether one level of nesting has begun, and none in it."""
+        return self._depth == 1
+
     def leave(self) -> None:
         self._depth -= 1
 
@@ -158,7 +164,8 @@ class PathParser(ABC):
 
     def unexpected(self, expected: str) -> ProfileRefused:
         token = self.lexer.peek()
-        return self.refusal("syntax", f"unexpected {token}", token.offset, expected)
+        meant = instead_of(self.lexer.text, token.offset, token.text)
+        return self.refusal("syntax", f"unexpected {token}", token.offset, meant or expected)
 
     def unsupported(self, what: str, token: Token, instead: str = "") -> ProfileRefused:
         return self.unsupported_at(what, token.offset, instead)
@@ -211,6 +218,11 @@ class PathParser(ABC):
                 return with_filter(origin, step)
             return origin
         if not self.scope.context:
+            second = self.lexer.peek_second()
+            if start.is_word("for", "let") and second.kind is TokenKind.NAME:
+                raise self.refusal(
+                    "syntax", f"unexpected {second}", second.offset, f"a variable: ${second.text}"
+                )
             raise self.refusal(
                 "no-context",
                 f"{start} is a relative path and nothing is there that it could start from",

@@ -47,6 +47,8 @@ class Token(NamedTuple):
     def __str__(self) -> str:
         if self.kind is TokenKind.END:
             return "the end of the profile"
+        if self.kind is TokenKind.STRING:
+            return f"the string {self.text}"
         return f"'${self.text}'" if self.kind is TokenKind.VARIABLE else f"'{self.text}'"
 
 

@@ -144,9 +144,9 @@ class QueryParser(FlworParser):
                 self.lexer.take()
                 prefix = self._declared_prefix()
                 self.expect("=")
-            elif what.is_word("default") and self.lexer.peek_second().is_word("element"):
+            elif what.is_word("default"):
                 self.lexer.take()
-                self.lexer.take()
+                self.expect_word("element")
                 self.expect_word("namespace")
                 prefix = ""
             else:
@@ -200,10 +200,18 @@ class QueryParser(FlworParser):
                 start.offset,
                 "{ for … return … }, or a path in { }, directly in it",
             )
-        if self.kinds_of(body) & ~PARENTS:
+        kinds = self.kinds_of(body)
+        if kinds == ItemKind.BOOLEAN:
+            raise self.refusal(
+                "type",
+                "this profile is a condition",
+                start.offset,
+                "a path with the condition in brackets: /*[…]",
+            )
+        if kinds & ~PARENTS:
             raise self.refusal(
                 "type",
                 "the result of this profile is not an element",
-                start.offset,
-                "a path to elements or a constructor after 'return'",
+                start.offset if self.result_offset < 0 else self.result_offset,
+                "a path to elements, or a constructor: <result>{ … }</result>",
             )

@@ -1,14 +1,12 @@
 """The text of a syntax tree: the inverse of the parser.
 
-``unparse`` writes names as ``Q{namespace}local``, so that the text needs no prolog, but for names
-that are computed: ``parse_profile(unparse(profile)).body == profile.body``, and the same for paths
-and conditions.
+``unparse`` writes names as ``Q{namespace}local``, so that the text needs no prolog:
+``parse_profile(unparse(body)).body == body``, and the same for paths and conditions.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from decimal import Decimal
 
 from formats.names import QualifiedName
@@ -51,8 +49,6 @@ from yfilter.language.query_ast import (
     SequenceType,
     Typed,
     WhereClause,
-    new_focus,
-    same_focus,
 )
 
 _ESCAPES = {
@@ -72,24 +68,7 @@ _LEVEL_OF = {name: level for level, names in enumerate(LEVELS) for name in names
 
 def unparse(node: Profile | Expression) -> str:
     """The text that the parser reads as ``node``, on one line unless a literal has line ends."""
-    if not isinstance(node, Profile):
-        return _whole(node, plain=True)
-    namespaces = dict(_computed_prefixes(node.body))
-    prolog = "".join(
-        f"declare namespace {prefix} = {_quoted(uri)}; "
-        if prefix
-        else f"declare default element namespace {_quoted(uri)}; "
-        for prefix, uri in sorted(namespaces.items())
-    )
-    return prolog + _whole(node.body, plain="" not in namespaces)
-
-
-def _computed_prefixes(node: Expression) -> Iterator[tuple[str, str]]:
-    """What the prefixes of computed names mean."""
-    if isinstance(node, Computed):
-        yield from node.namespaces
-    for part in (*same_focus(node), *new_focus(node)):
-        yield from _computed_prefixes(part)
+    return _whole(node.body if isinstance(node, Profile) else node, plain=True)
 
 
 def _whole(node: Expression, plain: bool) -> str:
@@ -309,7 +288,8 @@ def _computed(node: Computed, plain: bool) -> str:
     if isinstance(node.name, QualifiedName):
         name = f" {node.name}"
     elif node.name is not None:
-        name = f" {{{_whole(node.name, plain)}}}"
+        listed = "".join(f", {_quoted(part)}" for one in node.namespaces for part in one)
+        name = f" {{{_whole(node.name, plain)}{listed}}}"
     word = node.kind.value.removesuffix("()")
     content = "" if node.content == Sequence(()) else _whole(node.content, plain)
     return f"{word}{name} {{{content}}}"
