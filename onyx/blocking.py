@@ -194,19 +194,37 @@ class User(_Blocking[clients.User]):
         location: Location | None = None,
         near: bool = False,
         wait: bool = True,
+        timeout_seconds: float | None = None,
     ) -> ProfileInfo:
         """As ``onyx.User.add_profile``."""
         return self._thread.call(
-            lambda user: user.add_profile(text, location=location, near=near, wait=wait)
+            lambda user: user.add_profile(
+                text, location=location, near=near, wait=wait, timeout_seconds=timeout_seconds
+            )
         )
 
-    def update_profile(self, profile_id: str, text: str, *, wait: bool = True) -> ProfileInfo:
+    def update_profile(
+        self,
+        profile_id: str,
+        text: str,
+        *,
+        wait: bool = True,
+        timeout_seconds: float | None = None,
+    ) -> ProfileInfo:
         """As ``onyx.User.update_profile``."""
-        return self._thread.call(lambda user: user.update_profile(profile_id, text, wait=wait))
+        return self._thread.call(
+            lambda user: user.update_profile(
+                profile_id, text, wait=wait, timeout_seconds=timeout_seconds
+            )
+        )
 
-    def remove_profile(self, profile_id: str) -> None:
+    def remove_profile(
+        self, profile_id: str, *, wait: bool = False, timeout_seconds: float | None = None
+    ) -> tuple[str, ...]:
         """As ``onyx.User.remove_profile``."""
-        self._thread.call(lambda user: user.remove_profile(profile_id))
+        return self._thread.call(
+            lambda user: user.remove_profile(profile_id, wait=wait, timeout_seconds=timeout_seconds)
+        )
 
     def profiles(self) -> list[ProfileInfo]:
         """As ``onyx.User.profiles``."""

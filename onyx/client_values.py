@@ -60,7 +60,8 @@ class ProfileInfo:
     source knows this version, so that no message published from now on is missed.  ``near``: it
     insists on a host near its user.  ``text`` is None where it was not asked for.  ``warnings``,
     when it is added: for each schema of the sources why no message that follows it can match,
-    where all of them say so.
+    where all of them say so.  ``missing``, when it was waited for in vain: the brokers that do not
+    have this version yet.
     """
 
     id: str
@@ -72,6 +73,7 @@ class ProfileInfo:
     near: bool = False
     text: str | None = None
     warnings: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
     @classmethod
     def from_result(cls, result: Mapping[str, Any]) -> ProfileInfo:

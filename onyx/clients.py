@@ -23,9 +23,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import trio
 
@@ -260,21 +261,40 @@ class User:
         location: Location | None = None,
         near: bool = False,
         wait: bool = True,
+        timeout_seconds: float | None = None,
     ) -> ProfileInfo:
         """Register a profile; with ``wait`` it is live on return, with ``near`` it is hosted near
         ``location`` even where a plan would have it elsewhere.
 
         ProfileNotAccepted, with line, column and what was expected, when the text is refused.
+        After ``timeout_seconds`` it returns all the same: ``live`` is false then, and ``missing``
+        names the brokers that do not have the profile yet.
         """
-        return await self._registration.add_profile(
-            text, user=self.name, location=location, near=near, wait=wait
+        waits_here = wait and timeout_seconds is None
+        info = await self._registration.add_profile(
+            text, user=self.name, location=location, near=near, wait=waits_here
         )
+        if not wait or info.live:
+            return info
+        host = await self._host(info.address)
+        result = await host.call("profile.live", _waiting(info.id, wait, timeout_seconds))
+        return replace(info, live=result["live"], missing=tuple(result.get("missing", ())))
 
-    async def update_profile(self, profile_id: str, text: str, *, wait: bool = True) -> ProfileInfo:
-        """Replace the text; when it is refused (ProfileNotAccepted) the old one stays."""
+    async def update_profile(
+        self,
+        profile_id: str,
+        text: str,
+        *,
+        wait: bool = True,
+        timeout_seconds: float | None = None,
+    ) -> ProfileInfo:
+        """Replace the text; when it is refused (ProfileNotAccepted) the old one stays.
+
+        ``wait`` and ``timeout_seconds`` as with ``add_profile``.
+        """
         info = await self._registration.profile(profile_id)
         host = await self._host(info.address)
-        arguments = {"profile": profile_id, "text": text, "wait": wait}
+        arguments = {**_waiting(profile_id, wait, timeout_seconds), "text": text}
         result = await host.call("profile.update", arguments)
         # From here on the registration service shows the new text to whoever asks.
         known = {"profile": profile_id, "version": result["version"]}
@@ -287,19 +307,28 @@ class User:
             version=result["version"],
             live=result["live"],
             text=text,
+            missing=tuple(result.get("missing", ())),
         )
 
-    async def remove_profile(self, profile_id: str) -> None:
-        """Remove a profile with all that was not delivered; RequestFailed "unknown-profile"."""
+    async def remove_profile(
+        self, profile_id: str, *, wait: bool = False, timeout_seconds: float | None = None
+    ) -> tuple[str, ...]:
+        """Remove a profile with all that was not delivered; RequestFailed "unknown-profile".
+
+        With ``wait`` it returns when no broker keeps its interest any more, or after
+        ``timeout_seconds`` with the brokers that do.
+        """
         info = await self._registration.profile(profile_id)
         host = await self._host(info.address)
+        result: Mapping[str, Any] = {}
         try:
-            await host.call("profile.remove", {"profile": profile_id})
+            result = await host.call("profile.remove", _waiting(profile_id, wait, timeout_seconds))
         except RequestFailed as failure:
             # Gone already: an answer that got lost, or somebody else was faster.
             if failure.code != "unknown-profile":
                 raise
         await self._registration.call("profile.await", {"profile": profile_id})
+        return tuple(result.get("missing", ()))
 
     async def profiles(self) -> list[ProfileInfo]:
         """The profiles of this user; of all users when he has no name."""
@@ -390,6 +419,12 @@ class Results:
             "replaced": f"somebody else takes the results of profile {self.profile_id} now",
         }
         return RequestFailed(error.code, reasons.get(error.code, error.message))
+
+
+def _waiting(profile_id: str, wait: bool, timeout_seconds: float | None) -> dict[str, object]:
+    """The arguments of a request about a profile that may wait until it is live."""
+    timeout = {} if timeout_seconds is None else {"timeout": timeout_seconds}
+    return {"profile": profile_id, "wait": wait, **timeout}
 
 
 async def _hold(

@@ -138,6 +138,7 @@ class Beside:
         self.numbers = count(1)
         self.peers: dict[int, Peer] = {}
         self._limits = limits
+        self.now = 0.0
         self._waiting: list[Event] = []
         self._busy = False
 
@@ -154,7 +155,7 @@ class Beside:
             return
         self._busy = True
         while self._waiting:
-            self._carry_out(self.core.handle(self._waiting.pop(0), 0.0))
+            self._carry_out(self.core.handle(self._waiting.pop(0), self.now))
         self._busy = False
 
     def _carry_out(self, actions: list[Action]) -> None:

@@ -111,6 +111,7 @@ class BrokerCore:
         self._restore(list(rows))
 
     def handle(self, event: Event, now: float) -> list[Action]:
+        self._requests.tick(now)
         for arrival in self._links.handle(event, now):
             self._handle_arrival(arrival)
         self.query.flush()

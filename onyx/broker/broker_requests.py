@@ -1,13 +1,15 @@
 """What users and operators may ask of a broker: one verb, one function.
 
 Changes to a profile go straight to its host broker (section 3.1 of the paper).  A request is
-answered once its effect is durable; with ``wait`` once it is live on every tree.
+answered once its effect is durable; with ``wait`` once it is live on every tree, or ``timeout``
+seconds later with ``live`` false and the brokers that are ``missing``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from onyx.broker.live_requests import LiveRequests
 from onyx.broker.live_wait import LiveWait
 from onyx.broker.observers import Observers
 from onyx.broker.query_plane import QueryPlane
@@ -38,8 +40,6 @@ class BrokerRequests:
         self._query = query
         self._observers = observers
         self._limits = limits
-        # (profile, version) -> who wants to know when it is live: (connection, request, result)
-        self._waiting: dict[tuple[str, int], list[tuple[int, str, Result]]] = {}
         self._server = RequestServer(
             links,
             "a broker",
@@ -52,24 +52,25 @@ class BrokerRequests:
                 "profile.show": self._show_profile,
                 "profile.update": self._update_profile,
                 "profile.remove": self._remove_profile,
+                "profile.live": self._await_live,
             },
         )
+        self._live = LiveRequests(query.waits, self._server.answer)
 
     def handle(self, connection: int, request: Request) -> None:
         self._server.handle(connection, request)
 
+    def tick(self, now: float) -> None:
+        """Time goes on."""
+        self._live.tick(now)
+
     def answer_live(self, wait: LiveWait) -> None:
         """A version of a profile is live: tell those who wait."""
-        for connection, request, result in self._waiting.pop((wait.profile, wait.version), ()):
-            self._server.answer(connection, request, {**result, "live": True})
+        self._live.answer_live(wait)
 
     def forget(self, connection: int) -> None:
         """A connection is gone; nobody waits on it any more."""
-        self._waiting = {
-            key: left
-            for key, waiting in self._waiting.items()
-            if (left := [entry for entry in waiting if entry[0] != connection])
-        }
+        self._live.forget(connection)
 
     # --- verbs ----------------------------------------------------------------------------
 
@@ -105,20 +106,23 @@ class BrokerRequests:
         profile = self._profile_argument(request)
         text = text_argument(request, "text", self._limits.profile_length_max)
         try:
-            version, live = self._query.update(profile, text)
+            version = self._query.update(profile, text)
         except ProfileRefused as refusal:
             raise RequestRefused("profile-refused", str(refusal)) from refusal
-        result: Result = {"profile": profile, "version": version, "live": live is not None}
-        if live is not None or not request.arguments.get("wait"):
-            return result
-        waiting = self._waiting.setdefault((profile, version), [])
-        waiting.append((connection, request.request, result))
-        return None
+        result: Result = {"profile": profile, "version": version}
+        return self._live.wait(connection, request, result, version)
 
-    def _remove_profile(self, connection: int, request: Request) -> Result:
+    def _remove_profile(self, connection: int, request: Request) -> Result | None:
         profile = self._profile_argument(request)
-        self._query.remove(profile)
-        return {"profile": profile, "removed": True}
+        version = self._query.remove(profile)
+        result: Result = {"profile": profile, "removed": True}
+        return self._live.wait(connection, request, result, version)
+
+    def _await_live(self, connection: int, request: Request) -> Result | None:
+        profile = self._profile_argument(request)
+        version = self._query.profiles[profile].version
+        result: Result = {"profile": profile, "version": version}
+        return self._live.wait(connection, request, result, version)
 
     def _profile_argument(self, request: Request) -> str:
         profile = name_argument(request, "profile")

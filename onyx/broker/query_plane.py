@@ -67,7 +67,7 @@ class QueryPlane:
         self._control = control
         self._links = links
         self._rows = rows
-        self._waits = LiveWaits(rows)
+        self.waits = LiveWaits(rows, lambda root: control.tree(root).path(control.identity)[:-1])
         self._news: dict[str, DeltaSum] = {}  # by root: what the parent does not know yet
         self._behind: list[tuple[str, LiveMarker]] = []  # what must come after it
 
@@ -76,7 +76,7 @@ class QueryPlane:
         for root in sorted(self._control.open_roots):
             self.open_tree(root)
         rows = list(rows)
-        self._waits.restore(rows)
+        self.waits.restore(rows)
         told = [read_record(value) for space, _, value in rows if space == TOLD_SPACE]
         self.table.restore_told(
             (record["root"], Conjunction.parse(record["disjunct"])) for record in told
@@ -105,16 +105,16 @@ class QueryPlane:
 
     # --- local profiles -------------------------------------------------------------------
 
-    def place(self, frame: PlaceProfile) -> LiveWait | None:
+    def place(self, frame: PlaceProfile) -> None:
         """The registration service gives this broker a profile."""
         known = self.profiles.get(frame.profile)
         if known is not None and known.version >= frame.version:
-            return None
+            return
         self._install(frame.profile, frame.user, parse_profile(frame.text), frame.version)
-        return self._announce(frame.profile, frame.version)
+        self._announce(frame.profile, frame.version)
 
-    def update(self, profile: str, text: str) -> tuple[int, LiveWait | None]:
-        """Replace a profile's text; returns the new version, and the wait if it is live at once.
+    def update(self, profile: str, text: str) -> int:
+        """Replace a profile's text; returns the new version.
 
         Raises ProfileRefused and leaves everything as it was when the new text is refused;
         KeyError when the profile is not here.
@@ -123,10 +123,14 @@ class QueryPlane:
         parsed = check_profile(text)
         self.matcher.remove(profile)
         self._install(profile, old.user, parsed, old.version + 1, replaced=old.disjuncts)
-        return old.version + 1, self._announce(profile, old.version + 1)
+        self._announce(profile, old.version + 1)
+        return old.version + 1
 
-    def remove(self, profile: str) -> None:
-        """Forget a profile, its undelivered results too; KeyError when it is not here."""
+    def remove(self, profile: str) -> int:
+        """Forget a profile, its undelivered results too; KeyError when it is not here.
+
+        Returns the version that its absence counts as, for ``waits``.
+        """
         old = self.profiles[profile]
         del self.profiles[profile]
         self.matcher.remove(profile)
@@ -135,6 +139,8 @@ class QueryPlane:
         self._links.forget(f"subscriber/{profile}")
         changed = ProfileChanged(profile=profile, version=old.version + 1, text=None, user=old.user)
         self._links.send(self._control.registration, REGISTRATION_KEY, changed)
+        self._send_marker(profile, old.version + 1)
+        return old.version + 1
 
     # --- trees ----------------------------------------------------------------------------
 
@@ -156,14 +162,12 @@ class QueryPlane:
             self._rows.delete(ROUTE_SPACE, _row_key(frame.root, child, disjunct))
 
     def handle_live_marker(self, frame: LiveMarker) -> None:
-        """Pass a marker on towards the root; the root answers it."""
-        parent = self._control.parent(frame.root)
-        if parent is not None:
-            self._behind.append((frame.root, frame))
-            return
+        """Say that it has come as far as this, and pass it on towards the root."""
         hop = self._control.hop_towards(frame.root, frame.host)
-        reached = LiveReached(root=frame.root, host=frame.host, marker=frame.marker)
+        reached = LiveReached(frame.root, frame.host, frame.marker, self._control.identity)
         self._links.send(f"broker/{hop}", frame.root, reached)
+        if self._control.parent(frame.root) is not None:
+            self._behind.append((frame.root, frame))
 
     def handle_live_reached(self, frame: LiveReached) -> LiveWait | None:
         """Pass an answer on towards its host; at the host, the wait if that was the last."""
@@ -171,7 +175,7 @@ class QueryPlane:
             hop = self._control.hop_towards(frame.root, frame.host)
             self._links.send(f"broker/{hop}", frame.root, frame)
             return None
-        wait = self._waits.reached(frame.marker, frame.root)
+        wait = self.waits.reached(frame.marker, frame.root, frame.broker)
         if wait is not None:
             self._report_live(wait)
         return wait
@@ -179,7 +183,7 @@ class QueryPlane:
     def statistics(self) -> dict[str, object]:
         return {
             "profiles": len(self.profiles),
-            "not_yet_live": len(self._waits),
+            "not_yet_live": len(self.waits),
             "routing_table": self.table.statistics(),
             "matcher": self.matcher.statistics(),
         }
@@ -199,11 +203,8 @@ class QueryPlane:
         self.profiles[profile] = hosted
         self._note(self.table.change_local(hosted.disjuncts, replaced))
 
-    def _announce(self, profile: str, version: int) -> LiveWait | None:
-        """Make a new version durable, tell the registration service, send the markers.
-
-        Returns the wait when there is nobody to wait for.
-        """
+    def _announce(self, profile: str, version: int) -> None:
+        """Make a new version durable, tell the registration service, send the markers."""
         hosted = self.profiles[profile]
         record = {"user": hosted.user, "text": hosted.text, "version": version}
         self._rows.put(HOSTED_SPACE, profile, record)
@@ -211,16 +212,18 @@ class QueryPlane:
             profile=profile, version=version, text=hosted.text, user=hosted.user
         )
         self._links.send(self._control.registration, REGISTRATION_KEY, changed)
+        if not self._send_marker(profile, version):
+            self._report_live(LiveWait(profile, version, frozenset()))
+
+    def _send_marker(self, profile: str, version: int) -> bool:
+        """False when there is nobody to wait for."""
         above = [root for root in self.table.roots if self._control.parent(root) is not None]
-        if not above:
-            wait = LiveWait(profile, version, frozenset())
-            self._report_live(wait)
-            return wait
-        marker = self._waits.start(profile, version, above)
-        for root in above:
-            frame = LiveMarker(root=root, host=self._control.identity, marker=marker)
-            self._behind.append((root, frame))
-        return None
+        if above:
+            marker = self.waits.start(profile, version, above)
+            for root in above:
+                frame = LiveMarker(root=root, host=self._control.identity, marker=marker)
+                self._behind.append((root, frame))
+        return bool(above)
 
     def _share_out(self) -> None:
         """The budgets of all open trees, of which there is one more."""
@@ -254,6 +257,8 @@ class QueryPlane:
             self._rows.delete(TOLD_SPACE, _row_key(root, "", disjunct))
 
     def _report_live(self, wait: LiveWait) -> None:
+        if wait.profile not in self.profiles:
+            return  # removed: the registration service knows already
         frame = ProfileLive(profile=wait.profile, version=wait.version)
         self._links.send(self._control.registration, REGISTRATION_KEY, frame)
 

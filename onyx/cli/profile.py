@@ -24,6 +24,7 @@ from onyx.cli.values import (
     LOCATION_HELP,
     check_once,
     location,
+    not_negative,
     print_json,
     read_text,
     table,
@@ -31,7 +32,7 @@ from onyx.cli.values import (
 from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
 from onyx.client_values import ProfileInfo
 from onyx.clients import User
-from onyx.errors import EXIT_DATA, EXIT_OK, ProfileNotAccepted
+from onyx.errors import EXIT_DATA, EXIT_OK, EXIT_UNAVAILABLE, ProfileNotAccepted
 from onyx.registration_client import RegistrationClient
 
 _T = TypeVar("_T")
@@ -95,6 +96,7 @@ def add_parser(subparsers: Subparsers) -> None:
         examples="  onyx profile remove p1 p2",
     )
     remove.add_argument("profiles", metavar="ID", nargs="+")
+    _add_wait(remove, "return only when no broker keeps its interest any more")
     set_run(remove, run_remove)
     add_client_arguments(remove)
 
@@ -116,7 +118,7 @@ def _add_add(verbs: Subparsers) -> None:
         action="store_true",
         help="host it near --location, even where a plan (onyx plan) would have it elsewhere",
     )
-    parser.add_argument("--wait", action="store_true", help=WAIT_HELP)
+    _add_wait(parser, WAIT_HELP)
     set_run(parser, run_add)
     add_client_arguments(parser)
 
@@ -131,9 +133,19 @@ def _add_update(verbs: Subparsers) -> None:
     )
     parser.add_argument("profile", metavar="ID")
     parser.add_argument("file", metavar="FILE|-", help="the new text")
-    parser.add_argument("--wait", action="store_true", help=WAIT_HELP)
+    _add_wait(parser, WAIT_HELP)
     set_run(parser, run_update)
     add_client_arguments(parser)
+
+
+def _add_wait(parser: argparse.ArgumentParser, help_text: str) -> None:
+    parser.add_argument("--wait", action="store_true", help=help_text)
+    parser.add_argument(
+        "--timeout",
+        metavar="SECONDS",
+        type=not_negative,
+        help="with --wait: wait no longer, name the brokers that are missing, exit code 69",
+    )
 
 
 def run_add(arguments: argparse.Namespace) -> int:
@@ -142,7 +154,7 @@ def run_add(arguments: argparse.Namespace) -> int:
     user = _login_name() if arguments.user is None else arguments.user
 
     async def add() -> int:
-        refused = 0
+        refused = late = 0
         async with User(registration_address(arguments), user) as client:
             for name, text in texts:
                 try:
@@ -151,13 +163,15 @@ def run_add(arguments: argparse.Namespace) -> int:
                         location=arguments.location,
                         near=arguments.near,
                         wait=arguments.wait,
+                        timeout_seconds=arguments.timeout,
                     )
                 except ProfileNotAccepted as refusal:
                     refused += 1
                     _report_refusal(name, refusal, arguments.json)
                 else:
+                    late += bool(profile.missing)
                     _report_profile(name, profile, arguments.json)
-        return EXIT_DATA if refused else EXIT_OK
+        return EXIT_DATA if refused else EXIT_UNAVAILABLE if late else EXIT_OK
 
     return trio.run(add)
 
@@ -168,12 +182,17 @@ def run_update(arguments: argparse.Namespace) -> int:
     async def update() -> int:
         async with User(registration_address(arguments)) as client:
             try:
-                profile = await client.update_profile(arguments.profile, text, wait=arguments.wait)
+                profile = await client.update_profile(
+                    arguments.profile,
+                    text,
+                    wait=arguments.wait,
+                    timeout_seconds=arguments.timeout,
+                )
             except ProfileNotAccepted as refusal:
                 _report_refusal(arguments.file, refusal, arguments.json)
                 return EXIT_DATA
         _report_profile(arguments.file, profile, arguments.json)
-        return EXIT_OK
+        return EXIT_UNAVAILABLE if profile.missing else EXIT_OK
 
     return trio.run(update)
 
@@ -229,17 +248,23 @@ def run_export(arguments: argparse.Namespace) -> int:
 
 
 def run_remove(arguments: argparse.Namespace) -> int:
-    async def remove() -> None:
+    async def remove() -> int:
+        late = 0
         async with User(registration_address(arguments)) as client:
             for profile in arguments.profiles:
-                await client.remove_profile(profile)
+                missing = await client.remove_profile(
+                    profile, wait=arguments.wait, timeout_seconds=arguments.timeout
+                )
+                late += bool(missing)
                 if arguments.json:
-                    print_json({"id": profile, "removed": True})
+                    print_json({"id": profile, "removed": True, "missing": missing})
                 else:
                     print(f"{profile} removed")
+                    if missing:
+                        print(f"onyx: {', '.join(missing)} may still ask for it", file=sys.stderr)
+        return EXIT_UNAVAILABLE if late else EXIT_OK
 
-    trio.run(remove)
-    return EXIT_OK
+    return trio.run(remove)
 
 
 def _ask(
@@ -272,6 +297,8 @@ def _report_refusal(name: str, refusal: ProfileNotAccepted, as_json: bool) -> No
 def _sentence(profile: ProfileInfo) -> str:
     whose = f" of {profile.user}" if profile.user else ""
     state = "live" if profile.live else "not live yet"
+    if profile.missing:
+        state += f": {', '.join(profile.missing)} not reached"
     return (
         f"profile {profile.id}{whose}, version {profile.version}, "
         f"hosted by {profile.host} at {profile.address}, {state}"

@@ -265,7 +265,7 @@ class LiveMarker(Frame):
 @on_the_wire
 @dataclass(frozen=True, slots=True)
 class LiveReached(Frame):
-    """The marker has reached the root; travels back down to ``host``."""
+    """The marker has reached ``broker`` on its way to the root; travels back down to ``host``."""
 
     type: ClassVar[str] = "live-reached"
     flow: ClassVar[Flow] = Flow.QUERY
@@ -274,6 +274,7 @@ class LiveReached(Frame):
     root: Name
     host: Name
     marker: int
+    broker: Name
 
 
 @on_the_wire

@@ -192,7 +192,9 @@ def test_profiles_are_updated_listed_and_removed(shell: Shell, tmp_path: Path) -
     assert heading.split()[:2] == ["ID", "USER"]
     assert [row.split()[:2] for row in rows] == [[first, "eve"], [second, "eve"]]
     assert shell.lines("profile", "remove", first) == [f"{first} removed"]
-    assert shell.objects("profile", "remove", second) == [{"id": second, "removed": True}]
+    assert shell.objects("profile", "remove", second) == [
+        {"id": second, "removed": True, "missing": []}
+    ]
     assert shell.lines("profile", "list", "--user", "eve") == []
 
 

@@ -126,11 +126,14 @@ async def test_a_refused_update_leaves_the_profile_as_it_was(registration: str) 
 async def test_a_removed_profile_gets_nothing_any_more(registration: str) -> None:
     source = await DataSource.register(registration, location=NORTH)
     async with source, User(registration, "removing") as user:
-        kept = await user.add_profile("for $x in //city return $x", location=SOUTH)
+        kept = await user.add_profile(
+            "for $x in //city return $x", location=SOUTH, timeout_seconds=30.0
+        )
+        assert kept.live and not kept.missing
         removed = await user.add_profile("for $x in //city return $x", location=SOUTH)
         results = user.results(removed.id)
         await results.connect()
-        await user.remove_profile(removed.id)
+        assert await user.remove_profile(removed.id, wait=True, timeout_seconds=30.0) == ()
         await source.publish(report("Oslo", 5))
         assert len(await take(user.results(kept.id), 1)) == 1
         with pytest.raises(RequestFailed, match=f"profile {removed.id} was removed") as failure:

@@ -10,6 +10,7 @@ import pytest
 
 from formats import WireFormat, decode, encode, parse_text
 from onyx.broker.broker_core import BrokerCore
+from overlay.link.events import TimePassed
 from overlay.link.frame import Frame
 from overlay.link.frames import (
     Delivery,
@@ -156,7 +157,7 @@ def test_a_profile_is_placed_announced_and_becomes_live() -> None:
     (marker,) = setting.brokers["B1"].take(LiveMarker)
     assert [(f.version, f.text) for f in setting.registration.take(ProfileChanged)] == [(1, SF)]
     assert setting.registration.all(ProfileLive) == []
-    reached = LiveReached(root="B1", host="B4", marker=marker.marker)
+    reached = LiveReached(root="B1", host="B4", marker=marker.marker, broker="B1")
     setting.brokers["B1"].send("B1", reached)
     assert [f.profile for f in setting.registration.all(ProfileLive)] == ["p1"]
 
@@ -166,8 +167,9 @@ def test_markers_travel_up_and_are_answered_at_the_root() -> None:
     setting.announce()
     setting.brokers["B5"].send("B1", LiveMarker(root="B1", host="B5", marker=7))
     assert [f.marker for f in setting.brokers["B1"].all(LiveMarker)] == [7]
-    setting.brokers["B1"].send("B1", LiveReached(root="B1", host="B5", marker=7))
-    assert [f.marker for f in setting.brokers["B5"].all(LiveReached)] == [7]
+    assert [f.broker for f in setting.brokers["B5"].take(LiveReached)] == ["B4"]  # so far
+    setting.brokers["B1"].send("B1", LiveReached(root="B1", host="B5", marker=7, broker="B1"))
+    assert [f.broker for f in setting.brokers["B5"].take(LiveReached)] == ["B1"]
     setting.announce(source="s2", root="B4")
     setting.brokers["B6"].send("B4", LiveMarker(root="B4", host="B6", marker=9))
     assert [f.marker for f in setting.brokers["B6"].all(LiveReached)] == [9]
@@ -201,9 +203,51 @@ def test_an_update_sends_what_differs_and_answers_when_live() -> None:
     (frame,) = setting.brokers["B1"].take(RoutingDelta)[:1]
     assert (frame.added, frame.removed) == (query(new), [])
     (marker,) = setting.brokers["B1"].take(LiveMarker)
-    setting.brokers["B1"].send("B1", LiveReached(root="B1", host="B4", marker=marker.marker))
+    reached = LiveReached(root="B1", host="B4", marker=marker.marker, broker="B1")
+    setting.brokers["B1"].send("B1", reached)
     (answer,) = user.all(Response)
     assert answer.ok and answer.result == {"profile": "p1", "version": 2, "live": True}
+
+
+def test_who_waits_in_vain_is_told_which_brokers_are_missing() -> None:
+    setting = Setting()
+    setting.announce(source="s5", root="B5")
+    setting.announce()
+    setting.place(SF)
+    setting.brokers["B1"].take(LiveMarker)
+    user = setting.beside.peer("client", "u")
+    assert user.ask("profile.live", profile="p1", wait=True, timeout=5) is None
+    now = user.ask("profile.live", profile="p1")
+    assert now is not None and now.result["live"] is False
+    (marker,) = setting.brokers["B5"].take(LiveMarker)
+    setting.brokers["B5"].send("B5", LiveReached("B5", "B4", marker.marker, "B5"))
+    user.take(Response)
+    setting.beside.now = 4.9
+    setting.beside.tell(TimePassed())
+    assert not user.all(Response)
+    setting.beside.now = 5.0
+    setting.beside.tell(TimePassed())
+    (answer,) = user.take(Response)
+    assert answer.result == {"profile": "p1", "version": 1, "live": False, "missing": ["B1"]}
+    setting.brokers["B1"].send("B1", LiveReached("B1", "B4", marker.marker, "B1"))
+    now = user.ask("profile.live", profile="p1", wait=True)
+    assert now is not None and now.result["live"] is True
+    refused = user.ask("profile.live", profile="p1", wait=True, timeout=1e9)
+    assert refused is not None and not refused.ok
+
+
+def test_a_removal_is_answered_when_everybody_knows() -> None:
+    setting = Setting()
+    setting.announce()
+    setting.place(SF)
+    setting.brokers["B1"].got.clear()
+    user = setting.beside.peer("client", "u")
+    assert user.ask("profile.remove", profile="p1", wait=True, timeout=60) is None
+    (marker,) = setting.brokers["B1"].take(LiveMarker)
+    setting.brokers["B1"].send("B1", LiveReached("B1", "B4", marker.marker, "B1"))
+    (answer,) = user.take(Response)
+    assert answer.result == {"profile": "p1", "removed": True, "live": True}
+    assert setting.registration.all(ProfileLive) == []
 
 
 def test_a_refused_update_changes_nothing() -> None:
@@ -426,7 +470,8 @@ def test_a_marker_under_way_survives_a_restart() -> None:
     setting.place(SF)
     (marker,) = setting.brokers["B1"].take(LiveMarker)
     setting.restart()
-    setting.brokers["B1"].send("B1", LiveReached(root="B1", host="B4", marker=marker.marker))
+    reached = LiveReached(root="B1", host="B4", marker=marker.marker, broker="B1")
+    setting.brokers["B1"].send("B1", reached)
     assert [f.version for f in setting.registration.all(ProfileLive)] == [1]
 
 

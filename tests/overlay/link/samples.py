@@ -56,7 +56,7 @@ SAMPLES: tuple[Frame, ...] = (
     SourceReady("s1"),
     RoutingDelta("B1", ["/quote[@symbol = 'A']"], ["//news"]),
     LiveMarker("B1", "B4", 9),
-    LiveReached("B1", "B4", 9),
+    LiveReached("B1", "B4", 9, "B2"),
     PlaceProfile("p7", "Ann", "/quote", 1, "req-1"),
     ProfileChanged("p7", 2, None, "Ann"),
     ProfileLive("p7", 2),
