@@ -127,9 +127,9 @@ class Matcher:
         TransformationMatch for each transformation query of these links that holds, then a
         ProfileMatch for each local profile.  Lazy; a message as text is parsed at once.  Raises
         MessageRefused for a text that is not XML or beyond the message limits, and
-        MatchLimitExceeded ("too-many-tuples") from the iterator.  A query whose own conditions
-        exceed EvaluationLimits on the message does not match it; statistics count that as
-        ``over_limit``.
+        MatchLimitExceeded ("too-many-visits", "too-many-tuples") from the iterator.  A query whose
+        own conditions exceed EvaluationLimits on the message does not match it; statistics count
+        that as ``over_limit``.
         """
         if isinstance(message, bytes):
             message = parse_text(message, self._message_limits)
@@ -163,7 +163,7 @@ class Matcher:
             message = parse_text(message, self._message_limits)
         self._work.messages += 1
         self._work.local_asked += 1
-        found = self._index.match_runs(message, self._limits.tuples_max, self._local.runs)
+        found = self._index.match_runs(message, self._limits.visits_max, self._local.runs)
         self._work.matched[Priority.PROFILE] += len(found)
         return found
 

@@ -48,7 +48,7 @@ class MessageMatch:
         self._index = index
         self._link_queries = link_queries
         self._root = root
-        self._limits = limits
+        self._visits_left = limits.visits_max
         self._found: deque[Urgent] = deque()
         self._failure: MatchLimitExceeded | None = None
         self._finding = self._find_urgent()
@@ -77,12 +77,8 @@ class MessageMatch:
     def local(self) -> Iterator[int | tuple[Query, Elements]]:
         """Each local query that matches: by its number in the index, or with its elements."""
         if self._index is not None:
-            yield from self._index.match(self.stream, self._tuples_left)
+            yield from self._index.match(self.stream, self._visits_left)
         yield from self.run.queries()
-
-    @property
-    def _tuples_left(self) -> int:
-        return self._limits.tuples_max - self.run.tuples
 
     def _find_urgent(self) -> Iterator[Urgent]:
         yield from self._links()
@@ -90,8 +86,8 @@ class MessageMatch:
         if not links or not self._link_queries.has_transformations:
             return
         if self._index is not None:
-            numbers = self._index.transformations(self.stream, self._root, links, self._tuples_left)
-            self.run.charge(self._index.visits_last)
+            numbers = self._index.transformations(self.stream, self._root, links, self._visits_left)
+            self._visits_left -= self._index.visits_last
             for number in numbers:
                 transformation = self._link_queries.transformation(number)
                 yield transformation, self._taken(transformation), None
@@ -102,11 +98,11 @@ class MessageMatch:
         links: list[str] = []
         if self._index is not None:
             try:
-                links = self._index.links(self.stream, self._root, self._tuples_left)
+                links = self._index.links(self.stream, self._root, self._visits_left)
             except MatchLimitExceeded:
                 yield from self._index.reached
                 raise
-            self.run.charge(self._index.visits_last)
+            self._visits_left -= self._index.visits_last
             yield from links
         yield from self.run.links(links)
 

@@ -18,9 +18,12 @@ class MatchLimits:
     transformations_max
                    (transformation query, target) pairs; one more is refused with ProfileRefused,
                    code ``too-many-transformations``
-    tuples_max     elements delivered between operators plus ancestors visited by joins, and
-                   states and elements that the index looks at, for one message; beyond it the
-                   match ends with MatchLimitExceeded, code ``too-many-tuples``
+    visits_max     heads and elements that the index looks at for one message, conditions that it
+                   evaluates, and an eighth of the candidates; beyond it the match ends with
+                   MatchLimitExceeded, code ``too-many-visits``
+    tuples_max     states that are active at the elements of one message, elements that operators
+                   of the network take in, and ancestors visited by joins; beyond it the match ends
+                   with MatchLimitExceeded, code ``too-many-tuples``
     lazy_bytes_max the index's lazily made states, in bytes; beyond it a new generation of them
                    begins, which takes over what messages still use.  The answers are the same
     evaluation     what one condition of the network, and the rendering of one profile, may cost
@@ -30,6 +33,7 @@ class MatchLimits:
     profiles_max: int = 1_000_000
     routes_max: int = 1_000_000
     transformations_max: int = 100_000
+    visits_max: int = 100_000_000
     tuples_max: int = 10_000_000
     lazy_bytes_max: int = 512 * 1024 * 1024
     evaluation: EvaluationLimits = DEFAULT_EVALUATION_LIMITS

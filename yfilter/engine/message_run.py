@@ -74,10 +74,6 @@ class MessageRun:
         """The links reached so far."""
         return list(self._reached)
 
-    def charge(self, tuples: int) -> None:
-        """Count work that was done elsewhere for the message; raises MatchLimitExceeded."""
-        self._scratch.charge(tuples)
-
     def links(self, reached: Iterable[str]) -> Iterator[str]:
         """Each link of the tree whose routing query holds and that is not ``reached`` already."""
         self._reached.update(dict.fromkeys(reached))
@@ -143,8 +139,8 @@ class MessageRun:
         self._scratch.charge(sum(map(len, inputs)))
         try:
             elements = operator.execute(inputs, self._scratch)
-        except MatchLimitExceeded as exceeded:
-            if exceeded.code == "too-many-tuples":
+        except MatchLimitExceeded:
+            if self._scratch.is_exhausted:
                 raise
             # A bound of one condition, not of the message: other profiles must not suffer.
             self.over_limit += 1

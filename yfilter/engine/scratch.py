@@ -30,11 +30,16 @@ class Scratch:
     def charge(self, tuples: int) -> None:
         """Count work; MatchLimitExceeded once the message's budget is used up."""
         self.tuples += tuples
-        if self.tuples > self.limits.tuples_max:
+        if self.is_exhausted:
             raise MatchLimitExceeded(
                 "too-many-tuples",
                 f"the message needs more than {self.limits.tuples_max} tuples to be matched",
             )
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether the message's budget is used up."""
+        return self.tuples > self.limits.tuples_max
 
     def accepts(self, test: NameTest, element: int) -> bool:
         accepted = self._accepted.get(test)

@@ -137,6 +137,7 @@ class Candidates:
         at: cython.int = place + 4
         i: cython.int
         self._cover_found(sure + quick + slow)
+        self.residuals.visits += 1 + ((quick + slow) >> 3)
         if self._groups is not None:
             return self._take_wanted(place, element)
         self.candidates += quick + slow
@@ -173,7 +174,8 @@ class Candidates:
             low, high = 0, low
         elif operator == 4:
             low = 0
-        self._cover_found(high - low)
+        self._cover_found(high - low + len(self._query))  # and of those waiting
+        self.residuals.visits += 1 + ((high - low) >> 3)
         if self._groups is None:
             self.candidates += high - low
         for i in range(place + 4 + 3 * low, place + 4 + 3 * high, 3):

@@ -228,7 +228,7 @@ class Index:
         self.visits_last = taken.visits - visits
         if count == TOO_COSTLY:
             raise MatchLimitExceeded(
-                "too-many-tuples", f"the message needs more than {visits_max} visits to be matched"
+                "too-many-visits", f"the message needs more than {visits_max} visits to be matched"
             )
         return count
 

@@ -338,6 +338,7 @@ class Residuals:
         kind: cython.int = self.words[place]
         first: cython.int = self.words[place + 1]
         second: cython.int = self.words[place + 2]
+        self.visits += 1
         if kind == 5:
             return self.view.holds(element, first)
         if kind == 8:

@@ -18,6 +18,7 @@ cdef class Run:
     cdef Moves _across
     cdef int _count
     cdef unsigned long long _entered
+    cdef long long _moved
     cdef int[::1] _state
     cdef int[::1] _operator
     cdef double[::1] _number

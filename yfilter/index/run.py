@@ -74,6 +74,7 @@ class Run:
         self._down = Moves()  # item: the parent's head
         self._across = Moves()  # item: the own atom
         self._count = 0
+        self._moved = 0  # heads that the present group came from, and was compared with
         self._state = ints(1024)
         self._operator = ints(1024)
         self._number = doubles(1024)
@@ -109,7 +110,7 @@ class Run:
             count = self._count
             position = self._move(position)
             self.heads += self._count - count
-            self.candidates.residuals.visits += self._count - count
+            self.candidates.residuals.visits += self._moved
             self.candidates.settle(self.states.accepts)
             if self.candidates.residuals.visits > visits_max:
                 return -1
@@ -142,6 +143,7 @@ class Run:
         states: cython.int[::1] = self.states.states
         depth: cython.int = view.depth[view.order[position]]
         count: cython.int = 0
+        moved: cython.longlong = 0
         element: cython.int
         parent: cython.int
         label: cython.int
@@ -177,8 +179,10 @@ class Run:
                 down.element[count] = element
                 down.item[count] = j
                 count += 1
+            moved += self._end[parent] - self._first[parent]
             position += 1
         down.count = count
+        self._moved = moved
         return position
 
     def _ask_attributes(self) -> cython.int:
@@ -286,6 +290,7 @@ class Run:
         bit: cython.ulonglong = 1
         bit = bit << (state & 63)
         if self._entered & bit:
+            self._moved += (self._count - self._first[element + 1]) >> 4
             for j in range(self._first[element + 1], self._count):
                 if (
                     self._state[j] == state

@@ -272,7 +272,7 @@ def test_a_message_beyond_the_bound_is_refused_and_the_next_is_not() -> None:
     many = parse_text(b"<a>" * 50 + b"<c/>" * 50 + b"</a>" * 50)
     with pytest.raises(MatchLimitExceeded) as refused:
         index.match(many, 60)
-    assert refused.value.code == "too-many-tuples"
+    assert refused.value.code == "too-many-visits"
     assert index.match(parse_text(b"<a><b/></a>"), 60) == [query]
 
 
