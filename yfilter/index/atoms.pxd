@@ -18,8 +18,13 @@ cdef class AtomTable:
     cdef list _free_numbers
     cdef unsigned long long _seed
 
-    cdef int find(self, int attribute, int first, int last) noexcept
-    cdef unsigned int _hash_of(self, int attribute, int first, int last) noexcept
+    cdef int _touched
+
+    cdef int find(self, int attribute, int first, int last, unsigned int hashed) noexcept
+    cdef int prepare(
+        self, int[::1] attributes, const int[::1] offsets, int count, unsigned int[::1] hashes
+    ) noexcept
+    cdef unsigned int hash_of(self, int attribute, int first, int last) noexcept
     cpdef int acquire(self, int attribute, bytes value) except -1
     cpdef int acquire_range(self, int attribute, int operator) except -1
     cpdef int release(self, int atom) except -1

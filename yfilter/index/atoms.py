@@ -64,16 +64,18 @@ class AtomTable:
         self._number_users: list[int] = []
         self._free_numbers: list[int] = []
         self._seed = _SEED
+        self._touched = 0
 
-    def find(self, attribute: cython.int, first: cython.int, last: cython.int) -> cython.int:
-        """The equality of an attribute with ``values[first:last]``, or 0."""
+    def find(
+        self, attribute: cython.int, first: cython.int, last: cython.int, hashed: cython.uint
+    ) -> cython.int:
+        """The equality of an attribute with ``values[first:last]`` of that hash, or 0."""
         atom: cython.int
         row: cython.int
         i: cython.int
         place: cython.int
         length: cython.int = last - first
         signed: cython.int
-        hashed: cython.uint = self._hash_of(attribute, first, last)
         mask: cython.uint = len(self._slots) - 1
         slot: cython.uint = hashed & mask
         signed = hashed & 0x7FFFFFFF
@@ -95,6 +97,36 @@ class AtomTable:
             atom = self._slots[slot]
         return 0
 
+    def prepare(
+        self,
+        attributes: cython.int[::1],
+        offsets: cython.int[::1],
+        count: cython.int,
+        hashes: cython.uint[::1],
+    ) -> cython.int:
+        """Hash ``count`` values that lie end to end, and get ready to find their equalities.
+
+        ``attributes`` has the attribute of each, or 0 where nobody asks for it.
+        """
+        # PERF: each loop is of cache misses that do not wait for each other.
+        mask: cython.uint = len(self._slots) - 1
+        attribute: cython.int
+        touched: cython.int = 0
+        i: cython.int
+        for i in range(count):
+            attribute = attributes[i]
+            if attribute and offsets[i + 1] - offsets[i] <= self.length_max[attribute]:
+                hashes[i] = self.hash_of(attribute, offsets[i], offsets[i + 1])
+                touched ^= self._slots[hashes[i] & mask]
+        for i in range(count):
+            if attributes[i]:
+                touched ^= self.atoms[8 * self._slots[hashes[i] & mask] + 1]
+        for i in range(count):
+            if attributes[i]:
+                touched ^= self.octets[self.atoms[8 * self._slots[hashes[i] & mask] + 2]]
+        self._touched = touched
+        return 0
+
     def acquire(self, attribute: cython.int, value: bytes) -> cython.int:
         """The equality of an attribute with a value in UTF-8; ``release`` undoes it."""
         atom: cython.int
@@ -106,7 +138,8 @@ class AtomTable:
         slot: cython.uint
         self.cover(attribute)
         self.values = value
-        atom = self.find(attribute, 0, length)
+        hashed = self.hash_of(attribute, 0, length)
+        atom = self.find(attribute, 0, length, hashed)
         if atom:
             self.atoms[8 * atom + 4] += 1
             return atom
@@ -116,7 +149,6 @@ class AtomTable:
         place = self._place_for(length)
         for i in range(length):
             self.octets[place + i] = self.values[i]
-        hashed = self._hash_of(attribute, 0, length)
         row = 8 * atom
         self.atoms[row] = attribute
         self.atoms[row + 1] = hashed & 0x7FFFFFFF
@@ -240,7 +272,7 @@ class AtomTable:
         atoms = self._bound - 1 - len(self._free_atoms)
         return 32 * atoms + 8 * self._count + self._octets_used - self._octets_free
 
-    def _hash_of(self, attribute: cython.int, first: cython.int, last: cython.int) -> cython.uint:
+    def hash_of(self, attribute: cython.int, first: cython.int, last: cython.int) -> cython.uint:
         i: cython.int
         mask: cython.ulonglong = 0xFFFFFFFFFFFFFFFF
         prime: cython.ulonglong = 0x9E3779B97F4A7C15

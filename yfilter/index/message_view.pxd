@@ -45,13 +45,21 @@ cdef class MessageView:
     cdef bint exists(self, int element, int attribute) noexcept
     cdef bint differs(self, int element, int attribute, int atom) except -1
     cdef bint compares(self, int element, int attribute, int operator, double number) except -1
-    cdef int _allocate(self, int elements, int contents) except -1
+    cdef int[::1] _asked
+    cdef int[::1] _text_asked
+    cdef unsigned int[::1] _hash
+    cdef unsigned int[::1] _text_hash
+
+    cdef int _allocate(self, int elements, int contents, int attributes) except -1
+    cdef int _prepare(self, bint texts) except -1
     cdef int _sort_by_depth(self) except -1
     cdef int _sort_by_name(self, int[::1] first) except -1
     cdef int _link_contents(self) except -1
     cdef bint _is_asked_for(self, int attribute) noexcept
     cdef int _find_atoms(self) except -1
-    cdef int _look_up(self, int element, int attribute, bint content, int first, int last) except -1
+    cdef int _look_up(
+        self, int element, int attribute, bint content, int first, int last, unsigned int hashed
+    ) except -1
     cdef int _look_up_string_value(self, int element) except -1
     cdef int _add_own(self, int element, int atom, int operator, double number) except -1
     cdef bint _is_value(self, int atom, bint content, int first, int last) noexcept

@@ -41,7 +41,7 @@ class MessageView:
         self.atoms = atoms
         self.names = 0
         self.position_start = ints(256)
-        self._allocate(256, 256)
+        self._allocate(256, 256, 1024)
         self._seen = array("Q", bytes(8 * 64))
         self.own_atom = ints(1024)
         self.own_operator = ints(1024)
@@ -69,10 +69,14 @@ class MessageView:
         self.names = len(stream.names)
         if self.names + 2 > len(self.position_start):
             self.position_start = ints(2 * self.names + 2)
-        if self.elements >= len(self.text_first) - 1 or len(self.content_kind) > len(
-            self.text_next
+        if (
+            self.elements >= len(self.text_first) - 1
+            or len(self.content_kind) > len(self.text_next)
+            or len(self.attribute_name) > len(self._asked)
         ):
-            self._allocate(2 * self.elements, 2 * len(self.content_kind))
+            self._allocate(
+                2 * self.elements, 2 * len(self.content_kind), 2 * len(self.attribute_name)
+            )
         self._sort_by_name(symbols.first)
         self._link_contents()
         self._sort_by_depth()
@@ -187,7 +191,9 @@ class MessageView:
 
     # -- binding
 
-    def _allocate(self, elements: cython.int, contents: cython.int) -> cython.int:
+    def _allocate(
+        self, elements: cython.int, contents: cython.int, attributes: cython.int
+    ) -> cython.int:
         self.text_first = ints(elements + 2)
         self.within_first = ints(elements + 2)
         self.within_last = ints(elements + 2)
@@ -197,6 +203,10 @@ class MessageView:
         self._level_start = ints(elements + 2)
         self._signature = array("Q", bytes(8 * elements + 16))
         self.text_next = ints(contents + 1)
+        self._text_asked = ints(contents + 1)
+        self._text_hash = array("I", bytes(4 * contents + 4))
+        self._asked = ints(attributes + 1)
+        self._hash = array("I", bytes(4 * attributes + 4))
         return 0
 
     def _sort_by_name(self, first: cython.int[::1]) -> cython.int:
@@ -264,11 +274,10 @@ class MessageView:
     def _find_atoms(self) -> cython.int:
         element: cython.int
         i: cython.int
-        attribute: cython.int
-        bound: cython.int = len(self.atoms.equalities)
         texts: cython.bint = self._is_asked_for(1)
         strings: cython.bint = self._is_asked_for(2)
         self._own_count = 0
+        self._prepare(texts)
         for i in range(64):
             self._seen[i] = 0
         for element in range(self.elements):
@@ -277,26 +286,50 @@ class MessageView:
             if self.attribute_start[element] < self.attribute_start[element + 1]:
                 self.atoms.values = self.attribute_values
                 for i in range(self.attribute_start[element], self.attribute_start[element + 1]):
-                    attribute = self.attribute[self.attribute_name[i]]
-                    if 0 < attribute < bound:
+                    if self._asked[i]:
                         self._look_up(
                             element,
-                            attribute,
+                            self._asked[i],
                             False,
                             self.attribute_offset[i],
                             self.attribute_offset[i + 1],
+                            self._hash[i],
                         )
             if texts and self.text_first[element] >= 0:
                 self.atoms.values = self.content_values
                 i = self.text_first[element]
                 while i >= 0:
                     self._look_up(
-                        element, 1, True, self.content_offset[i], self.content_offset[i + 1]
+                        element,
+                        1,
+                        True,
+                        self.content_offset[i],
+                        self.content_offset[i + 1],
+                        self._text_hash[i],
                     )
                     i = self.text_next[i]
             if strings:
                 self._look_up_string_value(element)
         self.own_start[self.elements] = self._own_count
+        return 0
+
+    def _prepare(self, texts: cython.bint) -> cython.int:
+        """What is asked for among attributes and texts, with its hashes."""
+        count: cython.int = len(self.attribute_name)
+        bound: cython.int = len(self.atoms.equalities)
+        i: cython.int
+        for i in range(count):
+            self._asked[i] = self.attribute[self.attribute_name[i]]
+            if self._asked[i] >= bound:
+                self._asked[i] = 0
+        self.atoms.values = self.attribute_values
+        self.atoms.prepare(self._asked, self.attribute_offset, count, self._hash)
+        if texts:
+            count = len(self.content_kind)
+            for i in range(count):
+                self._text_asked[i] = self.content_kind[i] == 0
+            self.atoms.values = self.content_values
+            self.atoms.prepare(self._text_asked, self.content_offset, count, self._text_hash)
         return 0
 
     def _is_asked_for(self, attribute: cython.int) -> cython.bint:
@@ -315,6 +348,7 @@ class MessageView:
         content: cython.bint,
         first: cython.int,
         last: cython.int,
+        hashed: cython.uint,
     ) -> cython.int:
         atom: cython.int
         operator: cython.int
@@ -324,7 +358,7 @@ class MessageView:
             self.atoms.equalities[attribute] > 0
             and last - first <= self.atoms.length_max[attribute]
         ):
-            atom = self.atoms.find(attribute, first, last)
+            atom = self.atoms.find(attribute, first, last, hashed)
             if atom:
                 self._add_own(element, atom, 0, 0.0)
         number = 0.0
@@ -342,21 +376,19 @@ class MessageView:
         return 0
 
     def _look_up_string_value(self, element: cython.int) -> cython.int:
+        first: cython.int
+        last: cython.int
         if self.only_text:
             self.atoms.values = self.content_values
-            self._look_up(
-                element,
-                2,
-                True,
-                self.content_offset[self.within_first[element]],
-                self.content_offset[self.within_last[element]],
-            )
+            first = self.content_offset[self.within_first[element]]
+            last = self.content_offset[self.within_last[element]]
+            self._look_up(element, 2, True, first, last, self.atoms.hash_of(2, first, last))
             return 0
         text = self._stream.string_value(element).encode()
         kept = self.content_values
         self.content_values = text
         self.atoms.values = text
-        self._look_up(element, 2, True, 0, len(text))
+        self._look_up(element, 2, True, 0, len(text), self.atoms.hash_of(2, 0, len(text)))
         self.content_values = kept
         return 0
 
