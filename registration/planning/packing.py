@@ -27,6 +27,7 @@ from registration.planning.value_loads import ValueLoads
 Item: TypeAlias = str | int
 
 _SLIVER = 0.03  # room below this share of a partition counts as none
+_LARGE = 0.06  # an item of more than this share of a partition is not easily placed
 _EMPTY = 0.01  # what an item counts in addition, as a share of the mean
 
 
@@ -55,17 +56,35 @@ def pack(
     for partition in packing.dont_care[:own]:
         packing.loads[partition] = loads.dont_care / own
     room = _Room(packing.loads, partitions - own, total - loads.dont_care)
-    # Patterns of the same structure, thus of the same messages, stand next to each other.
-    for pattern in sorted(patterns):
-        items: dict[Item, float] = dict.fromkeys(range(slots[pattern]), 0.0)
-        items.update(loads.slots.get(pattern, {}).items())
-        items.update({v: load for (p, v), load in loads.heavy.items() if p == pattern})
+    for pattern, items in _in_order(patterns, loads, slots, total / partitions):
         placed = room.lay(items)
         packing.slots[pattern] = [placed[slot][0] for slot in range(slots[pattern])]
         packing.values[pattern] = {
-            item: where for item, where in sorted(placed.items(), key=str) if isinstance(item, str)
+            item: placed[item] for item in sorted(placed, key=str) if isinstance(item, str)
         }
     return packing
+
+
+def _in_order(
+    patterns: Sequence[Pattern],
+    loads: ValueLoads,
+    slots: Mapping[Pattern, int],
+    partition_load: float,
+) -> list[tuple[Pattern, dict[Item, float]]]:
+    """The patterns with their items.
+
+    Those with large items first, while there is room for them anywhere; else patterns of the same
+    structure, thus of the same messages, stand next to each other.
+    """
+    items: dict[Pattern, dict[Item, float]] = {
+        pattern: dict.fromkeys(range(slots[pattern]), 0.0) for pattern in sorted(patterns)
+    }
+    for pattern, slot_loads in loads.slots.items():
+        items[pattern].update(slot_loads.items())
+    for (pattern, value), load in loads.heavy.items():
+        items[pattern][value] = load
+    large = _LARGE * partition_load
+    return sorted(items.items(), key=lambda entry: max(entry[1].values()) <= large)
 
 
 def _dont_care_partitions(dont_care: float, total: float, partitions: int) -> int:
@@ -94,13 +113,27 @@ class _Room:
         for item, load in sorted(items.items(), key=lambda entry: (-entry[1], str(entry[0]))):
             pieces = 1
             if isinstance(item, str) and load > self._target > 0:
-                pieces = min(ceil(load / self._target), len(room))
-            taken = [heapq.heappop(room) for _ in range(pieces)]
-            for negative_quota, partition in taken:
-                self._loads[partition] += load / pieces
-                heapq.heappush(room, (negative_quota + load / pieces + share, partition))
-            placed[item] = tuple(sorted(partition for _, partition in taken))
+                pieces = min(ceil(load / self._target), self._partitions)
+            placed[item] = self._lay_pieces(load, pieces, share, room)
         return placed
+
+    def _lay_pieces(
+        self, load: float, pieces: int, share: float, room: list[tuple[float, int]]
+    ) -> tuple[int, ...]:
+        """Each piece into another partition; what is too large for the window goes elsewhere."""
+        taken = []
+        where = set()
+        for _ in range(pieces):
+            if room and load / pieces <= _SLIVER * self._target - room[0][0]:
+                quota, partition = heapq.heappop(room)
+                taken.append((quota + load / pieces + share, partition))
+            else:
+                partition = self._emptiest()
+            self._loads[partition] += load / pieces
+            where.add(partition)
+        for entry in taken:
+            heapq.heappush(room, entry)
+        return tuple(sorted(where))
 
     def _window(self, load: float) -> list[tuple[int, float]]:
         """The next partitions with room for so much, and how much each shall take."""
@@ -118,7 +151,9 @@ class _Room:
             if not window:
                 self._first = partition + 1
             partition += 1
-        if window:
-            return window
-        emptiest = min(range(self._partitions), key=lambda p: (self._loads[p], p))
-        return [(emptiest, load)]
+        return window
+
+    def _emptiest(self) -> int:
+        return min(
+            range(self._partitions), key=lambda partition: (self._loads[partition], partition)
+        )

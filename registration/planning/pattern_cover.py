@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from registration.planning.exclusiveness import Pattern
 
-PATTERNS_MAX = 1_024
+PATTERNS_MAX = 16_384
 _COST_MIN = 0.05  # so that a pattern that hardly ever occurs is no bargain without bounds
 
 
