@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         stream = sys.stderr if options.json else sys.stdout
         colour = stream.isatty() and "NO_COLOR" not in os.environ
         report = Report(stream, scenario, quiet=options.quiet, colour=colour)
-        outcome = _play(scenario, topology, report)
+        outcome = _play(scenario, topology, report, planned=not options.by_location)
     except (ScenarioError, ProfileFileError, TopologyError, NetworkFailure, UserError) as error:
         print(f"demo: {error}", file=sys.stderr)
         return EXIT_NOT_RUN
@@ -77,6 +77,11 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--seed", metavar="N", type=int, default=DEFAULT_SEED, help=f"default: {DEFAULT_SEED}"
     )
+    parser.add_argument(
+        "--by-location",
+        action="store_true",
+        help="place profiles near their users instead of by a plan",
+    )
     parser.add_argument("--json", action="store_true", help="print the summary as JSON")
     parser.add_argument("--quiet", action="store_true", help="do not show each message on its way")
     return parser.parse_args(arguments)
@@ -96,7 +101,7 @@ def _scenario(options: argparse.Namespace, topology: Topology) -> Scenario:
     return folder_scenario(options.messages, options.seed, cities, options.limit)
 
 
-def _play(scenario: Scenario, topology: Topology, report: Report) -> Outcome:
+def _play(scenario: Scenario, topology: Topology, report: Report, *, planned: bool) -> Outcome:
     """Run the network while the oracle works, and compare."""
     report.step(
         f"Onyx demo: {scenario.title}: {len(scenario.messages)} messages of "
@@ -104,7 +109,7 @@ def _play(scenario: Scenario, topology: Topology, report: Report) -> Outcome:
     )
     profiles = [profile.text for profile in scenario.profiles]
     data = [message.data for message in scenario.messages]
-    network = DemoNetwork(scenario, topology, report)
+    network = DemoNetwork(scenario, topology, report, planned=planned)
     with start_expecting(profiles, data) as expecting:
         with tempfile.TemporaryDirectory(prefix="onyx-demo-") as directory:
             try:

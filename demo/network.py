@@ -15,12 +15,14 @@ import trio
 
 from demo.acceptance import Refusal
 from demo.outcome import Decision, Registered, Run
+from demo.planning import PLANNING_SECONDS, PlanningFailure, make_demo_plan
 from demo.profile_files import DemoProfile
 from demo.quiescence import Counters, Statistics, abnormal, is_over, read_counters
 from demo.scenario import Scenario
 from demo.traffic import Visit
 from demo.verdict import DeliveryKey
 from onyx import DataSource, Results, RunningNetwork, User, launch
+from onyx.registration_client import RegistrationClient
 from overlay.link.client_connection import ClientConnection, ClientLimits, open_client
 from overlay.nodes import Address, Place
 from overlay.routing.broadcast_tree import broadcast_trees
@@ -47,7 +49,10 @@ class Watcher(Protocol):
 class DemoNetwork:
     """One run of a scenario on a topology."""
 
-    def __init__(self, scenario: Scenario, topology: Topology, watcher: Watcher) -> None:
+    def __init__(
+        self, scenario: Scenario, topology: Topology, watcher: Watcher, *, planned: bool = True
+    ) -> None:
+        """``planned``: profiles are placed by a plan, else near their users."""
         any_port = {node: (address.host, 0) for node, address in _addresses(topology).items()}
         self._topology = topology.with_addresses(any_port)
         self._scenario = scenario
@@ -56,6 +61,7 @@ class DemoNetwork:
         self._source_names: dict[str, str] = {}
         self._log: list[str] = []
         self.pids: list[int] = []  # of all processes that were started
+        self._planned = trio.Event() if planned else None
         self.run = Run(topology, broadcast_trees(topology))
 
     @property
@@ -69,7 +75,7 @@ class DemoNetwork:
         NetworkFailure when it does not come to its end.
         """
         messages = len(self._scenario.messages)
-        seconds = SAFETY_SECONDS + SAFETY_SECONDS_PER_MESSAGE * messages
+        seconds = SAFETY_SECONDS + PLANNING_SECONDS + SAFETY_SECONDS_PER_MESSAGE * messages
         with trio.move_on_after(seconds) as safety:
             await self._play(directory)
         if safety.cancelled_caught:
@@ -78,12 +84,17 @@ class DemoNetwork:
 
     async def _play(self, directory: Path) -> None:
         async with AsyncExitStack() as stack:
+            if self._planned is not None:
+                planner = await stack.enter_async_context(trio.open_nursery())
+                planner.start_soon(self._make_plan, directory.with_name("planning"), self._planned)
             network = await stack.enter_async_context(self._launched(directory))
             observers = [
                 await stack.enter_async_context(_client(network, broker))
                 for broker in network.topology.broker_ids
             ]
             sources = await self._register_sources(stack, network)
+            if self._planned is not None:
+                await self._use_plan(network, self._planned)
             users = await self._register_profiles(stack, network)
             nursery = await stack.enter_async_context(trio.open_nursery())
             for observer in observers:
@@ -119,6 +130,28 @@ class DemoNetwork:
 
     def _last_log_lines(self) -> str:
         return "".join(f"\n    {line}" for line in self._log[-10:])
+
+    # --- the plan -------------------------------------------------------------------------
+
+    async def _make_plan(self, directory: Path, planned: trio.Event) -> None:
+        self._watcher.step("planning where profiles are placed, on Spark in a process of its own")
+        try:
+            self.run.plan = await make_demo_plan(self._scenario, self._topology, directory)
+        except PlanningFailure as failure:
+            raise NetworkFailure(f"the profiles could not be planned: {failure}") from None
+        planned.set()
+
+    async def _use_plan(self, network: RunningNetwork, planned: trio.Event) -> None:
+        """From here on the registration service places profiles by the plan."""
+        await planned.wait()
+        assert self.run.plan is not None
+        plan = self.run.plan.plan
+        self._watcher.step(
+            f"the plan: {plan.partitions} partitions by {len(plan.rules)} patterns; a message is "
+            f"expected to visit {plan.facts.matched_share:.0%} of them"
+        )
+        async with RegistrationClient(network.registration) as registration:
+            await registration.use_plan(self.run.plan.text)
 
     # --- registration ---------------------------------------------------------------------
 

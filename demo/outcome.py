@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from demo.acceptance import POLICIES, Refusal, disagreement
 from demo.expectations import Expectation, fingerprint
+from demo.planning import DemoPlan
 from demo.scenario import Scenario
 from demo.traffic import Traffic
 from demo.verdict import DeliveryKey, Verdict, judge
@@ -41,11 +42,13 @@ class Run:
 
     ``sources`` by name and ``profiles`` in the scenario's order; ``decisions`` by the message's
     place in the scenario; ``deliveries`` with the source's name in the key, and their results;
-    ``crossings_counted`` and ``abnormal`` as the brokers' own counters have it.
+    ``plan`` is what profiles were placed by, None: by location; ``crossings_counted`` and
+    ``abnormal`` as the brokers' own counters have it.
     """
 
     topology: Topology
     trees: Mapping[str, BroadcastTree]
+    plan: DemoPlan | None = None
     sources: dict[str, Registered] = field(default_factory=dict)
     profiles: list[Registered] = field(default_factory=list)
     decisions: dict[int, Decision] = field(default_factory=dict)

@@ -12,6 +12,7 @@ from typing import TextIO
 
 from demo.outcome import Outcome, Run, policy_of
 from demo.picture import draw_crossings
+from demo.planning import DemoPlan
 from demo.scenario import Scenario
 from demo.traffic import Visit
 from demo.verdict import FAULT_KINDS, Fault
@@ -19,6 +20,7 @@ from onyx.cli.drawing import broker_text
 
 FAULTS_SHOWN = 20
 _NAMES_SHOWN = 4
+_PATTERNS_SHOWN = 8
 _COLOURS = {"bold": "1", "green": "32", "red": "31", "yellow": "33", "dim": "2", "cyan": "36"}
 
 
@@ -74,6 +76,9 @@ class Report:
     # --- summary --------------------------------------------------------------------------
 
     def summary(self, outcome: Outcome) -> None:
+        if outcome.run.plan is not None:
+            self._head("How profiles are placed")
+            self._show_plan(outcome.run.plan, outcome.run)
         self._head("What each user got")
         self._show_users(outcome)
         if outcome.refused:
@@ -83,6 +88,28 @@ class Report:
         self._show_links(outcome)
         self._head("Checked")
         self._show_checks(outcome)
+
+    def _show_plan(self, made: DemoPlan, run: Run) -> None:
+        """The patterns and partitions that were chosen."""
+        plan, counts = made.plan, Counter(made.partition_of)
+        rows: list[tuple[str, ...]] = [("pattern", "profiles", "partitions")]
+        for rule in plan.rules[:_PATTERNS_SHOWN]:
+            rows.append((rule.pattern, f"{rule.load:g}", str(rule.spread)))
+        self._table(rows, right={1, 2})
+        if len(plan.rules) > _PATTERNS_SHOWN:
+            self._line(f"  … and {len(plan.rules) - _PATTERNS_SHOWN} more")
+        self._line("")
+        for broker in sorted(set(plan.brokers)):
+            own = [number for number, host in enumerate(plan.brokers) if host == broker]
+            sizes = ", ".join(
+                f"{number} ({counts[number]}{', any' if number in plan.dont_care else ''})"
+                for number in own
+            )
+            self._line(f"  {broker_text(run.topology.broker(broker))}: partitions {sizes}")
+        self._line(
+            f"  in brackets how many profiles; any: {plan.facts.dont_care:g} profiles that no "
+            "pattern confines, near their users"
+        )
 
     def _show_users(self, outcome: Outcome) -> None:
         messages: Counter[str] = Counter()
@@ -211,6 +238,15 @@ def to_json(outcome: Outcome) -> dict[str, object]:
             }
             for name, refusal in outcome.refused
         ],
+        "plan": {
+            "partitions": run.plan.plan.partitions,
+            "patterns": [rule.pattern for rule in run.plan.plan.rules],
+            "brokers": list(run.plan.plan.brokers),
+            "profiles": Counter(run.plan.partition_of),
+            "matched_share": run.plan.plan.facts.matched_share,
+        }
+        if run.plan is not None
+        else None,
         "sources": {name: entry.broker for name, entry in run.sources.items()},
         "profiles": [
             {

@@ -16,7 +16,7 @@ def run_demo(*options: str) -> subprocess.CompletedProcess[str]:
         cwd=ROOT,
         capture_output=True,
         encoding="utf-8",
-        timeout=240,
+        timeout=400,
         check=False,
     )
 
@@ -26,6 +26,7 @@ def test_the_demo_with_a_few_messages() -> None:
     assert finished.returncode == 0, finished.stdout + finished.stderr
     out = finished.stdout
     assert "72 profiles, until each is live" in out
+    assert "the plan: 12 partitions by" in out
     assert "● news 1" in out
     assert "refused [malformed]" in out
     assert "0 missing, 0 extra, 0 twice, 0 wrong, 0 out of order" in out
@@ -41,7 +42,7 @@ def test_a_folder_of_files_and_json(tmp_path: Path) -> None:
         text = f"<list n='{place}'>{'<item><x>7</x></item>' * place}</list>"
         (tmp_path / f"{place}.xml").write_text(text)
     (tmp_path / "deeper" / "wrong.cap").write_text("<a>\n  <b></a>")
-    finished = run_demo("--messages", str(tmp_path), "--json", "--quiet")
+    finished = run_demo("--messages", str(tmp_path), "--json", "--quiet", "--by-location")
     assert finished.returncode == 0, finished.stdout + finished.stderr
     values = json.loads(finished.stdout)
     assert values["good"] is True
@@ -51,6 +52,7 @@ def test_a_folder_of_files_and_json(tmp_path: Path) -> None:
     assert values["right"] == values["deliveries"] > 0
     assert values["crossings_total"] <= values["crossings_of_flooding"] == 30
     assert values["leftovers"] == []
+    assert values["plan"] is None
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
