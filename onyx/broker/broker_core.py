@@ -23,6 +23,7 @@ from onyx.broker.broker_requests import BrokerRequests
 from onyx.broker.compression_dictionaries import CompressionDictionaries
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.data_plane import DataPlane
+from onyx.broker.message_trace import MessageTrace
 from onyx.broker.observers import Observers
 from onyx.broker.query_plane import QueryPlane
 from overlay.link.events import Action, Event, Flow
@@ -90,8 +91,9 @@ class BrokerCore:
             self.query.table.is_wanted,
             clock,
         )
+        trace = MessageTrace(self.control, self.query, self.data)
         self._requests = BrokerRequests(
-            self._links, self.query, self._observers, self.statistics, limits
+            self._links, self.query, self._observers, trace, self.statistics, limits
         )
         self._counters: Counter[str] = Counter()
         self._handlers: Mapping[type[Frame], Callable[[Arrival], None]] = {

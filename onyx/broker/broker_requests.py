@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from onyx.broker.live_requests import LiveRequests
 from onyx.broker.live_wait import LiveWait
+from onyx.broker.message_trace import MessageTrace
 from onyx.broker.observers import Observers
 from onyx.broker.query_plane import QueryPlane
 from overlay.limits import Limits
@@ -34,6 +35,7 @@ class BrokerRequests:
         links: LinkLayer,
         query: QueryPlane,
         observers: Observers,
+        trace: MessageTrace,
         statistics: Callable[[], Result],
         limits: Limits,
     ) -> None:
@@ -48,6 +50,7 @@ class BrokerRequests:
                 "sync": self._sync,
                 "dump": self._dump,
                 "observe": self._observe,
+                "trace": trace.handle,
                 "profile.list": self._list_profiles,
                 "profile.show": self._show_profile,
                 "profile.update": self._update_profile,

@@ -17,7 +17,8 @@ and nobody gets any of it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from formats import (
     FORMS,
@@ -43,6 +44,15 @@ from yfilter.matcher import Matcher
 from yfilter.matches import Match, ProfileMatch, RouteMatch
 
 FRAME_HEADROOM = 1024  # bytes of a frame that are not the message
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """``sizes``: for each link that would be taken, ``format`` and ``bytes`` of the message."""
+
+    stream: ElementStream
+    decisions: list[Match]
+    sizes: Mapping[str, Mapping[str, object]]
 
 
 class DataPlane:
@@ -127,6 +137,21 @@ class DataPlane:
         """A child gives back a message that it could not read."""
         if not self._give_backs.handle_undecoded(frame, child):
             self._counters["abandoned"] += 1
+
+    def dry_run(self, root: str, source: str, text: bytes) -> DryRun:
+        """What would be done with a message, were it to come; nothing is sent or counted.
+
+        Raises MessageRefused, and MatchLimitExceeded.
+        """
+        parcel = self._open(root, source, 0, 0, WireFormat.TEXT.value, text)
+        decisions = list(self._matcher.match(parcel.stream, root=root))
+        sizes: dict[str, dict[str, object]] = {}
+        for decision in decisions:
+            if isinstance(decision, RouteMatch):
+                packing = self._formats.packing_for(parcel, decision.link)
+                size = len(parcel.packed(packing))
+                sizes[decision.link] = {"format": packing.wire_format.value, "bytes": size}
+        return DryRun(parcel.stream, decisions, sizes)
 
     def may_acknowledge(self, root: str) -> bool:
         """Whether messages of a tree may go on coming: no child's backlog is beyond the limit.

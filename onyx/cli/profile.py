@@ -20,6 +20,7 @@ from onyx.cli.network_option import (
 from onyx.cli.profile_check import add_check
 from onyx.cli.profile_explain import add_explain
 from onyx.cli.profile_plan import add_plan
+from onyx.cli.profile_why_not import add_why_not
 from onyx.cli.values import (
     LOCATION_HELP,
     check_once,
@@ -87,6 +88,7 @@ def add_parser(subparsers: Subparsers) -> None:
     _add_update(verbs)
     add_check(verbs)
     add_explain(verbs)
+    add_why_not(verbs)
     add_plan(verbs)
     remove = add_verb(
         verbs,

@@ -20,7 +20,7 @@ budget by generalisation.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from overlay.routing.cover_forest import CoverForest
 from overlay.routing.delta import Delta
@@ -124,6 +124,11 @@ class RoutingTable:
             for link, wanted in tree.wanted.items():
                 for disjunct in wanted:
                     yield root, link, disjunct
+
+    def wanted(self, root: str, link: str) -> Collection[Conjunction]:
+        """The routing query of a link on a tree."""
+        tree = self._trees.get(root)
+        return () if tree is None else tree.wanted.get(link, ())
 
     def is_wanted(self, root: str) -> bool:
         """Whether anybody here or behind a child link wants messages of a tree."""

@@ -74,6 +74,33 @@ def test_the_whole_way_on_the_command_line(shell: Shell, tmp_path: Path) -> None
     ]
 
 
+def test_the_way_of_a_message_is_shown_with_reasons(shell: Shell, tmp_path: Path) -> None:
+    (source,) = shell.lines("source", "register", "--location=10,0")
+    wanted = write(tmp_path / "wanted.xq", '//traced[@n = "1"]/a')
+    (profile,) = shell.lines("profile", "add", wanted, "--location", "30,0", "--wait")
+    good = write(tmp_path / "good.xml", '<traced n="1"><a/></traced>')
+    bad = write(tmp_path / "bad.xml", '<traced n="2"><a/></traced>')
+    lines = shell.lines("trace", good, "--source", source, "--dry-run")
+    assert lines[0] == f"message of {source}, 27 bytes as text"
+    assert lines[1].startswith("B1")
+    assert any(line.strip() == 'because of //traced[@n = "1"]/a' for line in lines)
+    (there,) = (line for line in lines if f"delivers to {profile}" in line)
+    assert "└── B3" in there
+    first, *_ = shell.objects("trace", bad, "--source", source, "--dry-run")
+    failed = [failed for link in first["links"] for failed in link["failed"]]
+    statement = '//traced[@n = "1"]'
+    disjunct = {"disjunct": f"{statement}/a", "part": '[@n = "1"]', "statement": statement}
+    assert disjunct in failed
+    assert "accepted as number 1" in shell.lines("trace", good, "--source", source)[-1]
+    assert shell.run("trace", good, "--source", "nobody") != 0
+    assert shell.lines("profile", "why-not", profile, good) == [f"{profile} matches it"]
+    said = shell.lines("profile", "why-not", profile, bad)
+    assert said[0] == f'{profile} does not match it: [@n = "1"] does not hold'
+    (facts,) = shell.objects("profile", "why-not", profile, bad)
+    assert facts["matched"] is False
+    assert facts["failure"]["before"] == "//traced"
+
+
 def test_a_dictionary_is_trained_and_given(shell: Shell, tmp_path: Path) -> None:
     for number in range(40):
         text = f"<news n='{number}'><head>What everybody waits for</head><b>{number}</b></news>"

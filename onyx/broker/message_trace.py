@@ -1,0 +1,109 @@
+"""MessageTrace: what one broker would do with a message, and why; nothing is sent or counted.
+
+For a link that would be taken, a disjunct of its routing query that holds; for one that would not,
+the disjuncts that come closest, with the first part of each that does not hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import islice
+
+from formats import ElementStream, FormatError
+from onyx.broker.control_plane import ControlPlane
+from onyx.broker.data_plane import DataPlane
+from onyx.broker.query_plane import QueryPlane
+from overlay.link.frames import Request
+from overlay.link.request_server import RequestRefused, Result, name_argument
+from yfilter import Matcher, ProfileMatch, RouteMatch
+from yfilter.engine.linear_paths import Conjunction, LinearPath
+from yfilter.errors import MatchLimitExceeded
+from yfilter.explanation import Failure
+from yfilter.language.query_ast import Origin, PathExpression, Profile
+
+DISJUNCTS_TRIED = 500  # of one link, for its explanation
+DISJUNCTS_SHOWN = 3
+PROFILES_SHOWN = 100
+
+
+class MessageTrace:
+    """The verb ``trace`` of a broker."""
+
+    def __init__(self, control: ControlPlane, query: QueryPlane, data: DataPlane) -> None:
+        self._control = control
+        self._query = query
+        self._data = data
+
+    def handle(self, connection: int, request: Request) -> Result:
+        """``source``: whose message it would be; ``message``: its text, as bytes."""
+        source = name_argument(request, "source")
+        message = request.arguments.get("message")
+        if not isinstance(message, bytes):
+            raise RequestRefused("bad-argument", "'message' must be bytes")
+        entry = self._control.sources.get(source)
+        if entry is None:
+            raise RequestRefused("unknown-source", f"there is no source {source!r}")
+        try:
+            run = self._data.dry_run(entry.root, source, message)
+        except (FormatError, MatchLimitExceeded) as refusal:
+            raise RequestRefused("message-refused", str(refusal)) from refusal
+        taken = {match.link for match in run.decisions if isinstance(match, RouteMatch)}
+        local = sorted(
+            match.profile_id for match in run.decisions if isinstance(match, ProfileMatch)
+        )
+        return {
+            "broker": self._control.identity,
+            "root": entry.root,
+            "profiles": local[:PROFILES_SHOWN],
+            "profiles_matched": len(local),
+            "links": [
+                {
+                    "link": child,
+                    "taken": child in taken,
+                    **run.sizes.get(child, {}),
+                    **self._reason(entry.root, child, child in taken, run.stream),
+                }
+                for child in self._control.children(entry.root)
+            ],
+        }
+
+    def _reason(
+        self, root: str, child: str, taken: bool, stream: ElementStream
+    ) -> Mapping[str, object]:
+        wanted = self._query.table.wanted(root, child)
+        tried = islice(sorted(wanted, key=lambda disjunct: disjunct.text), DISJUNCTS_TRIED)
+        failures = _failures(tried, stream)
+        held = [disjunct.text for disjunct, failure in failures if failure is None]
+        if taken:
+            return {"disjuncts": len(wanted), "held": held[:DISJUNCTS_SHOWN]}
+        closest = sorted(
+            ((disjunct, failure) for disjunct, failure in failures if failure is not None),
+            key=lambda case: -len(case[1].before) / len(case[0].text),
+        )
+        failed = [_said(*case) for case in closest[:DISJUNCTS_SHOWN]]
+        return {"disjuncts": len(wanted), "failed": failed}
+
+
+def _failures(
+    disjuncts: Iterable[Conjunction], stream: ElementStream
+) -> list[tuple[Conjunction, Failure | None]]:
+    """Each disjunct with the first thing of it that does not hold."""
+    matcher = Matcher(index=False)
+    return [(disjunct, _failure(matcher, disjunct, stream)) for disjunct in disjuncts]
+
+
+def _failure(matcher: Matcher, disjunct: Conjunction, stream: ElementStream) -> Failure | None:
+    for path in disjunct.paths:
+        failure = matcher.explain(_profile_of(path), stream).failure
+        if failure is not None:
+            return failure
+    return None
+
+
+def _profile_of(path: LinearPath) -> Profile:
+    steps = tuple(step.location_step for step in path.steps)
+    return Profile(PathExpression(Origin.MESSAGE, steps), str(path))
+
+
+def _said(disjunct: Conjunction, failure: Failure) -> Mapping[str, object]:
+    return {"disjunct": disjunct.text, "part": failure.text, "statement": failure.statement}

@@ -1,0 +1,64 @@
+"""``onyx profile why-not``: why a registered profile does not match a message."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import asdict
+
+import trio
+
+from formats.errors import MessageRefused
+from onyx.cli.network_option import add_client_arguments, registration_address
+from onyx.cli.values import print_json, read_input
+from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.errors import EXIT_DATA, EXIT_OK
+from onyx.registration_client import RegistrationClient
+from yfilter import Matcher, MatchLimitExceeded
+
+EXAMPLES = """\
+  onyx profile why-not p1 report.xml
+  cat report.xml | onyx profile why-not p1 - --json
+"""
+
+
+def add_why_not(verbs: Subparsers) -> None:
+    parser = add_verb(
+        verbs,
+        "why-not",
+        "say why a profile does not match a message",
+        details="Names the first part that does not hold: without it, and what comes after it,\n"
+        "the profile would match.",
+        examples=EXAMPLES,
+    )
+    parser.add_argument("profile", metavar="ID", help="the profile")
+    parser.add_argument("message", metavar="MESSAGE|-", help="the file of the message")
+    set_run(parser, run_why_not)
+    add_client_arguments(parser)
+
+
+def run_why_not(arguments: argparse.Namespace) -> int:
+    message = read_input(arguments.message)
+    text = trio.run(_text, arguments)
+    try:
+        explanation = Matcher().explain(text, message)
+    except (MessageRefused, MatchLimitExceeded) as refusal:
+        print(f"onyx: {arguments.message}: {refusal}", file=sys.stderr)
+        return EXIT_DATA
+    failure = explanation.failure
+    if arguments.json:
+        failed = None if failure is None else asdict(failure)
+        print_json({"profile": arguments.profile, "matched": not failed, "failure": failed})
+    elif failure is None:
+        print(f"{arguments.profile} matches it")
+    else:
+        print(f"{arguments.profile} does not match it: {failure.text} does not hold")
+        print(f"  nothing is  {failure.statement}")
+        if failure.before and failure.before != failure.statement:
+            print(f"  there is    {failure.before}  {', '.join(failure.positions)}".rstrip())
+    return EXIT_OK
+
+
+async def _text(arguments: argparse.Namespace) -> str:
+    async with RegistrationClient(registration_address(arguments)) as registration:
+        return (await registration.profile(arguments.profile)).text or ""

@@ -1,0 +1,128 @@
+"""``onyx trace``: the way of one message through the network, broker by broker, and why."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import trio
+
+from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
+from onyx.cli.values import print_json, read_input
+from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.clients import DataSource
+from onyx.errors import EXIT_DATA, EXIT_OK
+from onyx.registration_client import NetworkClient, RegistrationClient
+
+DETAILS = f"""\
+Asks every broker on the way what it does with the message: for a link that is taken, the routing
+query that holds and the bytes that cross; for one that is not, what of the closest routing
+queries failed; and the profiles there that match. The message is published afterwards, unless
+--dry-run is given.
+
+Exit code 65 when the message is refused.
+{NETWORK_HELP}"""
+
+EXAMPLES = """\
+  onyx trace report.xml --source s1 --dry-run
+  cat report.xml | onyx trace - --source s1 --json
+"""
+
+PROFILES_NAMED = 8
+
+Answer = Mapping[str, Any]
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    parser = add_verb(
+        subparsers,
+        "trace",
+        "show the way of a message through the network",
+        details=DETAILS,
+        examples=EXAMPLES,
+    )
+    parser.add_argument("file", metavar="MESSAGE-FILE|-", help="the message")
+    parser.add_argument("--source", metavar="ID", required=True, help="whose message it is")
+    parser.add_argument("--dry-run", action="store_true", help="publish nothing")
+    set_run(parser, run)
+    add_client_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    message = read_input(arguments.file)
+    answers = trio.run(_trace, arguments, message)
+    outcome = None if arguments.dry_run else trio.run(_publish, arguments, message)
+    if arguments.json:
+        for answer in answers.values():
+            print_json(answer)
+    else:
+        root = next(iter(answers))
+        print(f"message of {arguments.source}, {len(message):,} bytes as text")
+        print("\n".join(_tree(answers, root, len(message), "", "")))
+    if outcome is not None:
+        said = f"accepted as number {outcome.number}" if outcome.accepted else outcome.reason
+        if arguments.json:
+            print_json({"published": outcome.accepted, "number": outcome.number, "said": said})
+        else:
+            print(f"published: {said}")
+    return EXIT_OK if outcome is None or outcome.accepted else EXIT_DATA
+
+
+async def _trace(arguments: argparse.Namespace, message: bytes) -> dict[str, Answer]:
+    """What the brokers on the way answer, each before those that it sends to."""
+    async with RegistrationClient(registration_address(arguments)) as registration:
+        addresses = await registration.brokers()
+        source = await registration.source(arguments.source)
+    answers: dict[str, Answer] = {}
+    pending = [source.root]
+    while pending:
+        broker = pending.pop()
+        async with NetworkClient(addresses[broker]) as client:
+            answer = await client.call("trace", {"source": arguments.source, "message": message})
+        answers[broker] = answer
+        pending += [link["link"] for link in answer["links"] if link["taken"]]
+    return answers
+
+
+async def _publish(arguments: argparse.Namespace, message: bytes) -> Any:
+    async with DataSource(registration_address(arguments), arguments.source) as source:
+        return await source.publish(message)
+
+
+def _tree(
+    answers: Mapping[str, Answer], broker: str, size: int, branch: str, trunk: str
+) -> Iterator[str]:
+    """A broker, what it says of its links, and the brokers behind those."""
+    answer = answers[broker]
+    yield f"{branch}{broker}{_profiles(answer)}"
+    for link in answer["links"]:
+        last = link is answer["links"][-1]
+        here, below = ("└── ", "    ") if last else ("├── ", "│   ")
+        inner = trunk + below + "    "
+        if not link["taken"]:
+            yield f"{trunk}{here}{link['link']}: not taken, {_count(link['disjuncts'])}"
+            for failed in link["failed"]:
+                yield f"{inner}{failed['disjunct']}"
+                yield f"{inner}    fails at {failed['part']}"
+            continue
+        for number, line in enumerate(
+            _tree(answers, link["link"], link["bytes"], trunk + here, trunk + below)
+        ):
+            yield line
+            if number == 0:
+                yield f"{inner}{size:,} -> {link['bytes']:,} bytes as {link['format']}"
+                yield from (f"{inner}because of {held}" for held in link["held"][:1])
+
+
+def _profiles(answer: Answer) -> str:
+    matched = answer["profiles_matched"]
+    if not matched:
+        return ""
+    named = ", ".join(answer["profiles"][:PROFILES_NAMED])
+    more = matched - PROFILES_NAMED
+    return f"  delivers to {named}" + (f" and {more:,} more" if more > 0 else "")
+
+
+def _count(disjuncts: int) -> str:
+    return "nobody asks for anything" if not disjuncts else f"{disjuncts:,} disjuncts"
