@@ -40,6 +40,9 @@ class ContentKind(IntEnum):
     PROCESSING_INSTRUCTION = 2
 
 
+_FEW_DECLARATIONS = 16  # looked at one after the other
+
+
 class ElementStream:
     """One message as columns; read-only once built (see ElementStreamBuilder).
 
@@ -152,12 +155,19 @@ class ElementStream:
 
     def namespaces_in_scope(self, element: int) -> dict[str, str]:
         """prefix -> namespace of all declarations in force on an element, without ``xml``."""
-        lineage = [element]
-        while self.element_parent[lineage[-1]] >= 0:
-            lineage.append(self.element_parent[lineage[-1]])
         scope: dict[str, str] = {}
-        for ancestor in reversed(lineage):
-            scope.update(self.declarations_of(ancestor))
+        if len(self.declarations) <= _FEW_DECLARATIONS:
+            for declared, (prefix, uri) in zip(
+                self.declaration_element, self.declarations, strict=True
+            ):
+                if declared <= element < self.element_end[declared]:
+                    scope[prefix] = uri
+        else:
+            lineage = [element]
+            while self.element_parent[lineage[-1]] >= 0:
+                lineage.append(self.element_parent[lineage[-1]])
+            for ancestor in reversed(lineage):
+                scope.update(self.declarations_of(ancestor))
         return {prefix: uri for prefix, uri in scope.items() if uri}
 
     def written_size(self) -> int:

@@ -20,11 +20,13 @@ is added instead.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
 from formats.characters import find_illegal_character, is_comment, is_processing_instruction
 from formats.element_stream import ContentKind, ElementStream
 from formats.names import XML_NAMESPACE, QualifiedName
+from formats.subtree_writer import SubtreeWriter
 
 _TEXT_SPECIAL = re.compile("[&<>\r]")
 _VALUE_SPECIAL = re.compile('[&<"\t\n\r]')
@@ -50,7 +52,7 @@ class XmlWriter:
     """
 
     def __init__(self) -> None:
-        self._parts: list[str] = []
+        self._parts: list[bytes] = []
         self._scope: dict[str, str] = {"": "", "xml": XML_NAMESPACE}
         self._open: list[tuple[str, _Changes]] = []
         self._tag_open = False  # the last start tag still lacks its ">"
@@ -89,35 +91,26 @@ class XmlWriter:
     def comment(self, value: str) -> None:
         if not is_comment(value):
             raise ValueError(f"a comment cannot hold {value!r}")
-        self._raw(f"<!--{value}-->")
+        self._raw(f"<!--{value}-->".encode())
 
     def processing_instruction(self, target: str, data: str = "") -> None:
         if not is_processing_instruction(target, data):
             raise ValueError(f"a processing instruction cannot hold {target!r}, {data!r}")
-        self._raw(f"<?{target} {data}?>" if data else f"<?{target}?>")
+        self._raw((f"<?{target} {data}?>" if data else f"<?{target}?>").encode())
 
     def copy_element(self, stream: ElementStream, element: int) -> None:
         """Copy an element of a message with its subtree and the namespaces in scope on it."""
-        content_parent, content_next = stream.content_parent, stream.content_next
         content = stream.content_within(element)
-        waiting, last = content.start, content.stop
         level = len(self._open)
-        lineage: list[int] = []  # the elements of the message that are open
-        for current in range(element, stream.element_end[element]):
-            while waiting < last and content_next[waiting] <= current:
-                self._close_down_to(lineage, content_parent[waiting])
-                self.copy_content(stream, waiting)
-                waiting += 1
-            if lineage:
-                self._close_down_to(lineage, stream.element_parent[current])
-                declarations: Iterable[tuple[str, str]] = stream.declarations_of(current)
-            else:
-                declarations = stream.namespaces_in_scope(element).items()
-            self._copy_start(stream, current, declarations)
-            lineage.append(current)
-        for piece in range(waiting, last):
-            self._close_down_to(lineage, content_parent[piece])
-            self.copy_content(stream, piece)
+        scope = stream.namespaces_in_scope(element)
+        self._copy_start(stream, element, scope.items())
+        if self._scope[""] == scope.get("", "") and _is_plain_inside(stream, element):
+            # Every prefix inside is in scope on the element, and so it is here.
+            inside = _subtree_writer(stream).inside(element, content.start, content.stop)
+            if inside:
+                self._raw(inside)
+        else:
+            self._copy_inside(stream, element, content)
         while len(self._open) > level:
             self._end()
 
@@ -128,15 +121,31 @@ class XmlWriter:
         if kind == ContentKind.TEXT:
             self._text(value)
         elif kind == ContentKind.COMMENT:
-            self._raw(f"<!--{value}-->")
+            self._raw(f"<!--{value}-->".encode())
         else:
-            self._raw(f"<?{value}?>")
+            self._raw(f"<?{value}?>".encode())
 
     def getvalue(self) -> bytes:
         """What was written, in UTF-8 and without an XML declaration."""
         if self._open:
             raise ValueError(f"getvalue: {len(self._open)} elements are still open")
-        return "".join(self._parts).encode()
+        return b"".join(self._parts)
+
+    def _copy_inside(self, stream: ElementStream, element: int, content: range) -> None:
+        content_parent, content_next = stream.content_parent, stream.content_next
+        waiting, last = content.start, content.stop
+        lineage = [element]  # the elements of the message that are open
+        for current in range(element + 1, stream.element_end[element]):
+            while waiting < last and content_next[waiting] <= current:
+                self._close_down_to(lineage, content_parent[waiting])
+                self.copy_content(stream, waiting)
+                waiting += 1
+            self._close_down_to(lineage, stream.element_parent[current])
+            self._copy_start(stream, current, stream.declarations_of(current))
+            lineage.append(current)
+        for piece in range(waiting, last):
+            self._close_down_to(lineage, content_parent[piece])
+            self.copy_content(stream, piece)
 
     def _copy_start(
         self,
@@ -150,11 +159,9 @@ class XmlWriter:
             # Only in its new place can the name lack a declaration: a name in no namespace, below
             # a default namespace that is inherited from there.
             own[name.prefix] = name.namespace
-        pairs = [
-            (str(stream.names[stream.attribute_name[attribute]]), stream.attribute_value(attribute))
-            for attribute in stream.attributes_of(element)
-        ]
-        self._start(str(name), own.items(), pairs)
+        self._start(str(name), own.items(), ())
+        if stream.attribute_start[element] < stream.attribute_start[element + 1]:
+            self._parts.append(_subtree_writer(stream).attributes(element))
 
     def _close_down_to(self, lineage: list[int], parent: int) -> None:
         while lineage[-1] != parent:
@@ -168,8 +175,8 @@ class XmlWriter:
         attributes: Iterable[tuple[str, str]],
     ) -> None:
         if self._tag_open:
-            self._parts.append(">")
-        self._parts.append(f"<{tag}")
+            self._parts.append(b">")
+        self._parts.append(f"<{tag}".encode())
         changes: list[tuple[str, str | None]] = []
         for prefix, namespace in declarations:
             in_force = self._scope.get(prefix)
@@ -177,15 +184,15 @@ class XmlWriter:
                 changes.append((prefix, in_force))
                 self._scope[prefix] = namespace
                 label = f"xmlns:{prefix}" if prefix else "xmlns"
-                self._parts.append(f' {label}="{_escaped_value(namespace)}"')
+                self._parts.append(f' {label}="{_escaped_value(namespace)}"'.encode())
         for label, value in attributes:
-            self._parts.append(f' {label}="{_escaped_value(value)}"')
+            self._parts.append(f' {label}="{_escaped_value(value)}"'.encode())
         self._open.append((tag, changes))
         self._tag_open = True
 
     def _end(self) -> None:
         tag, changes = self._open.pop()
-        self._parts.append("/>" if self._tag_open else f"</{tag}>")
+        self._parts.append(b"/>" if self._tag_open else f"</{tag}>".encode())
         self._tag_open = False
         for prefix, before in changes:
             if before is None:
@@ -195,13 +202,31 @@ class XmlWriter:
 
     def _text(self, value: str) -> None:
         if value:
-            self._raw(_TEXT_SPECIAL.sub(_escape, value) if _TEXT_SPECIAL.search(value) else value)
+            if _TEXT_SPECIAL.search(value):
+                value = _TEXT_SPECIAL.sub(_escape, value)
+            self._raw(value.encode())
 
-    def _raw(self, markup: str) -> None:
+    def _raw(self, markup: bytes) -> None:
         if self._tag_open:
-            self._parts.append(">")
+            self._parts.append(b">")
             self._tag_open = False
         self._parts.append(markup)
+
+
+def _is_plain_inside(stream: ElementStream, element: int) -> bool:
+    """Whether nothing is declared below an element."""
+    declared = stream.declaration_element
+    return bisect_left(declared, element + 1) == bisect_left(declared, stream.element_end[element])
+
+
+def _subtree_writer(stream: ElementStream) -> SubtreeWriter:
+    """Of the message written from last: many results are made of one."""
+    if not _LAST or _LAST[0].stream is not stream:
+        _LAST[:] = [SubtreeWriter(stream)]
+    return _LAST[0]
+
+
+_LAST: list[SubtreeWriter] = []
 
 
 def _own_declarations(

@@ -98,6 +98,9 @@ def _enclosing(body: Constructor, evaluator: Evaluator, first: list[Node] | None
         for part in decisive_parts(body)
     ):
         return []
+    if first is not None:
+        # There is one such part; it need not look for its elements again.
+        evaluator.bound = {id(part): first for part in decisive_parts(body)}
     return [written(evaluator, [Construction(body, _FOCUS)])]
 
 

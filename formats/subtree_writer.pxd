@@ -1,0 +1,42 @@
+# The C types of subtree_writer.py.
+cimport cython
+
+@cython.final
+cdef class SubtreeWriter:
+    cdef public object stream
+    cdef const int[::1] _label_start
+    cdef const unsigned char[::1] _labels
+    cdef const int[::1] _element_name, _element_parent, _element_end
+    cdef const int[::1] _attribute_start, _attribute_name, _attribute_offset
+    cdef const unsigned char[::1] _attribute_values
+    cdef const unsigned char[::1] _content_kind
+    cdef const int[::1] _content_parent, _content_next, _content_offset
+    cdef const unsigned char[::1] _content_values
+    cdef unsigned char[::1] _out
+    cdef int _label_max, _open
+    cdef bint _tag_open
+
+    cpdef bytes inside(self, int element, int first, int last)
+    cpdef bytes attributes(self, int element)
+    cdef Py_ssize_t _put_attributes(
+        self, unsigned char[::1] out, Py_ssize_t used, int element
+    ) noexcept
+    cdef Py_ssize_t _put_content(self, unsigned char[::1] out, Py_ssize_t used, int content) noexcept
+    cdef Py_ssize_t _close_down_to(self, unsigned char[::1] out, Py_ssize_t used, int parent) noexcept
+    cdef Py_ssize_t _put_label(
+        self, unsigned char[::1] out, Py_ssize_t used, int before, int name
+    ) noexcept
+    cdef Py_ssize_t _put_value(
+        self, unsigned char[::1] out, Py_ssize_t used, int first, int last
+    ) noexcept
+    cdef Py_ssize_t _put_text(
+        self, unsigned char[::1] out, Py_ssize_t used, int first, int last
+    ) noexcept
+    cdef Py_ssize_t _put_reference(self, unsigned char[::1] out, Py_ssize_t used, int octet) noexcept
+    cdef Py_ssize_t _put_verbatim(
+        self, unsigned char[::1] out, Py_ssize_t used, int first, int last
+    ) noexcept
+    cdef Py_ssize_t _put(
+        self, unsigned char[::1] out, Py_ssize_t used, const unsigned char* octets, int length
+    ) noexcept
+    cdef _reserve(self, int element, int first, int last)

@@ -1,0 +1,244 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""SubtreeWriter: what is inside an element of a message, as XML, in one pass over the columns.
+
+For subtrees without namespace declarations, which is nearly all that is copied: nothing has to be
+known there but where a tag ends.  ``xml_writer`` writes the element itself and all other subtrees.
+
+::
+
+    <a x="1">t<b/>u</a>       inside of a:  t<b/>u
+"""
+
+from __future__ import annotations
+
+try:
+    import cython
+except ImportError:
+    from formats import cython_stub as cython
+
+from array import array
+
+from formats.element_stream import ElementStream
+
+_ROOM_KEPT_MAX = 1 << 20
+
+
+class SubtreeWriter:
+    """Writes of one message; ``stream`` is that message."""
+
+    def __init__(self, stream: ElementStream) -> None:
+        self.stream = stream
+        labels = [str(name).encode() for name in stream.names]
+        self._label_start = array("i", [0, *_ends(labels)])
+        self._labels = b"".join(labels)
+        self._element_name = stream.element_name
+        self._element_parent = stream.element_parent
+        self._element_end = stream.element_end
+        self._attribute_start = stream.attribute_start
+        self._attribute_name = stream.attribute_name
+        self._attribute_offset = stream.attribute_offset
+        self._attribute_values = stream.attribute_values
+        self._content_kind = stream.content_kind
+        self._content_parent = stream.content_parent
+        self._content_next = stream.content_next
+        self._content_offset = stream.content_offset
+        self._content_values = stream.content_values
+        self._out = array("B", bytes(1024))
+        self._label_max = max(map(len, labels), default=0)
+        self._tag_open = False
+        self._open = 0
+
+    def inside(self, element: cython.int, first: cython.int, last: cython.int) -> bytes:
+        """What stands between the tags of an element; its content is that from first to last."""
+        current: cython.int
+        used: cython.Py_ssize_t = 0
+        self._open = element
+        self._tag_open = False
+        self._reserve(element, first, last)
+        out: cython.uchar[::1] = self._out
+        for current in range(element + 1, self._element_end[element]):
+            while first < last and self._content_next[first] <= current:
+                used = self._put_content(out, used, first)
+                first += 1
+            used = self._close_down_to(out, used, self._element_parent[current])
+            if self._tag_open:
+                used = self._put(out, used, b">", 1)
+            used = self._put_label(out, used, 60, self._element_name[current])  # <
+            used = self._put_attributes(out, used, current)
+            self._tag_open = True
+            self._open = current
+        while first < last:
+            used = self._put_content(out, used, first)
+            first += 1
+        used = self._close_down_to(out, used, element)
+        return bytes(out[:used])
+
+    def attributes(self, element: cython.int) -> bytes:
+        """The attributes of an element as in its start tag, each with a space before it."""
+        self._reserve(element, 0, 0)
+        return bytes(self._out[: self._put_attributes(self._out, 0, element)])
+
+    def _put_attributes(
+        self, out: cython.uchar[::1], used: cython.Py_ssize_t, element: cython.int
+    ) -> cython.Py_ssize_t:
+        attribute: cython.int
+        for attribute in range(self._attribute_start[element], self._attribute_start[element + 1]):
+            used = self._put_label(out, used, 32, self._attribute_name[attribute])
+            used = self._put(out, used, b'="', 2)
+            used = self._put_value(
+                out, used, self._attribute_offset[attribute], self._attribute_offset[attribute + 1]
+            )
+            used = self._put(out, used, b'"', 1)
+        return used
+
+    def _put_content(
+        self, out: cython.uchar[::1], used: cython.Py_ssize_t, content: cython.int
+    ) -> cython.Py_ssize_t:
+        kind: cython.int = self._content_kind[content]
+        first: cython.int = self._content_offset[content]
+        last: cython.int = self._content_offset[content + 1]
+        used = self._close_down_to(out, used, self._content_parent[content])
+        if self._tag_open:
+            used = self._put(out, used, b">", 1)
+            self._tag_open = False
+        if kind == 0:
+            return self._put_text(out, used, first, last)
+        if kind == 1:
+            used = self._put_verbatim(out, self._put(out, used, b"<!--", 4), first, last)
+            return self._put(out, used, b"-->", 3)
+        used = self._put_verbatim(out, self._put(out, used, b"<?", 2), first, last)
+        return self._put(out, used, b"?>", 2)
+
+    def _close_down_to(
+        self, out: cython.uchar[::1], used: cython.Py_ssize_t, parent: cython.int
+    ) -> cython.Py_ssize_t:
+        while self._open != parent:
+            if self._tag_open:
+                used = self._put(out, used, b"/>", 2)
+                self._tag_open = False
+            else:
+                used = self._put(out, used, b"<", 1)
+                used = self._put_label(out, used, 47, self._element_name[self._open])  # /
+                used = self._put(out, used, b">", 1)
+            self._open = self._element_parent[self._open]
+        return used
+
+    def _put_label(
+        self,
+        out: cython.uchar[::1],
+        used: cython.Py_ssize_t,
+        before: cython.int,
+        name: cython.int,
+    ) -> cython.Py_ssize_t:
+        place: cython.int
+        last: cython.int = self._label_start[name + 1]
+        out[used] = before
+        used += 1
+        for place in range(self._label_start[name], last):
+            out[used] = self._labels[place]
+            used += 1
+        return used
+
+    def _put_value(
+        self,
+        out: cython.uchar[::1],
+        used: cython.Py_ssize_t,
+        first: cython.int,
+        last: cython.int,
+    ) -> cython.Py_ssize_t:
+        """Of an attribute."""
+        place: cython.int
+        octet: cython.int
+        for place in range(first, last):
+            octet = self._attribute_values[place]
+            if octet > 60 or (octet > 38 and octet != 60) or octet in (32, 33, 35, 36, 37):
+                out[used] = octet
+                used += 1
+            else:
+                used = self._put_reference(out, used, octet)
+        return used
+
+    def _put_text(
+        self,
+        out: cython.uchar[::1],
+        used: cython.Py_ssize_t,
+        first: cython.int,
+        last: cython.int,
+    ) -> cython.Py_ssize_t:
+        place: cython.int
+        octet: cython.int
+        for place in range(first, last):
+            octet = self._content_values[place]
+            if octet > 62 or octet not in (38, 60, 62, 13):
+                out[used] = octet
+                used += 1
+            else:
+                used = self._put_reference(out, used, octet)
+        return used
+
+    def _put_reference(
+        self, out: cython.uchar[::1], used: cython.Py_ssize_t, octet: cython.int
+    ) -> cython.Py_ssize_t:
+        if octet == 38:
+            return self._put(out, used, b"&amp;", 5)
+        if octet == 60:
+            return self._put(out, used, b"&lt;", 4)
+        if octet == 62:
+            return self._put(out, used, b"&gt;", 4)
+        if octet == 34:
+            return self._put(out, used, b"&quot;", 6)
+        if octet == 9:
+            return self._put(out, used, b"&#9;", 4)
+        if octet == 10:
+            return self._put(out, used, b"&#10;", 5)
+        return self._put(out, used, b"&#13;", 5)
+
+    def _put_verbatim(
+        self,
+        out: cython.uchar[::1],
+        used: cython.Py_ssize_t,
+        first: cython.int,
+        last: cython.int,
+    ) -> cython.Py_ssize_t:
+        place: cython.int
+        for place in range(first, last):
+            out[used] = self._content_values[place]
+            used += 1
+        return used
+
+    def _put(
+        self,
+        out: cython.uchar[::1],
+        used: cython.Py_ssize_t,
+        octets: cython.p_const_uchar,
+        length: cython.int,
+    ) -> cython.Py_ssize_t:
+        place: cython.int
+        for place in range(length):
+            out[used] = octets[place]
+            used += 1
+        return used
+
+    def _reserve(self, element: cython.int, first: cython.int, last: cython.int) -> None:
+        """Room for whatever an element and its content can become."""
+        # PERF: asked for once, so that nothing is asked for an octet.
+        end: cython.int = self._element_end[element]
+        elements: cython.Py_ssize_t = end - element
+        start: cython.int = self._attribute_start[element]
+        stop: cython.int = self._attribute_start[end]
+        pieces: cython.Py_ssize_t = last - first
+        needed: cython.Py_ssize_t = 2 * elements * (self._label_max + 3) + 7 * pieces
+        needed += (stop - start) * (self._label_max + 4)
+        needed += 6 * (self._attribute_offset[stop] - self._attribute_offset[start])
+        needed += 5 * (self._content_offset[last] - self._content_offset[first])
+        if needed > len(self._out) or len(self._out) > _ROOM_KEPT_MAX:
+            self._out = array("B", bytes(needed + 64))
+
+
+def _ends(labels: list[bytes]) -> list[int]:
+    total = 0
+    ends = []
+    for label in labels:
+        total += len(label)
+        ends.append(total)
+    return ends
