@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
-from pathlib import Path
 from random import Random
 
 import pytest
-from lxml import etree
 
 from demo.oracle import canonical, expected_results
-from formats.errors import MessageRefused
 from tests.yfilter.random_cases import (
     Message,
     random_flwor,
@@ -22,11 +18,7 @@ from tests.yfilter.random_cases import (
 from yfilter import LinkTarget, Matcher, ProfileMatch, RouteMatch
 from yfilter.engine.linear_paths import routing_query
 from yfilter.language.query_ast import PathExpression, Profile
-from yfilter.language.query_parser import parse_profile
 from yfilter.language.query_text import unparse
-
-SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
-needs_shared_data = pytest.mark.skipif(not SHARED.is_dir(), reason="no reference data here")
 
 
 def bindings(matcher: Matcher, message: Message) -> dict[str, tuple[int, ...]]:
@@ -161,102 +153,6 @@ def test_flwor_profiles_deliver_what_the_oracle_builds(seed: int) -> None:
             if isinstance(match, ProfileMatch)
         }
         assert delivered == wanted, message.text
-
-
-@needs_shared_data
-@pytest.mark.parametrize("kind", ["path", "predicate", "nested"])
-def test_the_profiles_of_the_yfilter_release_match_as_in_lxml(kind: str) -> None:
-    with gzip.open(SHARED / "yfilter" / f"profiles-{kind}.txt.gz", "rt") as lines:
-        population = [line.strip() for line in lines]
-    sample = Random(1).sample(population, 300)
-    matcher = Matcher()
-    profiles = {matcher.add(profile): profile for profile in sample}
-    files = sorted((SHARED / "yfilter" / "messages").glob("*.xml"))[::12]
-    matched = 0
-    for file in files:
-        message = Message(_without_doctype(file))
-        wanted = expected(message, profiles)
-        assert bindings(matcher, message) == wanted
-        matched += len(wanted)
-    assert matched > 0
-
-
-@needs_shared_data
-def test_profiles_derived_from_real_messages_match_as_in_lxml() -> None:
-    rng = Random(3)
-    files = sorted(
-        file for kind in ("cap", "feeds", "fpml", "newsml-g2", "siri") for file in _files(kind)
-    )
-    messages = []
-    for file in rng.sample(files, 110):
-        try:
-            messages.append(Message(_without_doctype(file)))
-        except (MessageRefused, etree.XMLSyntaxError):
-            continue
-    assert len(messages) > 80
-    matcher = Matcher()
-    derived = {}
-    for message in messages:
-        for _ in range(2):
-            path, oracle = _derive(rng, message)
-            derived[matcher.add(Profile(path))] = oracle
-    matched = 0
-    for message in messages:
-        wanted = {}
-        for name, (path_text, namespaces) in derived.items():
-            nodes = message.tree.getroottree().xpath(path_text, namespaces=namespaces)
-            if nodes:
-                wanted[name] = tuple(sorted(message.number[node] for node in nodes))
-        assert bindings(matcher, message) == wanted
-        matched += len(wanted)
-    assert matched >= 2 * len(messages)  # each at least in the message it comes from
-
-
-def _files(kind: str) -> list[Path]:
-    return [file for file in (SHARED / kind).rglob("*") if file.is_file()]
-
-
-def _without_doctype(file: Path) -> bytes:
-    """The message as lxml writes it again: no DTD, so that neither side sees its defaults."""
-    parser = etree.XMLParser(load_dtd=False, no_network=True, resolve_entities=False)
-    return bytes(etree.tostring(etree.fromstring(file.read_bytes(), parser)))
-
-
-def _derive(rng: Random, message: Message) -> tuple[PathExpression, tuple[str, dict[str, str]]]:
-    """A path to some element of a message, loosened by chance, with a condition on an attribute."""
-    element = rng.choice(list(message.number))
-    lineage = [*reversed(list(element.iterancestors())), element]
-    namespaces: dict[str, str] = {}
-    ours, theirs = "", ""
-    skipped = False
-    for node in lineage:
-        if node is not element and rng.random() < 0.3:
-            skipped = True
-            continue
-        slash = "//" if skipped else "/"
-        skipped = False
-        if rng.random() < 0.1:
-            ours, theirs = f"{ours}{slash}*", f"{theirs}{slash}*"
-            continue
-        name = etree.QName(node)
-        prefix = ""
-        if name.namespace:
-            prefix = f"n{len(namespaces)}:"
-            namespaces[prefix[:-1]] = name.namespace
-        uri = (name.namespace or "").replace("&", "&amp;")
-        ours += f"{slash}Q{{{uri}}}{name.localname}"
-        theirs += f"{slash}{prefix}{name.localname}"
-    plain = [
-        (key, value)
-        for key, value in element.attrib.items()
-        if not key.startswith("{") and not set(value) & set("\"'&\n\t\r")
-    ]
-    if plain and rng.random() < 0.6:
-        key, value = rng.choice(plain)
-        ours, theirs = f'{ours}[@{key} = "{value}"]', f'{theirs}[@{key} = "{value}"]'
-    body = parse_profile(ours).body
-    assert isinstance(body, PathExpression)
-    return body, (theirs, namespaces)
 
 
 def test_the_oracle_itself_is_not_vacuous() -> None:

@@ -7,6 +7,8 @@ holds it for its query.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from yfilter.index.access_path import AccessPath, Anywhere, Condition, Step, Way, fixed_depth
 from yfilter.index.atoms import ATOM_BITS, ATTRIBUTE, EQUAL, AtomTable
 from yfilter.index.record_pool import RecordPool
@@ -50,7 +52,7 @@ class ResidualWriter:
             for at, step in enumerate(path.spine)
             if step.conditions
             for condition in step.conditions
-            if not (at == path.at and condition is path.access)
+            if not (at == path.at and condition == path.access)
         ]
         if not left:
             return 0
@@ -116,6 +118,9 @@ class ResidualWriter:
             ((up << 1) | absolute, self._check(condition)) for (up, absolute), condition in left
         ]
         checks.sort(key=lambda check: (_ORDER.get(check[1][0], 2), check))
+        for place in range(len(checks) - 1, 0, -1):
+            if checks[place] == checks[place - 1]:
+                self._release_check(*checks.pop(place)[1])
         numbers = [FIXED, self._required([condition for _, condition in left]), len(checks)]
         for position, check in checks:
             numbers += (position, *check)
@@ -136,6 +141,9 @@ class ResidualWriter:
     def _step(self, step: Step) -> list[int]:
         checks = [self._check(condition) for condition in step.conditions]
         checks.sort(key=lambda check: (_ORDER.get(check[0], 2), check))
+        for place in range(len(checks) - 1, 0, -1):
+            if checks[place] == checks[place - 1]:
+                self._release_check(*checks.pop(place))
         numbers = [int(step.descendant), self._symbols.acquire(step.test), len(checks)]
         for check in checks:
             numbers += check
@@ -164,23 +172,23 @@ class ResidualWriter:
         number = self._atoms.acquire_number(condition.number)
         return OPERATORS[condition.operator], attribute, number
 
-    def _required(self, conditions: list[Condition | Way | Anywhere]) -> int:
-        """Something that the message has to contain for all these to hold: see residuals.py."""
+    def _required(self, conditions: Iterable[Condition | Way | Anywhere]) -> int:
+        """Something that the message has to contain for all these to hold: see residuals.py.
+
+        The same in whatever order they come: the newest comparison, else the newest name.
+        """
         found = 0
         for condition in conditions:
             if isinstance(condition, Condition):
                 if condition.is_equality:
                     atom = self.acquire_atom(condition)
                     self.release_atom(atom)  # the check of the same record holds it
-                    return atom << 1 | 1
+                    found = _rarer(found, atom << 1 | 1)
                 continue
             for step in condition.way if isinstance(condition, Anywhere) else condition:
-                nested = self._required(list(step.conditions))
-                if nested & 1:
-                    return nested
                 symbol = self._symbols.acquire(step.test)
                 self._symbols.release(symbol)
-                found = symbol << 1 or found or nested
+                found = _rarer(_rarer(found, symbol << 1), self._required(step.conditions))
         return found
 
     def _release_parts(self, numbers: list[int]) -> None:
@@ -205,3 +213,8 @@ class ResidualWriter:
             elif kind != EXISTS:
                 self._atoms.release_number(second)
             self._symbols.release_attribute(first)
+
+
+def _rarer(one: int, other: int) -> int:
+    """Of two things required the better one: a comparison rather than a name."""
+    return max(one, other, key=lambda required: (required & 1, required))
