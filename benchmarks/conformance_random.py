@@ -16,10 +16,11 @@ A profile that is served answers no message with an error; where XQuery raises o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from decimal import Decimal
 from importlib.util import find_spec
 from random import Random
+from typing import TypeVar
 
 from elementpath import ElementPathError, XPath2Parser, XPathContext
 from elementpath.datatypes import UntypedAtomic
@@ -36,7 +37,7 @@ from yfilter.language.construction import written
 from yfilter.language.evaluation import DOCUMENT, Evaluator
 from yfilter.language.matching_path import decisive_parts, is_path
 from yfilter.language.nodes import Construction, DynamicError, Focus
-from yfilter.language.query_ast import Constructor
+from yfilter.language.query_ast import Computed, Constructor
 from yfilter.language.query_parser import parse_expression, parse_profile
 from yfilter.language.query_text import unparse
 
@@ -270,8 +271,23 @@ def ask(saxon: Saxon, text: str) -> list[Answer]:
     body = parse_profile(text).body
     decisive = ""
     if isinstance(body, Constructor):
-        decisive = ", ".join(unparse(part) for part in decisive_parts(body))
+        decisive = ", ".join(unparse(_as_written(part)) for part in decisive_parts(body))
     return saxon.answers(text, Form.PATH if is_path(body) else Form.ITEMS, decisive)
+
+
+_Node = TypeVar("_Node")
+
+
+def _as_written(node: _Node) -> _Node:
+    """A tree without what ``unparse`` adds to XQuery: the prefixes of computed names."""
+    if isinstance(node, tuple):
+        return type(node)(map(_as_written, node)) if type(node) is tuple else node
+    if not is_dataclass(node) or isinstance(node, type):
+        return node
+    parts = {part.name: _as_written(getattr(node, part.name)) for part in fields(node)}
+    if isinstance(node, Computed):
+        parts["namespaces"] = ()
+    return type(node)(**parts)
 
 
 def _judge(

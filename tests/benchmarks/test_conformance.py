@@ -43,7 +43,8 @@ def test_cases_are_classified_run_and_judged(tmp_path: Path) -> None:
     report = run_suite(_suite(tmp_path), ("s",))["s"]
     assert report.passed == 4
     assert set(report.failed) == {"wrong", "no-error"}
-    assert list(report.out) == ["unsupported: doc() is not in the profile language"]
+    (out,) = report.out
+    assert out.startswith("unsupported: doc() is not in the profile language")
     assert dict(report.beyond) == {"needs XQ30+": 1}
     assert report.coverage == pytest.approx(6 / 7)
 

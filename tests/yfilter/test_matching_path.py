@@ -32,8 +32,8 @@ from yfilter.language.query_text import unparse
         ("for $a in /a where count($a/b) return $a", "/a[boolean(count(b))]", False),
         ("for $a in /a return $a/b", "/a", True),
         ("for $a in /a return for $b in $a/b return $b", "/a", True),
-        ("for $a in /a, $b in $a/b where $a/c and $b/d return $a", "/a[c]", True),
-        ("for $a in /a, $b in $a/b return <r/>", "/a", True),
+        ("for $a in /a, $b in $a/b where $a/c and $b/d return $a", "/a[c][b/d]", True),
+        ("for $a in /a, $b in $a/b return <r/>", "/a[b]", True),
         ("for $a in /a where $a/b[c = $a/d] and $a/e return $a", "/a[e]", True),
         (
             "for $a in /a let $b := $a/b, $x := 'x' where $b/c = $x and $b[d] return <r/>",

@@ -150,3 +150,10 @@ def test_attributes_inside_a_default_namespace_do_not_undeclare_it() -> None:
     stream = parse_text(b'<a xmlns="urn:d"><b/></a>')
     (result,) = render(profile, stream, [0])
     assert result == b'<out xmlns="urn:d" x="1"><in y="2"><b/></in></out>'
+
+
+def test_what_an_enclosing_constructor_holds_is_evaluated_once() -> None:
+    text = "<r>{for $a in //a, $b in //a return <b>{$a/@n}{$b/@m}</b>}{count(//a)}</r>"
+    (result,) = _results(text, EvaluationLimits(tuples_max=6))
+    assert result.count("<b ") == 4
+    assert result.endswith("2</r>")

@@ -20,6 +20,7 @@ from yfilter.engine.nfa import StructuralStep
 from yfilter.engine.step_conditions import element_test, is_local
 from yfilter.engine.twigs import Branch, main_alternatives
 from yfilter.errors import ProfileRefused
+from yfilter.language.implied_paths import with_implied
 from yfilter.language.matching_path import matching_path
 from yfilter.language.profile_limits import ProfileLimits
 from yfilter.language.query_ast import (
@@ -138,9 +139,10 @@ def routing_query(profile: Profile, disjuncts_max: int = 32) -> tuple[Conjunctio
     Exact for a profile that is one linear path; a profile of n nested paths becomes n + 1 linear
     paths, of which one that another implies is left out.  ``or`` between nested paths becomes
     several conjunctions; where that would be more than ``disjuncts_max``, what the alternatives
-    have in common is kept.  What does not fit CONJUNCTION_BYTES_MAX is left out as well.
+    have in common is kept.  Of a condition that is no path, that is kept which it implies
+    (``implied_paths``).  What does not fit CONJUNCTION_BYTES_MAX is left out as well.
     """
-    path = matching_path(profile)
+    path = with_implied(matching_path(profile))
     found: dict[Conjunction, None] = {}
     for branch in main_alternatives(path, disjuncts_max):
         found[_conjunction(branch)] = None

@@ -98,7 +98,8 @@ def to_double(atom: Atom) -> float:
             raise DynamicError("FORG0001", f"{str(atom)[:80]!r} is no number")
         return number
     try:
-        return float(atom)
+        # Python's Decimal has a negative zero, xs:decimal has none.
+        return float(atom) if isinstance(atom, float) or atom else 0.0
     except OverflowError:
         return inf if atom > 0 else -inf
 

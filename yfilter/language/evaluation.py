@@ -149,7 +149,6 @@ class Evaluator:
         self.limits = limits
         self.strict = strict
         self.tuples_left = limits.tuples_max
-        self.bound: dict[int, Value] = {}  # what first clauses bind, where it is known, by id()
         self._visits_left = limits.visits_max
         self._bytes_left = limits.bytes_max
         self._axes = Axes(self.streams, self.charge)
@@ -449,7 +448,5 @@ _HANDLERS: dict[type, Callable[[Evaluator, Any, Focus], Value]] = {
     Constructor: lambda _, constructor, focus: [Construction(constructor, focus)],
     Markup: detached,
     Computed: detached,
-    Flwor: lambda self, flwor, focus: list(
-        flwor_items(self, flwor, focus, self.bound.get(id(flwor)))
-    ),
+    Flwor: lambda self, flwor, focus: list(flwor_items(self, flwor, focus)),
 }

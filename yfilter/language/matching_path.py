@@ -123,7 +123,8 @@ def _part_of_flwor(flwor: Flwor, first: ForClause, source: PathExpression) -> Ma
         return MatchingPart(_ending_in_element(path.path), False, True)
     lifted = _lift(flwor, first)
     last = path.path.steps[-1]
-    merged = replace(last, predicates=last.predicates + lifted.predicates)
+    later = _needed_later(flwor, first)
+    merged = replace(last, predicates=last.predicates + lifted.predicates + later)
     binds = path.exact and not first.position
     remains = (
         not binds
@@ -214,6 +215,87 @@ def _lift(flwor: Flwor, first: ForClause) -> _Lifted:
             if steps_left >= 0:
                 predicates.append(_as_predicate(predicate))
     return _Lifted(tuple(predicates), len(predicates) == len(conjuncts))
+
+
+def _needed_later(flwor: Flwor, first: ForClause) -> tuple[Expression, ...]:
+    """What an element of the first variable needs so that later ``for`` clauses bind anything.
+
+    That their paths select something; and as a general comparison of ``$m`` holds for one of the
+    elements that ``$m`` ranges over only if it holds for all of them taken together, what ``where``
+    asks of them, with ``$m`` replaced by its path.
+    """
+    bindings = _relative_bindings(flwor, first)
+    ranging: dict[str, Expression] = {}
+    for clause in flwor.clauses[1:]:
+        if isinstance(clause, ForClause) and isinstance(clause.path, PathExpression):
+            path = _relative_path(clause.path, bindings | ranging)
+            if isinstance(path, PathExpression) and _is_served(path):
+                ranging[clause.variable] = path
+    conditions = list(ranging.values())
+    if flwor.where is not None and ranging:
+        conjuncts = flwor.where.parts if isinstance(flwor.where, And) else (flwor.where,)
+        for conjunct in conjuncts:
+            needed = _for_some(conjunct, bindings | ranging)
+            if needed is not None and _uses_any(conjunct, ranging):
+                conditions.append(needed)
+    steps_left = LIFTED_STEPS_MAX
+    kept = []
+    for condition in dict.fromkeys(conditions):
+        if not any(_goes_on(other, condition) for other in conditions):
+            steps_left -= _step_count(condition)
+            if steps_left >= 0:
+                kept.append(condition)
+    return tuple(kept)
+
+
+def _goes_on(condition: Expression, path: Expression) -> bool:
+    """Whether a condition is about a path that begins with another one, and so implies it."""
+    if isinstance(condition, Comparison):
+        sides = (condition.left, condition.right)
+        return path in sides or any(_goes_on(side, path) for side in sides)
+    return (
+        isinstance(condition, PathExpression)
+        and isinstance(path, PathExpression)
+        and len(condition.steps) > len(path.steps)
+        and condition.steps[: len(path.steps)] == path.steps
+    )
+
+
+def _for_some(condition: Expression, bindings: Mapping[str, Expression]) -> Expression | None:
+    """What holds with ranges in the place of variables, if the condition does for one binding."""
+    match condition:
+        case Literal():
+            return condition
+        case PathExpression():
+            path = _relative_path(condition, bindings)
+            is_path = isinstance(path, PathExpression) and _is_served(path)
+            return path if is_path or isinstance(path, Literal) else None
+        case Comparison(PathExpression() | Literal() as left, operator, right) if isinstance(
+            right, PathExpression | Literal
+        ):
+            sides = _for_some(left, bindings), _for_some(right, bindings)
+            if sides[0] is None or sides[1] is None:
+                return None
+            return Comparison(sides[0], operator, sides[1])
+        case And(parts) | Or(parts):
+            found = [_for_some(part, bindings) for part in parts]
+            if None in found:
+                return None
+            return type(condition)(tuple(part for part in found if part is not None))
+        case _:
+            return None
+
+
+def _is_served(path: PathExpression) -> bool:
+    """Whether the path leads down from the context item, without positions."""
+    return path.origin is Origin.CONTEXT and bool(path.steps) and downward(path).exact
+
+
+def _uses_any(expression: Expression, variables: Mapping[str, Expression]) -> bool:
+    if isinstance(expression, PathExpression) and expression.variable in variables:
+        return True
+    parts = (*same_focus(expression), *new_focus(expression))
+    return any(_uses_any(part, variables) for part in parts)
 
 
 def _as_predicate(condition: Expression) -> Expression:

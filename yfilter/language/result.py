@@ -17,6 +17,7 @@ anything else            one document for each item of its value, in order
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from formats.element_stream import ElementStream
@@ -33,10 +34,19 @@ from yfilter.language.nodes import (
     Item,
     Node,
     NodeType,
+    Value,
     element_node,
 )
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
-from yfilter.language.query_ast import Constructor, Flwor, Profile
+from yfilter.language.query_ast import (
+    Constructor,
+    Expression,
+    Flwor,
+    Markup,
+    Origin,
+    PathExpression,
+    Profile,
+)
 
 _FOCUS = Focus(DOCUMENT, 1, 1, {})
 
@@ -91,17 +101,31 @@ def _documents(
 
 
 def _enclosing(body: Constructor, evaluator: Evaluator, first: list[Node] | None) -> list[bytes]:
-    if not any(
-        next(iter(flwor_items(evaluator, part, _FOCUS, first)), None) is not None
-        if isinstance(part, Flwor)
-        else evaluator.value(part, _FOCUS)
-        for part in decisive_parts(body)
-    ):
+    """The document, if a decisive part yields anything; each of them is evaluated once."""
+    decisive, rewritten = _with_variables(body)
+    values: dict[str, Value] = {}
+    for name, part in decisive:
+        if isinstance(part, Flwor):
+            values[name] = list(flwor_items(evaluator, part, _FOCUS, first))
+        else:
+            values[name] = evaluator.value(part, _FOCUS)
+    if not any(values.values()):
         return []
-    if first is not None:
-        # There is one such part; it need not look for its elements again.
-        evaluator.bound = {id(part): first for part in decisive_parts(body)}
-    return [written(evaluator, [Construction(body, _FOCUS)])]
+    return [written(evaluator, [Construction(rewritten, _FOCUS._replace(variables=values))])]
+
+
+@lru_cache(maxsize=4096)
+def _with_variables(body: Constructor) -> tuple[tuple[tuple[str, Expression], ...], Constructor]:
+    """The decisive parts by the variables that stand for them in the constructor."""
+    decisive = {part: f"decisive {number}" for number, part in enumerate(decisive_parts(body))}
+    content = tuple(
+        PathExpression(Origin.VARIABLE, (), decisive[part])
+        if not isinstance(part, str | Constructor | Markup) and part in decisive
+        else part
+        for part in body.content
+    )
+    named = tuple((name, part) for part, name in decisive.items())
+    return named, replace(body, content=content)
 
 
 def _document(evaluator: Evaluator, item: Item) -> bytes:
