@@ -20,18 +20,19 @@ called from any thread; a wait that Ctrl-C interrupts leaves the object usable.
 from __future__ import annotations
 
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager
-from pathlib import Path
+from functools import wraps
 from types import TracebackType
-from typing import Generic, Self, TypeVar
+from typing import Concatenate, Generic, ParamSpec, Self, TypeVar
 
 import trio
 
 from onyx import clients
-from onyx.client_values import Delivery, Location, Outcome, ProfileInfo, SourceInfo
+from onyx.client_values import Delivery, Outcome, SourceInfo
 from onyx.registration_client import Where
 
+_P = ParamSpec("_P")
 _T = TypeVar("_T")
 _Client = TypeVar("_Client", bound=clients.DataSource | clients.User)
 
@@ -114,43 +115,41 @@ class _Blocking(Generic[_Client]):
         self._hold(self._client)
 
 
+def _waiting(
+    method: Callable[Concatenate[_Client, _P], Awaitable[_T]],
+) -> Callable[Concatenate[_Blocking[_Client], _P], _T]:
+    """A method of the client that waits, with its signature and its text."""
+
+    @wraps(method)
+    def wait(self: _Blocking[_Client], /, *arguments: _P.args, **named: _P.kwargs) -> _T:
+        return self._thread.call(lambda client: method(client, *arguments, **named))
+
+    return wait
+
+
+def _registering(
+    register: Callable[_P, Awaitable[clients.DataSource]],
+) -> Callable[_P, DataSource]:
+    """The same of what makes a source."""
+
+    @wraps(register)
+    def wait(*arguments: _P.args, **named: _P.kwargs) -> DataSource:
+        async def registered() -> clients.DataSource:
+            return await register(*arguments, **named)
+
+        return DataSource._of(trio.run(registered))
+
+    return wait
+
+
 class DataSource(_Blocking[clients.DataSource]):
     """As ``onyx.DataSource``, blocking."""
 
     def __init__(self, registration: Where, source_id: str) -> None:
         super().__init__(clients.DataSource(registration, source_id))
 
-    @classmethod
-    def register(
-        cls,
-        registration: Where,
-        *,
-        name: str = "",
-        location: Location | None = None,
-        rate: float = 1.0,
-        size: int = 1024,
-        schema: Path | None = None,
-        validate: str = "off",
-        compression: Mapping[str, Path] | None = None,
-    ) -> DataSource:
-        """As ``onyx.DataSource.register``."""
-
-        async def register() -> clients.DataSource:
-            return await clients.DataSource.register(
-                registration,
-                name=name,
-                location=location,
-                rate=rate,
-                size=size,
-                schema=schema,
-                validate=validate,
-                compression=compression,
-            )
-
-        registered = trio.run(register)
-        blocking = cls(registration, registered.id)
-        blocking._hold(registered)
-        return blocking
+    register = staticmethod(_registering(clients.DataSource.register))
+    publish = _waiting(clients.DataSource.publish)
 
     @property
     def id(self) -> str:
@@ -168,16 +167,18 @@ class DataSource(_Blocking[clients.DataSource]):
     def address(self) -> str:
         return self._client.address
 
-    def publish(self, xml: bytes) -> Outcome:
-        """As ``onyx.DataSource.publish``."""
-        return self._thread.call(lambda source: source.publish(xml))
-
     def publish_all(self, messages: Iterable[bytes]) -> Iterator[Outcome]:
         """As ``onyx.DataSource.publish_all``; ``messages`` is iterated over in this thread."""
         pipeline = clients.Pipeline(self._client)
         for message in messages:
             yield from self._thread.call(_sender(pipeline, message))
         yield from self._thread.call(lambda _: pipeline.finish())
+
+    @classmethod
+    def _of(cls, source: clients.DataSource) -> DataSource:
+        made = cls.__new__(cls)
+        made._hold(source)
+        return made
 
 
 class User(_Blocking[clients.User]):
@@ -187,52 +188,11 @@ class User(_Blocking[clients.User]):
         self.name = name
         super().__init__(clients.User(registration, name))
 
-    def add_profile(
-        self,
-        text: str,
-        *,
-        location: Location | None = None,
-        near: bool = False,
-        wait: bool = True,
-        timeout_seconds: float | None = None,
-    ) -> ProfileInfo:
-        """As ``onyx.User.add_profile``."""
-        return self._thread.call(
-            lambda user: user.add_profile(
-                text, location=location, near=near, wait=wait, timeout_seconds=timeout_seconds
-            )
-        )
-
-    def update_profile(
-        self,
-        profile_id: str,
-        text: str,
-        *,
-        wait: bool = True,
-        timeout_seconds: float | None = None,
-    ) -> ProfileInfo:
-        """As ``onyx.User.update_profile``."""
-        return self._thread.call(
-            lambda user: user.update_profile(
-                profile_id, text, wait=wait, timeout_seconds=timeout_seconds
-            )
-        )
-
-    def remove_profile(
-        self, profile_id: str, *, wait: bool = False, timeout_seconds: float | None = None
-    ) -> tuple[str, ...]:
-        """As ``onyx.User.remove_profile``."""
-        return self._thread.call(
-            lambda user: user.remove_profile(profile_id, wait=wait, timeout_seconds=timeout_seconds)
-        )
-
-    def profiles(self) -> list[ProfileInfo]:
-        """As ``onyx.User.profiles``."""
-        return self._thread.call(lambda user: user.profiles())
-
-    def profile(self, profile_id: str) -> ProfileInfo:
-        """As ``onyx.User.profile``."""
-        return self._thread.call(lambda user: user.profile(profile_id))
+    add_profile = _waiting(clients.User.add_profile)
+    update_profile = _waiting(clients.User.update_profile)
+    remove_profile = _waiting(clients.User.remove_profile)
+    profiles = _waiting(clients.User.profiles)
+    profile = _waiting(clients.User.profile)
 
     def results(self, profile_id: str) -> Iterator[Delivery]:
         """As ``onyx.User.results``: each is acknowledged when the next is asked for."""
