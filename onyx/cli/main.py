@@ -14,13 +14,23 @@ from collections.abc import Sequence
 from importlib import metadata
 
 from formats import build_info
-from onyx.cli import plan, profile, source, status, subscribe, topology, trace, up
+from onyx.cli import backtest, plan, profile, source, status, subscribe, topology, trace, up
 from onyx.cli.verb import Verb
 from onyx.errors import EXIT_CONFIG, EXIT_USAGE, UserError
 from overlay.topology import TopologyError
 
 # In the order of onyx --help.
-VERBS: tuple[Verb, ...] = (up, source, profile, subscribe, trace, status, plan, topology)
+VERBS: tuple[Verb, ...] = (
+    up,
+    source,
+    profile,
+    subscribe,
+    trace,
+    status,
+    plan,
+    backtest,
+    topology,
+)
 
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells count
 EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE

@@ -1,0 +1,227 @@
+"""``onyx backtest``: what profiles would have got from an archive of messages."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from onyx.cli.plan_files import load_plan
+from onyx.cli.spark_options import SPARK_HELP, add_spark_arguments, open_spark
+from onyx.cli.values import not_negative, positive, print_json, table
+from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.errors import EXIT_DATA, EXIT_NO_INPUT, EXIT_OK, UsageError, UserError
+from overlay.routing.broadcast_tree import broadcast_tree, broadcast_trees
+from overlay.toml_table import did_you_mean, quote
+from overlay.topology import load_topology
+from registration.spark.backtest_job import (
+    PROFILES_MAX,
+    SAMPLES,
+    BacktestJob,
+    BacktestResult,
+    ProfileRecord,
+    RoutingBefore,
+    run_backtest,
+    run_population_backtest,
+)
+from registration.spark.inputs import FORMATS, UnreadableData, read_profiles
+from registration.spark.session import Session
+from yfilter import ProfileRefused
+
+DETAILS = f"""\
+Replays an archive: XML files, or Parquet with a column message (name and time are used
+where they are there). For each profile: how many messages it matches, what comes out,
+bytes a day, and the load that it would put on the network: messages that satisfy its
+routing query, and with --plan and --topology those that would come to its host broker
+for its sake only.
+
+With --weights a whole population is replayed and only its loads are written, which
+onyx plan make --weights reads: profiles count by what is delivered to them.
+
+{SPARK_HELP}"""
+
+EXAMPLES = """\
+  onyx backtest storms.xq --archive news/
+  onyx backtest profiles.txt --archive news.parquet --plan plan --topology network.toml
+  onyx backtest catalog.jsonl --archive news/ --weights weights.parquet
+"""
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    parser = add_verb(
+        subparsers,
+        "backtest",
+        "try profiles on an archive of messages",
+        details=DETAILS,
+        examples=EXAMPLES,
+    )
+    parser.add_argument(
+        "profiles", metavar="PROFILE|FILE", nargs="+", help="as for onyx plan make; or a profile"
+    )
+    parser.add_argument("--format", choices=FORMATS, default="", help="default: by the suffix")
+    parser.add_argument(
+        "--archive", metavar="DIR|PARQUET", action="append", required=True, help="may be repeated"
+    )
+    parser.add_argument(
+        "--results", metavar="N", type=positive, default=SAMPLES, help="shown of each profile"
+    )
+    parser.add_argument(
+        "--messages-per-day",
+        metavar="N",
+        type=not_negative,
+        help="for an archive that does not say when its messages were published",
+    )
+    parser.add_argument("--plan", metavar="PLAN", help="where the other profiles are")
+    parser.add_argument("--topology", metavar="FILE", type=Path, help="the network of --plan")
+    parser.add_argument(
+        "--root", metavar="ID", help="the root broker of the messages (default: in the middle)"
+    )
+    parser.add_argument(
+        "--weights", metavar="PARQUET", help="replay a population, and write its loads"
+    )
+    parser.add_argument(
+        "--samples",
+        metavar="N",
+        type=positive,
+        default=1_000,
+        help="with --weights: messages that are replayed (default: 1000)",
+    )
+    parser.add_argument("--json", action="store_true", help="print an object a profile")
+    add_spark_arguments(parser)
+    set_run(parser, run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    routing = _routing(arguments)
+    start = time.monotonic()
+
+    def report(step: str) -> None:
+        print(f"backtest: {time.monotonic() - start:6.1f} s  {step}", file=sys.stderr)
+
+    with open_spark(arguments, report) as session:
+        try:
+            if arguments.weights:
+                return _run_population(session, arguments)
+            profiles = _profiles(session, arguments)
+            report(f"replaying the archive for {len(profiles):,} profiles")
+            archive = tuple(arguments.archive)
+            result = run_backtest(
+                session, BacktestJob(profiles, archive, arguments.results, routing)
+            )
+        except UnreadableData as error:
+            raise UserError(str(error), EXIT_NO_INPUT) from None
+        except ProfileRefused as refused:
+            raise UserError(str(refused), EXIT_DATA) from None
+    _print(result, arguments)
+    return EXIT_OK
+
+
+def _run_population(session: Session, arguments: argparse.Namespace) -> int:
+    messages, matching = run_population_backtest(
+        session,
+        arguments.profiles,
+        arguments.format,
+        arguments.archive,
+        arguments.samples,
+        arguments.weights,
+    )
+    if arguments.json:
+        facts = {"messages": messages, "profiles_matching": matching, "weights": arguments.weights}
+        print_json(facts)
+    else:
+        print(f"{matching:,} profiles match some of {messages:,} messages: {arguments.weights}")
+    return EXIT_OK
+
+
+def _profiles(session: Session, arguments: argparse.Namespace) -> dict[str, str]:
+    """id -> text; what is no file is a profile itself."""
+    given = arguments.profiles
+    if len(given) == 1 and given[0].lstrip()[:1] in ("/", "$", "<") and not Path(given[0]).exists():
+        return {"profile": given[0]}
+    rows = read_profiles(session, given, arguments.format).limit(PROFILES_MAX + 1).collect()
+    if len(rows) > PROFILES_MAX:
+        raise UsageError(f"more than {PROFILES_MAX:,} profiles: say --weights to replay them all")
+    if not rows:
+        raise UserError(f"{', '.join(given)}: there are no profiles", EXIT_DATA)
+    return {row["profile"]: row["text"] for row in rows}
+
+
+def _routing(arguments: argparse.Namespace) -> RoutingBefore | None:
+    if arguments.plan is None:
+        return None
+    if arguments.topology is None:
+        raise UsageError("--plan needs --topology, to know the way to each broker")
+    topology = load_topology(arguments.topology)
+    plan = load_plan(arguments.plan)
+    if not set(plan.brokers) or set(plan.brokers) - set(topology.broker_ids):
+        raise UserError(f"{arguments.plan} is no plan for {topology.name}", EXIT_DATA)
+    if arguments.root is None:
+        trees = broadcast_trees(topology).values()
+        tree = min(trees, key=lambda tree: (max(tree.latency_by_broker_ms.values()), tree.root))
+    elif arguments.root in topology.broker_ids:
+        tree = broadcast_tree(topology, arguments.root)
+    else:
+        hint = did_you_mean(arguments.root, topology.broker_ids)
+        raise UsageError(f"--root {quote(arguments.root)} is no broker there{hint}")
+    return RoutingBefore(plan, tree)
+
+
+def _print(result: BacktestResult, arguments: argparse.Namespace) -> None:
+    per_day = arguments.messages_per_day
+    if per_day is None and result.days:
+        per_day = result.messages / result.days
+    if arguments.json:
+        for name, record in result.records.items():
+            print_json({"id": name, **_facts(record, result, per_day), "samples": record.samples})
+        return
+    print(f"{result.messages:,} messages, {result.refused:,} of them could not be read")
+    heading = (
+        *("PROFILE", "MATCHES", "RATE", "RESULTS", "BYTES", "BYTES A DAY"),
+        *("ROUTED", "HOST", "NEW VISITS", "CROSSINGS"),
+    )
+    rows = [
+        (
+            name,
+            record.matches,
+            f"{record.matches / result.messages if result.messages else 0:.2%}",
+            record.results,
+            record.bytes,
+            _bytes_a_day(record, result, per_day),
+            record.routed,
+            record.host or None,
+            record.new_visits if record.host else None,
+            record.crossings if record.host else None,
+        )
+        for name, record in result.records.items()
+    ]
+    print(table(heading, rows))
+    for name, record in result.records.items():
+        for message, text in record.samples:
+            print(f"\n{name} from {message or 'a message'}:\n{text}")
+
+
+def _facts(
+    record: ProfileRecord, result: BacktestResult, per_day: float | None
+) -> dict[str, object]:
+    return {
+        "messages": result.messages,
+        "messages_refused": result.refused,
+        "matches": record.matches,
+        "match_rate": round(record.matches / result.messages, 6) if result.messages else 0.0,
+        "results": record.results,
+        "bytes": record.bytes,
+        "bytes_a_day": _bytes_a_day(record, result, per_day),
+        "routed": record.routed,
+        "host": record.host or None,
+        "new_visits": record.new_visits if record.host else None,
+        "crossings": record.crossings if record.host else None,
+    }
+
+
+def _bytes_a_day(
+    record: ProfileRecord, result: BacktestResult, per_day: float | None
+) -> int | None:
+    if per_day is None or not result.messages:
+        return None
+    return round(record.bytes / result.messages * per_day)
