@@ -14,7 +14,8 @@ from random import Random
 
 from benchmarks.benchmark import Benchmark
 from benchmarks.wire.measure import Delays, Sizes, measure_delays, measure_sizes
-from benchmarks.wire.news import COMPLEXITIES, NEWS_DTD, make_news
+from benchmarks.wire.news import COMPLEXITIES, LARGE, NEWS_DTD, make_news
+from benchmarks.wire.plots import draw
 from benchmarks.wire.trained import Saving, measure_saving, small_keys, small_table
 from formats import (
     EMPTY_DICTIONARY,
@@ -26,7 +27,6 @@ from formats import (
 )
 
 PROFILE = '/news/head/published[@edition.area = "SF"]'
-_BESIDE = ("expat_us", "expat_events_us", "parser_us", "first_hop_us", "forward_hop_us")
 _FOLDER_MESSAGES = 40
 _TRAINING = 200
 
@@ -42,6 +42,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", metavar="N", type=int, default=1)
     parser.add_argument(
         "--data", metavar="DIR", type=Path, help="directory whose folders are measured too"
+    )
+    parser.add_argument(
+        "--plots", metavar="DIR", type=Path, help="directory to write pictures to, as PNG and SVG"
     )
 
 
@@ -71,6 +74,8 @@ def run(options: argparse.Namespace) -> FormatsResult:
         sizes = measure_sizes(texts, dictionary, training)
         delays = measure_delays(texts, dictionary, PROFILE, options.rounds)
         news[f"{depth}-{repeat}"] = _as_json(sizes, delays)
+    large = [make_news(random, *LARGE) for _ in range(options.messages)]
+    of_large = measure_delays(large, dictionary, PROFILE, options.rounds)
     folders = {}
     for name, texts in _folders(options.data):
         sizes = measure_sizes(texts, EMPTY_DICTIONARY)
@@ -80,11 +85,14 @@ def run(options: argparse.Namespace) -> FormatsResult:
     small.update((name, measure_saving(texts)) for name, texts in _folders(options.data, None))
     values = {
         **keys(news),
+        **large_keys(of_large),
         **small_keys(small),
         "news": news,
         "folders": folders,
         "small": {name: saving.to_json() for name, saving in small.items()},
     }
+    if options.plots is not None:
+        draw(values, options.plots)
     return FormatsResult(values)
 
 
@@ -114,7 +122,20 @@ def keys(news: Mapping[str, Mapping[str, object]]) -> dict[str, float]:
         / total("bytes", "gzip of the text"),
         "trained_over_gzip_of_text": total("bytes", "dictionary form, zstd trained")
         / total("bytes", "gzip of the text"),
+        "trained_over_exi_compressed": total("median_bytes", "dictionary form, zstd trained")
+        / total("median_bytes", "EXI compressed"),
         "forward_hop_over_first_hop": total("forward_hop_us") / total("first_hop_us"),
+        "matching_over_forward_hop": total("matching_us") / total("forward_hop_us"),
+    }
+
+
+def large_keys(delays: Delays) -> dict[str, float]:
+    """The same for messages of some 9 KB."""
+    decode = delays.decode[WireFormat.DICTIONARY.value]
+    return {
+        "large_decode_over_expat": decode / delays.expat,
+        "large_decode_over_expat_events": decode / delays.expat_events,
+        "large_decode_over_own_parser": decode / delays.parser,
     }
 
 
@@ -136,6 +157,7 @@ def table(result: Mapping[str, object]) -> str:
             "parser_us",
             "first_hop_us",
             "forward_hop_us",
+            "matching_us",
         ):
             cells = "".join(f"{row[figure]:>12,.0f}" for row in rows.values())
             lines.append(f"  {figure:<30}{cells}")
@@ -151,6 +173,7 @@ def table(result: Mapping[str, object]) -> str:
 def _as_json(sizes: Sizes, delays: Delays) -> dict[str, object]:
     return {
         "bytes": {**sizes.formats, **sizes.beside},
+        "median_bytes": sizes.median,
         "encode_us": delays.encode,
         "decode_us": delays.decode,
         "expat_us": delays.expat,
@@ -158,6 +181,7 @@ def _as_json(sizes: Sizes, delays: Delays) -> dict[str, object]:
         "parser_us": delays.parser,
         "first_hop_us": delays.first_hop,
         "forward_hop_us": delays.forward_hop,
+        "matching_us": delays.matching,
     }
 
 

@@ -101,11 +101,11 @@ class AttributeSets:
             source.refuse("bad-structure", f"no name {number}")
         if names.binding[number] < 0 and not names.resolve(number):
             source.refuse("undeclared-prefix", f"no prefix for the dictionary's name {number}")
-        name = names.names[number]
-        if not name.prefix and name.local == "xmlns":
+        if names.is_xmlns[number]:
             source.refuse("bad-attribute", "xmlns is no attribute")
         meaning: cython.int = names.meaning[number]
         if self._tags[meaning] == self._tag:
+            name = names.names[number]
             source.refuse("bad-attribute", f"attribute {name} stands twice on one element")
         self._tags[meaning] = self._tag
         return number

@@ -34,6 +34,8 @@ from formats.limits import DEFAULT_LIMITS, MessageLimits
 
 MAGIC = b"\x4f\x02"
 DICTIONARY_MAGIC = b"\x4f\x82"
+_VERSION_AT = len(DICTIONARY_MAGIC)
+_HEAD_AT = _VERSION_AT + VERSION_BYTES
 
 
 def encode_binary(stream: ElementStream) -> bytes:
@@ -71,14 +73,15 @@ def decode_dictionary(
     One more code: ``unknown-dictionary``.
     """
     _check_head(data, DICTIONARY_MAGIC, limits)
-    start = len(DICTIONARY_MAGIC)
-    version = data[start : start + VERSION_BYTES]
+    version = data[_VERSION_AT:_HEAD_AT]
     if len(version) < VERSION_BYTES:
-        raise DecodeError("truncated", "the message ends inside its dictionary's version", start)
+        reason = "the message ends inside its dictionary's version"
+        raise DecodeError("truncated", reason, _VERSION_AT)
     dictionary = dictionaries(version)
     if dictionary is None:
-        raise DecodeError("unknown-dictionary", f"no dictionary has version {version.hex()}", start)
-    return read_binary(data, start + VERSION_BYTES, dictionary.model, limits)
+        reason = f"no dictionary has version {version.hex()}"
+        raise DecodeError("unknown-dictionary", reason, _VERSION_AT)
+    return read_binary(data, _HEAD_AT, dictionary.model, limits)
 
 
 def _check_head(data: bytes, magic: bytes, limits: MessageLimits) -> None:

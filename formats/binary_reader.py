@@ -18,7 +18,7 @@ except ImportError:
     from formats import cython_stub as cython
 
 from formats.attribute_sets import AttributeSets
-from formats.characters import is_comment, is_processing_instruction
+from formats.characters import is_processing_instruction
 from formats.column_writer import ColumnWriter
 from formats.element_stream import ElementStream
 from formats.limits import MessageLimits
@@ -373,7 +373,8 @@ class BinaryReader:
 
 
 def _can_be_written(kind: int, value: str) -> bool:
+    """Whether a value, whose characters are those of XML, can be a comment or instruction."""
     if kind == COMMENT:
-        return is_comment(value)
+        return not ("--" in value or value.endswith("-") or "\r" in value)
     target, space, data = value.partition(" ")
     return is_processing_instruction(target, data) and bool(space) == bool(data)

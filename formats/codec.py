@@ -37,28 +37,15 @@ class WireFormat(StrEnum):
     DICTIONARY_ZSTD = "dictionary+zstd"
     DICTIONARY_ZLIB = "dictionary+zlib"
 
+    # PERF: attributes of the members, set below, since every message asks for them.
+    form: WireFormat  # the same without compression
+    compression: Compression
+    codec: Codec  # of its form
+
     @property
     def without_dictionary(self) -> WireFormat:
         """What both ends can read whatever they know: binary in place of dictionary."""
         return WireFormat(self.value.replace("dictionary", "binary"))
-
-    @property
-    def form(self) -> WireFormat:
-        """The same without compression."""
-        return self._form
-
-    @property
-    def compression(self) -> Compression:
-        return self._compression
-
-    # PERF: found once, since every message asks (set below).
-    _form: WireFormat
-    _compression: Compression
-
-
-for _one in WireFormat:
-    _form, _, _packing = _one.value.partition("+")
-    _one._form, _one._compression = WireFormat(_form), Compression(_packing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +68,15 @@ _CODECS = {
 FORMS = tuple(_CODECS)
 """The formats without compression."""
 
+for _one in WireFormat:
+    _form, _, _packing = _one.value.partition("+")
+    _one.form, _one.compression = WireFormat(_form), Compression(_packing)
+    _one.codec = _CODECS[_one.form]
+
 
 def codec_for(wire_format: WireFormat) -> Codec:
     """The codec of a format's form."""
-    return _CODECS[wire_format.form]
+    return wire_format.codec
 
 
 def encode(
@@ -97,8 +89,10 @@ def encode(
 ) -> bytes:
     """The payload; ``dictionary`` matters to the dictionary form only, ``level`` (None: default)
     and ``trained`` to the compressed formats only (see ``compress``)."""
-    form = codec_for(wire_format).encode(stream, dictionary)
-    return compress(form, wire_format.compression, level, trained)
+    form = wire_format.codec.encode(stream, dictionary)
+    if wire_format.compression:
+        form = compress(form, wire_format.compression, level, trained)
+    return form
 
 
 def decode(
@@ -109,8 +103,9 @@ def decode(
     trained: CompressionDictionaryLookup = no_compression_dictionary,
 ) -> ElementStream:
     """The element stream of a payload; MessageRefused (text) or DecodeError (all other faults)."""
-    form = unpack(payload, wire_format, limits, trained)
-    return codec_for(wire_format).decode(form, limits, dictionaries)
+    if wire_format.compression:
+        payload = unpack(payload, wire_format, limits, trained)
+    return wire_format.codec.decode(payload, limits, dictionaries)
 
 
 def unpack(

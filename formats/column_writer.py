@@ -24,6 +24,7 @@ _Declaration: TypeAlias = tuple[str, str]  # prefix, namespace
 
 # Typecodes, in the order of the columns of elements, attributes and content.
 _ELEMENT_CODES, _ATTRIBUTE_CODES, _CONTENT_CODES = "iiiii", "ii", "Biii"
+_NO_ROWS = array("i")
 _ROWS_KEPT_MAX = 1 << 16  # scratch that is kept for the next message
 _BYTES_KEPT_MAX = 1 << 20
 
@@ -52,7 +53,7 @@ class ColumnWriter:
         self.parent = -1
         self.attribute_bytes = 0
         self._content_bytes = 0
-        self._declaration_element = array("i")
+        self._declaration_element = _NO_ROWS[:]
         self._declarations: list[tuple[str, str]] = []
 
     def open_element(self) -> None:

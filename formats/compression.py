@@ -37,6 +37,14 @@ LEVELS = {
 """The levels that there are: the higher, the smaller and the slower."""
 DEFAULT_LEVELS = {Compression.NONE: 0, Compression.ZSTD: 3, Compression.ZLIB: 6}
 
+# PERF: contexts not in use; to make one takes several times as long as a small message with it.
+# Those of higher levels are not kept, since they hold on to much memory.
+_KEPT_LEVEL_MAX = 9
+_COMPRESSORS: dict[int, list[zstandard.ZstdCompressor]] = {
+    level: [] for level in range(1, _KEPT_LEVEL_MAX + 1)
+}
+_DECOMPRESSORS: list[zstandard.ZstdDecompressor] = []
+
 
 def compress(
     data: bytes,
@@ -51,7 +59,7 @@ def compress(
     if compression is Compression.ZSTD:
         if trained is not None:
             return trained.compress(data, level)
-        return zstandard.ZstdCompressor(level=level).compress(data)
+        return _zstd(data, level)
     if compression is Compression.ZLIB:
         return zlib.compress(data, level)
     return data
@@ -82,6 +90,14 @@ def trained_version(data: bytes, compression: Compression) -> int:
         return 0  # not a frame, as decompress will say
 
 
+def _zstd(data: bytes, level: int) -> bytes:
+    idle = _COMPRESSORS.get(level, [])
+    compressor = idle.pop() if idle else zstandard.ZstdCompressor(level=level)
+    packed = compressor.compress(data)
+    idle.append(compressor)
+    return packed
+
+
 def _unzstd(data: bytes, bytes_max: int, trained: CompressionDictionaryLookup) -> bytes:
     try:
         # The frame must say how long its content is, so that the bound is checked beforehand.
@@ -98,9 +114,11 @@ def _unzstd(data: bytes, bytes_max: int, trained: CompressionDictionaryLookup) -
                 raise DecodeError("unknown-dictionary", reason)
             content = dictionary.decompress(data, bytes_max)
         else:
-            content = zstandard.ZstdDecompressor().decompress(
+            decompressor = _DECOMPRESSORS.pop() if _DECOMPRESSORS else zstandard.ZstdDecompressor()
+            content = decompressor.decompress(
                 data, max_output_size=bytes_max, allow_extra_data=False
             )
+            _DECOMPRESSORS.append(decompressor)
     except zstandard.ZstdError as error:
         raise DecodeError("bad-compression", f"not a zstd frame: {error}") from None
     if len(content) != size:

@@ -23,4 +23,7 @@ cdef class ValueReader:
     cdef _check(self, bytes run, int literals)
     cdef _check_characters(self, bytes run, int literals)
     cdef bytes _copied(self, int count, int[::1] offsets)
+    cdef void _copy_bytes(
+        self, Py_ssize_t place, const unsigned char* source, Py_ssize_t at, Py_ssize_t size
+    ) noexcept
     cdef _grow(self, int rows)

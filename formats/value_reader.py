@@ -14,6 +14,9 @@ try:
 except ImportError:
     from formats import cython_stub as cython
 
+if cython.compiled:
+    from cython.cimports.libc.string import memcpy
+
 from formats.characters import is_utf_8
 from formats.wire_bytes import WireBytes
 from formats.wire_events import NUMBER_MAX
@@ -138,10 +141,8 @@ class ValueReader:
 
     def _copied(self, count: cython.int, offsets: cython.int[::1]) -> bytes:
         """Literals and what stands for values, end to end."""
-        data: cython.p_const_uchar = self._source.data
         model: WireModel = self._model
         i: cython.int
-        k: cython.Py_ssize_t
         at: cython.Py_ssize_t
         start: cython.Py_ssize_t = 0
         end: cython.Py_ssize_t
@@ -153,14 +154,25 @@ class ValueReader:
             end = offsets[i + 1]
             at = self._value_at[i]
             if at >= 0:
-                for k in range(end - start):
-                    self._copy[start + k] = data[at + k]
+                self._copy_bytes(start, self._source.data, at, end - start)
             else:
-                at = -1 - at
-                for k in range(end - start):
-                    self._copy[start + k] = model.value_bytes[at + k]
+                self._copy_bytes(start, model.value_data, -1 - at, end - start)
             start = end
         return bytes(self._buffer[:total])
+
+    def _copy_bytes(
+        self,
+        place: cython.Py_ssize_t,
+        source: cython.p_const_uchar,
+        at: cython.Py_ssize_t,
+        size: cython.Py_ssize_t,
+    ) -> None:
+        if size == 0:
+            return
+        if cython.compiled:  # PERF: a loop over bytes takes a quarter of the whole reading
+            memcpy(cython.address(self._copy[place]), source + at, size)
+        else:
+            self._buffer[place : place + size] = source[at : at + size]
 
     def _grow(self, rows: cython.int) -> None:
         self._rows = rows

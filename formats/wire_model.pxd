@@ -12,7 +12,8 @@ cdef class WireModel:
     cdef int[::1] predicted
     cdef int[::1] expected_set, set_start, set_members
     cdef int[::1] value_start
-    cdef unsigned char[::1] value_bytes
+    cdef bytes _values
+    cdef const unsigned char* value_data
     cdef int[::1] _value_slots
     cdef unsigned int _value_mask
 

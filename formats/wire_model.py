@@ -81,7 +81,7 @@ class WireModel:
             start = self.value_start[number]
             if self.value_start[number + 1] - start == size:
                 for i in range(size):
-                    if self.value_bytes[start + i] != data[at + i]:
+                    if self.value_data[start + i] != data[at + i]:
                         break
                 else:
                     return number
@@ -126,7 +126,9 @@ class WireModel:
                     break
                 slot = (slot + 1) & (size - 1)
         self.value_count = len(values)
-        self.value_start, self.value_bytes = starts, bytearray(joined)
+        self.value_start = starts
+        self._values = joined
+        self.value_data = joined
         self._value_slots, self._value_mask = slots, size - 1
 
 

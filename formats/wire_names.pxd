@@ -11,6 +11,7 @@ cdef class WireNames:
     cdef readonly list names, bindings
     cdef readonly int count, binding_count, prefix_count
     cdef int[::1] binding, meaning, size, prefix
+    cdef unsigned char[::1] is_xmlns
     cdef dict _first_binding
 
     cdef bint resolve(self, int number) except -1

@@ -36,6 +36,7 @@ class WireNames:
     binding    [name] its binding, UNRESOLVED likewise
     meaning    [name] the same for names of the same namespace and local name
     size       [name] bytes as it stands in a text
+    is_xmlns   [name] no attribute may be called so
     prefix     [binding] the number of its prefix; 0 is no prefix
     """
 
@@ -74,6 +75,7 @@ class WireNames:
         self.binding[number] = binding
         self.meaning[number] = meaning
         self.size[number] = len(str(name).encode())
+        self.is_xmlns[number] = not name.prefix and name.local == "xmlns"
 
     def _read_bindings(self) -> None:
         count = self._number()
@@ -116,6 +118,7 @@ class WireNames:
         self.binding = array("i", [UNRESOLVED]) * (self.count + 1)
         self.meaning = array("i", bytes(4 * (self.count + 1)))
         self.size = array("i", bytes(4 * (self.count + 1)))
+        self.is_xmlns = bytearray(self.count + 1)
         meanings: dict[tuple[str, str], int] = {}
         seen: set[QualifiedName] = set()
         for number in range(known, self.count):

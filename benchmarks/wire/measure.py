@@ -13,7 +13,9 @@ from dataclasses import dataclass
 import msgpack
 import zstandard
 
+from benchmarks.samples import mean, median
 from benchmarks.wire.clock import microseconds
+from benchmarks.wire.exi import exi_compressed_size, exi_size
 from formats import (
     Dictionary,
     ElementStream,
@@ -35,6 +37,7 @@ class Sizes:
 
     formats: dict[str, float]
     beside: dict[str, float]
+    median: dict[str, float]  # of all of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,7 @@ class Delays:
     parser: float  # this project's own, text to element stream
     first_hop: float  # text in, matched, dictionary form out
     forward_hop: float  # dictionary form in, matched, the same bytes out
+    matching: float  # what both hops have in common
 
 
 def measure_sizes(
@@ -64,6 +68,10 @@ def measure_sizes(
         "zstd of the text": [zstandard.compress(text, 19) for text in texts],
         "msgpack of a tree": [msgpack.packb(_tree(stream)) for stream in streams],
     }
+    exi = {
+        "EXI": [exi_size(stream) for stream in streams],
+        "EXI compressed": [exi_compressed_size(stream) for stream in streams],
+    }
     if training:
         forms: list[bytes | bytearray | memoryview[int]] = [
             encode(parse_text(text), WireFormat.DICTIONARY, dictionary) for text in training
@@ -73,9 +81,12 @@ def measure_sizes(
         beside["dictionary form, zstd trained"] = [
             compressor.compress(form) for form in made[WireFormat.DICTIONARY]
         ]
+    sizes = {name: list(map(len, payloads)) for name, payloads in beside.items()} | exi
+    of_formats = {one.value: list(map(len, payloads)) for one, payloads in made.items()}
     return Sizes(
-        {wire_format.value: _mean(payloads) for wire_format, payloads in made.items()},
-        {name: _mean(payloads) for name, payloads in beside.items()},
+        {name: mean(values) for name, values in of_formats.items()},
+        {name: mean(values) for name, values in sizes.items()},
+        {name: float(median(values)) for name, values in (of_formats | sizes).items()},
     )
 
 
@@ -117,6 +128,7 @@ def measure_delays(
         parser=microseconds(parse_text, texts, rounds),
         first_hop=microseconds(first_hop, texts, rounds),
         forward_hop=microseconds(forward_hop, payloads, rounds),
+        matching=microseconds(lambda stream: list(matcher.match(stream)), streams, rounds),
     )
 
 
@@ -131,10 +143,6 @@ def _expat_events(text: bytes) -> None:
     parser.EndElementHandler = lambda name: None
     parser.CharacterDataHandler = lambda data: None
     parser.Parse(text, True)
-
-
-def _mean(payloads: Sequence[bytes]) -> float:
-    return sum(map(len, payloads)) / len(payloads)
 
 
 def _tree(stream: ElementStream) -> object:

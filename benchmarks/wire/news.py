@@ -13,8 +13,21 @@ from xml.sax.saxutils import escape, quoteattr
 NEWS_DTD = b"""<!ELEMENT news (head, body)>
 <!ATTLIST news version CDATA #FIXED "1.1" urgency (flash | urgent | routine) #REQUIRED
                status (usable | embargoed | withheld | cancelled) #REQUIRED>
-<!ELEMENT head (title, published, subject+, place+)>
+<!ELEMENT head (title, meta+, docdata, published, subject+, place+)>
 <!ELEMENT title (#PCDATA)>
+<!ELEMENT meta EMPTY>
+<!ATTLIST meta name (author | language | generator | rating) #REQUIRED content CDATA #REQUIRED>
+<!ELEMENT docdata (identifier, issued, expires, copyright, keyword+)>
+<!ELEMENT identifier EMPTY>
+<!ATTLIST identifier id.string CDATA #REQUIRED>
+<!ELEMENT issued EMPTY>
+<!ATTLIST issued norm CDATA #REQUIRED>
+<!ELEMENT expires EMPTY>
+<!ATTLIST expires norm CDATA #REQUIRED>
+<!ELEMENT copyright EMPTY>
+<!ATTLIST copyright year CDATA #REQUIRED holder CDATA #REQUIRED>
+<!ELEMENT keyword EMPTY>
+<!ATTLIST keyword key CDATA #REQUIRED>
 <!ELEMENT published EMPTY>
 <!ATTLIST published date CDATA #REQUIRED edition.area CDATA #REQUIRED
                     type (print | web | wire) #REQUIRED>
@@ -40,6 +53,8 @@ NEWS_DTD = b"""<!ELEMENT news (head, body)>
 """
 COMPLEXITIES = ((4, 1), (6, 1), (4, 2), (6, 2), (4, 3), (6, 3))
 """(depth, repeat) in the order of the figures."""
+LARGE = (6, 10)
+"""Some 9 KB; the paper speaks of 1 to 20 KB (section 2.2), its figures end at 5 KB."""
 
 _WORDS = (
     *("market", "council", "river", "minister", "season", "harbour", "price", "figures"),
@@ -74,9 +89,27 @@ class _News:
             date=date,
             **{"edition.area": self._one("SF", "NY", "LA"), "type": self._one("print", "web")},
         )
+        title = _tag("title", self._text(4))
+        about = "".join(self._meta() for _ in self._times()) + self._document_data()
         subjects = "".join(self._subject() for _ in self._times())
         places = "".join(self._place() for _ in self._times())
-        return _tag("head", _tag("title", self._text(4)) + published + subjects + places)
+        return _tag("head", title + about + published + subjects + places)
+
+    def _meta(self) -> str:
+        name = self._one("author", "language", "generator", "rating")
+        return _tag("meta", "", name=name, content=self._text(1))
+
+    def _document_data(self) -> str:
+        year, day = self._random.randint(2003, 2004), self._random.randint(10, 28)
+        number = self._random.randint(100_000, 999_999)
+        parts = [
+            _tag("identifier", "", **{"id.string": f"onyx-{number}"}),
+            _tag("issued", "", norm=f"{year}11{day}T0900Z"),
+            _tag("expires", "", norm=f"{year}12{day}T0900Z"),
+            _tag("copyright", "", year=str(year), holder=self._text(2)),
+        ]
+        keywords = [_tag("keyword", "", key=self._text(1)) for _ in self._times()]
+        return _tag("docdata", "".join(parts + keywords))
 
     def _subject(self) -> str:
         topics = "".join(
@@ -117,7 +150,7 @@ class _News:
         return " ".join(self._random.choices(_WORDS, k=words))
 
 
-def _tag(name: str, content: str, **attributes: str) -> str:
+def _tag(name: str, content: str, /, **attributes: str) -> str:
     markup = "".join(f" {key}={quoteattr(value)}" for key, value in attributes.items())
     inside = content if content.startswith("<") else escape(content)
     return f"<{name}{markup}>{inside}</{name}>"

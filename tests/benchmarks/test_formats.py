@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from random import Random
 
 import pytest
 
 from benchmarks.__main__ import main
 from benchmarks.formats import PROFILE
+from benchmarks.wire.exi import exi_compressed_size, exi_size
 from benchmarks.wire.news import COMPLEXITIES, NEWS_DTD, make_news
 from formats import Validator, parse_text, read_schema
 from yfilter.matcher import Matcher
@@ -38,6 +40,28 @@ def test_the_profile_of_the_benchmark_selects() -> None:
     assert 0 < sum(matched) < len(matched)
 
 
+@pytest.mark.parametrize(
+    ("xml", "size"),
+    [
+        # header 8 bits, namespace 2, name 8 + 8, end 2
+        (b"<a/>", 4),
+        # header 8, a 18, b 20, text 2 + 16, end 1; b 2 + 2 + 8, text 1 + 8, end 1, end 2: 89 bits
+        (b"<a><b>x</b><b>x</b></a>", 12),
+    ],
+)
+def test_the_size_of_exi(xml: bytes, size: int) -> None:
+    stream = parse_text(xml)
+    assert exi_size(stream) == size
+    assert exi_compressed_size(stream) >= size
+
+
+def test_pictures(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    options = ["formats", "--messages", "1", "--rounds", "1", "--plots", str(tmp_path)]
+    assert main(options) == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"formats-news.png", "formats-news.svg"}
+
+
 def test_the_promised_keys(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["formats", "--messages", "2", "--rounds", "1", "--json"]) == 0
     result = json.loads(capsys.readouterr().out.splitlines()[-1])
@@ -50,4 +74,5 @@ def test_the_promised_keys(capsys: pytest.CaptureFixture[str]) -> None:
     assert result["trained_over_gzip_of_text"] < 0.6
     assert result["small_trained_over_gzip"] < 0.6
     assert result["small"]["news"]["messages"] > 100
+    assert result["trained_over_exi_compressed"] < 1
     assert list(result["news"]) == ["4-1", "6-1", "4-2", "6-2", "4-3", "6-3"]

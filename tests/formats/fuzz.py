@@ -31,6 +31,7 @@ from formats import (
     to_text,
 )
 from formats.grammar import Grammar
+from formats.wire_bytes import write_number
 from tests.formats.support import assert_invariants
 
 DICTIONARY = make_dictionary(
@@ -45,6 +46,7 @@ DICTIONARY = make_dictionary(
     ),
 )
 LIMITS = MessageLimits(bytes_max=64 * 1024, expansion_max=256 * 1024)
+BINARY_VERSION = 2  # the second byte of a binary form
 SECONDS_MAX = 10.0
 GROWTH_MAX = 64 * 1024 * 1024
 DOCUMENTS = (
@@ -97,11 +99,46 @@ def make_input(chance: random.Random, wire_format: WireFormat, intact: list[byte
     if chance.random() < 0.02:
         return chance.randbytes(chance.randrange(100))
     form = chance.choice(intact)
+    damaged = damage
+    if wire_format.form is not WireFormat.TEXT and chance.random() < 0.7:
+        damaged = damage_within
     if not wire_format.compression:
-        return damage(chance, form)
+        return damaged(chance, form)
     if chance.random() < 0.7:
-        return compress(damage(chance, form), wire_format.compression)
+        return compress(damaged(chance, form), wire_format.compression)
     return damage(chance, compress(form, wire_format.compression))
+
+
+def damage_within(chance: random.Random, payload: bytes) -> bytes:
+    """Faults in one or two parts of a binary form, whose sizes then say what they are: what is
+    behind the first checks is reached."""
+    start = 2 if payload[1] == BINARY_VERSION else 6
+    head_size, at = _number(payload, start)
+    head, at = payload[at : at + head_size], at + head_size
+    sizes = []
+    for _ in range(4):
+        size, at = _number(payload, at)
+        sizes.append(size)
+    parts = [head]
+    for size in sizes:
+        parts.append(payload[at : at + size])
+        at += size
+    parts.append(payload[at:])
+    for _ in range(chance.randint(1, 2)):
+        number = chance.randrange(len(parts))
+        parts[number] = damage(chance, parts[number])
+    lengths = [write_number(len(part)) for part in parts[:5]]
+    data = payload[:start] + lengths[0] + parts[0] + b"".join(lengths[1:]) + b"".join(parts[1:])
+    return data[: 2 * LIMITS.bytes_max]
+
+
+def _number(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while data[at] >= 0x80:
+        value |= (data[at] & 0x7F) << shift
+        shift += 7
+        at += 1
+    return value | data[at] << shift, at + 1
 
 
 def fuzz(seed: int, inputs: int, formats: Sequence[WireFormat] = tuple(WireFormat)) -> Counter[str]:
