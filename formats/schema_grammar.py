@@ -33,6 +33,8 @@ from formats.schema import RELAXNG, XSD, Schema, parse_schema_document
 
 _DEPTH_MAX = 24  # of groups, types and references within each other
 _CHILDREN_MAX = 256  # of one element
+# Parts looked at, as often as they are referred to; what comes after that is not expected.
+_STEPS_MAX = 200_000
 
 _Declarations = dict[Name, ElementDeclaration]
 
@@ -124,6 +126,7 @@ _XSD_DERIVED = {
 class _XsdReader:
     def __init__(self, root: Any) -> None:
         self._root = root
+        self._steps = 0
         self._target = root.get("targetNamespace", "")
         self._qualified = {
             "element": root.get("elementFormDefault") == "qualified",
@@ -153,7 +156,8 @@ class _XsdReader:
         self._read_type(kind, declared, 0)
 
     def _read_type(self, node: Any, declared: ElementDeclaration, depth: int) -> None:
-        if depth > _DEPTH_MAX:
+        self._steps += 1
+        if depth > _DEPTH_MAX or self._steps > _STEPS_MAX:
             return
         declared.text = declared.text or node.get("mixed") == "true"
         for child in node.iterchildren(etree.Element):
@@ -173,7 +177,10 @@ class _XsdReader:
     def _read_particle(
         self, node: Any, declared: ElementDeclaration, required: bool, depth: int
     ) -> None:
-        if depth > _DEPTH_MAX or len(declared.children) >= _CHILDREN_MAX:
+        self._steps += 1
+        if depth > _DEPTH_MAX or self._steps > _STEPS_MAX:
+            return
+        if len(declared.children) >= _CHILDREN_MAX:
             return
         required = required and node.get("minOccurs", "1") != "0"
         if node.tag == XSD + "element":
@@ -212,6 +219,7 @@ _RELAXNG_TEXT = {RELAXNG + name for name in ("text", "data", "value", "list", "m
 class _RelaxNgReader:
     def __init__(self, root: Any) -> None:
         self._root = root
+        self._steps = 0
         self._defines: dict[str, list[Any]] = {}
         for define in root.iter(RELAXNG + "define"):
             self._defines.setdefault(define.get("name", ""), []).append(define)
@@ -227,6 +235,9 @@ class _RelaxNgReader:
 
     def _read(self, node: Any, declared: ElementDeclaration, required: bool, depth: int) -> None:
         """What stands in a pattern."""
+        self._steps += 1
+        if depth > _DEPTH_MAX or self._steps > _STEPS_MAX:
+            return
         for child in node.iterchildren(etree.Element):
             if child.tag in _RELAXNG_TEXT:
                 declared.text = True
@@ -239,9 +250,9 @@ class _RelaxNgReader:
                     declared.add_attribute(name, required)
             elif child.tag == RELAXNG + "ref":
                 for define in self._defines.get(child.get("name", ""), ())[:8]:
-                    if depth < _DEPTH_MAX and len(declared.children) < _CHILDREN_MAX:
+                    if len(declared.children) < _CHILDREN_MAX:
                         self._read(define, declared, required, depth + 1)
-            elif child.tag.startswith(RELAXNG) and depth < _DEPTH_MAX:
+            elif child.tag.startswith(RELAXNG):
                 self._read(child, declared, required and child.tag not in _RELAXNG_MAYBE, depth + 1)
 
 

@@ -31,6 +31,8 @@ from formats import (
 from formats.dictionary import WORD_BYTES_MAX, WORDS_MAX
 from formats.grammar import Grammar
 from formats.names import XML_NAMESPACE
+from formats.schema import Schema, SchemaKind
+from formats.schema_grammar import read_grammar
 from tests.formats.second_decoder import Known, decode_to_xml
 from tests.formats.support import assert_invariants, canonical, columns, documents, real_files
 
@@ -260,6 +262,27 @@ def test_grammars_of_schemas(name: str) -> None:
     assert grammar.first == (1, 1, 7, 1, 1, 1)
     assert grammar.following == (0, 6, 0, 6, 0, 0)
     assert grammar.root == 8
+
+
+def test_schemas_that_refer_to_themselves_over_and_over_are_read_in_bounds() -> None:
+    defines = "".join(
+        f'<define name="d{level}">' + f'<ref name="d{level + 1}"/>' * 8 + "</define>"
+        for level in range(30)
+    )
+    relaxng = f"""<grammar xmlns="http://relaxng.org/ns/structure/1.0"><start><element name="a">
+    <ref name="d0"/></element></start>{defines}<define name="d30"><text/></define></grammar>"""
+    groups = "".join(
+        f'<xs:group name="g{level}"><xs:sequence>' + f'<xs:group ref="g{level + 1}"/>' * 8
+        + "</xs:sequence></xs:group>"
+        for level in range(30)
+    )  # fmt: skip
+    xsd = f"""<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema"><xs:element name="a">
+    <xs:complexType><xs:sequence><xs:group ref="g0"/></xs:sequence></xs:complexType></xs:element>
+    {groups}</xs:schema>"""
+    schemas: list[tuple[SchemaKind, str]] = [("relaxng", relaxng), ("xsd", xsd)]
+    for kind, text in schemas:
+        grammar = read_grammar(Schema("a", kind, text.encode()))
+        assert grammar.names == (("", "a"),)
 
 
 def test_another_version_is_an_unknown_dictionary() -> None:
