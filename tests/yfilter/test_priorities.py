@@ -287,6 +287,11 @@ class _Population:
             matcher.remove(name)
             del self.profiles[name]
 
+    def clear(self, matcher: Matcher) -> None:
+        for kind, known in enumerate((self.routes, self.transformations, self.profiles)):
+            while known:
+                self._remove(matcher, kind)
+
     def fill(self, matcher: Matcher) -> Matcher:
         for route in self.routes:
             matcher.add_route(*route)
@@ -365,6 +370,18 @@ def test_interleaved_changes_agree_with_definition_network_and_a_rebuilt_engine(
         for decision in expected:
             matched[0 if len(decision) == 1 else 2 if decision[0] == "" else 1] += 1
     assert all(matched)
+    population.clear(changed)
+    assert structure(changed) == structure(Matcher(limits))
+
+
+def structure(matcher: Matcher) -> dict[str, int]:
+    """What is there and in use, apart from what was counted and what was only allocated."""
+    names = ("nodes", "queries", "atoms", "records", "symbols", "attributes", "bytes_used")
+    sizes = matcher.statistics()
+    return {
+        **{name: sizes[f"index_{name}"] for name in names},
+        **{name: sizes[name] for name in ("target_groups", "operators", "nfa_states", "queries")},
+    }
 
 
 @pytest.mark.parametrize("seed", range(6))
