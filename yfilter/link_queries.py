@@ -54,8 +54,7 @@ class LinkQueries:
             build = self._network.build_conjunction
             place = _Place(number, build(conjunction) if number is None else None)
             self._routes[conjunction] = place
-        place.targets[target] = None
-        self._aim(place)
+        self._add_target(place, target)
         if place.operator is not None:
             self._network.attach(place.operator, target)
         self._route_count += 1
@@ -63,8 +62,7 @@ class LinkQueries:
     def remove_route(self, conjunction: Conjunction, target: LinkTarget) -> None:
         """Undo ``add_route`` of exactly this pair; KeyError if it is not there."""
         place = self._routes[conjunction]
-        del place.targets[target]
-        self._aim(place)
+        self._remove_target(place, target)
         if place.operator is not None:
             self._network.detach(place.operator, target)
         self._route_count -= 1
@@ -89,15 +87,13 @@ class LinkQueries:
             if place.operator is not None:
                 self._network.attach(place.operator, transformation)
             self._transformations[query.body] = place, transformation
-        place.targets[target] = None
-        self._aim(place)
+        self._add_target(place, target)
         self._transformation_count += 1
 
     def remove_transformation(self, query: Profile, target: LinkTarget) -> None:
         """Undo ``add_transformation`` of exactly this pair; KeyError if it is not there."""
         place, transformation = self._transformations[query.body]
-        del place.targets[target]
-        self._aim(place)
+        self._remove_target(place, target)
         self._transformation_count -= 1
         if not place.targets:
             del self._transformations[query.body]
@@ -123,9 +119,15 @@ class LinkQueries:
             "transformation_queries": len(self._transformations),
         }
 
-    def _aim(self, place: _Place) -> None:
+    def _add_target(self, place: _Place, target: LinkTarget) -> None:
+        place.targets[target] = None
         if self._index is not None and place.number is not None:
-            self._index.aim(place.number, place.targets)
+            self._index.add_target(place.number, target)
+
+    def _remove_target(self, place: _Place, target: LinkTarget) -> None:
+        del place.targets[target]
+        if self._index is not None and place.number is not None:
+            self._index.remove_target(place.number, target)
 
     def _leave_index(self, place: _Place) -> None:
         if self._index is not None and place.number is not None:

@@ -103,9 +103,12 @@ class Index:
         known = [spine for spine in spines if spine is not None]
         return self._add(known, Priority.ROUTE) if len(known) == len(spines) else None
 
-    def aim(self, query: int, targets: Iterable[LinkTarget]) -> None:
-        """All links that a routing or transformation query leads to, from now on."""
-        self._groups.assign(query, targets)
+    def add_target(self, query: int, target: LinkTarget) -> None:
+        """A routing or transformation query leads to a link, too; ``remove_target`` undoes it."""
+        self._groups.add(query, target)
+
+    def remove_target(self, query: int, target: LinkTarget) -> None:
+        self._groups.remove(query, target)
 
     def remove(self, query: int) -> None:
         """Take a query out, whose targets were taken from it; its memory is used again."""
@@ -139,10 +142,9 @@ class Index:
         Raises as ``match``; ``reached`` is what was found until then.
         """
         self.reached = []
-        links = self._groups.links_of(root)
-        if links:
+        if self._groups.has_tree(root):
             self._begin(stream)
-            self._groups.begin(self._epoch, root, links, closing=True)
+            self._groups.begin_tree(self._epoch, root)
             self.reached = self._groups.reached
             self._match(Priority.ROUTE, visits_max, self._groups)
         return self.reached
@@ -152,7 +154,7 @@ class Index:
     ) -> list[int]:
         """The transformation queries of some links of a tree that hold; as ``match``."""
         self._begin(stream)
-        self._groups.begin(self._epoch, root, links, closing=False)
+        self._groups.begin_links(self._epoch, root, links)
         return self._numbers(self._match(Priority.TRANSFORMATION, visits_max, self._groups))
 
     def match_runs(

@@ -11,58 +11,71 @@ message is matched stands in a column that the run reads (section 4.3.1)::
 For routing queries the wanted links are those of the message's tree that are not reached yet;
 each one reached makes a new stamp.  For transformation queries they are those that were reached.
 So a group is looked at once for each link reached, whatever the number of its queries.
+
+A set of targets is a number with a bit for each; so a change costs the same however many there are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from yfilter.engine.targets import LinkTarget
 from yfilter.index.columns import grown, ints
 
 
 class TargetGroups:
-    """``assign`` targets to queries; ``begin`` a message; then ask about groups."""
+    """``add`` targets to queries; ``begin`` a message; then ask about groups."""
 
     def __init__(self) -> None:
         self.group_of = ints(64)
         self.verdict = ints(64)
         self.stamp = 0
-        self._numbers: dict[frozenset[LinkTarget], int] = {}
-        self._links: list[dict[str, tuple[str, ...]]] = [{}]  # of each group, by tree
-        self._keys: list[frozenset[LinkTarget]] = [frozenset()]
+        self.reached: list[str] = []  # in the order found
+        self._groups: dict[int, int] = {0: 0}  # by the bits of their targets
+        self._bits = [0]  # of each group
         self._queries = [0]  # of each group
-        self._free: list[int] = []
-        self._trees: dict[str, dict[str, int]] = {}  # root -> link -> groups
+        self._free_groups: list[int] = []
+        self._bit_of: dict[LinkTarget, int] = {}
+        self._targets: list[LinkTarget] = []  # by bit
+        self._uses: list[int] = []  # of each target
+        self._free_bits: list[int] = []
+        self._trees: dict[str, int] = {}  # the bits of each tree that are in use
         self._epoch = 0
-        self._root = ""
         self._closing = True
-        self._wanted: dict[str, None] = {}
-        self._reached: list[str] = []
+        self._wanted = 0
 
     # -- structure
 
-    def assign(self, query: int, targets: Iterable[LinkTarget]) -> None:
-        """The targets of a query, from now on; none for a query that is gone."""
+    def add(self, query: int, target: LinkTarget) -> None:
+        """A query leads to one target more."""
+        bit = self._bit_of.get(target)
+        if bit is None:
+            bit = self._new_bit(target)
+            self._trees[target.root] = self._trees.get(target.root, 0) | 1 << bit
+        self._uses[bit] += 1
         if query >= len(self.group_of):
             self.group_of = grown(self.group_of, query + query // 2 + 8)
-        before = self.group_of[query]
-        self.group_of[query] = self._acquire(tuple(targets))
-        if before:
-            self._release(before)
+        self._move(query, self._bits[self.group_of[query]] | 1 << bit)
+
+    def remove(self, query: int, target: LinkTarget) -> None:
+        """Undo ``add``."""
+        bit = self._bit_of[target]
+        self._move(query, self._bits[self.group_of[query]] & ~(1 << bit))
+        self._uses[bit] -= 1
+        if not self._uses[bit]:
+            del self._bit_of[target]
+            self._free_bits.append(bit)
+            self._trees[target.root] &= ~(1 << bit)
+            if not self._trees[target.root]:
+                del self._trees[target.root]
 
     def names(self, query: int) -> list[str]:
         """The targets of a query, for people."""
         group = self.group_of[query] if query < len(self.group_of) else 0
-        return [
-            name
-            for root, links in self._links[group].items()
-            for link in links
-            for name in LinkTarget(root, link).names()
-        ]
+        return [name for target in self._listed(self._bits[group]) for name in target.names()]
 
     def statistics(self) -> dict[str, int]:
-        return {"target_groups": len(self._numbers)}
+        return {"target_groups": len(self._groups) - 1}
 
     def restart(self) -> None:
         """Epochs and stamps begin again."""
@@ -71,26 +84,22 @@ class TargetGroups:
 
     # -- one message
 
-    def begin(self, epoch: int, root: str, links: Iterable[str], *, closing: bool) -> int:
-        """Look for queries that lead to these links of a tree; gives the first stamp.
+    def has_tree(self, root: str) -> bool:
+        """Whether some query leads to a link of a tree."""
+        return root in self._trees
 
-        ``closing``: a link that is reached is not wanted any more.
-        """
-        self._epoch = epoch
-        self._root = root
-        self._closing = closing
-        self._wanted = dict.fromkeys(links)
-        self._reached = []
-        self.stamp += 1
-        return self.stamp
+    def begin_tree(self, epoch: int, root: str) -> None:
+        """Look for what leads to any link of a tree; one that is reached is not wanted any more."""
+        self._begin(epoch, self._trees.get(root, 0), closing=True)
 
-    def links_of(self, root: str) -> list[str]:
-        """All links of a tree that some query leads to."""
-        return list(self._trees.get(root, ()))
+    def begin_links(self, epoch: int, root: str, links: Iterable[str]) -> None:
+        """Look for what leads to one of these links, all of it."""
+        bits = (self._bit_of.get(LinkTarget(root, link)) for link in links)
+        self._begin(epoch, sum(1 << bit for bit in bits if bit is not None), closing=False)
 
     def is_open(self, group: int) -> bool:
         """Whether one of the group's links is wanted; noted for the next who asks."""
-        wanted = any(link in self._wanted for link in self._links[group].get(self._root, ()))
+        wanted = self._bits[group] & self._wanted != 0
         self.verdict[group] = self.stamp if wanted else -self._epoch
         return wanted
 
@@ -98,61 +107,61 @@ class TargetGroups:
         """A query holds: the stamp from now on, or 0 when nothing is wanted any more."""
         if not self._closing:
             return self.stamp
-        for link in self._links[self.group_of[query]].get(self._root, ()):
-            if link in self._wanted:
-                del self._wanted[link]
-                self._reached.append(link)
+        found = self._bits[self.group_of[query]] & self._wanted
+        self.reached.extend(target.link for target in self._listed(found))
+        self._wanted &= ~found
         self.stamp += 1
         return self.stamp if self._wanted else 0
 
-    @property
-    def reached(self) -> list[str]:
-        """The links reached so far, in order."""
-        return self._reached
+    def _begin(self, epoch: int, wanted: int, *, closing: bool) -> None:
+        self._epoch = epoch
+        self._wanted = wanted
+        self._closing = closing
+        self.reached = []
+        self.stamp += 1
 
-    # -- groups
+    # -- groups and bits
 
-    def _acquire(self, targets: tuple[LinkTarget, ...]) -> int:
-        if not targets:
-            return 0
-        key = frozenset(targets)
-        group = self._numbers.get(key)
+    def _listed(self, bits: int) -> Iterator[LinkTarget]:
+        while bits:
+            lowest = bits & -bits
+            yield self._targets[lowest.bit_length() - 1]
+            bits ^= lowest
+
+    def _move(self, query: int, bits: int) -> None:
+        """Another set of targets for a query."""
+        before = self.group_of[query]
+        group = self._groups.get(bits)
         if group is None:
-            group = self._numbers[key] = self._new_group(key, targets)
+            group = self._groups[bits] = self._new_group(bits)
         self._queries[group] += 1
-        return group
+        self.group_of[query] = group
+        if before:
+            self._queries[before] -= 1
+            if not self._queries[before]:
+                del self._groups[self._bits[before]]
+                self._free_groups.append(before)
 
-    def _new_group(self, key: frozenset[LinkTarget], targets: tuple[LinkTarget, ...]) -> int:
-        links: dict[str, tuple[str, ...]] = {}
-        for target in targets:
-            links[target.root] = (*links.get(target.root, ()), target.link)
-            groups = self._trees.setdefault(target.root, {})
-            groups[target.link] = groups.get(target.link, 0) + 1
-        if self._free:
-            group = self._free.pop()
-            self._keys[group], self._links[group] = key, links
+    def _new_group(self, bits: int) -> int:
+        if self._free_groups:
+            group = self._free_groups.pop()
+            self._bits[group] = bits
         else:
-            group = len(self._keys)
-            self._keys.append(key)
-            self._links.append(links)
+            group = len(self._bits)
+            self._bits.append(bits)
             self._queries.append(0)
         if group >= len(self.verdict):
             self.verdict = grown(self.verdict, 2 * group)
         self.verdict[group] = 0
         return group
 
-    def _release(self, group: int) -> None:
-        self._queries[group] -= 1
-        if self._queries[group]:
-            return
-        del self._numbers[self._keys[group]]
-        for root, links in self._links[group].items():
-            groups = self._trees[root]
-            for link in links:
-                groups[link] -= 1
-                if not groups[link]:
-                    del groups[link]
-            if not groups:
-                del self._trees[root]
-        self._keys[group], self._links[group] = frozenset(), {}
-        self._free.append(group)
+    def _new_bit(self, target: LinkTarget) -> int:
+        if self._free_bits:
+            bit = self._free_bits.pop()
+            self._targets[bit] = target
+        else:
+            bit = len(self._targets)
+            self._targets.append(target)
+            self._uses.append(0)
+        self._bit_of[target] = bit
+        return bit
