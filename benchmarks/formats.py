@@ -1,7 +1,7 @@
 """``formats``: wire size and processing delay of the wire formats (Figures 7 and 8 of the paper).
 
 Generated news messages of the figures' six complexities, with the dictionary of their DTD, and the
-messages of each folder of a directory, whose files have no schema (the empty dictionary).
+messages of each folder of a directory, with the dictionary of the schema in it, if there is one.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from benchmarks.wire.plots import draw
 from benchmarks.wire.trained import Saving, measure_saving, small_keys, small_table
 from formats import (
     EMPTY_DICTIONARY,
+    Dictionary,
     FormatError,
     WireFormat,
     derive_dictionary,
@@ -77,12 +78,15 @@ def run(options: argparse.Namespace) -> FormatsResult:
     large = [make_news(random, *LARGE) for _ in range(options.messages)]
     of_large = measure_delays(large, dictionary, PROFILE, options.rounds)
     folders = {}
-    for name, texts in _folders(options.data):
-        sizes = measure_sizes(texts, EMPTY_DICTIONARY)
-        delays = measure_delays(texts, EMPTY_DICTIONARY, PROFILE, max(1, options.rounds // 3))
-        folders[name] = {"messages": len(texts), **_as_json(sizes, delays)}
+    for name, texts, known in _folders(options.data):
+        sizes = measure_sizes(texts, known)
+        delays = measure_delays(texts, known, PROFILE, max(1, options.rounds // 3))
+        has_schema = known is not EMPTY_DICTIONARY
+        about = {"messages": len(texts), "schema": has_schema}
+        folders[name] = {**about, **_as_json(sizes, delays)}
     small: dict[str, Saving] = {"news": measure_saving(training, dictionary)}
-    small.update((name, measure_saving(texts)) for name, texts in _folders(options.data, None))
+    for name, texts, known in _folders(options.data, None):
+        small[name] = measure_saving(texts, known)
     values = {
         **keys(news),
         **large_keys(of_large),
@@ -187,8 +191,9 @@ def _as_json(sizes: Sizes, delays: Delays) -> dict[str, object]:
 
 def _folders(
     data: Path | None, messages_max: int | None = _FOLDER_MESSAGES
-) -> Iterator[tuple[str, list[bytes]]]:
-    """The first messages of each folder, in order of their names; what is none is left out."""
+) -> Iterator[tuple[str, list[bytes], Dictionary]]:
+    """The first messages of each folder, in order of their names, and the dictionary of the schema
+    that lies there; what is no message is left out."""
     if data is None:
         return
     for folder in sorted(path for path in data.iterdir() if path.is_dir()):
@@ -204,7 +209,14 @@ def _folders(
                     continue
                 texts.append(text)
         if texts:
-            yield folder.name, texts
+            yield folder.name, texts, _dictionary_of(folder)
+
+
+def _dictionary_of(folder: Path) -> Dictionary:
+    for path in sorted(folder.iterdir()):
+        if path.suffix in {".dtd", ".xsd", ".rng"}:
+            return derive_dictionary(read_schema(path.name, path.read_bytes())) or EMPTY_DICTIONARY
+    return EMPTY_DICTIONARY
 
 
 FORMATS = Benchmark(

@@ -23,6 +23,8 @@ _BESIDE = {
     "EXI compressed": ("EXI, compressed", "#9467bd"),
     "binary": ("binary", "#1f77b4"),
     "binary+zstd": ("binary, zstd", "#9ecae1"),
+    "dictionary": ("dictionary", "#d62728"),
+    "dictionary+zstd": ("dictionary, zstd", "#ff9896"),
 }
 _Rows = Mapping[str, Mapping[str, Any]]
 
@@ -82,14 +84,18 @@ def _folders(pyplot: Any, folders: _Rows) -> Any:
     figure, axes = pyplot.subplots(figsize=(11, 4.2), layout="constrained")
     width = 0.8 / len(_BESIDE)
     for place, (name, (label, color)) in enumerate(_BESIDE.items()):
-        heights = [row["bytes"][name] / row["bytes"]["text"] for row in folders.values()]
-        offsets = [number + place * width - 0.4 + width / 2 for number in range(len(folders))]
-        axes.bar(offsets, heights, width, color=color, label=label)
+        shown = [
+            (number + place * width - 0.4 + width / 2, row["bytes"][name] / row["bytes"]["text"])
+            for number, row in enumerate(folders.values())
+            if row["schema"] or not name.startswith("dictionary")
+        ]
+        if shown:
+            axes.bar(*zip(*shown, strict=True), width, color=color, label=label)
     axes.axhline(1, color="#4d4d4d", linewidth=0.8)
     labels = [f"{name}\n{row['bytes']['text']:,.0f} bytes" for name, row in folders.items()]
     axes.set_xticks(range(len(folders)), labels)
     axes.set(
-        title="Real messages without a schema: size by folder",
+        title="Messages of others: size by folder (dictionary: where there is a schema)",
         ylabel="bytes over those of the text",
         xlabel="folder, and the mean size of its messages as text",
     )
