@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import random
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,6 +31,8 @@ from tests.formats.support import assert_invariants, canonical, columns, documen
 
 HERE = Path(__file__).parent
 VECTORS = json.loads((HERE / "vectors.json").read_text(encoding="utf-8"))
+HEAD = bytes.fromhex("08 00 02 00 02 61 00 02 62")  # the names a and b
+HOSTILE_HEAD = b"\x4f\x02" + HEAD
 DOCUMENTATION = HERE.parents[1] / "docs" / "formats.md"
 
 
@@ -147,7 +150,6 @@ def test_no_names_at_all() -> None:
     assert refused(wire("4f02 02 0000 01010000 00 06")).code == "bad-structure"
 
 
-HEAD = bytes.fromhex("08 00 02 00 02 61 00 02 62")  # the names a and b
 SAMPLE = (
     b'<!--c--><p:a xmlns:p="urn:p" xmlns="urn:d" p:x="1" y="&#233;">t<b>\xc3\xa9</b>u'
     b'<b/><?pi data?><c xmlns="" z=""/></p:a><!--e-->'
@@ -234,6 +236,29 @@ def test_a_bit_that_stands_for_many_attributes_is_counted_first() -> None:
     assert refused(bytes(payload), limits).code == "too-many-attributes"
     # With fewer codes than attributes there is nothing to make.
     assert refused(bytes(payload[:-40_000])).code == "truncated"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        HOSTILE_HEAD + b"\xa0\x8d\x06\x00\x00\x00" + b"\xff" * 100_000,  # bits without end
+        HOSTILE_HEAD + b"\x01\x00\x00\xa0\x8d\x06\x33" + b"\x00" * 100_000,  # codes alone
+        HOSTILE_HEAD + b"\xa0\x8d\x06\x00\xa0\x8d\x06\xa0\x8d\x06" + b"\xff" * 300_000,
+        encode(parse_text(b"<a>" + b"<b/>" * 60_000 + b"</a>"), WireFormat.BINARY),
+        encode(parse_text(b"<a>" + b"<!---->" * 60_000 + b"</a>"), WireFormat.BINARY),
+    ],
+)
+def test_memory_is_bounded(data: bytes) -> None:
+    limits = replace(DEFAULT_LIMITS, elements_max=70_000, expansion_max=100_000)
+    tracemalloc.start()
+    try:
+        decode(data, WireFormat.BINARY, limits)
+    except DecodeError:
+        pass
+    finally:
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert peak < 100 * len(data) + 40 * 70_000 + 2 * 100_000
 
 
 def test_one_long_string_in_many_names_is_refused() -> None:
