@@ -13,6 +13,7 @@ import gc
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import cache
 from random import Random
 from time import perf_counter_ns, thread_time_ns
 from typing import TypeAlias
@@ -133,7 +134,7 @@ class _Prepared:
     def __init__(self, case: _Case, message: bytes, number: int) -> None:
         self._case = case
         kind = number % _KINDS
-        self._profile: Profile = parse_profile(case.profile.format(kind=kind))
+        self._profile = _registered(case.profile.format(kind=kind))
         self._stream: ElementStream = parse_text(message)
         nodes = select(matching_path(self._profile), self._stream)
         self._bindings = [node.number for node in nodes]
@@ -150,6 +151,12 @@ class _Prepared:
         ours, theirs = self.render(), self.build()
         if list(map(_canonical, ours)) != list(map(_canonical, theirs)):
             raise WrongAnswers(f"{self._case.name}: {ours!r} is not {theirs!r}")
+
+
+@cache
+def _registered(text: str) -> Profile:
+    """One object for a profile, however many messages it matches."""
+    return parse_profile(text)
 
 
 def _canonical(document: bytes) -> str:

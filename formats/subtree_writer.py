@@ -30,7 +30,8 @@ class SubtreeWriter:
         self.stream = stream
         labels = [str(name).encode() for name in stream.names]
         self._label_start = array("i", [0, *_ends(labels)])
-        self._labels = b"".join(labels)
+        self._labels_octets = b"".join(labels)
+        self._labels = self._labels_octets
         self._element_name = stream.element_name
         self._element_parent = stream.element_parent
         self._element_end = stream.element_end
@@ -47,6 +48,7 @@ class SubtreeWriter:
         self._label_max = max(map(len, labels), default=0)
         self._tag_open = False
         self._open = 0
+        self._looked_at = 0
 
     def inside(self, element: cython.int, first: cython.int, last: cython.int) -> bytes:
         """What stands between the tags of an element; its content is that from first to last."""
@@ -73,10 +75,71 @@ class SubtreeWriter:
         used = self._close_down_to(out, used, element)
         return bytes(out[:used])
 
+    def element(self, element: cython.int, declarations: bytes) -> bytes:
+        """An element as a whole, in which nothing is declared but what stands in its start tag."""
+        label: bytes = self._label(self._element_name[element])
+        first: cython.int = self._after(element + 1, 0)
+        last: cython.int = self._after(self._element_end[element], first)
+        inside: bytes
+        while (
+            last < len(self._content_next)
+            and self._content_next[last] == self._element_end[element]
+            and element <= self._content_parent[last] < self._element_end[element]
+        ):
+            last += 1
+        start = b"<" + label + declarations + self.attributes(element)
+        inside = self.inside(element, first, last)
+        if not inside:
+            return start + b"/>"
+        return start + b">" + inside + b"</" + label + b">"
+
+    def children(self, element: cython.int, name: cython.int) -> list[int]:
+        """The child elements of a name; of any for -1."""
+        child: cython.int = element + 1
+        found = []
+        self._looked_at += 1
+        while child < self._element_end[element]:
+            self._looked_at += 1
+            if name < 0 or self._element_name[child] == name:
+                found.append(child)
+            child = self._element_end[child]
+        return found
+
+    def looked_at(self) -> int:
+        """How many elements ``children`` has looked at since this was asked last."""
+        count = self._looked_at
+        self._looked_at = 0
+        return count
+
+    def attribute(self, element: cython.int, name: cython.int) -> cython.int:
+        """The attribute of a name, -1 if the element has none."""
+        attribute: cython.int
+        for attribute in range(self._attribute_start[element], self._attribute_start[element + 1]):
+            if self._attribute_name[attribute] == name:
+                return attribute
+        return -1
+
     def attributes(self, element: cython.int) -> bytes:
         """The attributes of an element as in its start tag, each with a space before it."""
         self._reserve(element, 0, 0)
         return bytes(self._out[: self._put_attributes(self._out, 0, element)])
+
+    def _label(self, name: cython.int) -> bytes:
+        first: cython.int = self._label_start[name]
+        last: cython.int = self._label_start[name + 1]
+        return self._labels_octets[first:last]
+
+    def _after(self, following: cython.int, first: cython.int) -> cython.int:
+        """The first content, from one on, that comes before an element or a later one."""
+        last: cython.int = len(self._content_next)
+        middle: cython.int
+        while first < last:
+            middle = (first + last) >> 1
+            if self._content_next[middle] < following:
+                first = middle + 1
+            else:
+                last = middle
+        return first
 
     def _put_attributes(
         self, out: cython.uchar[::1], used: cython.Py_ssize_t, element: cython.int

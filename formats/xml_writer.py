@@ -106,7 +106,7 @@ class XmlWriter:
         self._copy_start(stream, element, scope.items())
         if self._scope[""] == scope.get("", "") and _is_plain_inside(stream, element):
             # Every prefix inside is in scope on the element, and so it is here.
-            inside = _subtree_writer(stream).inside(element, content.start, content.stop)
+            inside = subtree_writer(stream).inside(element, content.start, content.stop)
             if inside:
                 self._raw(inside)
         else:
@@ -161,7 +161,7 @@ class XmlWriter:
             own[name.prefix] = name.namespace
         self._start(str(name), own.items(), ())
         if stream.attribute_start[element] < stream.attribute_start[element + 1]:
-            self._parts.append(_subtree_writer(stream).attributes(element))
+            self._parts.append(subtree_writer(stream).attributes(element))
 
     def _close_down_to(self, lineage: list[int], parent: int) -> None:
         while lineage[-1] != parent:
@@ -184,9 +184,9 @@ class XmlWriter:
                 changes.append((prefix, in_force))
                 self._scope[prefix] = namespace
                 label = f"xmlns:{prefix}" if prefix else "xmlns"
-                self._parts.append(f' {label}="{_escaped_value(namespace)}"'.encode())
+                self._parts.append(f' {label}="{escaped_value(namespace)}"'.encode())
         for label, value in attributes:
-            self._parts.append(f' {label}="{_escaped_value(value)}"'.encode())
+            self._parts.append(f' {label}="{escaped_value(value)}"'.encode())
         self._open.append((tag, changes))
         self._tag_open = True
 
@@ -202,9 +202,7 @@ class XmlWriter:
 
     def _text(self, value: str) -> None:
         if value:
-            if _TEXT_SPECIAL.search(value):
-                value = _TEXT_SPECIAL.sub(_escape, value)
-            self._raw(value.encode())
+            self._raw(escaped_text(value).encode())
 
     def _raw(self, markup: bytes) -> None:
         if self._tag_open:
@@ -219,8 +217,8 @@ def _is_plain_inside(stream: ElementStream, element: int) -> bool:
     return bisect_left(declared, element + 1) == bisect_left(declared, stream.element_end[element])
 
 
-def _subtree_writer(stream: ElementStream) -> SubtreeWriter:
-    """Of the message written from last: many results are made of one."""
+def subtree_writer(stream: ElementStream) -> SubtreeWriter:
+    """That of the message written from last is kept: many results are made of one."""
     if not _LAST or _LAST[0].stream is not stream:
         _LAST[:] = [SubtreeWriter(stream)]
     return _LAST[0]
@@ -273,7 +271,13 @@ def _legal(value: str) -> str:
     return value
 
 
-def _escaped_value(value: str) -> str:
+def escaped_text(value: str) -> str:
+    """Character data as it stands between tags."""
+    return _TEXT_SPECIAL.sub(_escape, value) if _TEXT_SPECIAL.search(value) else value
+
+
+def escaped_value(value: str) -> str:
+    """The value of an attribute as it stands between quotation marks."""
     return _VALUE_SPECIAL.sub(_escape, value) if _VALUE_SPECIAL.search(value) else value
 
 

@@ -347,10 +347,9 @@ Expression: TypeAlias = (
 
 
 class Filled(Protocol):
-    """What a tree can be made of: see shapes.py."""
+    """What a tree, or its text, can be made of: see shapes.py."""
 
     def fill(self) -> Expression: ...
-
     def text(self) -> str: ...
 
 
@@ -361,10 +360,11 @@ class Profile:
     when that is asked for.
     """
 
-    __slots__ = ("_body", "parts", "text")
+    __slots__ = ("_body", "_hash", "parts", "text")
 
     def __init__(self, body: Expression, text: str = "") -> None:
         self._body: Expression | None = body
+        self._hash: int | None = None
         self.parts: Filled | None = None
         self.text = text
 
@@ -372,6 +372,7 @@ class Profile:
     def of_parts(cls, parts: Filled, text: str = "") -> Profile:
         profile = cls.__new__(cls)
         profile._body = None
+        profile._hash = None
         profile.parts = parts
         profile.text = text
         return profile
@@ -387,10 +388,12 @@ class Profile:
         return f"Profile(body={self.body!r}, text={self.text!r})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Profile) and self.body == other.body
+        return self is other or (isinstance(other, Profile) and self.body == other.body)
 
     def __hash__(self) -> int:
-        return hash(self.body)
+        if self._hash is None:
+            self._hash = hash(self.body)
+        return self._hash
 
     @property
     def flwor(self) -> Flwor | None:

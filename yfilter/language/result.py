@@ -47,6 +47,7 @@ from yfilter.language.query_ast import (
     PathExpression,
     Profile,
 )
+from yfilter.language.result_plan import ResultPlan, is_plain_message, result_plan
 
 _FOCUS = Focus(DOCUMENT, 1, 1, {})
 
@@ -66,14 +67,19 @@ def render(
         return []
     evaluator = Evaluator(stream, limits)
     try:
-        return _documents(profile, _known_part(profile), evaluator, bindings)
+        part, plan = _known(profile)
+        if plan is not None and is_plain_message(stream):
+            return plan.results(evaluator, sorted(set(bindings)))
+        return _documents(profile, part, evaluator, bindings)
     except DynamicError:
         return []
 
 
 @lru_cache(maxsize=4096)
-def _known_part(profile: Profile) -> MatchingPart:
-    return matching_part(profile)
+def _known(profile: Profile) -> tuple[MatchingPart, ResultPlan | None]:
+    part = matching_part(profile)
+    plan = result_plan(profile) if part.binds and not part.has_remainder else None
+    return part, plan
 
 
 def _documents(
