@@ -163,6 +163,7 @@ def _tell_scaling(report: Report, options: argparse.Namespace) -> None:
             report.figure(f"{key}_start_s", f"{label}, Spark started", job.start_s, "s")
             report.figure(f"{key}_plan_s", f"{label}, text to assignment", job.plan_s, "s")
             report.figure(f"{key}_s", f"{label}, in all", job.start_s + job.plan_s, "s")
+            report.figure(f"{key}_cpu_s", f"{label}, CPU of all processes", job.cpu_s, "s")
             report.figure(f"{key}_memory_mb", f"{label}, memory", job.memory_mb, "MB")
             report.figure(f"{key}_imbalance", f"{label}, largest / mean", job.imbalance)
 

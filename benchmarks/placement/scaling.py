@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -19,11 +20,13 @@ _PROC = Path("/proc")
 @dataclass(frozen=True, slots=True)
 class JobTime:
     """``start_s``: until Spark is there; ``plan_s``: from the text to the written assignment;
-    ``cpu_s``: of all processes; ``memory_mb``: all of them together at the most (None: unknown)."""
+    ``cpu_s``: computed by all processes; ``memory_mb``: all of them together at the most (both
+    None where the system does not say)."""
 
     profiles: int
     start_s: float
     plan_s: float
+    cpu_s: float | None
     memory_mb: float | None
     imbalance: float
 
@@ -44,28 +47,42 @@ def measure_job(
     job = PlanJob(
         (str(path),), PlanOptions(partitions), assignment=str(folder / f"assignment-{profiles}")
     )
-    with _MemoryWatch() as memory:
+    with _ProcessWatch() as watch:
         start = time.perf_counter()
         with spark_session(SparkOptions()) as session:
             started = time.perf_counter()
             plan = run_plan_job(session, job).plan
             done = time.perf_counter()
     path.unlink()
-    return JobTime(profiles, started - start, done - started, memory.peak_mb, plan.facts.imbalance)
+    return JobTime(
+        profiles,
+        started - start,
+        done - started,
+        watch.cpu_s,
+        watch.peak_mb,
+        plan.facts.imbalance,
+    )
 
 
-class _MemoryWatch:
-    """The most that this process and its descendants hold at one time, looked at twice a second.
+class _ProcessWatch:
+    """What this process and its descendants hold at one time at the most, and compute in all;
+    looked at twice a second.
 
     Shared pages are counted once (the proportional set size).
     """
 
     def __init__(self) -> None:
         self.peak_mb: float | None = None
+        self._cpu_s: dict[str, float] = {}  # by process, when it was last seen
+        self._own_s = time.process_time()  # used before
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch)
 
-    def __enter__(self) -> _MemoryWatch:
+    @property
+    def cpu_s(self) -> float | None:
+        return sum(self._cpu_s.values()) - self._own_s if self._cpu_s else None
+
+    def __enter__(self) -> _ProcessWatch:
         if _PROC.is_dir():
             self._thread.start()
         return self
@@ -77,7 +94,10 @@ class _MemoryWatch:
 
     def _watch(self) -> None:
         while not self._over.wait(0.5):
-            held = sum(map(_held_mb, _descendants()))
+            held = 0.0
+            for process in _descendants():
+                held += _held_mb(process)
+                self._cpu_s[process] = _computed_s(process) or self._cpu_s.get(process, 0.0)
             self.peak_mb = max(self.peak_mb or 0.0, held)
 
 
@@ -86,15 +106,26 @@ def _descendants() -> list[str]:
     children: dict[str, list[str]] = {}
     for entry in _PROC.iterdir():
         if entry.name.isdecimal():
-            try:
-                parent = (entry / "stat").read_text().rpartition(")")[2].split()[1]
-            except OSError:
-                continue
-            children.setdefault(parent, []).append(entry.name)
+            fields = _stat(entry.name)
+            if fields:
+                children.setdefault(fields[1], []).append(entry.name)
     found = [Path("/proc/self").resolve().name]
     for process in found:
         found.extend(children.get(process, ()))
     return found
+
+
+def _stat(process: str) -> list[str]:
+    """The fields behind the name: state, parent, ...; none for a process that is gone."""
+    try:
+        return (_PROC / process / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def _computed_s(process: str) -> float:
+    fields = _stat(process)
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") if fields else 0.0
 
 
 def _held_mb(process: str) -> float:

@@ -15,7 +15,6 @@ only patterns that stand in all of them are needed, with the values of all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from math import isfinite
@@ -55,12 +54,7 @@ class Need:
 
 def needs_of(profile: Profile) -> tuple[Need, ...]:
     """The needs of a profile, by pattern; none for one that no equality confines."""
-    return common_needs(routing_query(profile))
-
-
-def common_needs(alternatives: Sequence[Conjunction]) -> tuple[Need, ...]:
-    """What is needed in each of the disjuncts of a routing query."""
-    found = [_values_of(conjunction) for conjunction in alternatives]
+    found = [_values_of(conjunction) for conjunction in routing_query(profile)]
     shared = set(found[0]).intersection(*found[1:])
     needs = []
     for pattern in sorted(shared):
@@ -100,6 +94,32 @@ def literal_value(literal: Literal) -> str:
     return canonical_value(repr(number)) if isfinite(number) else str(number)
 
 
+def equalities(selection: Expression) -> list[tuple[PathExpression, tuple[Literal, ...]]]:
+    """The targets and constants of a selection that asks for equality: one, or several by ``or``.
+
+    Nothing for one that asks for anything else.
+    """
+    if isinstance(selection, Or):
+        parts = [equalities(part) for part in selection.parts]
+        return [found for part in parts for found in part] if all(parts) else []
+    if not isinstance(selection, Comparison) or selection.operator is not Operator.EQ:
+        return []
+    target, constant = selection.left, selection.right
+    if isinstance(target, Literal | QuerySequence):
+        target, constant = constant, target
+    constants = constant.parts if isinstance(constant, QuerySequence) else (constant,)
+    literals = tuple(part for part in constants if isinstance(part, Literal))
+    if len(literals) < len(constants) or not isinstance(target, PathExpression):
+        return []
+    return [(target, literals)] if _is_target(target) else []
+
+
+def pattern_of(steps: tuple[LinearStep, ...], target: PathExpression) -> Pattern:
+    """The pattern of a selection on ``target`` at the last of these steps."""
+    structure = tuple(LinearStep(step.descendant, step.test).location_step for step in steps)
+    return f"{unparse(PathExpression(Origin.MESSAGE, structure))}/{unparse(target)}"
+
+
 def _values_of(conjunction: Conjunction) -> dict[Pattern, set[str]]:
     """Pattern -> the values of all selections at it.
 
@@ -109,37 +129,14 @@ def _values_of(conjunction: Conjunction) -> dict[Pattern, set[str]]:
     for path in conjunction.paths:
         for index, step in enumerate(path.steps):
             for selection in step.selections:
-                compared = _equality(selection)
-                if compared is not None:
-                    target, literals = compared
-                    pattern = _pattern(path.steps[: index + 1], target)
-                    found.setdefault(pattern, set()).update(map(literal_value, literals))
+                compared = equalities(selection)
+                if len({target for target, _ in compared}) == 1:
+                    pattern = pattern_of(path.steps[: index + 1], compared[0][0])
+                    values = found.setdefault(pattern, set())
+                    values.update(
+                        literal_value(constant) for _, literals in compared for constant in literals
+                    )
     return found
-
-
-def _pattern(steps: tuple[LinearStep, ...], target: PathExpression) -> Pattern:
-    structure = tuple(LinearStep(step.descendant, step.test).location_step for step in steps)
-    return f"{unparse(PathExpression(Origin.MESSAGE, structure))}/{unparse(target)}"
-
-
-def _equality(selection: Expression) -> tuple[PathExpression, tuple[Literal, ...]] | None:
-    """The target and the constants of a selection that asks for equality, alone or by ``or``."""
-    if isinstance(selection, Or):
-        parts = [_equality(part) for part in selection.parts]
-        known = [part for part in parts if part is not None]
-        if len(known) < len(parts) or len({target for target, _ in known}) > 1:
-            return None
-        return known[0][0], tuple(literal for _, literals in known for literal in literals)
-    if not isinstance(selection, Comparison) or selection.operator is not Operator.EQ:
-        return None
-    target, constant = selection.left, selection.right
-    if isinstance(target, Literal | QuerySequence):
-        target, constant = constant, target
-    constants = constant.parts if isinstance(constant, QuerySequence) else (constant,)
-    literals = tuple(part for part in constants if isinstance(part, Literal))
-    if len(literals) < len(constants) or not isinstance(target, PathExpression):
-        return None
-    return (target, literals) if _is_target(target) else None
 
 
 def _is_target(path: PathExpression) -> bool:
