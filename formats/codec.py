@@ -133,7 +133,7 @@ def encoded_bytes_max(stream: ElementStream) -> int:
     """An upper bound of what ``encode`` makes of a message, in any format; quick to compute.
 
     Text escapes a byte as at most six, writes an element's name twice with at most five more
-    characters and an attribute's once with four; binary takes at most 16 bytes for each entry.
+    characters and an attribute's once with four; binary takes at most six numbers for each entry.
     """
     values = len(stream.attribute_values) + len(stream.content_values)
     declared = sum(len(prefix) + len(uri) for prefix, uri in stream.declarations)

@@ -17,7 +17,8 @@ DECLARATION = 5  # a namespace declaration of the next element
 ELEMENT = 6
 
 # Contexts: 0 is before the root element; of a name number they begin at 4 * (number + 1).
-OF, AFTER, WITH_TEXT = 0, 2, 1
+# within these four: of the name, or after it; in both, with text.
+AFTER, WITH_TEXT = 2, 1
 
 PROBES_MAX = 8  # looks into a hash table of values, for a writer to be quick whatever comes
 NUMBER_MAX = 0x7FFFFFFF  # on the wire

@@ -1,0 +1,1 @@
+# Compiled as it is: the frames between a payload and its reader.
