@@ -13,6 +13,8 @@ from typing import Protocol, TypeVar
 from formats import WireFormat
 from overlay.link.events import (
     Action,
+    CallAgain,
+    CalledAgain,
     CloseConnection,
     ConnectionLost,
     ConnectionOpened,
@@ -169,3 +171,5 @@ class Beside:
                 self.peers[action.connection].receive(action.data)
             elif isinstance(action, CloseConnection) and action.connection in self.peers:
                 self.peers.pop(action.connection).closed = True
+        if any(isinstance(action, CallAgain) for action in actions):
+            self._waiting.insert(0, CalledAgain())

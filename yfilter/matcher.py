@@ -131,14 +131,24 @@ class Matcher:
         own conditions exceed EvaluationLimits on the message does not match it; statistics count
         that as ``over_limit``.
         """
-        if isinstance(message, bytes):
-            message = parse_text(message, self._message_limits)
-        self._work.messages += 1
-        matching = MessageMatch(
-            self._index, self._network, self._link_queries, message, root, self._limits
-        )
-        self._unfinished.add(matching)
+        matching = self._begin(message, root)
         return self._finish(matching, self._stamp)
+
+    def match_in_stages(
+        self, message: bytes | ElementStream, root: str = ""
+    ) -> tuple[list[Match], Iterator[Match]]:
+        """``match`` in two: what links need, at once, and the local profiles, when they are asked
+        for, which may be after other messages were matched.
+
+        Raises what ``match`` and, as to the links, its iterator raise.
+        """
+        matching = self._begin(message, root)
+        try:
+            urgent = list(self._urgent(matching))
+        except BaseException:
+            self._end(matching)
+            raise
+        return urgent, self._finish_local(matching, self._stamp)
 
     def matched_ids(self, message: bytes | ElementStream) -> list[str]:
         """The ids of all local profiles that the message matches, at once; in no order.
@@ -240,29 +250,55 @@ class Matcher:
         for matching in list(self._unfinished):
             matching.settle()
 
+    def _begin(self, message: bytes | ElementStream, root: str) -> MessageMatch:
+        if isinstance(message, bytes):
+            message = parse_text(message, self._message_limits)
+        self._work.messages += 1
+        matching = MessageMatch(
+            self._index, self._network, self._link_queries, message, root, self._limits
+        )
+        self._unfinished.add(matching)
+        return matching
+
+    def _end(self, matching: MessageMatch) -> None:
+        self._unfinished.discard(matching)
+        self._work.add(matching.run)
+
     def _finish(self, matching: MessageMatch, stamp: int) -> Iterator[Match]:
-        stream, limits = matching.stream, self._limits.evaluation
         try:
-            for found in matching.urgent():
-                if isinstance(found, str):
-                    self._work.matched[Priority.ROUTE] += 1
-                    yield RouteMatch(found)
-                    continue
-                transformation, links, elements = found
-                rendering = Rendering(transformation.profile, stream, elements, limits)
-                if not transformation.remainder or self._has_results(rendering):
-                    self._work.matched[Priority.TRANSFORMATION] += len(links)
-                    for link in links:
-                        yield TransformationMatch(link, rendering)
-            self._work.local_asked += 1
-            for local in matching.local():
-                if isinstance(local, int):
-                    yield from self._matches(local, stream, stamp)
-                else:
-                    yield from self._matches_of_network(*local, stream, stamp)
+            yield from self._urgent(matching)
+            yield from self._matched_profiles(matching, stamp)
         finally:
-            self._unfinished.discard(matching)
-            self._work.add(matching.run)
+            self._end(matching)
+
+    def _finish_local(self, matching: MessageMatch, stamp: int) -> Iterator[Match]:
+        try:
+            yield from self._matched_profiles(matching, stamp)
+        finally:
+            self._end(matching)
+
+    def _urgent(self, matching: MessageMatch) -> Iterator[Match]:
+        for found in matching.urgent():
+            if isinstance(found, str):
+                self._work.matched[Priority.ROUTE] += 1
+                yield RouteMatch(found)
+                continue
+            transformation, links, elements = found
+            rendering = Rendering(
+                transformation.profile, matching.stream, elements, self._limits.evaluation
+            )
+            if not transformation.remainder or self._has_results(rendering):
+                self._work.matched[Priority.TRANSFORMATION] += len(links)
+                for link in links:
+                    yield TransformationMatch(link, rendering)
+
+    def _matched_profiles(self, matching: MessageMatch, stamp: int) -> Iterator[ProfileMatch]:
+        self._work.local_asked += 1
+        for local in matching.local():
+            if isinstance(local, int):
+                yield from self._matches(local, matching.stream, stamp)
+            else:
+                yield from self._matches_of_network(*local, matching.stream, stamp)
 
     def _matches(self, number: int, stream: ElementStream, stamp: int) -> Iterator[ProfileMatch]:
         """The registrations of a query of the index, without those added or removed meanwhile."""

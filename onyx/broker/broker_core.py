@@ -26,7 +26,7 @@ from onyx.broker.data_plane import DataPlane
 from onyx.broker.message_trace import MessageTrace
 from onyx.broker.observers import Observers
 from onyx.broker.query_plane import QueryPlane
-from overlay.link.events import Action, Event, Flow
+from overlay.link.events import Action, CallAgain, CalledAgain, Event, Flow
 from overlay.link.frame import Frame
 from overlay.link.frames import (
     DictionaryHeld,
@@ -85,10 +85,10 @@ class BrokerCore:
         self.data = DataPlane(
             self.control,
             self._links,
-            matcher,
             self.trained,
             self._observers,
-            self.query.table.is_wanted,
+            self._rows,
+            self.query,
             clock,
         )
         trace = MessageTrace(self.control, self.query, self.data)
@@ -114,11 +114,18 @@ class BrokerCore:
 
     def handle(self, event: Event, now: float) -> list[Action]:
         self._requests.tick(now)
+        if isinstance(event, CalledAgain):
+            self.data.deliver_deferred()
         for arrival in self._links.handle(event, now):
+            if not isinstance(arrival.frame, Publish | Message):
+                self.data.deliver_deferred()
             self._handle_arrival(arrival)
         self.query.flush()
         self._observers.flush()
-        return [*self._rows.drain(), *self._links.drain()]
+        actions = [*self._rows.drain(), *self._links.drain()]
+        if self.data.has_deferred:
+            actions.append(CallAgain())
+        return actions
 
     def connected(self, peer: str) -> bool:
         """Whether a peer ("broker/B2", "registration/r1") is there."""
@@ -141,6 +148,7 @@ class BrokerCore:
         self.control.restore(rows)
         self.trained.restore(rows)
         self.query.restore(rows)
+        self.data.restore(rows)
 
     def _may_acknowledge(self, peer: str, flow: Flow, key: str) -> bool:
         """Back-pressure is for messages on their way down a tree."""

@@ -4,11 +4,13 @@
 
     Publish  ─ parse text, check the source ─┐
                                              ├─ match once ─┬─ RouteMatch   -> Message to the child
-    Message  ─ decode the link's format ─────┘              └─ ProfileMatch -> Delivery to the user
+    Message  ─ decode the link's format ─────┘              │       first, and then:
+                                                            └─ ProfileMatch -> Delivery to the user
 
 Only children whose routing query holds get the message, as the link wants it (link_formats.py),
-undecoded bytes as they came when that is what they are (parcel.py).  A message that nobody here
-wants any more is not even decoded.
+undecoded bytes as they came when that is what they are (parcel.py); it leaves before the local
+profiles are looked at (deferred_deliveries.py).  A message that nobody here wants any more is not
+even decoded.
 
 A message that is refused at the root broker is refused whole: its source is told where and why,
 and nobody gets any of it.
@@ -17,8 +19,9 @@ and nobody gets any of it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from formats import (
     FORMS,
@@ -32,15 +35,17 @@ from formats import (
 from onyx.broker.codebook import Codebook, wire_format_of
 from onyx.broker.compression_dictionaries import CompressionDictionaries
 from onyx.broker.control_plane import ControlPlane
+from onyx.broker.deferred_deliveries import DeferredDeliveries
 from onyx.broker.give_backs import GiveBacks
 from onyx.broker.link_formats import LinkFormats
 from onyx.broker.observers import Observers
 from onyx.broker.parcel import Parcel
+from onyx.broker.query_plane import QueryPlane
 from overlay.link.events import Flow
 from overlay.link.frames import Delivery, Message, Publish, Refused, Undecoded
 from overlay.link.link_layer import LinkLayer
+from overlay.link.row_log import RowLog
 from yfilter.errors import MatchLimitExceeded
-from yfilter.matcher import Matcher
 from yfilter.matches import Match, ProfileMatch, RouteMatch
 
 FRAME_HEADROOM = 1024  # bytes of a frame that are not the message
@@ -62,20 +67,20 @@ class DataPlane:
         self,
         control: ControlPlane,
         links: LinkLayer,
-        matcher: Matcher,
         trained: CompressionDictionaries,
         observers: Observers,
-        is_wanted: Callable[[str], bool],
+        rows: RowLog,
+        query: QueryPlane,
         clock: Callable[[], float],
     ) -> None:
-        """``is_wanted(root)``: whether anybody here or below wants messages of a tree;
-        ``clock``: seconds of processor time."""
+        """``clock``: seconds of processor time."""
         self._control = control
         self._links = links
-        self._matcher = matcher
+        self._matcher = query.matcher
         self._trained = trained
         self._observers = observers
-        self._is_wanted = is_wanted
+        self._query = query
+        self._deferred = DeferredDeliveries(rows)
         self._codebook = Codebook(control, trained)
         self._give_backs = GiveBacks(control, links, self._codebook)
         self._formats = LinkFormats(control, links, trained, self._give_backs, clock)
@@ -94,12 +99,12 @@ class DataPlane:
             parcel = self._open(identity, frame.source, number, 0, frame.format, frame.payload)
             self._check_fits(parcel.stream, frame.source)
             self._validate(parcel)
-            decisions = list(self._matcher.match(parcel.stream, root=identity))
+            links, local = self._match(parcel)
         except (MessageRefused, DecodeError, MatchLimitExceeded) as refusal:
             self._refuse(frame.source, number, refusal)
             return
         self._observers.note("accepted", source=frame.source, number=number)
-        self._act(parcel, decisions)
+        self._act(parcel, links, local)
         for form in self._trained.wanted(frame.source):
             self._trained.sample(frame.source, form, parcel.in_form(form))
 
@@ -112,26 +117,23 @@ class DataPlane:
         nobody below misses it.
         """
         self._counters["received"] += 1
-        if not self._is_wanted(frame.root):
+        if not self._query.table.is_wanted(frame.root):
             self._counters["unwanted"] += 1
             return
         try:
             parcel = self._open(
                 frame.root, frame.source, frame.number, frame.hops, frame.format, frame.payload
             )
-            stream = parcel.stream
+            links, local = self._match(parcel)
         except (MessageRefused, DecodeError) as refusal:
             if not self._give_backs.give_back(frame, refusal):
                 self._counters["abandoned"] += 1
             return
-        decisions: list[Match]
-        try:
-            decisions = list(self._matcher.match(stream, root=frame.root))
         except MatchLimitExceeded:
             self._counters["match_over_limit"] += 1
-            decisions = [RouteMatch(child) for child in self._control.children(frame.root)]
-        self._counters["matched_nothing"] += not decisions
-        self._act(parcel, decisions)
+            links, local = list(self._control.children(frame.root)), []
+        self._counters["matched_nothing"] += not links and not local
+        self._act(parcel, links, local)
 
     def handle_undecoded(self, frame: Undecoded, child: str) -> None:
         """A child gives back a message that it could not read."""
@@ -152,6 +154,19 @@ class DataPlane:
                 size = len(parcel.packed(packing))
                 sizes[decision.link] = {"format": packing.wire_format.value, "bytes": size}
         return DryRun(parcel.stream, decisions, sizes)
+
+    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
+        """The other planes must have been restored before."""
+        self._deferred.restore(rows, self._reopen)
+
+    @property
+    def has_deferred(self) -> bool:
+        """Whether messages were sent on that local profiles have not seen."""
+        return bool(self._deferred)
+
+    def deliver_deferred(self) -> None:
+        """To be called again when that has left, and before anything but a message is handled."""
+        self._deferred.run(self._deliver_all)
 
     def may_acknowledge(self, root: str) -> bool:
         """Whether messages of a tree may go on coming: no child's backlog is beyond the limit.
@@ -229,14 +244,48 @@ class DataPlane:
         )
         self._links.send(f"source/{source}", source, frame)
 
-    def _act(self, parcel: Parcel, decisions: list[Match]) -> None:
-        if any(isinstance(decision, ProfileMatch) for decision in decisions):
-            self._counters["matched_here"] += 1
-        for decision in decisions:
-            if isinstance(decision, RouteMatch):
-                self._forward(parcel, decision.link)
-            elif isinstance(decision, ProfileMatch):
-                self._deliver(parcel, decision)
+    def _match(self, parcel: Parcel) -> tuple[list[str], Iterable[Match]]:
+        """The links that want a message, and its local profiles: already a list when there is no
+        link that would wait for that; MatchLimitExceeded."""
+        urgent, local = self._matcher.match_in_stages(parcel.stream, parcel.root)
+        links = [match.link for match in urgent if isinstance(match, RouteMatch)]
+        return links, local if links else list(local)
+
+    def _act(self, parcel: Parcel, links: list[str], local: Iterable[Match]) -> None:
+        """Send a message on; then deliver it, or later if it was sent on."""
+        for link in links:
+            self._forward(parcel, link)
+        if links and self._query.profiles:
+            self._counters["deferred"] += 1
+            self._deferred.put(parcel, local)
+        else:
+            self._deliver_all(parcel, local)
+
+    def _deliver_all(self, parcel: Parcel, local: Iterable[Match]) -> None:
+        """A message that costs the Matcher more than its bound is delivered as far as that; one
+        of before a restart that cannot be read any more is counted as abandoned."""
+        before = self._counters["matched_profiles"]
+        try:
+            for match in local:
+                if isinstance(match, ProfileMatch):
+                    self._counters["matched_profiles"] += 1
+                    self._deliver(parcel, match)
+        except MatchLimitExceeded:
+            self._counters["match_over_limit"] += 1
+        except (MessageRefused, DecodeError):
+            self._counters["abandoned"] += 1
+        self._counters["matched_here"] += self._counters["matched_profiles"] > before
+
+    def _reopen(self, record: dict[str, Any]) -> tuple[Parcel, Iterable[Match]]:
+        """What was deferred when the process ended; only local profiles are left to look at."""
+        parcel = self._open(
+            *(record[name] for name in ("root", "source", "number", "hops", "format", "payload"))
+        )
+        return parcel, self._local_profiles(parcel)
+
+    def _local_profiles(self, parcel: Parcel) -> Iterator[Match]:
+        """Lazily, as in ``_match``: nothing is decoded before it is asked for."""
+        yield from self._matcher.match_in_stages(parcel.stream)[1]
 
     def _forward(self, parcel: Parcel, child: str) -> None:
         packing = self._formats.packing_for(parcel, child)

@@ -50,7 +50,12 @@ class TimePassed:
     """Sent now and then (about once a second) so that keep-alives and time-outs happen."""
 
 
-Event: TypeAlias = ConnectionOpened | DataReceived | ConnectionLost | TimePassed
+@dataclass(frozen=True, slots=True)
+class CalledAgain:
+    """The answer to CallAgain, ahead of all other events."""
+
+
+Event: TypeAlias = ConnectionOpened | DataReceived | ConnectionLost | TimePassed | CalledAgain
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,4 +92,10 @@ class CloseConnection:
     reason: str
 
 
-Action: TypeAlias = Put | Delete | SendData | CloseConnection
+@dataclass(frozen=True, slots=True)
+class CallAgain:
+    """There is more to do that nobody waits for as they wait for this: carry the actions out, let
+    what leaves leave, then call with CalledAgain."""
+
+
+Action: TypeAlias = Put | Delete | SendData | CloseConnection | CallAgain

@@ -5,10 +5,10 @@
     accept loops, dial loops, connections, clock
               |  events                                    (bounded inbox: TCP pushes back)
               v
-    one processing task: a batch of waiting events -> core.handle each
-              |  Put, Delete of the whole batch: one transaction, in a thread
-              v
-    SendData, CloseConnection handed to the connections
+    one processing task: a batch of waiting events -> core.handle each     <── CalledAgain ──┐
+              |  Put, Delete of the whole batch: one transaction, in a thread               |
+              v                                                                             |
+    SendData, CloseConnection handed to the connections, which write ─── if CallAgain ──────┘
 
 Nothing of a batch leaves before everything of the batch is on disk; see ``events``.  An exception
 of the core or the store ends the node: it is started again from what was committed.
@@ -25,6 +25,8 @@ import trio
 
 from overlay.link.events import (
     Action,
+    CallAgain,
+    CalledAgain,
     CloseConnection,
     ConnectionOpened,
     Delete,
@@ -130,6 +132,13 @@ def redial_seconds(peer: str, attempt: int, limits: NodeLimits = DEFAULT_NODE_LI
     return min(doubled, limits.redial_seconds_max) * (0.5 + jitter)
 
 
+async def _let_writers_run() -> None:
+    """Connections that were given something to send begin to: they are woken in the next turn of
+    the scheduler, in which this task may come before them, but not in the turn after."""
+    await trio.lowlevel.checkpoint()
+    await trio.lowlevel.checkpoint()
+
+
 async def _serve(
     node: _Node,
     listeners: Sequence[trio.abc.Listener[trio.abc.Stream]],
@@ -163,19 +172,25 @@ class _Node:
         """The one task that touches the core."""
         unsaved: list[Put | Delete] = []
         try:
+            again = False
             while True:
-                batch = await self._batch()
+                batch: list[Event] = [CalledAgain()] if again else await self._batch()
                 leaving: list[SendData | CloseConnection] = []
+                again = False
                 for event in batch:
                     for action in self._core.handle(event, self._clock()):
                         if isinstance(action, Put | Delete):
                             unsaved.append(action)
+                        elif isinstance(action, CallAgain):
+                            again = True
                         else:
                             leaving.append(action)
                 if unsaved and (leaving or self._is_due(batch, unsaved)):
                     changes, unsaved = unsaved, []
                     await trio.to_thread.run_sync(self._store.commit, changes)
                 self._hand_out(leaving)
+                if again:
+                    await _let_writers_run()
         finally:
             if unsaved:
                 self._store.commit(unsaved)

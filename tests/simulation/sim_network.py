@@ -16,6 +16,8 @@ from typing import Protocol
 
 from overlay.link.events import (
     Action,
+    CallAgain,
+    CalledAgain,
     CloseConnection,
     ConnectionLost,
     ConnectionOpened,
@@ -147,8 +149,13 @@ class SimNetwork:
         if node.life != life or node.core is None:
             return
         size = self.random.randint(1, max(1, len(node.inbox)))
+        if node.inbox and isinstance(node.inbox[0], CalledAgain):
+            size = 1
         batch, node.inbox = node.inbox[:size], node.inbox[size:]
         node.unsaved += [action for event in batch for action in node.core.handle(event, self.now)]
+        if any(isinstance(action, CallAgain) for action in node.unsaved):
+            node.unsaved = [a for a in node.unsaved if not isinstance(a, CallAgain)]
+            node.inbox.insert(0, CalledAgain())
         told = any(isinstance(action, SendData | CloseConnection) for action in node.unsaved)
         if not told and self.random.random() < 0.7:
             self._go_on(node)

@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from onyx.broker.broker_core import BrokerCore
 from tests.simulation.scenario import Interest, Scenario
 
 RUNS = int(os.environ.get("ONYX_SIMULATION_RUNS", "300"))
@@ -100,6 +101,13 @@ def test_the_simulation_really_disturbs_and_really_delivers() -> None:
     scenarios = [run(seed) for seed in range(1, 21)]
     assert sum(scenario.net.cuts for scenario in scenarios) > 50
     assert sum(scenario.net.crashes for scenario in scenarios) > 10
+    deferred = sum(
+        int(node.core.data.statistics().get("deferred", 0))  # type: ignore[call-overload]
+        for scenario in scenarios
+        for node in scenario.net.nodes.values()
+        if isinstance(node.core, BrokerCore)
+    )
+    assert deferred > 20
     delivered = sum(
         interest.subscriber.got.total()
         for scenario in scenarios

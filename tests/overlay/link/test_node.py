@@ -11,7 +11,17 @@ import pytest
 import trio
 import trio.testing
 
-from overlay.link.events import Action, Delete, Event, Put
+from overlay.link.events import (
+    Action,
+    CallAgain,
+    CalledAgain,
+    DataReceived,
+    Delete,
+    Event,
+    Flow,
+    Put,
+    SendData,
+)
 from overlay.link.frame_codec import decode, encode
 from overlay.link.frames import Ack, Hello, Publish
 from overlay.link.node import NodeLimits, RowStore, redial_seconds, run_node
@@ -188,6 +198,51 @@ async def test_nothing_leaves_before_the_commit() -> None:
             assert decode((await stream.receive_some())[4:]).frame == Ack(3, "s1", 1)
         await stream.aclose()
         nursery.cancel_scope.cancel()
+
+
+class _TwoStages:
+    """Answers at once, and looks from its second call whether the answer has left."""
+
+    def __init__(self) -> None:
+        self.peer: trio.SocketStream | None = None
+        self.seen: list[bool] = []
+        self.looked = trio.Event()
+
+    def handle(self, event: Event, now: float) -> list[Action]:
+        if isinstance(event, DataReceived):
+            row = Put("byte", event.data.decode(), b"")
+            return [row, SendData(event.connection, Flow.MESSAGE, b"answer"), CallAgain()]
+        if isinstance(event, CalledAgain):
+            assert self.peer is not None
+            self.seen.append(bool(select.select([self.peer.socket.fileno()], [], [], 0)[0]))
+            self.looked.set()
+        return []
+
+
+async def test_what_leaves_has_left_when_the_core_is_called_again(tmp_path: Path) -> None:
+    core = _TwoStages()
+    (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    port = listener.socket.getsockname()[1]
+    with Store(tmp_path / "two.db") as store:
+        async with trio.open_nursery() as nursery:
+
+            async def run(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+                await run_node(
+                    core, listeners=[listener], dials={}, store=store, task_status=task_status
+                )
+
+            await nursery.start(run)
+            core.peer = await trio.open_tcp_stream("127.0.0.1", port)
+            with trio.fail_after(20):
+                for number in range(20):
+                    core.looked = trio.Event()
+                    await core.peer.send_all(b"%d" % number)
+                    await core.looked.wait()
+                    assert await core.peer.receive_some() == b"answer"
+            await trio.testing.wait_all_tasks_blocked()
+            await core.peer.aclose()
+            nursery.cancel_scope.cancel()
+    assert core.seen == [True] * 20
 
 
 async def test_too_many_connections_are_closed(tmp_path: Path) -> None:

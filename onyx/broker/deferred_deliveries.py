@@ -1,0 +1,74 @@
+"""DeferredDeliveries: messages that were sent on and are still to meet the local profiles.
+
+The paper's fast path (section 4.3.1): a message is forwarded before any local profile is looked
+at.  For that to be felt on the wire, what a message means for the links is committed and leaves
+first, and what it means for users is worked out in a second call (``events.CallAgain``)::
+
+    first call    Message to children (outbox) + this row + what was received (inbox)   one commit
+    second call   Delivery to users (outbox) + this row deleted                         one commit
+
+So a crash in between loses nothing and doubles nothing: the row is found again, and only local
+profiles are looked at.  Before anything but a message is handled, all that is deferred is done:
+so a message meets the profiles that there were when it came.
+
+At most the messages of one batch of events wait here.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
+
+from onyx.broker.parcel import Parcel
+from overlay.link.row_log import RowLog, read_record
+from yfilter.matches import Match
+
+DEFERRED_SPACE = "deferred"
+
+Deliver: TypeAlias = Callable[[Parcel, Iterable[Match]], None]
+
+
+class DeferredDeliveries:
+    """First in, first out; durable."""
+
+    def __init__(self, rows: RowLog) -> None:
+        self._rows = rows
+        self._waiting: deque[tuple[str, Parcel, Iterable[Match]]] = deque()
+        self._last = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def restore(
+        self,
+        rows: Iterable[tuple[str, str, bytes]],
+        reopen: Callable[[dict[str, Any]], tuple[Parcel, Iterable[Match]]],
+    ) -> None:
+        """``reopen`` makes of a record what ``put`` was given."""
+        for space, key, value in sorted(rows):
+            if space == DEFERRED_SPACE:
+                self._waiting.append((key, *reopen(read_record(value))))
+                self._last = int(key)
+
+    def put(self, parcel: Parcel, matches: Iterable[Match]) -> None:
+        """``matches`` is asked later."""
+        self._last += 1
+        key = f"{self._last:016d}"
+        record = {
+            "root": parcel.root,
+            "source": parcel.source,
+            "number": parcel.number,
+            "hops": parcel.hops,
+            "format": parcel.wire_format.value,
+            "payload": parcel.payload,
+        }
+        self._rows.put(DEFERRED_SPACE, key, record)
+        self._waiting.append((key, parcel, matches))
+
+    def run(self, deliver: Deliver) -> None:
+        """All that wait, in order."""
+        while self._waiting:
+            key, parcel, matches = self._waiting.popleft()
+            deliver(parcel, matches)
+            self._rows.delete(DEFERRED_SPACE, key)
