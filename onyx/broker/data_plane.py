@@ -252,10 +252,11 @@ class DataPlane:
         return links, local if links else list(local)
 
     def _act(self, parcel: Parcel, links: list[str], local: Iterable[Match]) -> None:
-        """Send a message on; then deliver it, or later if it was sent on."""
+        """Send a message on; then deliver it, or later if it was sent on, or comes behind one that
+        was: deliveries keep the order of their messages."""
         for link in links:
             self._forward(parcel, link)
-        if links and self._query.profiles:
+        if self._query.profiles and (links or (local and self.has_deferred)):
             self._counters["deferred"] += 1
             self._deferred.put(parcel, local)
         else:
@@ -264,17 +265,17 @@ class DataPlane:
     def _deliver_all(self, parcel: Parcel, local: Iterable[Match]) -> None:
         """A message that costs the Matcher more than its bound is delivered as far as that; one
         of before a restart that cannot be read any more is counted as abandoned."""
-        before = self._counters["matched_profiles"]
+        matched = False
         try:
             for match in local:
                 if isinstance(match, ProfileMatch):
-                    self._counters["matched_profiles"] += 1
+                    matched = True
                     self._deliver(parcel, match)
         except MatchLimitExceeded:
             self._counters["match_over_limit"] += 1
         except (MessageRefused, DecodeError):
             self._counters["abandoned"] += 1
-        self._counters["matched_here"] += self._counters["matched_profiles"] > before
+        self._counters["matched_here"] += matched
 
     def _reopen(self, record: dict[str, Any]) -> tuple[Parcel, Iterable[Match]]:
         """What was deferred when the process ended; only local profiles are left to look at."""

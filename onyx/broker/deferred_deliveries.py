@@ -9,7 +9,8 @@ first, and what it means for users is worked out in a second call (``events.Call
 
 So a crash in between loses nothing and doubles nothing: the row is found again, and only local
 profiles are looked at.  Before anything but a message is handled, all that is deferred is done:
-so a message meets the profiles that there were when it came.
+so a message meets the profiles that there were when it came.  What comes behind a deferred message
+is deferred too, so that deliveries keep the order of their messages.
 
 At most the messages of one batch of events wait here.
 """

@@ -235,6 +235,10 @@ class Scenario:
                 results = interest.subscriber.results.get((message.source, message.number), [])
                 if any(canonical(r) != canonical(message.xml) for r in results):
                     faults.append(f"{interest.profile} got another message {message.number}")
+            for source in self.sources:
+                order = [number for name, number in interest.subscriber.results if name == source]
+                if order != sorted(order):
+                    faults.append(f"{interest.profile} got {order} of {source}")
         for source in self.sources.values():
             told = sorted(refused.number for refused in source.refused)
             bad = [m.number for m in self.published if m.source == source.source and m.malformed]

@@ -98,7 +98,7 @@ def test_every_message_reaches_each_live_profile_exactly_once(first: int) -> Non
 
 def test_the_simulation_really_disturbs_and_really_delivers() -> None:
     """A net without holes: over a few seeds all of it happens."""
-    scenarios = [run(seed) for seed in range(1, 21)]
+    scenarios = [run(seed) for seed in range(1, 41)]
     assert sum(scenario.net.cuts for scenario in scenarios) > 50
     assert sum(scenario.net.crashes for scenario in scenarios) > 10
     deferred = sum(

@@ -73,6 +73,21 @@ def test_there_is_one_call_where_no_link_waits_for_it() -> None:
     assert setting.watched.calls[0] == [Delivery, Ack]
 
 
+def test_deliveries_keep_the_order_of_their_messages() -> None:
+    """The second is not wanted by any link, but comes behind one that is."""
+    setting = Fast()
+    setting.place("/nitf/other", profile="p2")
+    setting.place("/nitf", profile="p3")
+    subscriber = setting.beside.peer("subscriber", "p3")
+    setting.watched.hold = True
+    setting.brokers["B1"].send("B1", message())
+    setting.brokers["B1"].send("B1", message(b"<nitf><other/></nitf>", number=2))
+    assert subscriber.all(Delivery) == []
+    setting.watched.hold = False
+    setting.brokers["B1"].send("B1", message(number=3))
+    assert [frame.number for frame in subscriber.all(Delivery)] == [1, 2, 3]
+
+
 def test_a_process_that_dies_in_between_delivers_when_it_is_back_and_sends_nothing_twice() -> None:
     setting = Fast()
     setting.watched.hold = True
