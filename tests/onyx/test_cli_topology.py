@@ -176,6 +176,8 @@ def test_show_as_json(capsys: pytest.CaptureFixture[str]) -> None:
         "latency_ms": 8.5,
         "bandwidth_kbps": 100_000,
         "format": "text",
+        "level": None,
+        "bandwidth_given": True,
     }
     assert shown["limits"]["message"]["depth_max"] == 256
     assert list(shown["trees"]) == ["B4"]
