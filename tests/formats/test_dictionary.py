@@ -34,7 +34,14 @@ from formats.names import XML_NAMESPACE
 from formats.schema import Schema, SchemaKind
 from formats.schema_grammar import read_grammar
 from tests.formats.second_decoder import Known, decode_to_xml
-from tests.formats.support import assert_invariants, canonical, columns, documents, real_files
+from tests.formats.support import (
+    SHARED_DATA,
+    assert_invariants,
+    canonical,
+    columns,
+    documents,
+    real_files,
+)
 
 HERE = Path(__file__).parent
 VECTORS = json.loads((HERE / "vectors.json").read_text(encoding="utf-8"))
@@ -200,6 +207,23 @@ def test_real_files_survive(path: Path) -> None:
         assert columns(decoded) == columns(stream)
         text = decode_to_xml(payload, known(dictionary))
         assert canonical(text.encode()) == canonical(to_text(stream))
+
+
+def test_real_messages_of_a_real_schema_survive() -> None:
+    schema = SHARED_DATA / "yfilter" / "nitf-2-5.dtd"
+    if not schema.exists():
+        pytest.skip("no NITF messages here")
+    dictionary = derived(schema.name, schema.read_bytes())
+    assert len(dictionary.grammar.names) > 200
+    size = text_size = 0
+    for path in sorted(schema.parent.rglob("*.xml"))[::5]:
+        text = path.read_bytes()
+        stream = parse_text(text)
+        payload = encode(stream, FORM, dictionary)
+        assert columns(decode(payload, FORM, dictionaries=only(dictionary))) == columns(stream)
+        assert canonical(decode_to_xml(payload, known(dictionary)).encode()) == canonical(text)
+        size, text_size = size + len(payload), text_size + len(text)
+    assert size < 0.4 * text_size
 
 
 def test_it_is_smaller_than_binary_when_the_words_are_known() -> None:
