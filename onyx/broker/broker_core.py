@@ -116,6 +116,7 @@ class BrokerCore:
         self._requests.tick(now)
         if isinstance(event, CalledAgain):
             self.data.deliver_deferred()
+            self.trained.train_next()
         for arrival in self._links.handle(event, now):
             if not isinstance(arrival.frame, Publish | Message):
                 self.data.deliver_deferred()
@@ -123,7 +124,7 @@ class BrokerCore:
         self.query.flush()
         self._observers.flush()
         actions = [*self._rows.drain(), *self._links.drain()]
-        if self.data.has_deferred:
+        if self.data.has_deferred or self.trained.has_enough:
             actions.append(CallAgain())
         return actions
 

@@ -76,6 +76,7 @@ class CompressionDictionaries:
         self._trained: dict[tuple[str, WireFormat], list[_Version]] = {}  # oldest first
         self._samples: dict[tuple[str, WireFormat], MessageSamples] = {}
         self._sampled: set[tuple[str, WireFormat]] = set()  # of which some are kept
+        self._enough: dict[tuple[str, WireFormat], None] = {}  # of which there are enough
         self._forms = _compressed_forms(control)
         self._counters: Counter[str] = Counter()
 
@@ -139,17 +140,30 @@ class CompressionDictionaries:
         ]
 
     def sample(self, source: str, form: WireFormat, data: bytes) -> None:
-        """One that was wanted; trains when there are enough, and announces what is worth it."""
+        """One that was wanted."""
         samples = self._samples[source, form]
         enough = samples.add(data)
         if len(samples):
             self._sampled.add((source, form))
-        if not enough:
+        if enough:
+            self._enough[source, form] = None
+
+    @property
+    def has_enough(self) -> bool:
+        """Whether there is something to train."""
+        return bool(self._enough)
+
+    def train_next(self) -> None:
+        """Train one dictionary of which there are enough samples, and announce it if it is worth
+        it: some 10 ms, so to be called when nothing waits to leave."""
+        if not self._enough:
             return
-        self._sampled.discard((source, form))
+        source, form = key = next(iter(self._enough))
+        del self._enough[key]
+        self._sampled.discard(key)
         self._counters["trainings"] += 1
-        current = self.newest(source, form)
-        outcome = train(samples.take(), self._limits.dictionary_bytes_max, current)
+        samples = self._samples[key].take()
+        outcome = train(samples, self._limits.dictionary_bytes_max, self.newest(source, form))
         if outcome.dictionary is None:
             self._counters["trainings_not_worth_it"] += 1
             return
@@ -161,7 +175,7 @@ class CompressionDictionaries:
         samples = self._samples.get(key)
         if samples is None:
             samples = self._samples[key] = MessageSamples(self._limits)
-        if any(version.awaited for version in self._trained.get(key, ())):
+        if key in self._enough or any(version.awaited for version in self._trained.get(key, ())):
             return False
         if key not in self._sampled and len(self._sampled) >= self._limits.sources_max:
             return False
