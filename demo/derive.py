@@ -4,7 +4,8 @@ Each profile starts from an element drawn from the messages and asks for somethi
 it, so that it matches at least one message - except for about every eighth, which asks for what is
 nowhere.  How many others match is left to chance: a root element many, a text value few.  The kinds
 of profile go round, so that every part of the language occurs: structure, attributes, texts,
-numbers, namespaces, ``//`` and ``*``, nested predicates, connectives, FLWOR with all its clauses.
+numbers, namespaces, ``//`` and ``*``, nested predicates, connectives, FLWOR with all its clauses,
+positions, ``order by``, ``if``, computed constructors.
 """
 
 from __future__ import annotations
@@ -262,6 +263,67 @@ class _Draft:
             f"return <list>{{for $y in $x/{name} return <entry>{{$y/text()}}</entry>}}</list>"
         )
 
+    # --- more of XQuery -------------------------------------------------------------------
+
+    def ordered(self) -> str | None:
+        path = self._path(self._harvest.element())
+        key, direction = self._random.choice(
+            (("string-length(string($x))", "descending"), ("string($x)", "ascending"))
+        )
+        return (
+            f"for $x in $msg{path}\norder by {key} {direction}, count($x/*)\n"
+            'return <entry children="{count($x/*)}">{local-name($x)}</entry>'
+        )
+
+    def positions(self) -> str | None:
+        """The first or last of its kind, beside all others of that name."""
+        element = self._harvest.element()
+        parent = element.getparent()
+        if parent is None:
+            return f"{self._path(element)}[1]"
+        place = self._random.choice(("1", "last()", "position() < 3"))
+        return f"{self._path(parent)}/{self.writer.name(element)}[{place}]"
+
+    def numbered(self) -> str | None:
+        path = self._path(self._harvest.element())
+        return (
+            f"for $x at $n in $msg{path}\nlet $s := normalize-space(string($x))\n"
+            'return <line n="{$n}" length="{string-length($s)}">{substring($s, 1, 30)}</line>'
+        )
+
+    def computed(self) -> str | None:
+        outer = self._harvest.inner_element()
+        if outer is None:
+            return None
+        child = self.writer.name(self._random.choice([*outer.iterchildren(etree.Element)]))
+        return (
+            f"for $x in $msg{self._path(outer)}\n"
+            f"return element {{ local-name($x) }} {{ attribute children {{ count($x/{child}) }},\n"
+            f'  for $y at $n in $x/{child} return element {{ concat("n", $n) }} {{ string($y) }} }}'
+        )
+
+    def chosen(self) -> str | None:
+        outer = self._harvest.inner_element()
+        if outer is None:
+            return None
+        first, second = self._harvest.two_below(outer)
+        condition = self._condition_of_variable("$x", outer, first)
+        shown = _below("$x", self.writer.relative(outer, second))
+        return (
+            f"for $x in $msg{self._path(outer)}\n"
+            f"return if ({condition}) then <yes>{{{shown}}}</yes> else <no/>"
+        )
+
+    def grouped(self) -> str | None:
+        outer = self._harvest.inner_element()
+        if outer is None:
+            return None
+        all_ = f"$msg{self._path(outer)}/*"
+        return (
+            f"<names> {{\n  for $v in distinct-values({all_}/local-name())\n  order by $v\n"
+            f'  return <name n="{{count({all_}[local-name() = $v])}}">{{$v}}</name>\n}} </names>'
+        )
+
     # --- nothing --------------------------------------------------------------------------
 
     def absent_name(self) -> str | None:
@@ -375,6 +437,12 @@ _SOMETHING: tuple[tuple[str, _Kind], ...] = (
     ("range", _Draft.range),
     ("strings", _Draft.strings),
     ("flwor in flwor", _Draft.nested_flwor),
+    ("order by", _Draft.ordered),
+    ("positions", _Draft.positions),
+    ("positions bound", _Draft.numbered),
+    ("computed elements", _Draft.computed),
+    ("if then else", _Draft.chosen),
+    ("distinct values", _Draft.grouped),
 )
 _NOTHING: tuple[tuple[str, _Kind], ...] = (
     ("nothing absent name", _Draft.absent_name),

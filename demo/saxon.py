@@ -25,6 +25,8 @@ from typing import TypeAlias
 
 from lxml import etree
 
+from demo.independent_parse import parse
+
 _PROGRAM = Path(__file__).with_name("saxon_process.py")
 _MESSAGE = "the message"
 _DECLARATION = r"""declare\s+(?:namespace\s+[\w.-]+\s*=|default\s+element\s+namespace|variable\s)
@@ -112,10 +114,15 @@ class Saxon:
         return json.loads(self._process.stdout.readline())
 
 
-def _query(profile: str, form: Form, decisive: str) -> str:
+def prolog_and_body(profile: str) -> tuple[str, str]:
+    """The declarations, with comments before them, and the rest."""
     match = _PROLOG.match(profile)
     end = match.end() if match else 0
-    prolog, body = profile[:end], profile[end:]
+    return profile[:end], profile[end:]
+
+
+def _query(profile: str, form: Form, decisive: str) -> str:
+    prolog, body = prolog_and_body(profile)
     items = f"({body}\n)"
     if form is Form.PATH:
         items = f"(if (exists({items})) then '{_MESSAGE}' else ())"
@@ -145,7 +152,4 @@ def _answer(part: etree._Element) -> Answer:
 
 def _as_text(message: bytes) -> str:
     """The message as a string, whatever its encoding was."""
-    tree = etree.ElementTree(
-        etree.fromstring(message, etree.XMLParser(resolve_entities="internal"))
-    )
-    return str(etree.tostring(tree, encoding="unicode"))
+    return str(etree.tostring(etree.ElementTree(parse(message)), encoding="unicode"))

@@ -12,6 +12,7 @@ from lxml import etree
 import demo
 from demo.oracle import canonical, expected_results
 from demo.oracle_text import NotUnderstoodError
+from demo.saxon_oracle import can_ask
 from formats.text import parse_text
 from tests.yfilter.profile_strategies import conditions, messages, profiles
 from yfilter.language.evaluation import holds, select
@@ -162,3 +163,31 @@ def _results(profile: Profile, message: bytes) -> list[bytes]:
     stream = parse_text(message)
     bindings = [node.number for node in select(matching_path(profile), stream)]
     return render(profile, stream, bindings)
+
+
+@pytest.mark.skipif(not can_ask(), reason="needs saxonche")
+@pytest.mark.parametrize(
+    ("profile", "expected"),
+    [
+        ("for $x at $n in //a return <r>{$n}</r>", [b"<r>1</r>", b"<r>2</r>"]),
+        (
+            "for $x in //a order by $x/@n descending return <r>{$x/@n}</r>",
+            [b'<r n="2"/>', b'<r n="1"/>'],
+        ),
+        ("(: a :) <r>{ for $x in //a order by $x/@n return <s/> }</r>", [b"<r><s/><s/></r>"]),
+        ("<r>{ for $x in //z order by $x/@n return <s/> }</r>", []),
+        ("for $x in //a return if ($x/b) then element y { 1 } else <n/>", [b"<y>1</y>", b"<n/>"]),
+    ],
+)
+def test_what_elementpath_cannot_say_is_left_to_saxon(profile: str, expected: list[bytes]) -> None:
+    message = b'<o><a n="1"><b/></a><a n="2"/></o>'
+    found = expected_results(profile, message)
+    assert [canonical(result) for result in found] == [canonical(one) for one in expected]
+
+
+@pytest.mark.skipif(not can_ask(), reason="needs saxonche")
+def test_an_error_of_saxon_is_none_of_the_oracles_answers() -> None:
+    with pytest.raises(NotUnderstoodError):
+        expected_results("for $x in //a order by xs:date($x) return $x", b"<a>x</a>")
+    with pytest.raises(NotUnderstoodError):
+        expected_results("<r>{//a}<b/>{for $x in //a order by $x return $x}</r>", b"<a>x</a>")

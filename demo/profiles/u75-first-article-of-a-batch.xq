@@ -1,0 +1,2 @@
+(: Cleo: the first article of every batch. :)
+/batched-nitf/nitf[1]
