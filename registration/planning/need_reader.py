@@ -24,6 +24,7 @@ from registration.planning.exclusiveness import (
     VALUES_MAX,
     Need,
     Pattern,
+    canonical_value,
     equalities,
     literal_value,
     needs_of,
@@ -66,7 +67,8 @@ class _Target(NamedTuple):
 
     def constants(self, words: Sequence[Word]) -> Iterator[str]:
         for value in self.values:
-            yield value if isinstance(value, str) else literal_value(Literal(words[value]))
+            word = value if isinstance(value, str) else words[value]
+            yield canonical_value(word) if isinstance(word, str) else literal_value(Literal(word))
 
 
 # A selection is one target, or several by ``or``; a disjunct is its selections.
