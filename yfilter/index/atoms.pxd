@@ -5,6 +5,7 @@ cdef class AtomTable:
     cdef public int[::1] length_max
     cdef public int[::1] equalities
     cdef public int[::1] ranges
+    cdef public int[::1] range_counts
     cdef public double[::1] numbers
     cdef int[::1] _slots
     cdef int _bound

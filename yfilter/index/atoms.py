@@ -41,7 +41,8 @@ class AtomTable:
 
     ``equalities`` of an attribute counts its equalities, ``length_max`` is the longest value ever
     among them (longer ones of a message need not be hashed); ``ranges`` of ``attribute *
-    OPERATORS + operator`` is the range, 0 where there is none; ``numbers`` are the doubles that
+    OPERATORS + operator`` is the range, 0 where there is none, and ``range_counts`` how many an
+    attribute has; ``numbers`` are the doubles that
     ranges compare with.  ``values`` are the bytes that ``find`` looks at.
     """
 
@@ -52,6 +53,7 @@ class AtomTable:
         self.length_max = ints(16)
         self.equalities = ints(16)
         self.ranges = ints(16 * 5)
+        self.range_counts = ints(16)
         self.numbers = doubles(64)
         self._slots = ints(64)
         self._bound = 1
@@ -173,6 +175,7 @@ class AtomTable:
             return atom
         atom = self._new_atom()
         self.ranges[attribute * 5 + operator] = atom
+        self.range_counts[attribute] += 1
         self.atoms[8 * atom] = attribute
         self.atoms[8 * atom + 2] = operator
         self.atoms[8 * atom + 3] = -1
@@ -190,6 +193,7 @@ class AtomTable:
             return 0
         if self.atoms[row + 3] < 0:
             self.ranges[attribute * 5 + self.atoms[row + 2]] = 0
+            self.range_counts[attribute] -= 1
         else:
             self._unlink(atom)
             self.equalities[attribute] -= 1
@@ -238,6 +242,7 @@ class AtomTable:
             self.equalities = grown(self.equalities, size)
             self.length_max = grown(self.length_max, size)
             self.ranges = grown(self.ranges, size * OPERATORS)
+            self.range_counts = grown(self.range_counts, size)
 
     def is_range(self, atom: int) -> bool:
         return bool(self.atoms[8 * atom + LENGTH] < 0)
@@ -263,7 +268,7 @@ class AtomTable:
 
     def size_bytes(self) -> int:
         return (
-            4 * (len(self.atoms) + len(self._slots) + 7 * len(self.equalities))
+            4 * (len(self.atoms) + len(self._slots) + 8 * len(self.equalities))
             + len(self.octets)
             + 8 * len(self.numbers)
         )

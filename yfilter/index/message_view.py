@@ -320,7 +320,7 @@ class MessageView:
         i: cython.int
         for i in range(count):
             self._asked[i] = self.attribute[self.attribute_name[i]]
-            if self._asked[i] >= bound:
+            if self._asked[i] >= bound or not self._is_asked_for(self._asked[i]):
                 self._asked[i] = 0
         self.atoms.values = self.attribute_values
         self.atoms.prepare(self._asked, self.attribute_offset, count, self._hash)
@@ -333,13 +333,7 @@ class MessageView:
         return 0
 
     def _is_asked_for(self, attribute: cython.int) -> cython.bint:
-        operator: cython.int
-        if self.atoms.equalities[attribute] > 0:
-            return True
-        for operator in range(5):  # noqa: SIM110 - compiled, this is a C loop
-            if self.atoms.ranges[5 * attribute + operator]:
-                return True
-        return False
+        return self.atoms.equalities[attribute] > 0 or self.atoms.range_counts[attribute] > 0
 
     def _look_up(
         self,
@@ -353,7 +347,6 @@ class MessageView:
         atom: cython.int
         operator: cython.int
         number: cython.double
-        parsed: cython.bint = False
         if (
             self.atoms.equalities[attribute] > 0
             and last - first <= self.atoms.length_max[attribute]
@@ -361,17 +354,17 @@ class MessageView:
             atom = self.atoms.find(attribute, first, last, hashed)
             if atom:
                 self._add_own(element, atom, 0, 0.0)
-        number = 0.0
+        if self.atoms.range_counts[attribute] == 0:
+            return 0
+        if content:
+            number = number_in(self.content_values, first, last)
+        else:
+            number = number_in(self.attribute_values, first, last)
+        if number != number:  # noqa: PLR0124 - NaN
+            return 0
         for operator in range(5):
             atom = self.atoms.ranges[5 * attribute + operator]
             if atom:
-                if not parsed:
-                    number = number_in(
-                        self.content_values if content else self.attribute_values, first, last
-                    )
-                    if number != number:  # noqa: PLR0124 - NaN
-                        break
-                    parsed = True
                 self._add_own(element, atom, operator + 1, number)
         return 0
 
