@@ -19,8 +19,9 @@ from benchmarks.match import MATCH
 from benchmarks.pep import PEP
 from benchmarks.profiles import PROFILES
 from benchmarks.results import RESULTS
+from benchmarks.routing import ROUTING
 
-BENCHMARKS: tuple[Benchmark, ...] = (MATCH, FORMATS, CONFORMANCE, PEP, PROFILES, RESULTS)
+BENCHMARKS: tuple[Benchmark, ...] = (MATCH, FORMATS, CONFORMANCE, PEP, PROFILES, RESULTS, ROUTING)
 
 EXIT_GOOD, EXIT_WRONG, EXIT_NOT_RUN = 0, 1, 2
 

@@ -50,8 +50,8 @@ def measure_network(
     random = Random(seed)
     topology = make_topology(brokers, random)
     trees = broadcast_trees(topology)
-    texts = [_profile(random) for _ in range(profiles)]
-    news = [_message(random) for _ in range(2 * messages)]
+    texts = [make_profile(random) for _ in range(profiles)]
+    news = [make_message(random) for _ in range(2 * messages)]
     progress(f"placing {profiles:,} profiles at {brokers} brokers")
     placed = {
         "random": [random.choice(topology.broker_ids) for _ in texts],
@@ -59,7 +59,7 @@ def measure_network(
     }
     reader = NeedReader()
     population = LocalPopulation(ProfileNeeds(reader.read(text)) for text in texts)
-    samples = [(_values(entry), 1.0) for entry in news[messages:]]
+    samples = [(values_of(entry), 1.0) for entry in news[messages:]]
     options = PlanOptions(PARTITIONS_A_BROKER * brokers, topology)
     plan = make_plan(population, options, Evidence(messages=samples))
     placer = Placer(plan)
@@ -67,7 +67,7 @@ def measure_network(
     everywhere = Matcher()
     for number, text in enumerate(texts):
         everywhere.add(text, str(number))
-    data = [_xml(entry) for entry in news[:messages]]
+    data = [message_xml(entry) for entry in news[:messages]]
     matched = [list(map(int, everywhere.matched_ids(entry))) for entry in data]
     roots = [random.choice(topology.broker_ids) for _ in data]
     crossings: dict[str, float] = {}
@@ -125,7 +125,7 @@ def _nearest(topology: Topology, place: Place) -> str:
     return min(topology.brokers, key=km).id
 
 
-def _profile(random: Random) -> str:
+def make_profile(random: Random) -> str:
     """What a reader of news wants: a subject, mostly of an area as well."""
     subject = f'/nitf[head/tobject/@subject = "s{_zipf(random, TOPICS)}"]'
     if random.random() < 0.7:
@@ -133,11 +133,11 @@ def _profile(random: Random) -> str:
     return f"{subject}[body/@urgency <= {random.randint(1, 8)}]"
 
 
-def _message(random: Random) -> tuple[int, int, int]:
+def make_message(random: Random) -> tuple[int, int, int]:
     return _zipf(random, TOPICS), _zipf(random, AREAS), random.randint(1, 8)
 
 
-def _values(message: tuple[int, int, int]) -> Values:
+def values_of(message: tuple[int, int, int]) -> Values:
     subject, area, _ = message
     return {
         "/nitf/head/tobject/@subject": [f"s{subject}"],
@@ -145,7 +145,7 @@ def _values(message: tuple[int, int, int]) -> Values:
     }
 
 
-def _xml(message: tuple[int, int, int]) -> bytes:
+def message_xml(message: tuple[int, int, int]) -> bytes:
     subject, area, urgency = message
     paragraphs = "".join(f"<p>{'words and more words ' * 8}</p>" for _ in range(20))
     return (

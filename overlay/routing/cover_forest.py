@@ -33,7 +33,7 @@ from yfilter.engine.containment import Pattern
 from yfilter.engine.linear_paths import ANY_MESSAGE, Conjunction
 
 # Shares of the budget: generalised down to, specialised when below, and no further than.
-_GENERALISED_TO, _SPECIALISED_AT, _SPECIALISED_TO = 0.8, 0.4, 0.6
+_GENERALISED_TO, _SPECIALISED_AT, _SPECIALISED_TO = 0.9, 0.4, 0.6
 _BELOW_MIN = 2
 
 

@@ -115,7 +115,11 @@ class CoverIndex(Generic[_Item]):
         for chain in pattern.chains:
             for key in chain.keys:
                 for found, mask in self._filed.get(key, _NOTHING).items():
-                    if not mask & ~names and self._covers(found, pattern):
+                    if (
+                        found.keys <= pattern.keys
+                        and not mask & ~names
+                        and self._covers(found, pattern)
+                    ):
                         yield found
         ends: dict[_End[_Item], None] = {}
         for chain in pattern.chains:
@@ -132,7 +136,11 @@ class CoverIndex(Generic[_Item]):
         candidates: dict[_Item, None] = {}
         if key is not None:
             bucket = self._every.get(key, _NOTHING)
-            candidates.update((found, None) for found, mask in bucket.items() if not names & ~mask)
+            candidates.update(
+                (found, None)
+                for found, mask in bucket.items()
+                if pattern.keys <= found.keys and not names & ~mask
+            )
         else:
             for end in self._ends_below(chain):
                 candidates.update(end.every)

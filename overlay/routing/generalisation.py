@@ -14,19 +14,19 @@ a set of = to a range  ``/a/b[@x >= 3][@x <= 9][@y]/c and /a/d[@z = "u"]`` for 3
 
 Which ones: those that save most for what they let pass.  A message passes for nothing when the
 wide disjunct holds and none of those that it stands for does; how often that is, is estimated with
-conditions taken to be independent, an equality holding for one in so many values as the disjuncts
-themselves ask of its leaf (``_Shares``).
+conditions taken to be independent (``_Shares``).  How many values there are is not known where only
+some of them are asked for, so an equality is taken to hold rarely whichever it is, and between two
+texts to lie many others; only whole numbers can be seen to lie close together.
 """
 
 from __future__ import annotations
 
 import heapq
-from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import prod
+from math import inf, prod
 from typing import TypeAlias
 
 from yfilter.engine.implication import Leaf, LeafCondition, leaf_condition
@@ -99,12 +99,12 @@ def generalise(
     heap = []
     for order, group in enumerate(groups):
         group.weight = budget.weight(group.make())
-        heap.append((-saving(group) / group.cost, order, group))
+        heap.append((-min(saving(group), excess) / group.cost, order, group))
     heapq.heapify(heap)
     chosen: list[Conjunction] = []
     while heap and excess > 0:
         score, order, group = heapq.heappop(heap)
-        now = -saving(group) / group.cost
+        now = -min(saving(group), excess) / group.cost
         if now >= 0:
             continue
         if now > score and heap and now > heap[0][0]:  # others have taken some of its members
@@ -269,9 +269,8 @@ def _ranges(equalities: list[_Equality], shares: _Shares) -> Iterator[_Group]:
     if len(by_value) < _RANGE_VALUES_MIN:
         return
     one = equalities[0]
-    share = shares.of(one.disjunct) * shares.values_of(one.leaf)  # without the equality
+    share = shares.without_equality(one.disjunct, one.leaf)
     ordered = sorted(by_value, key=_order)
-    places = [shares.place(one.leaf, value) for value in ordered]
     pending = [(0, len(ordered))]
     while pending:
         start, end = pending.pop()
@@ -279,15 +278,21 @@ def _ranges(equalities: list[_Equality], shares: _Shares) -> Iterator[_Group]:
             continue
         low, high = ordered[start], ordered[end - 1]
         if _is_numeric(low) is _is_numeric(high):
-            asked = (end - start) / shares.values_of(one.leaf)
-            missed = places[end - 1] - places[start] - asked
-            cost = share * max(missed, _MISSED_MIN)
+            cost = share * shares.missed_between(one.leaf, low, high, end - start)
             members = [number for value in ordered[start:end] for number in by_value[value]]
             yield _Group(members, partial(one.as_range, low, high), cost)
-        quarter = max(1, (end - start) // 4)
-        inner = range(start + quarter, end - quarter + 1)
-        middle = max(inner, key=lambda at: places[at] - places[at - 1])
+        middle = max(
+            range(start + max(1, (end - start) // 4), end - max(1, (end - start) // 4) + 1),
+            key=lambda at: _distance(ordered[at - 1], ordered[at]),
+        )
         pending += [(start, middle), (middle, end)]
+
+
+def _distance(low: str, high: str) -> float:
+    """How far two neighbouring values are apart; nothing is known of texts."""
+    if _is_numeric(low) and _is_numeric(high):
+        return float(high) - float(low)
+    return 0.0 if _is_numeric(low) is _is_numeric(high) else inf
 
 
 _RANGE_VALUES_MIN = 2
@@ -325,6 +330,8 @@ def _is_equality(known: LeafCondition | None) -> bool:
 # --- how often a disjunct holds ---------------------------------------------------------------
 
 _SHARE_OF_PATH, _SHARE_OF_RANGE, _SHARE_OF_CONDITION = 0.5, 0.3, 0.5
+_VALUES_LEAST = 200  # of any leaf
+_TEXTS_BETWEEN = 10  # values that exist for each that is asked for
 
 
 class _Shares:
@@ -335,9 +342,7 @@ class _Shares:
         for number, disjunct in enumerate(disjuncts):
             for equality in _equalities(number, disjunct):
                 values[equality.leaf].add(equality.value)
-        self._values: Mapping[Leaf, list[str]] = {
-            leaf: sorted(found, key=_order) for leaf, found in values.items()
-        }
+        self._values = {leaf: max(_VALUES_LEAST, len(found)) for leaf, found in values.items()}
         self._known: dict[Conjunction, float] = {}
 
     def of(self, disjunct: Conjunction) -> float:
@@ -346,18 +351,21 @@ class _Shares:
             known = self._known[disjunct] = prod(map(self._of_path, disjunct.paths))
         return known
 
-    def values_of(self, leaf: Leaf) -> int:
-        """How many values a leaf is thought to have."""
-        return 1 + len(self._values.get(leaf, ()))
+    def without_equality(self, disjunct: Conjunction, leaf: Leaf) -> float:
+        """The disjunct, had it not one equality of this leaf."""
+        return self.of(disjunct) * self._values_of(leaf)
 
-    def place(self, leaf: Leaf, value: str) -> float:
-        """Where a value lies among those of its leaf, from 0 to 1: by its size where all are
-        numbers, else by its rank."""
-        values = self._values[leaf]
-        if _is_numeric(values[0]) and _is_numeric(values[-1]) and values[0] != values[-1]:
-            low, high = float(values[0]), float(values[-1])
-            return (float(value) - low) / (high - low) if high > low else 0.0
-        return bisect_left(values, _order(value), key=_order) / len(values)
+    def missed_between(self, leaf: Leaf, low: str, high: str, asked: int) -> float:
+        """The share of the values of a leaf that lie in a range without being asked for."""
+        there = asked * float(_TEXTS_BETWEEN)
+        if _is_numeric(low) and _is_numeric(high):
+            width = float(high) - float(low) + 1
+            whole = float(low).is_integer() and float(high).is_integer()
+            there = width if whole else max(width, there)
+        return max(min(1.0, (there - asked) / self._values_of(leaf)), _MISSED_MIN)
+
+    def _values_of(self, leaf: Leaf) -> int:
+        return self._values.get(leaf, _VALUES_LEAST)
 
     def _of_path(self, path: LinearPath) -> float:
         named = sum(step.test != _ANYTHING for step in path.steps)
@@ -371,5 +379,5 @@ class _Shares:
         if known is None or known.operator is None:
             return _SHARE_OF_CONDITION
         if known.operator is Operator.EQ:
-            return 1 / self.values_of(known.leaf)
+            return 1 / self._values_of(known.leaf)
         return _SHARE_OF_RANGE

@@ -111,7 +111,7 @@ BUDGET = Budget(10, 10**9)
         # The condition that differs goes; the one that tells them from others stays.
         ([f'/a/b[@x = "1"][@y{n} = "v"]/c' for n in range(20)], '/a/b[@x = "1"]/c'),
         # Values that lie together become a range.
-        ([f'/a/b[@x = "{n}"]' for n in range(20)], "/a/b[@x <= 19][@x >= 11]"),
+        ([f'/a/b[@x = "{n}"]' for n in range(20)], "/a/b[@x <= 19][@x >= 0]"),
         # What they have in common of several paths.
         ([f'/a[b[@x = "1"]][c{n}]' for n in range(20)], '/a/b[@x = "1"]'),
         # Names on the way to the same last step.

@@ -18,13 +18,15 @@ A conjunction covers another when each of its paths covers one of the other's.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
 
-from yfilter.engine.implication import Leaf, implies, leaf_condition
+from yfilter.engine.implication import implies, leaf_condition
 from yfilter.engine.linear_paths import Conjunction, LinearPath
 from yfilter.language.query_ast import ANY, Expression, NameTest, Operator
 
-# An equality with a text: only a condition that says the same implies it.
-EqualityKey = tuple[Leaf, str]
+EqualityKey: TypeAlias = str
+"""An equality of a leaf with a text, as one text: only one that says the same implies it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +76,17 @@ class Chain:
 
 
 class Pattern:
-    """A conjunction with its chains; compared by identity."""
+    """A conjunction with its chains and all their keys; compared by identity.
 
-    __slots__ = ("chains", "disjunct")
+    What covers a pattern has no key that it does not have.
+    """
+
+    __slots__ = ("chains", "disjunct", "keys")
 
     def __init__(self, disjunct: Conjunction) -> None:
         self.disjunct = disjunct
         self.chains = tuple(chain_of(path) for path in disjunct.paths)
+        self.keys = frozenset(key for chain in self.chains for key in chain.keys)
 
 
 def covers(general: Pattern, special: Pattern) -> bool:
@@ -139,6 +145,7 @@ def _accepts(anchor: Anchor, special: Anchor) -> bool:
     )
 
 
+@lru_cache(4_096)
 def _accepting(test: NameTest) -> tuple[NameTest, ...]:
     wider = (test, NameTest(ANY, test.local), NameTest(test.namespace, ANY), _ANYTHING)
     return tuple(dict.fromkeys(wider))
@@ -155,5 +162,7 @@ def _equalities(conditions: tuple[Expression, ...]) -> list[EqualityKey]:
             and isinstance(known.value, str)
             and (known.leaf.test is None or known.leaf.test.is_full)
         ):
-            found.append((known.leaf, known.value))
+            test = known.leaf.test
+            name = "" if test is None else f"{test.namespace} {test.local}"
+            found.append(f"{known.leaf.kind.value} {name}={known.value}")
     return found

@@ -1,0 +1,285 @@
+"""``python -m benchmarks routing``: content-driven routing against flooding and the optimum.
+
+Networks of the real routing tables and engines.  The *optimum* sends a message only over links on
+the way to a broker with a profile whose routing query holds; without a budget routing is to be
+exactly that, with one it may be a little more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from statistics import fmean, quantiles
+
+from benchmarks import machine
+from benchmarks.benchmark import Benchmark, count, positive
+from benchmarks.placement.network import (
+    PARTITIONS_A_BROKER,
+    make_message,
+    make_profile,
+    make_topology,
+    message_xml,
+    values_of,
+)
+from benchmarks.report import Report
+from benchmarks.tables.first_forward import first_forward_us
+from benchmarks.tables.network import Level, Optimum, TableNetwork, check_reached
+from formats import parse_text
+from overlay.topology import Topology
+from registration.planning.need_reader import NeedReader
+from registration.planning.plan import Placer
+from registration.planning.planner import Evidence, PlanOptions, make_plan
+from registration.planning.value_loads import LocalPopulation, ProfileNeeds
+from yfilter.engine.linear_paths import Conjunction, routing_query
+from yfilter.language.query_parser import parse_profile
+
+UNBOUNDED = 2**60
+MIB = 1024 * 1024
+CHANGES = 200
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declares the options of the benchmark."""
+    parser.add_argument("--number", metavar="N", type=positive, default=10_000, help="profiles")
+    parser.add_argument("--brokers", metavar="N", type=positive, default=15)
+    parser.add_argument("--sources", metavar="N", type=positive, default=3, help="root brokers")
+    parser.add_argument("--messages", metavar="N", type=positive, default=200)
+    parser.add_argument(
+        "--placement", choices=("pep", "random"), default="pep", help="of the profiles"
+    )
+    parser.add_argument(
+        "--lookup",
+        metavar="N",
+        type=count,
+        default=0,
+        help="look-up at a root broker of so many profiles within 64 MB (default: --number)",
+    )
+    parser.add_argument(
+        "--local",
+        metavar="N",
+        type=count,
+        nargs="+",
+        default=[0, 10_000],
+        help="local profiles for the time to the first forward",
+    )
+    parser.add_argument("--seed", metavar="N", type=count, default=1)
+
+
+@dataclass(frozen=True, slots=True)
+class _World:
+    """A network, who hosts what, and what is published; ``warming`` before anything is timed."""
+
+    topology: Topology
+    roots: Sequence[str]
+    interests: Mapping[str, list[Conjunction]]
+    messages: Sequence[bytes]
+    warming: Sequence[bytes]
+
+
+def run(options: argparse.Namespace) -> Report:
+    """Measures as the options say."""
+    report = Report("routing")
+    report.condition("machine", "machine", machine.description())
+    report.condition(
+        "network",
+        "network",
+        f"{options.brokers} brokers, {options.sources} root brokers, {options.number:,} profiles "
+        f"placed by {options.placement}, {options.messages} messages, seed {options.seed}",
+    )
+    world = _make_world(options, options.number)
+    exact, within = _tell_crossings(report, world)
+    _tell_changes(report, world, exact, within, options)
+    lookup = (
+        world if options.lookup in (0, options.number) else _make_world(options, options.lookup)
+    )
+    _tell_lookup(report, lookup, options.lookup or options.number)
+    _tell_first_forward(report, options)
+    return report
+
+
+def _make_world(options: argparse.Namespace, number: int) -> _World:
+    _progress(f"{number:,} profiles")
+    random = Random(options.seed)
+    topology = make_topology(options.brokers, random)
+    texts = [make_profile(random) for _ in range(number)]
+    news = [make_message(random) for _ in range(2 * options.messages)]
+    roots = random.sample(topology.broker_ids, options.sources)
+    disjuncts = {text: routing_query(parse_profile(text)) for text in dict.fromkeys(texts)}
+    hosts = [random.choice(topology.broker_ids) for _ in texts]
+    if options.placement == "pep":
+        reader = NeedReader()
+        population = LocalPopulation(ProfileNeeds(reader.read(text)) for text in texts)
+        samples = [(values_of(entry), 1.0) for entry in news[options.messages :]]
+        plan_options = PlanOptions(PARTITIONS_A_BROKER * options.brokers, topology)
+        plan = make_plan(population, plan_options, Evidence(messages=samples))
+        placer = Placer(plan)
+        hosts = [plan.broker_of(placer.place(text).partition) for text in texts]
+    interests: dict[str, list[Conjunction]] = {broker: [] for broker in topology.broker_ids}
+    for host, text in zip(hosts, texts, strict=True):
+        interests[host].extend(disjuncts[text])
+    distinct = {broker: list(dict.fromkeys(own)) for broker, own in interests.items()}
+    texts_of = [message_xml(entry) for entry in news]
+    half = options.messages
+    return _World(topology, roots, distinct, texts_of[:half], texts_of[half:])
+
+
+def _tell_crossings(report: Report, world: _World) -> tuple[TableNetwork, TableNetwork]:
+    """Gives the network without and with a budget, a tenth of the largest exact table."""
+    optimum = Optimum(world.interests)
+    _progress("exact tables")
+    exact = TableNetwork(world.topology, world.roots, world.interests, UNBOUNDED)
+    largest = max(map(exact.table_bytes, world.topology.broker_ids))
+    report.figure("flooding_crossings", "flooding, links crossed", len(world.topology.brokers) - 1)
+    best, crossed, levels = _crossings(world, exact, optimum)
+    report.figure("optimum_crossings", "optimum", best, against="flooding_crossings")
+    report.figure("exact_crossings", "routing", crossed, against="flooding_crossings")
+    _progress("tables within a tenth of it")
+    within = TableNetwork(world.topology, world.roots, world.interests, largest // 10)
+    _, crossed_within, _ = _crossings(world, within, optimum)
+    report.figure(
+        "budget_crossings", "within a budget", crossed_within, against="flooding_crossings"
+    )
+    report.figure("crossings_over_optimum_exact", "routing / optimum", crossed / best)
+    report.figure("crossings_over_optimum_budget", "in budget / optimum", crossed_within / best)
+    largest_within = max(map(within.table_bytes, world.topology.broker_ids))
+    report.figure("exact_table_bytes", "largest table", largest, "B")
+    report.figure(
+        "budget_table_bytes", "within a budget", largest_within, "B", against="exact_table_bytes"
+    )
+    report.figure("generalisations", "generalisations", within.generalisations())
+    for depth, level in sorted(levels.items()):
+        report.figure(
+            f"lookup_us_depth_{depth}",
+            f"look-up at depth {depth}",
+            fmean(level.lookup_us) if level.lookup_us else None,
+            "us",
+        )
+        report.figure(
+            f"table_bytes_depth_{depth}", f"tables at depth {depth}", fmean(level.table_bytes), "B"
+        )
+    return exact, within
+
+
+def _crossings(
+    world: _World, network: TableNetwork, optimum: Optimum
+) -> tuple[float, float, Mapping[int, Level]]:
+    """(optimum, crossed) links a message, and what it cost by depth."""
+    _warm(world, network)
+    levels: dict[int, Level] = defaultdict(Level)
+    for tree in network.trees.values():
+        for broker in tree.breadth_first():
+            depth = len(tree.path(broker)) - 1
+            levels[depth].table_bytes.append(network.table_bytes(broker))
+    best = crossed = 0
+    for number, message in enumerate(world.messages):
+        root = world.roots[number % len(world.roots)]
+        stream = parse_text(message)
+        wanted = optimum.brokers(stream)
+        reached = network.reached(root, stream, levels)
+        check_reached(wanted, reached)
+        tree = network.trees[root]
+        best += len(set().union({root}, *(tree.path(broker) for broker in wanted))) - 1
+        crossed += len(reached) - 1
+    return best / len(world.messages), crossed / len(world.messages), levels
+
+
+def _warm(world: _World, network: TableNetwork) -> None:
+    for message in world.warming:
+        for root in network.trees:
+            network.reached(root, parse_text(message), defaultdict(Level))
+
+
+def _tell_changes(
+    report: Report,
+    world: _World,
+    exact: TableNetwork,
+    within: TableNetwork,
+    options: argparse.Namespace,
+) -> None:
+    """Profiles replaced by new ones, one after the other: what the whole network does for one."""
+    random = Random(options.seed + 1)
+    for key, label, network in (
+        ("exact", "a change, all brokers", exact),
+        ("budget", "the same within a budget", within),
+    ):
+        _progress(label)
+        hosts = [broker for broker, own in world.interests.items() if own]
+        left = {broker: list(own) for broker, own in world.interests.items()}
+        times, told = [], 0
+        for _ in range(CHANGES):
+            broker = random.choice(hosts)
+            own = left[broker]
+            at = random.randrange(len(own))
+            (new, *_) = routing_query(parse_profile(make_profile(random)))
+            begun = time.perf_counter_ns()
+            told += network.change(broker, new, own[at])
+            times.append((time.perf_counter_ns() - begun) / 1000)
+            own[at] = new
+        against = None if key == "exact" else "change_exact_us"
+        report.figure(f"change_{key}_us", label, fmean(times), "us", against)
+        report.figure(f"change_{key}_p99_us", f"{label}, p99", quantiles(times, n=100)[98], "us")
+        report.figure(f"change_{key}_deltas", f"{label}, deltas over links", told / CHANGES)
+
+
+def _tell_lookup(report: Report, world: _World, number: int) -> None:
+    _progress(f"look-up at a root broker, {number:,} profiles within 64 MB")
+    network = TableNetwork(world.topology, world.roots[:1], world.interests, 64 * MIB)
+    root = world.roots[0]
+    _warm(world, network)
+    parsing = []
+    levels: dict[int, Level] = defaultdict(Level)
+    for message in world.messages:
+        begun = time.perf_counter_ns()
+        stream = parse_text(message)
+        parsing.append((time.perf_counter_ns() - begun) / 1000)
+        network.reached(root, stream, levels)
+    looking = levels[0].lookup_us
+    report.figure("parse_us", "parsing a message", fmean(parsing), "us")
+    report.figure(
+        "root_lookup_us",
+        f"look-up at the root, {number:,} profiles",
+        fmean(looking),
+        "us",
+        "parse_us",
+    )
+    report.figure("root_table_bytes", "its table", network.table_bytes(root), "B")
+    report.figure("root_lookup_over_parse", "look-up / parsing", fmean(looking) / fmean(parsing))
+
+
+def _tell_first_forward(report: Report, options: argparse.Namespace) -> None:
+    random = Random(options.seed + 2)
+    routes = ["/nitf", *{make_profile(random): None for _ in range(100)}]
+    messages = [message_xml(make_message(random)) for _ in range(50)]
+    figures = []
+    for number in options.local:
+        _progress(f"first forward, {number:,} local profiles")
+        local = [make_profile(random) for _ in range(number)]
+        first, every = first_forward_us(local, routes, messages)
+        figures.append(first)
+        report.figure(f"first_forward_us_{number}", f"first forward, {number:,} local", first, "us")
+        report.figure(
+            f"without_priority_us_{number}",
+            f"without priorities, {number:,} local",
+            every,
+            "us",
+            f"first_forward_us_{number}",
+        )
+    report.figure("first_forward_growth", "first forward, most / fewest", figures[-1] / figures[0])
+
+
+def _progress(text: str) -> None:
+    print(f"routing: {text}", file=sys.stderr, flush=True)
+
+
+ROUTING = Benchmark(
+    name="routing",
+    summary="link crossings, table sizes and look-ups against flooding and the optimum",
+    add_options=add_options,
+    quick=("--number", "1000", "--messages", "50", "--local", "0", "1000"),
+    run=run,
+)

@@ -1,0 +1,1 @@
+"""What ``benchmarks.routing`` measures: networks of real routing tables."""
