@@ -53,6 +53,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--messages", metavar="N", type=positive, default=100, help="of 10 KB (default: 100)"
     )
     parser.add_argument(
+        "--profiles",
+        metavar="N",
+        type=positive,
+        default=8,
+        help="of each form that match a message (default: 8)",
+    )
+    parser.add_argument(
         "--rounds", metavar="N", type=positive, default=5, help="the median counts (default: 5)"
     )
     parser.add_argument("--seed", metavar="N", type=count, default=1)
@@ -71,9 +78,10 @@ def run(options: argparse.Namespace) -> Report:
     report.condition("build", "build", build_info())
     report.condition("clock", "clock", options.clock)
     report.condition("message_bytes", "bytes a message", round(mean(list(map(len, messages)))))
+    report.condition("profiles", "profiles of a form a message", options.profiles)
     own_times, lxml_times = [], []
     for case in _CASES:
-        own, theirs = _measure(case, messages, options.rounds, clock)
+        own, theirs = _measure(case, messages, options.profiles, options.rounds, clock)
         report.figure(f"{case.name}_lxml_us", f"{case.name}: lxml", theirs, "us")
         report.figure(f"{case.name}_us", f"{case.name}: ours", own, "us", f"{case.name}_lxml_us")
         own_times.append(own)
@@ -103,12 +111,16 @@ def make_feed(random: Random) -> bytes:
 
 
 def _measure(
-    case: _Case, messages: Sequence[bytes], rounds: int, clock: Callable[[], int]
+    case: _Case,
+    messages: Sequence[bytes],
+    profiles: int,
+    rounds: int,
+    clock: Callable[[], int],
 ) -> tuple[float, float]:
-    """Microseconds for the results of one message, ours and lxml's, in turns."""
+    """Microseconds for the results of one profile on one message, ours and lxml's, in turns."""
     own: list[float] = []
     theirs: list[float] = []
-    prepared = [_Prepared(case, message, number) for number, message in enumerate(messages)]
+    prepared = [item for message in messages for item in _prepared(case, message, profiles)]
     for item in prepared:
         item.check()
     gc.collect()
@@ -131,14 +143,14 @@ def _measure(
 class _Prepared:
     """A profile on one message, matched by both sides."""
 
-    def __init__(self, case: _Case, message: bytes, number: int) -> None:
+    def __init__(
+        self, case: _Case, stream: ElementStream, tree: lxml.etree._Element, kind: int
+    ) -> None:
         self._case = case
-        kind = number % _KINDS
         self._profile = _registered(case.profile.format(kind=kind))
-        self._stream: ElementStream = parse_text(message)
+        self._stream = stream
         nodes = select(matching_path(self._profile), self._stream)
         self._bindings = [node.number for node in nodes]
-        tree = lxml.etree.fromstring(message)
         self._elements: _Elements = tree.xpath(_BINDS.format(kind=kind))
 
     def render(self) -> list[bytes]:
@@ -151,6 +163,12 @@ class _Prepared:
         ours, theirs = self.render(), self.build()
         if list(map(_canonical, ours)) != list(map(_canonical, theirs)):
             raise WrongAnswers(f"{self._case.name}: {ours!r} is not {theirs!r}")
+
+
+def _prepared(case: _Case, message: bytes, profiles: int) -> list[_Prepared]:
+    """Profiles that differ in what they look for, on one message."""
+    stream, tree = parse_text(message), lxml.etree.fromstring(message)
+    return [_Prepared(case, stream, tree, kind % _KINDS) for kind in range(profiles)]
 
 
 @cache

@@ -6,7 +6,7 @@ cdef class SubtreeWriter:
     cdef public object stream
     cdef const int[::1] _label_start
     cdef const unsigned char[::1] _labels
-    cdef bytes _labels_octets
+    cdef bytes _labels_octets, _content_octets
     cdef const int[::1] _element_name, _element_parent, _element_end
     cdef const int[::1] _attribute_start, _attribute_name, _attribute_offset
     cdef const unsigned char[::1] _attribute_values
@@ -19,10 +19,12 @@ cdef class SubtreeWriter:
 
     cpdef bytes inside(self, int element, int first, int last)
     cpdef bytes element(self, int element, bytes declarations)
+    cpdef str string(self, int element)
     cpdef list children(self, int element, int name)
     cpdef int attribute(self, int element, int name)
     cpdef bytes attributes(self, int element)
     cdef bytes _label(self, int name)
+    cdef int _end_of_content(self, int element, int first) noexcept
     cdef int _after(self, int following, int first) noexcept
     cdef Py_ssize_t _put_attributes(
         self, unsigned char[::1] out, Py_ssize_t used, int element

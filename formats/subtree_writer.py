@@ -43,6 +43,7 @@ class SubtreeWriter:
         self._content_parent = stream.content_parent
         self._content_next = stream.content_next
         self._content_offset = stream.content_offset
+        self._content_octets = stream.content_values
         self._content_values = stream.content_values
         self._out = array("B", bytes(1024))
         self._label_max = max(map(len, labels), default=0)
@@ -79,19 +80,28 @@ class SubtreeWriter:
         """An element as a whole, in which nothing is declared but what stands in its start tag."""
         label: bytes = self._label(self._element_name[element])
         first: cython.int = self._after(element + 1, 0)
-        last: cython.int = self._after(self._element_end[element], first)
+        last: cython.int = self._end_of_content(element, first)
         inside: bytes
-        while (
-            last < len(self._content_next)
-            and self._content_next[last] == self._element_end[element]
-            and element <= self._content_parent[last] < self._element_end[element]
-        ):
-            last += 1
         start = b"<" + label + declarations + self.attributes(element)
         inside = self.inside(element, first, last)
         if not inside:
             return start + b"/>"
         return start + b">" + inside + b"</" + label + b">"
+
+    def string(self, element: cython.int) -> str:
+        """All text in the subtree, end to end."""
+        first: cython.int = self._after(element + 1, 0)
+        last: cython.int = self._end_of_content(element, first)
+        piece: cython.int
+        found = []
+        for piece in range(first, last):
+            if self._content_kind[piece] == 0:
+                found.append(
+                    self._content_octets[
+                        self._content_offset[piece] : self._content_offset[piece + 1]
+                    ]
+                )
+        return b"".join(found).decode()
 
     def children(self, element: cython.int, name: cython.int) -> list[int]:
         """The child elements of a name; of any for -1."""
@@ -140,6 +150,18 @@ class SubtreeWriter:
             else:
                 last = middle
         return first
+
+    def _end_of_content(self, element: cython.int, first: cython.int) -> cython.int:
+        """One past the last content of a subtree whose first is known."""
+        end: cython.int = self._element_end[element]
+        last: cython.int = self._after(end, first)
+        while (
+            last < len(self._content_next)
+            and self._content_next[last] == end
+            and element <= self._content_parent[last] < end
+        ):
+            last += 1
+        return last
 
     def _put_attributes(
         self, out: cython.uchar[::1], used: cython.Py_ssize_t, element: cython.int

@@ -22,10 +22,10 @@ from typing import Any
 
 from formats.element_stream import ContentKind, ElementStream
 from formats.text import parse_text
-from yfilter.errors import MatchLimitExceeded
 from yfilter.language import function_library
 from yfilter.language.atoms import atom_text, is_number
 from yfilter.language.axes import Axes
+from yfilter.language.budget import Budget
 from yfilter.language.construction import detached, holder, write_construction
 from yfilter.language.flwor_evaluation import flwor_items
 from yfilter.language.general_comparison import some_pair
@@ -134,7 +134,7 @@ def effective_boolean(value: Value, *, strict: bool = False) -> bool:
     return bool(first)
 
 
-class Evaluator:
+class Evaluator(Budget):
     """Evaluates any number of expressions on one message, within one budget."""
 
     def __init__(
@@ -144,13 +144,10 @@ class Evaluator:
         *,
         strict: bool = False,
     ) -> None:
+        super().__init__(limits)
         self.stream = stream
         self.streams = [stream]
-        self.limits = limits
         self.strict = strict
-        self.tuples_left = limits.tuples_max
-        self._visits_left = limits.visits_max
-        self._bytes_left = limits.bytes_max
         self._axes = Axes(self.streams, self.charge)
         self._positional: dict[int, tuple[LocationStep, bool]] = {}
 
@@ -178,33 +175,6 @@ class Evaluator:
 
     def truth(self, condition: Expression, focus: Focus) -> bool:
         return effective_boolean(self.value(condition, focus), strict=self.strict)
-
-    # -- budgets
-
-    def charge(self, amount: int = 1) -> None:
-        """Counts nodes looked at and items made."""
-        self._visits_left -= amount
-        if self._visits_left < 0:
-            raise MatchLimitExceeded(
-                "too-many-visits", "a condition looks at too many nodes of this message"
-            )
-
-    def charge_tuple(self) -> None:
-        self.tuples_left -= 1
-        if self.tuples_left < 0:
-            raise MatchLimitExceeded(
-                "too-many-tuples",
-                f"a profile binds more than {self.limits.tuples_max} tuples",
-            )
-
-    def charge_bytes(self, size: int) -> None:
-        """Counts what is about to be written, so that a bound holds before memory is spent."""
-        self._bytes_left -= size
-        if self._bytes_left < 0:
-            raise MatchLimitExceeded(
-                "result-too-large",
-                f"the results of a profile are larger than {self.limits.bytes_max} bytes",
-            )
 
     # -- items
 

@@ -22,6 +22,7 @@ from functools import lru_cache
 
 from formats.element_stream import ElementStream
 from formats.text import to_text
+from yfilter.language.budget import Budget
 from yfilter.language.construction import written
 from yfilter.language.evaluation import Evaluator
 from yfilter.language.flwor_evaluation import flwor_items
@@ -65,21 +66,24 @@ def render(
     """
     if not bindings:
         return []
-    evaluator = Evaluator(stream, limits)
+    part, is_message, plan = _known(profile)
+    if is_message:
+        return [_whole_text(stream)]
+    if plan is not None and is_plain_message(stream):
+        return plan.results(stream, sorted(set(bindings)), Budget(limits))
     try:
-        part, plan = _known(profile)
-        if plan is not None and is_plain_message(stream):
-            return plan.results(evaluator, sorted(set(bindings)))
-        return _documents(profile, part, evaluator, bindings)
+        return _documents(profile, part, Evaluator(stream, limits), bindings)
     except DynamicError:
         return []
 
 
 @lru_cache(maxsize=4096)
-def _known(profile: Profile) -> tuple[MatchingPart, ResultPlan | None]:
+def _known(profile: Profile) -> tuple[MatchingPart, bool, ResultPlan | None]:
+    """Its matching part, whether that alone says that the message is delivered, its plan."""
     part = matching_part(profile)
-    plan = result_plan(profile) if part.binds and not part.has_remainder else None
-    return part, plan
+    if part.has_remainder:
+        return part, False, None
+    return part, is_path(profile.body), result_plan(profile) if part.binds else None
 
 
 def _documents(
@@ -87,9 +91,9 @@ def _documents(
 ) -> list[bytes]:
     body = profile.body
     if is_path(body):
-        if part.has_remainder and not evaluator.value(body, _FOCUS):
+        if not evaluator.value(body, _FOCUS):
             return []
-        return [to_text(evaluator.stream)]
+        return [_whole_text(evaluator.stream)]
     first = [element_node(binding) for binding in sorted(set(bindings))] if part.binds else None
     if isinstance(body, Constructor):
         return _enclosing(body, evaluator, first)
@@ -104,6 +108,16 @@ def _documents(
         except DynamicError:
             continue
     return found
+
+
+def _whole_text(stream: ElementStream) -> bytes:
+    """The message as it came; that asked for last is kept, for very many profiles want it."""
+    if not _LAST or _LAST[0][0] is not stream:
+        _LAST[:] = [(stream, to_text(stream))]
+    return _LAST[0][1]
+
+
+_LAST: list[tuple[ElementStream, bytes]] = []
 
 
 def _enclosing(body: Constructor, evaluator: Evaluator, first: list[Node] | None) -> list[bytes]:
@@ -136,7 +150,7 @@ def _with_variables(body: Constructor) -> tuple[tuple[tuple[str, Expression], ..
 
 def _document(evaluator: Evaluator, item: Item) -> bytes:
     if item == DOCUMENT:
-        text = to_text(evaluator.stream)
+        text = _whole_text(evaluator.stream)
         evaluator.charge_bytes(len(text))
         return text
     is_element = isinstance(item, Construction) or (

@@ -13,10 +13,11 @@ other profile goes there, and so does every message that declares namespaces bel
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from formats.element_stream import ElementStream
 from formats.xml_writer import escaped_text, escaped_value, subtree_writer
+from yfilter.language.budget import Budget
 from yfilter.language.query_ast import (
     ANY,
     Constructor,
@@ -30,9 +31,6 @@ from yfilter.language.query_ast import (
     PathExpression,
     Profile,
 )
-
-if TYPE_CHECKING:
-    from yfilter.language.evaluation import Evaluator
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +74,13 @@ class ResultPlan:
     each: _Piece
     around: tuple[bytes, bytes] | None
 
-    def results(self, evaluator: Evaluator, bindings: list[int]) -> list[bytes]:
-        """The documents.  Raises MatchLimitExceeded as the evaluator does."""
-        writing = _Writing(evaluator)
+    def results(self, stream: ElementStream, bindings: list[int], budget: Budget) -> list[bytes]:
+        """The documents.  Raises MatchLimitExceeded."""
+        writing = _writing(stream)
+        writing.budget = budget
         documents = []
         for binding in bindings:
-            evaluator.charge_tuple()
+            budget.charge_tuple()
             parts: list[bytes] = []
             writing.write(parts, self.each, binding)
             documents.append(b"".join(parts))
@@ -92,7 +91,8 @@ class ResultPlan:
 
 def is_plain_message(stream: ElementStream) -> bool:
     """Whether namespaces are declared on the root element only."""
-    return not stream.declarations or stream.declaration_element[-1] == 0
+    declared = stream.declaration_element
+    return not declared or declared[len(declared) - 1] == 0
 
 
 def result_plan(profile: Profile) -> ResultPlan | None:
@@ -112,12 +112,23 @@ def result_plan(profile: Profile) -> ResultPlan | None:
     return None if around is None else ResultPlan(each, around)
 
 
-class _Writing:
-    """Pieces written for one message."""
+def _writing(stream: ElementStream) -> _Writing:
+    """That of the message written from last is kept: many results are made of one."""
+    if not _LAST or _LAST[0].stream is not stream:
+        _LAST[:] = [_Writing(stream)]
+    return _LAST[0]
 
-    def __init__(self, evaluator: Evaluator) -> None:
-        stream = self._stream = evaluator.stream
-        self._evaluator = evaluator
+
+_LAST: list[_Writing] = []
+
+
+class _Writing:
+    """Pieces written for one message, on the ``budget`` of one profile after the other."""
+
+    budget: Budget
+
+    def __init__(self, stream: ElementStream) -> None:
+        self.stream = stream
         self._writer = subtree_writer(stream)
         self._numbers: dict[NameTest, list[int]] = {}
         scope = stream.namespaces_in_scope(0).items()
@@ -130,13 +141,11 @@ class _Writing:
             parts.append(piece)
         elif isinstance(piece, _Copies):
             for element in self._elements(piece.way, binding):
-                parts.append(self._writer.element(element, self._declarations))
-                self._evaluator.charge_bytes(len(parts[-1]))
+                self._add(parts, self._writer.element(element, self._declarations))
         elif isinstance(piece, _Text):
             strings = self._strings(piece.way, binding)
             if strings and strings[0]:
-                parts.append(escaped_text(strings[0]).encode())
-                self._evaluator.charge_bytes(len(parts[-1]))
+                self._add(parts, escaped_text(strings[0]).encode())
         else:
             self._write_element(parts, piece, binding)
 
@@ -148,8 +157,8 @@ class _Writing:
                 if isinstance(part, bytes):
                     parts.append(part)
                 else:
-                    parts.append(escaped_value(" ".join(self._strings(part, binding))).encode())
-                    self._evaluator.charge_bytes(len(parts[-1]))
+                    text = " ".join(self._strings(part, binding))
+                    self._add(parts, escaped_value(text).encode())
             parts.append(b'"')
         before = len(parts)
         parts.append(b">")
@@ -159,6 +168,10 @@ class _Writing:
             parts[before] = b"/>"
         else:
             parts += (b"</", element.tag, b">")
+
+    def _add(self, parts: list[bytes], written: bytes) -> None:
+        self.budget.charge_bytes(len(written))
+        parts.append(written)
 
     def _elements(self, way: _Way, binding: int) -> list[int]:
         found = [binding]
@@ -178,14 +191,14 @@ class _Writing:
                     for number in numbers
                     for child in writer.children(element, number)
                 )
-            self._evaluator.charge(writer.looked_at())
+            self.budget.charge(writer.looked_at())
         return found
 
     def _strings(self, way: _Way, binding: int) -> list[str]:
         elements = self._elements(way, binding)
-        stream = self._stream
+        stream = self.stream
         if way.attribute is None:
-            return [stream.string_value(element) for element in elements]
+            return [self._writer.string(element) for element in elements]
         numbers = self._numbers_of(way.attribute)
         if not numbers:
             return []
@@ -198,7 +211,7 @@ class _Writing:
         """The number of a name in this message, -1 for any; nothing if it is not there."""
         numbers = self._numbers.get(test)
         if numbers is None:
-            numbers = self._numbers[test] = _numbers_of(self._stream, test)
+            numbers = self._numbers[test] = _numbers_of(self.stream, test)
         return numbers
 
 

@@ -1,0 +1,41 @@
+"""Budget: what may still be spent on one profile and one message; see EvaluationLimits."""
+
+from __future__ import annotations
+
+from yfilter.errors import MatchLimitExceeded
+from yfilter.language.profile_limits import EvaluationLimits
+
+
+class Budget:
+    """Each ``charge`` raises MatchLimitExceeded when there is not enough left."""
+
+    def __init__(self, limits: EvaluationLimits) -> None:
+        self.limits = limits
+        self.tuples_left = limits.tuples_max
+        self._visits_left = limits.visits_max
+        self._bytes_left = limits.bytes_max
+
+    def charge(self, amount: int = 1) -> None:
+        """Counts nodes looked at and items made."""
+        self._visits_left -= amount
+        if self._visits_left < 0:
+            raise MatchLimitExceeded(
+                "too-many-visits", "a condition looks at too many nodes of this message"
+            )
+
+    def charge_tuple(self) -> None:
+        self.tuples_left -= 1
+        if self.tuples_left < 0:
+            raise MatchLimitExceeded(
+                "too-many-tuples",
+                f"a profile binds more than {self.limits.tuples_max} tuples",
+            )
+
+    def charge_bytes(self, size: int) -> None:
+        """Counts what is about to be written, so that a bound holds before memory is spent."""
+        self._bytes_left -= size
+        if self._bytes_left < 0:
+            raise MatchLimitExceeded(
+                "result-too-large",
+                f"the results of a profile are larger than {self.limits.bytes_max} bytes",
+            )

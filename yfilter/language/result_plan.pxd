@@ -1,0 +1,1 @@
+# The compiler takes result_plan.py as it is.
