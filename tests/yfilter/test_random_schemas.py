@@ -96,7 +96,7 @@ class Schema:
         return below if kind < 6 else rng.choice((f"not({below})", f"{below} or @id"))
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=35, deadline=None, derandomize=True)
 @given(numbers)
 def test_every_build_and_bound_matches_what_lxml_selects(rng: Random) -> None:
     schema = Schema(rng)
@@ -127,7 +127,7 @@ def test_every_build_and_bound_matches_what_lxml_selects(rng: Random) -> None:
             assert sorted(found) == sorted(wanted), [profiles[name] for name in wanted ^ {*found}]
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=25, deadline=None, derandomize=True)
 @given(numbers)
 def test_links_are_those_whose_conjunctions_lxml_finds(rng: Random) -> None:
     schema = Schema(rng)
