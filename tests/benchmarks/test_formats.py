@@ -55,15 +55,11 @@ def test_the_size_of_exi(xml: bytes, size: int) -> None:
     assert exi_compressed_size(stream) >= size
 
 
-def test_pictures(tmp_path: Path) -> None:
+def test_the_promised_keys_and_pictures(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    options = ["formats", "--messages", "1", "--rounds", "1", "--plots", str(tmp_path)]
-    assert main(options) == 0
+    options = ["--messages", "2", "--rounds", "1", "--plots", str(tmp_path)]
+    assert main(["formats", *options, "--json"]) == 0
     assert {path.name for path in tmp_path.iterdir()} == {"formats-news.png", "formats-news.svg"}
-
-
-def test_the_promised_keys(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["formats", "--messages", "2", "--rounds", "1", "--json"]) == 0
     result = json.loads(capsys.readouterr().out.splitlines()[-1])
     for key in (
         "decode_over_expat", "decode_over_own_parser", "size_over_text",
