@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+from contextlib import suppress
+from random import Random
 
 import pytest
 
@@ -10,6 +12,7 @@ from formats.element_stream import ElementStream
 from formats.errors import MessageRefused
 from formats.limits import MessageLimits
 from formats.text import parse_text
+from tests.yfilter.random_cases import random_message, random_profile
 from yfilter import (
     Conjunction,
     LinkTarget,
@@ -22,6 +25,7 @@ from yfilter import (
     RouteMatch,
     parse_profile,
 )
+from yfilter.engine.linear_paths import routing_query
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.result import render
 
@@ -221,6 +225,43 @@ def test_links_come_before_profiles() -> None:
     found = names(matcher)
     assert found[:2] == ["-> quick", "-> slow"]
     assert sorted(found[2:]) == ["alice", "bob"]
+
+
+# -- in two stages
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_links_of_many_messages_first_and_then_their_profiles_is_the_same(seed: int) -> None:
+    random = Random(seed)
+    matcher = Matcher()
+    for number in range(60):
+        matcher.add(Profile(body=random_profile(random), text=""), f"p{number}")
+    for number in range(12):
+        for conjunction in routing_query(Profile(body=random_profile(random), text="")):
+            with suppress(ValueError):
+                matcher.add_route(conjunction, LinkTarget("r", f"l{number % 4}"))
+    streams = [random_message(random).stream for _ in range(12)]
+    whole = [
+        [str(match.link if isinstance(match, RouteMatch) else match) for match in found]
+        for found in (list(matcher.match(stream, "r")) for stream in streams)
+    ]
+    staged = [matcher.match_in_stages(stream, "r") for stream in streams]
+    assert any(links for links, _ in staged)
+    for (links, local), expected in zip(staged, whole, strict=True):
+        found = [*links, *local]
+        assert [
+            str(match.link if isinstance(match, RouteMatch) else match) for match in found
+        ] == expected
+    assert len(matcher._unfinished) == 0
+
+
+def test_a_message_beyond_the_bound_ends_with_its_links() -> None:
+    matcher = Matcher(MatchLimits(tuples_max=1, visits_max=1))
+    route(matcher, "/a/b/c", "link")
+    matcher.add("//b[c]", "p")
+    with pytest.raises(MatchLimitExceeded):
+        matcher.match_in_stages(MESSAGE, "r")
+    assert len(matcher._unfinished) == 0
 
 
 # -- changes while a match is unfinished
