@@ -7,7 +7,7 @@ profiles       what it holds
                the same files
 ``files``      ``.xq`` files, a profile each; the id is the file's name
 ``jsonl``      an object a line, as ``onyx profile export`` writes: ``profile``, ``text``, ...
-``parquet``    the columns ``profile`` and ``text``
+``parquet``    the columns ``profile`` and ``text``, and ``near`` if it is there
 =============  ===================================================================================
 
 An archive of messages is a directory of XML files, or Parquet with a column ``message``.
@@ -39,7 +39,10 @@ class UnreadableData(Exception):
 
 
 def read_profiles(session: Session, paths: Sequence[str], kind: str = "") -> Frame:
-    """A frame of ``profile``, ``text`` and ``load`` (1.0); ``kind`` "": by the suffixes."""
+    """A frame of ``profile``, ``text`` and ``load`` (1.0); ``kind`` "": by the suffixes.
+
+    Profiles that insist on a place (``near``) are left out.
+    """
     functions = import_module("pyspark.sql.functions")
     kinds = {kind or _profile_format(path) for path in paths}
     if len(kinds) > 1:
@@ -51,6 +54,9 @@ def read_profiles(session: Session, paths: Sequence[str], kind: str = "") -> Fra
             f"{', '.join(paths)}: no column {' and '.join(sorted(missing))}; "
             f"there are {', '.join(frame.columns)}"
         )
+    if "near" in frame.columns:
+        # What insists on its user's location is placed by that, whatever the plan says.
+        frame = frame.where(~functions.coalesce("near", functions.lit(False)))
     return frame.select(
         functions.col("profile").cast("string").alias("profile"),
         functions.col("text").cast("string").alias("text"),
@@ -92,7 +98,7 @@ def _read(session: Session, paths: list[str], kind: str) -> Frame:
     if kind == "parquet":
         return _checked(lambda: session.read.parquet(*paths), name)
     if kind == "jsonl":
-        schema = "profile string, text string"
+        schema = "profile string, text string, near boolean"
         return _checked(lambda: session.read.schema(schema).json(paths), name)
     whole = kind == "files"
     text = _checked(lambda: session.read.text(paths, wholetext=whole), name)

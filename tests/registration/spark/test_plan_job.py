@@ -125,7 +125,11 @@ def test_kinds_of_files(spark: Any, tmp_path: Path) -> None:
     rows = sorted(read_profiles(spark, [str(folder)]).collect())
     assert rows == [("a.xq", profile, 1.0), ("b.xq", "//m", 1.0)]
     lines = tmp_path / "catalog.jsonl"
-    lines.write_text(json.dumps({"profile": "p7", "text": profile, "user": "ada"}) + "\n")
+    entries = [
+        {"profile": "p7", "text": profile, "user": "ada", "near": False},
+        {"profile": "p8", "text": profile, "user": "bob", "near": True},
+    ]
+    lines.write_text("\n".join(map(json.dumps, entries)))
     assert read_profiles(spark, [str(lines)]).collect() == [("p7", profile, 1.0)]
 
 
