@@ -111,6 +111,21 @@ def test_nothing_is_looked_at_for_a_tree_without_routes(index: bool) -> None:
     assert not {"route", "transformation"} & set(work(matcher))
 
 
+def test_a_class_without_queries_costs_nothing() -> None:
+    matcher = Matcher()
+    route(matcher, "/a/x", "link")
+    matcher.add_transformation("/a[not(x)]", LinkTarget("r", "link"))  # in the network
+    assert names(matcher) == []
+    for_routes = matcher.statistics()["index_visits"]
+    route(matcher, "/a", "link")
+    assert names(matcher) == ["-> link", "link: /a[not(x)]"]
+    assert matcher.statistics()["index_visits"] <= 2 * for_routes
+    alone = Matcher()
+    alone.add("/a[not(x)]", "alice")
+    assert names(alone) == ["alice"]
+    assert alone.statistics()["index_heads"] == 0
+
+
 # -- what leads only to targets already reached is skipped
 
 

@@ -50,7 +50,7 @@ from yfilter.index.run import TOO_COSTLY, Run
 from yfilter.index.subscriber_runs import SubscriberRuns
 from yfilter.index.symbols import SymbolTable
 from yfilter.index.target_groups import TargetGroups
-from yfilter.index.trie import EDGE, NODE, NUMBER, RESIDUAL, ROOTS, Trie
+from yfilter.index.trie import EDGE, NODE, NUMBER, RESIDUAL, ROOTS, USES, Trie
 from yfilter.language.query_ast import NodeKind
 
 LAZY_BYTES_MAX = 512 * 1024 * 1024
@@ -223,6 +223,9 @@ class Index:
     def _match(self, priority: Priority, visits_max: int, groups: TargetGroups | None) -> int:
         """How many queries of a class stand in the candidates' ``found``."""
         taken = self._candidates
+        self.visits_last = 0
+        if self._trie.nodes[10 * (priority + 1) + USES] >> 4 == 1:
+            return 0  # nothing but the root
         candidates, passed_over, visits = taken.candidates, taken.passed_over, taken.visits
         count = self._run.match(self._epoch, priority + 1, visits_max, groups)
         self.candidates[priority] += taken.candidates - candidates
