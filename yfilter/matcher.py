@@ -32,7 +32,7 @@ from yfilter.explain import explain
 from yfilter.explanation import Explanation
 from yfilter.index.index import Index
 from yfilter.language.query_ast import Profile
-from yfilter.language.query_parser import parse_profile
+from yfilter.language.query_parser import parse_profile, too_deep
 from yfilter.link_queries import LinkQueries
 from yfilter.local_queries import LocalQueries
 from yfilter.matches import Match, ProfileMatch, Rendering, RouteMatch, TransformationMatch
@@ -347,6 +347,11 @@ def check_profile(text: str) -> Profile:
     Raises ProfileRefused otherwise; to be asked before anything is changed or promised.
     """
     profile = parse_profile(text)
-    Matcher(index=False).add(profile)  # the network can say everything, and costs nothing to make
-    routing_query(profile)
+    try:
+        Matcher(index=False).add(
+            profile
+        )  # the network can say everything, and costs nothing to make
+        routing_query(profile)
+    except RecursionError:
+        raise too_deep(text) from None
     return profile

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from yfilter.errors import ProfileRefused
 from yfilter.index.ways import indexed_part
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile
 from yfilter.language.query_text import unparse
 from yfilter.local_queries import tree_of
-from yfilter.matcher import Matcher
+from yfilter.matcher import Matcher, check_profile
 
 PROFILES = [
     "/a/b[@c = 'x']",
@@ -83,3 +84,16 @@ def test_memory_comes_back() -> None:
         assert statistics["profiles"] == statistics["queries"] == 0
         sizes.append((statistics["profiles_bytes"], statistics["index_bytes_used"]))
     assert sizes[1] == sizes[2]
+
+
+@pytest.mark.parametrize(
+    "condition", ["+".join(["1"] * 900) + " = @b", "|".join("b" * 900), "*".join(["@c"] * 200)]
+)
+def test_a_tree_that_is_too_deep_is_refused_or_works(condition: str) -> None:
+    text = f"/a[{condition}]"
+    try:
+        check_profile(text)
+    except ProfileRefused as refused:
+        assert refused.code == "too-deep"
+    else:
+        Matcher().add(text)

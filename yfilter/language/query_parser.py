@@ -70,7 +70,15 @@ def parse_expression(
 
 def parse_anew(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> Expression:
     """The tree of a profile, whether its shape is known or not."""
-    return QueryParser(checked_text(text, limits), limits).profile()
+    try:
+        return QueryParser(checked_text(text, limits), limits).profile()
+    except RecursionError:
+        raise too_deep(text) from None
+
+
+def too_deep(text: str) -> ProfileRefused:
+    """For what is within the limits on nesting and is too deep a tree all the same: ``1+1+1+…``."""
+    return ProfileRefused("too-deep", "too many operators in a row", text)
 
 
 def reread(text: str) -> Profile:

@@ -184,11 +184,11 @@ class ShapeCache:
     def _entry(self, pieces: list[str], words: list[str], fixed: tuple[int, ...]) -> _Entry:
         try:
             body = self._parse(_with_placeholders(pieces, words, fixed))
-        except ProfileRefused:
+            if _holds_nested_constructor(body):
+                return _Unique()
+            shape, found = take_apart(body)
+        except (ProfileRefused, RecursionError):
             return _Unique()
-        if _holds_nested_constructor(body):
-            return _Unique()
-        shape, found = take_apart(body)
         numbers = [_number_of(word, len(words)) for word in found]
         missing = set(range(len(words))) - set(numbers) - set(fixed)
         if missing:
