@@ -96,6 +96,9 @@ def read_limits(top: TomlTable) -> Limits:
     if limits.link.frame_bytes_max < limits.message.bytes_max:
         reason = f"must be at least limits.message.bytes_max, {limits.message.bytes_max}"
         raise link_table.refusal("frame_bytes_max", reason)
+    if limits.training.dictionary_bytes_max > limits.link.frame_bytes_max - KIB:
+        reason = f"must leave {KIB} bytes of limits.link.frame_bytes_max"
+        raise training_table.refusal("dictionary_bytes_max", reason)
     return limits
 
 

@@ -410,6 +410,21 @@ FORMATS = (
         ),
         (
             ENDS,
+            ENDS
+            + "[limits]\nlink = {frame_bytes_max = 65536}\nmessage = {bytes_max = 65536}\n"
+            + "training = {dictionary_bytes_max = 65536}\n",
+            (
+                "limits.training.dictionary_bytes_max: must leave 1024 bytes of "
+                "limits.link.frame_bytes_max"
+            ),
+        ),
+        (
+            ENDS,
+            ENDS + "[limits.training]\nsamples = 3\n",
+            "limits.training.samples: 3 is out of range, expected 16 to 10000",
+        ),
+        (
+            ENDS,
             ENDS + "[limits]\nprofiles_max = 0\n",
             "limits.profiles_max: 0 is out of range, expected 1 to 2147483647",
         ),
