@@ -79,7 +79,7 @@ class QueryPlane:
         self.waits.restore(rows)
         told = [read_record(value) for space, _, value in rows if space == TOLD_SPACE]
         self.table.restore_told(
-            (record["root"], Conjunction.parse(record["disjunct"])) for record in told
+            (record["root"], self.table.pool.parse(record["disjunct"])) for record in told
         )
         for space, key, value in rows:
             if space == HOSTED_SPACE:
@@ -88,7 +88,7 @@ class QueryPlane:
                 self._install(key, record["user"], parsed, record["version"])
             elif space == ROUTE_SPACE:
                 record = read_record(value)
-                delta = parse_delta([record["disjunct"]], ())
+                delta = parse_delta([record["disjunct"]], (), self.table.pool.parse)
                 news = self.table.change_child(record["root"], record["link"], delta)
                 self._note({record["root"]: news})
         self._note(self.table.settle())
@@ -153,7 +153,7 @@ class QueryPlane:
 
     def handle_routing_delta(self, frame: RoutingDelta, child: str) -> None:
         """A child's routing query changes; ProfileRefused when it is not one."""
-        delta = parse_delta(frame.added, frame.removed)
+        delta = parse_delta(frame.added, frame.removed, self.table.pool.parse)
         self._note({frame.root: self.table.change_child(frame.root, child, delta)})
         for disjunct in delta.added:
             record = {"root": frame.root, "link": child, "disjunct": disjunct.text}

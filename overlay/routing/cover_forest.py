@@ -29,6 +29,7 @@ from collections.abc import Collection, Iterable, Iterator
 from overlay.routing.cover_index import CoverIndex
 from overlay.routing.delta import Delta, DeltaSum
 from overlay.routing.generalisation import UNBOUNDED, Budget, disjunct_bytes, generalise
+from overlay.routing.pattern_pool import PatternPool
 from yfilter.engine.containment import Pattern
 from yfilter.engine.linear_paths import ANY_MESSAGE, Conjunction
 
@@ -38,12 +39,16 @@ _BELOW_MIN = 2
 
 
 class _Interest(Pattern):
-    """``takers``: how many stand behind it, local profiles together counting as one."""
+    """``pattern`` is shared with other trees; ``takers``: how many stand behind this interest,
+    local profiles together counting as one."""
 
-    __slots__ = ("above", "below", "takers")
+    __slots__ = ("above", "below", "pattern", "takers")
 
-    def __init__(self, disjunct: Conjunction) -> None:
-        super().__init__(disjunct)
+    def __init__(self, pattern: Pattern) -> None:
+        self.pattern = pattern
+        self.disjunct = pattern.disjunct
+        self.chains = pattern.chains
+        self.keys = pattern.keys
         self.takers = 0
         self.above: _Interest | None = None
         self.below: dict[_Interest, None] = {}
@@ -52,8 +57,10 @@ class _Interest(Pattern):
 class CoverForest:
     """Interests with their takers; ``told`` is what the parent knows."""
 
-    def __init__(self, budget: Budget = UNBOUNDED) -> None:
+    def __init__(self, budget: Budget = UNBOUNDED, pool: PatternPool | None = None) -> None:
+        """``pool``: shared with the forests of other trees."""
         self._budget = budget
+        self._pool = PatternPool() if pool is None else pool
         self._interests: dict[Conjunction, _Interest] = {}
         self._tops: CoverIndex[_Interest] = CoverIndex()
         self._general: dict[_Interest, None] = {}  # nobody asked for them
@@ -75,7 +82,7 @@ class CoverForest:
     def restore(self, told: Conjunction) -> None:
         """Something that the parent knew before a restart; before anything else is added, and
         ``settle`` when all is."""
-        interest = self._interests[told] = _Interest(told)
+        interest = self._new(told)
         self._general[interest] = None
         self._raise(interest)
         self._news.take()
@@ -115,10 +122,15 @@ class CoverForest:
     def _add(self, disjunct: Conjunction) -> None:
         interest = self._interests.get(disjunct)
         if interest is None:
-            interest = self._interests[disjunct] = _Interest(disjunct)
+            interest = self._new(disjunct)
             self._place(interest)
         interest.takers += 1
         self._general.pop(interest, None)
+
+    def _new(self, disjunct: Conjunction) -> _Interest:
+        interest = _Interest(self._pool.pattern(disjunct))
+        self._interests[interest.disjunct] = interest
+        return interest
 
     def _remove(self, disjunct: Conjunction) -> None:
         interest = self._interests[disjunct]
@@ -209,11 +221,12 @@ class CoverForest:
     def _put_general(self, wider: Conjunction) -> None:
         if wider in self._interests:
             return
-        interest = _Interest(wider)
+        interest = self._new(wider)
         if next(self._tops.covering(interest), None) is None:
-            self._interests[wider] = interest
             self._general[interest] = None
             self._place(interest)
+        else:
+            del self._interests[interest.disjunct]
 
 
 def _put_below(cover: _Interest, interest: _Interest) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from yfilter.engine.linear_paths import Conjunction
@@ -59,9 +59,10 @@ def texts(disjuncts: Iterable[Conjunction]) -> list[str]:
     return [disjunct.text for disjunct in disjuncts]
 
 
-def parse_delta(added: Iterable[str], removed: Iterable[str]) -> Delta:
+def parse_delta(
+    added: Iterable[str],
+    removed: Iterable[str],
+    parse: Callable[[str], Conjunction] = Conjunction.parse,
+) -> Delta:
     """What ``texts`` made of a delta; ProfileRefused when it is not one."""
-    return Delta(
-        tuple(Conjunction.parse(text) for text in added),
-        tuple(Conjunction.parse(text) for text in removed),
-    )
+    return Delta(tuple(map(parse, added)), tuple(map(parse, removed)))

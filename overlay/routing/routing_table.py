@@ -25,6 +25,7 @@ from collections.abc import Collection, Iterable, Iterator
 from overlay.routing.cover_forest import CoverForest
 from overlay.routing.delta import Delta
 from overlay.routing.generalisation import Budget
+from overlay.routing.pattern_pool import PatternPool
 from yfilter.engine.linear_paths import Conjunction
 from yfilter.matcher import LinkTarget, Matcher
 
@@ -50,6 +51,7 @@ class RoutingTable:
         self._matcher = matcher
         self._trees: dict[str, _Tree] = {}
         self._local: Counter[Conjunction] = Counter()  # disjunct -> profiles here
+        self.pool = PatternPool()
 
     @property
     def roots(self) -> tuple[str, ...]:
@@ -60,7 +62,7 @@ class RoutingTable:
         """Start a tree; returns what the parent must be told (Aggregate of the local profiles)."""
         if root in self._trees:
             return Delta()
-        tree = self._trees[root] = _Tree(CoverForest() if has_parent else None)
+        tree = self._trees[root] = _Tree(CoverForest(pool=self.pool) if has_parent else None)
         return tree.change(self._local, ())
 
     def set_budget(self, root: str, budget: Budget) -> Delta:
@@ -74,7 +76,7 @@ class RoutingTable:
         """A profile of this broker comes (its disjuncts), goes, or changes; per tree, what the
         parent must be told."""
         fresh, gone = [], []
-        for disjunct in dict.fromkeys(added):
+        for disjunct in map(self.pool.share, dict.fromkeys(added)):
             self._local[disjunct] += 1
             if self._local[disjunct] == 1:
                 fresh.append(disjunct)
@@ -95,7 +97,7 @@ class RoutingTable:
         tree = self._trees[root]
         wanted = tree.wanted.setdefault(link, set())
         target = LinkTarget(root, link)
-        added = [d for d in dict.fromkeys(delta.added) if d not in wanted]
+        added = [self.pool.share(d) for d in dict.fromkeys(delta.added) if d not in wanted]
         wanted.update(added)
         for disjunct in added:
             self._matcher.add_route(disjunct, target)
@@ -151,6 +153,7 @@ class RoutingTable:
             upward.update(forest.statistics())
         return {
             "trees": len(self._trees),
+            "distinct_disjuncts": len(self.pool),
             "local_disjuncts": len(self._local),
             "entries": sum(
                 len(wanted) for tree in self._trees.values() for wanted in tree.wanted.values()

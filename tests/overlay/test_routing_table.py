@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from random import Random
 
 import pytest
@@ -77,6 +78,21 @@ def test_links_of_one_tree_share_one_network() -> None:
     assert two["nfa_states"] == one["nfa_states"]
     assert links(matcher, b"<m><a/></m>", "R") == {"L1", "L2"}
     assert links(matcher, b"<m><b/></m>", "R") == set()
+
+
+def test_trees_share_what_is_large_about_a_disjunct_and_let_it_go() -> None:
+    table = RoutingTable(Matcher())
+    for root in ("R1", "R2", "R3"):
+        table.open_tree(root, has_parent=True)
+        delta = parse_delta(["/m/a", "/m/b[@x]"], [], table.pool.parse)
+        assert table.change_child(root, "L", delta).added == delta.added
+    assert len({id(disjunct) for _, _, disjunct in table.entries()}) == 2
+    assert table.statistics()["distinct_disjuncts"] == 2
+    for root in ("R1", "R2", "R3"):
+        table.change_child(root, "L", Delta((), delta.added))
+    del delta
+    gc.collect()
+    assert table.statistics()["distinct_disjuncts"] == 0
 
 
 def test_trees_do_not_mix() -> None:

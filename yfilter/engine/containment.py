@@ -81,7 +81,7 @@ class Pattern:
     What covers a pattern has no key that it does not have.
     """
 
-    __slots__ = ("chains", "disjunct", "keys")
+    __slots__ = ("__weakref__", "chains", "disjunct", "keys")
 
     def __init__(self, disjunct: Conjunction) -> None:
         self.disjunct = disjunct

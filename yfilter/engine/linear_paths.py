@@ -89,7 +89,7 @@ class LinearPath:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Conjunction:
     """Linear paths that all have to be found: one disjunct of a routing query.
 
