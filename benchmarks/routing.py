@@ -28,6 +28,7 @@ from benchmarks.placement.network import (
 )
 from benchmarks.report import Report
 from benchmarks.tables.first_forward import first_forward_us
+from benchmarks.tables.memory import bytes_a_disjunct
 from benchmarks.tables.network import Level, Optimum, TableNetwork, check_reached
 from formats import parse_text
 from overlay.topology import Topology
@@ -99,6 +100,7 @@ def run(options: argparse.Namespace) -> Report:
     )
     _tell_lookup(report, lookup, options.lookup or options.number)
     _tell_first_forward(report, options)
+    _tell_memory(report, options)
     return report
 
 
@@ -270,6 +272,17 @@ def _tell_first_forward(report: Report, options: argparse.Namespace) -> None:
             f"first_forward_us_{number}",
         )
     report.figure("first_forward_growth", "first forward, most / fewest", figures[-1] / figures[0])
+
+
+def _tell_memory(report: Report, options: argparse.Namespace) -> None:
+    _progress("memory of a disjunct")
+    random = Random(options.seed + 3)
+    texts = dict.fromkeys(make_profile(random) for _ in range(min(options.number, 2_000)))
+    disjuncts = {one.text for text in texts for one in routing_query(parse_profile(text))}
+    for roots in (1, 4):
+        against = None if roots == 1 else "disjunct_bytes_1"
+        used = bytes_a_disjunct(sorted(disjuncts), roots)
+        report.figure(f"disjunct_bytes_{roots}", f"a disjunct, {roots} trees", used, "B", against)
 
 
 def _progress(text: str) -> None:

@@ -13,5 +13,7 @@ def test_without_a_budget_routing_is_the_optimum() -> None:
     over = report["crossings_over_optimum_budget"]
     assert isinstance(over, float) and over >= 1.0
     assert report["budget_table_bytes"] <= report["exact_table_bytes"]  # type: ignore[operator]
+    more, less = report["disjunct_bytes_4"], report["disjunct_bytes_1"]
+    assert isinstance(more, float) and isinstance(less, float) and more < 2 * less
     for key in ("root_lookup_over_parse", "first_forward_growth"):
         assert isinstance(report[key], float)

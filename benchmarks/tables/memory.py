@@ -1,0 +1,25 @@
+"""What a disjunct costs a broker in memory, by the number of trees that it is on."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from collections.abc import Sequence
+
+from overlay.routing.delta import parse_delta
+from overlay.routing.routing_table import RoutingTable
+from yfilter import Matcher
+
+
+def bytes_a_disjunct(texts: Sequence[str], roots: int) -> float:
+    """A table and its engine with one child, which wants ``texts`` on the trees of all roots."""
+    gc.collect()
+    tracemalloc.start()
+    table = RoutingTable(Matcher())
+    for number in range(roots):
+        table.open_tree(f"R{number}", has_parent=True)
+        table.change_child(f"R{number}", "L", parse_delta(texts, (), table.pool.parse))
+    gc.collect()
+    used, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return used / len(texts)
