@@ -2,12 +2,12 @@
 
 For each query an access path is chosen (``access_path``); its spine with the access predicate
 becomes a path of the ``trie``, the rest a residual (``residual_writer``).  A message is moved
-through the trie by lazily made deterministic states (``lazy_states``, ``run``), and candidates are
-verified (``residuals``) on the message's own columns (``message_view``)::
+through the trie by lazily made deterministic states (``lazy_states``, ``run``), and ``candidates``
+are verified (``residuals``) on the message's own columns (``message_view``)::
 
-    MatchingPlan ─▶ AccessPath ─▶ Trie ───────▶ LazyStates ─┐
-                         └──────▶ RecordPool ─▶ Residuals ──┤
-    ElementStream ─▶ SymbolTable ─▶ MessageView ────────────┴─▶ Run ─▶ query numbers
+    MatchingPlan ─▶ AccessPath ─▶ Trie ───────▶ LazyStates ─▶ Run ─┐
+                         └──────▶ RecordPool ─▶ Residuals ─────────┴─▶ Candidates ─▶ query numbers
+    ElementStream ─▶ SymbolTable ─▶ MessageView ─▶ (both)
 
 =====================  =========================================================================
 a query                20 bytes, and what it does not share with others of:
