@@ -21,6 +21,7 @@ from math import isnan
 from typing import Any
 
 from formats.element_stream import ContentKind, ElementStream
+from formats.errors import MessageRefused
 from formats.text import parse_text
 from yfilter.language import function_library
 from yfilter.language.atoms import atom_text, is_number
@@ -230,7 +231,10 @@ class Evaluator(Budget):
     def materialised(self, item: Construction) -> Node:
         """The constructed element as a tree of its own, so that steps can go into it."""
         if item.node is None:
-            stream = parse_text(write_construction(self, item))
+            try:
+                stream = parse_text(write_construction(self, item))
+            except MessageRefused as refusal:  # larger or deeper than a message may be
+                raise MatchLimitExceeded("result-too-large", str(refusal)) from None
             self.streams.append(stream)
             item.node = element_node(0, len(self.streams) - 1)
         return item.node

@@ -48,7 +48,7 @@ class FlworParser(ComputedParser):
         self.lexer.take()
         if ":" in token.text:
             raise self.unsupported("a variable with a prefix is", token, "a name without ':'")
-        if token.text == MESSAGE_VARIABLE or token.text in self.scope.variables:
+        if token.text == MESSAGE_VARIABLE or token.text in (*self.scope.variables, *self.declared):
             raise self.refusal(
                 "duplicate-variable",
                 f"${token.text} is bound already",

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from yfilter.language.path_assembly import size_of
 from yfilter.language.positions import downward, is_positional, may_be_number
 from yfilter.language.query_ast import (
     ANY,
@@ -211,7 +212,7 @@ def _lift(flwor: Flwor, first: ForClause) -> _Lifted:
     for conjunct in conjuncts:
         predicate = _relative(conjunct, bindings)
         if predicate is not None:
-            steps_left -= _step_count(predicate)
+            steps_left -= size_of(predicate)
             if steps_left >= 0:
                 predicates.append(_as_predicate(predicate))
     return _Lifted(tuple(predicates), len(predicates) == len(conjuncts))
@@ -242,7 +243,7 @@ def _needed_later(flwor: Flwor, first: ForClause) -> tuple[Expression, ...]:
     kept = []
     for condition in dict.fromkeys(conditions):
         if not any(_goes_on(other, condition) for other in conditions):
-            steps_left -= _step_count(condition)
+            steps_left -= size_of(condition)
             if steps_left >= 0:
                 kept.append(condition)
     return tuple(kept)
@@ -301,11 +302,6 @@ def _uses_any(expression: Expression, variables: Mapping[str, Expression]) -> bo
 def _as_predicate(condition: Expression) -> Expression:
     """A number in brackets would be a position; in a where clause it is true unless zero."""
     return FunctionCall("boolean", (condition,)) if may_be_number(condition) else condition
-
-
-def _step_count(expression: Expression) -> int:
-    own = len(expression.steps) if isinstance(expression, PathExpression) else 1
-    return own + sum(map(_step_count, (*same_focus(expression), *new_focus(expression))))
 
 
 def _relative_bindings(flwor: Flwor, first: ForClause) -> dict[str, Expression]:

@@ -12,6 +12,8 @@ from yfilter.language.query_ast import (
     NodeKind,
     Origin,
     PathExpression,
+    new_focus,
+    same_focus,
 )
 
 ANY_DEPTH = LocationStep(False, NodeKind.NODE, None, (), Axis.DESCENDANT_OR_SELF)
@@ -53,7 +55,10 @@ def with_step(path: Expression, step: LocationStep) -> Expression:
         merged = replace(last, predicates=last.predicates + step.predicates)
         return replace(path, steps=(*path.steps[:-1], merged))
     if is_self and not step.predicates:
-        return path
+        if path.origin in (Origin.MESSAGE, Origin.CONTEXT):
+            return path
+        # Of many nodes each once, in document order.
+        step = LocationStep(False, NodeKind.NODE, None, (), Axis.SELF)
     return PathExpression(path.origin, (*path.steps, step), path.variable, path.start)
 
 
@@ -66,3 +71,9 @@ def with_filter(origin: Expression, step: LocationStep) -> Expression:
     if not isinstance(origin, PathExpression):
         origin = PathExpression(Origin.EXPRESSION, (), start=origin)
     return replace(origin, steps=(step,))
+
+
+def size_of(expression: Expression) -> int:
+    """How many steps it has; whatever is no path counts as one."""
+    own = len(expression.steps) if isinstance(expression, PathExpression) else 1
+    return own + sum(map(size_of, (*same_focus(expression), *new_focus(expression))))

@@ -89,6 +89,7 @@ class PathParser(ABC):
         self.lexer = Lexer(text)
         self.limits = limits
         self.scope = Scope(dict(INITIAL_NAMESPACES), {})
+        self.declared: dict[str, tuple[Expression, int]] = {}  # with their sizes
         self._depth = 0
         self._steps = 0
 
@@ -273,14 +274,16 @@ class PathParser(ABC):
             return with_filter(primary, step)
         return primary
 
-    def _origin(self) -> PathExpression | None:
-        """A variable or ``.``, where a path can start."""
+    def _origin(self) -> Expression | None:
+        """A variable or ``.``, where a path can start; what a declared variable stands for."""
         token = self.lexer.peek()
         if token.kind is TokenKind.VARIABLE:
             self.lexer.take()
             if token.text == MESSAGE_VARIABLE:
                 return PathExpression(Origin.MESSAGE, ())
             if token.text not in self.scope.variables:
+                if token.text in self.declared:
+                    return self._declared_value(token)
                 self._refuse_variable(token)
             return PathExpression(Origin.VARIABLE, (), token.text)
         if token.text == "." and self.scope.context:
@@ -288,8 +291,20 @@ class PathParser(ABC):
             return _CONTEXT
         return None
 
+    def _declared_value(self, token: Token) -> Expression:
+        """In its place; what that makes of the text counts as if it were written there."""
+        value, steps = self.declared[token.text]
+        self._steps += steps
+        if self._steps > self.limits.steps_max:
+            raise self.refusal(
+                "too-many-steps", f"more than {self.limits.steps_max} steps", token.offset
+            )
+        return value
+
     def _refuse_variable(self, token: Token) -> NoReturn:
-        known = ", ".join(f"${name}" for name in (MESSAGE_VARIABLE, *self.scope.variables))
+        known = ", ".join(
+            f"${name}" for name in (MESSAGE_VARIABLE, *self.declared, *self.scope.variables)
+        )
         raise self.refusal(
             "unbound-variable", f"the variable ${token.text} is not bound", token.offset, known
         )

@@ -22,6 +22,7 @@ from yfilter.errors import ProfileRefused
 from yfilter.language.flwor_parser import FlworParser
 from yfilter.language.item_kinds import PARENTS, ItemKind, Kinds
 from yfilter.language.matching_path import decisive_parts, is_path
+from yfilter.language.path_assembly import size_of
 from yfilter.language.path_parser import Scope
 from yfilter.language.profile_limits import (
     DEFAULT_PROFILE_LIMITS,
@@ -148,6 +149,10 @@ class QueryParser(FlworParser):
                 )
             self.lexer.take()
             what = self.lexer.peek()
+            if what.is_word("variable"):
+                self.lexer.take()
+                self._declare_variable()
+                continue
             if what.is_word("namespace"):
                 self.lexer.take()
                 prefix = self._declared_prefix()
@@ -162,10 +167,21 @@ class QueryParser(FlworParser):
                     "unsupported",
                     f"a declaration of {what} is not in the profile language",
                     what.offset,
-                    "'namespace' or 'default element namespace'",
+                    "'namespace', 'default element namespace' or 'variable'",
                 )
             self._declare(prefix, what, declared)
             self.expect(";")
+
+    def _declare_variable(self) -> None:
+        """``$name as type := expression;``"""
+        name = self.new_variable()
+        declared = self.declared_type()
+        if self.lexer.peek().is_word("external"):
+            raise self.unsupported("an external variable is", self.lexer.peek(), "':=' and a value")
+        self.expect(":=")
+        value = self.of_type(self.expression(), declared, each=False)
+        self.declared[name] = value, size_of(value)
+        self.expect(";")
 
     def _declared_prefix(self) -> str:
         token = self.lexer.peek()

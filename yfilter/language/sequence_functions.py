@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
-from yfilter.language.atoms import comparable, is_number
+from yfilter.language.atoms import comparable, is_number, to_double
 from yfilter.language.nodes import Atom, Construction, Detached, DynamicError, Item, Node, NodeType
 from yfilter.language.number_functions import rounded
 
@@ -16,8 +17,11 @@ if TYPE_CHECKING:
 
 def _distinct_values(atoms: list[Atom]) -> list[Atom]:
     found: dict[Any, Atom] = {}
+    has_double = any(isinstance(atom, float) for atom in atoms)
     for atom in atoms:
-        found.setdefault(_identity(atom), atom)
+        # As doubles if there is one, which an xs:decimal is converted to where they are compared.
+        is_exact = isinstance(atom, Decimal) and has_double
+        found.setdefault(_identity(to_double(atom) if is_exact else atom), atom)
     return list(found.values())
 
 
@@ -82,9 +86,12 @@ def _equal(evaluator: Evaluator, one: Item, other: Item) -> bool:
     other = evaluator.materialised(other) if isinstance(other, Construction) else other
     if isinstance(one, Node) and isinstance(other, Node):
         return bool(_shape(evaluator, one) == _shape(evaluator, other))
+    if isinstance(one, Detached) and isinstance(other, Detached):
+        names = [item.name and (item.name.namespace, item.name.local) for item in (one, other)]
+        return one.kind is other.kind and names[0] == names[1] and one.value == other.value
     if isinstance(one, Node | Detached) or isinstance(other, Node | Detached):
         return False
-    return bool(_identity(one) == _identity(other))
+    return len(_distinct_values([one, other])) == 1
 
 
 def _shape(evaluator: Evaluator, node: Node) -> Any:
