@@ -102,6 +102,9 @@ def _run_case(case: Case, report: SetReport) -> None:
     except ProfileRefused as refused:
         report.out[f"what is asserted is out: {refused.reason}"] += 1
         return
+    except MatchLimitExceeded as exceeded:
+        report.out[f"limit: {exceeded.code}"] += 1
+        return
     if problem:
         report.failed[case.name] = problem
     else:

@@ -17,11 +17,13 @@ looks at is counted against ``EvaluationLimits.visits_max``, and so is every ite
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from math import isnan
 from typing import Any
 
 from formats.element_stream import ContentKind, ElementStream
 from formats.errors import MessageRefused
+from formats.limits import DEFAULT_LIMITS
 from formats.text import parse_text
 from yfilter.language import function_library
 from yfilter.language.atoms import atom_text, is_number
@@ -231,8 +233,9 @@ class Evaluator(Budget):
     def materialised(self, item: Construction) -> Node:
         """The constructed element as a tree of its own, so that steps can go into it."""
         if item.node is None:
+            limits = replace(DEFAULT_LIMITS, bytes_max=self.limits.bytes_max)
             try:
-                stream = parse_text(write_construction(self, item))
+                stream = parse_text(write_construction(self, item), limits)
             except MessageRefused as refusal:  # larger or deeper than a message may be
                 raise MatchLimitExceeded("result-too-large", str(refusal)) from None
             self.streams.append(stream)

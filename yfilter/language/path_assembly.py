@@ -7,8 +7,11 @@ from dataclasses import replace
 from yfilter.language.positions import is_positional
 from yfilter.language.query_ast import (
     Axis,
+    Computed,
+    Constructor,
     Expression,
     LocationStep,
+    Markup,
     NodeKind,
     Origin,
     PathExpression,
@@ -77,3 +80,10 @@ def size_of(expression: Expression) -> int:
     """How many steps it has; whatever is no path counts as one."""
     own = len(expression.steps) if isinstance(expression, PathExpression) else 1
     return own + sum(map(size_of, (*same_focus(expression), *new_focus(expression))))
+
+
+def constructs(expression: Expression) -> bool:
+    """Whether a constructor is anywhere in it."""
+    if isinstance(expression, Constructor | Computed | Markup):
+        return True
+    return any(map(constructs, (*same_focus(expression), *new_focus(expression))))
