@@ -157,3 +157,10 @@ def test_what_an_enclosing_constructor_holds_is_evaluated_once() -> None:
     (result,) = _results(text, EvaluationLimits(tuples_max=6))
     assert result.count("<b ") == 4
     assert result.endswith("2</r>")
+
+
+def test_a_constructed_element_beyond_the_limits_is_a_limit() -> None:
+    text = "for $b in //Q{}b return <r>{count(<x>{1 to 40000}</x>/x)}</r>"
+    with pytest.raises(MatchLimitExceeded) as exceeded:
+        _results(text, EvaluationLimits(bytes_max=100_000))
+    assert exceeded.value.code == "result-too-large"

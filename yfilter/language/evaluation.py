@@ -25,6 +25,7 @@ from formats.element_stream import ContentKind, ElementStream
 from formats.errors import MessageRefused
 from formats.limits import DEFAULT_LIMITS
 from formats.text import parse_text
+from yfilter.errors import MatchLimitExceeded
 from yfilter.language import function_library
 from yfilter.language.atoms import atom_text, is_number
 from yfilter.language.axes import Axes
