@@ -52,8 +52,9 @@ from yfilter.language.query_ast import (
 )
 from yfilter.language.query_text import unparse
 
-# What a disjunct costs in a table beside its text: its entries in sets, index and matcher.
-DISJUNCT_BYTES = 1024
+# What a disjunct costs in a table beside its text, its syntax tree and its places in forest and
+# engine: measured, see docs/benchmarks.md.
+DISJUNCT_BYTES = 5 * 1024
 
 
 @dataclass(frozen=True, slots=True)
