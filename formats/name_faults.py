@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from formats.characters import find_illegal_character, is_colonless_name
 from formats.names import XML_NAMESPACE, QualifiedName
 
 XMLNS_NAMESPACE = "http://www.w3.org/2000/xmlns/"
 
-# What is remembered of names that were looked at before: at most some 10 MB, whatever is sent.
-_REMEMBERED_NAMES = 4_096
-_REMEMBERED_LENGTH = 600
-
 
 def name_fault(name: QualifiedName, name_max: int, namespace_max: int) -> tuple[str, str] | None:
     """Code and reason of what is wrong with a name, whatever it names."""
-    # A source's messages have the same names again and again.
-    short = len(name.prefix) + len(name.namespace) + len(name.local) <= _REMEMBERED_LENGTH
-    find = _remembered_fault if short else _find_fault
-    return find(name, name_max, namespace_max)
-
-
-def _find_fault(name: QualifiedName, name_max: int, namespace_max: int) -> tuple[str, str] | None:
     fault = binding_fault(name.prefix, name.namespace, name_max, namespace_max)
     if fault is None and _is_longer(name.local, name_max):
         return "name-too-long", f"more than {name_max} bytes"
     if fault is None and not is_colonless_name(name.local):
         return "bad-name", f"{name.local!r} is not a name"
     return fault
-
-
-_remembered_fault = lru_cache(_REMEMBERED_NAMES)(_find_fault)
 
 
 def binding_fault(

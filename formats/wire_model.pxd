@@ -6,7 +6,7 @@ cdef int VALUE_BYTES_MAX, PROBES_MAX
 
 @cython.final
 cdef class WireModel:
-    cdef readonly object strings, grammar
+    cdef readonly object strings, grammar, known_names
     cdef readonly dict name_numbers, string_numbers, set_numbers, heads, written
     cdef readonly int name_count, set_count, value_count
     cdef int[::1] predicted

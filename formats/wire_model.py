@@ -16,6 +16,7 @@ try:
 except ImportError:
     from formats import cython_stub as cython
 
+from formats.known_names import KnownNames
 from formats.wire_events import ELEMENT, END, PROBES_MAX
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class WireModel:
         self._set_predictions(grammar)
         self._set_attributes(grammar)
         self._set_values(values)
+        self.known_names = KnownNames()
         self.heads: dict[bytes, WireNames] = {}  # as read
         self.written: dict[object, WireHead] = {}  # as written, by names and declarations
 

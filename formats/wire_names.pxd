@@ -15,9 +15,10 @@ cdef class WireNames:
     cdef dict _first_binding
 
     cdef bint resolve(self, int number) except -1
-    cdef _set(self, int number, int binding, int meaning, name)
+    cdef _set(self, int number, int binding, int meaning, tuple known)
+    cdef tuple _check(self, name)
     cdef _read_bindings(self)
     cdef _read_names(self)
     cdef _word(self)
-    cdef _number(self)
+    cdef int _number(self) except -1
     cdef _refuse(self, str code, str reason)

@@ -20,6 +20,7 @@ except ImportError:
     from formats import cython_stub as cython
 
 from formats.errors import DecodeError
+from formats.known_names import KnownName
 from formats.limits import MessageLimits
 from formats.name_faults import binding_fault, name_fault
 from formats.names import XML_NAMESPACE, QualifiedName
@@ -57,11 +58,11 @@ class WireNames:
         binding = self._first_binding.get(namespace, UNRESOLVED)
         if binding < 0:
             return False
-        name = QualifiedName(self.bindings[binding][0], namespace, local)
-        fault = name_fault(name, self.limits.name_bytes_max, self.limits.namespace_bytes_max)
-        if fault is not None:
-            raise DecodeError(*fault, self._offset)
-        self._set(number, binding, number, name)
+        prefix = self.bindings[binding][0]
+        found = self._model.known_names.of(prefix, namespace, self.limits).get(local)
+        if found is None:
+            found = self._check(QualifiedName(prefix, namespace, local))
+        self._set(number, binding, number, found)
         return True
 
     def _set(
@@ -69,13 +70,22 @@ class WireNames:
         number: cython.int,
         binding: cython.int,
         meaning: cython.int,
-        name: QualifiedName,
+        known: KnownName,
     ) -> None:
+        name, _, size, is_xmlns = known
         self.names[number] = name
         self.binding[number] = binding
         self.meaning[number] = meaning
-        self.size[number] = len(str(name).encode())
-        self.is_xmlns[number] = not name.prefix and name.local == "xmlns"
+        self.size[number] = size
+        self.is_xmlns[number] = is_xmlns
+
+    def _check(self, name: QualifiedName) -> KnownName:
+        """What is to be known of a name that was not seen before."""
+        fault = name_fault(name, self.limits.name_bytes_max, self.limits.namespace_bytes_max)
+        if fault is not None:
+            raise DecodeError(*fault, self._offset + self._at)
+        remembered = self._model.known_names
+        return remembered.learn(remembered.of(name.prefix, name.namespace, self.limits), name)
 
     def _read_bindings(self) -> None:
         count = self._number()
@@ -104,7 +114,10 @@ class WireNames:
             self._first_binding.setdefault(namespace, number)
 
     def _read_names(self) -> None:
-        known = self._model.name_count
+        number: cython.int
+        binding: cython.int
+        first: cython.int
+        known: cython.int = self._model.name_count
         own = self._number()
         if own > len(self._head):
             self._refuse("bad-count", f"{own} names in a head of {len(self._head)} bytes")
@@ -119,36 +132,42 @@ class WireNames:
         self.meaning = array("i", bytes(4 * (self.count + 1)))
         self.size = array("i", bytes(4 * (self.count + 1)))
         self.is_xmlns = bytearray(self.count + 1)
+        remembered = self._model.known_names
+        named = [remembered.of(*pair, limits) for pair in self.bindings]
         meanings: dict[tuple[str, str], int] = {}
-        seen: set[QualifiedName] = set()
         for number in range(known, self.count):
             binding = self._number()
-            if binding >= len(self.bindings):
+            if binding >= len(named):
                 self._refuse("bad-structure", f"no binding {binding}")
-            name = QualifiedName(*self.bindings[binding], self._word())
-            fault = name_fault(name, limits.name_bytes_max, limits.namespace_bytes_max)
-            meaning = (name.namespace, name.local)
-            known_number = self._model.name_numbers.get(meaning)
-            if fault is None and (
-                name in seen
-                or (known_number is not None and self._first_binding[name.namespace] == binding)
-            ):
-                fault = ("bad-name", f"name {name} has two numbers")
-            if fault is not None:
-                self._refuse(fault[0], fault[1])
-            seen.add(name)
-            first = meanings.setdefault(meaning, number if known_number is None else known_number)
-            self._set(number, binding, first, name)
+            local = self._word()
+            found = named[binding].get(local)
+            if found is None:
+                prefix, namespace = self.bindings[binding]
+                found = self._check(QualifiedName(prefix, namespace, local))
+            meaning = found[1]
+            first = self._model.name_numbers.get(meaning, UNRESOLVED) if known else UNRESOLVED
+            if first == UNRESOLVED:
+                first = meanings.setdefault(meaning, number)
+            elif self._first_binding[meaning[0]] == binding:
+                self._refuse("bad-name", f"name {found[0]} is the dictionary's")
+            self._set(number, binding, first, found)
+        # Names of different meanings are different.
+        if len(meanings) < own and len(set(self.names[known:])) < own:
+            self._refuse("bad-name", "a name has two numbers")
 
     def _word(self) -> str:
         """A string: literal, or the dictionary's."""
-        value = self._number()
-        number = value >> 1
+        start: cython.Py_ssize_t
+        end: cython.Py_ssize_t
+        value: cython.int = self._number()
+        number: cython.Py_ssize_t = value >> 1
         if value & 1:
             if number >= len(self._model.strings):
                 self._refuse("bad-structure", f"the dictionary has no string {number}")
-            return self._model.strings[number]
-        start, end = self._at, self._at + number
+            word: str = self._model.strings[number]
+            return word
+        start = self._at
+        end = start + number
         if end > len(self._head):
             self._refuse("truncated", f"a string of {number} bytes ends behind the head")
         self._at = end
@@ -158,9 +177,11 @@ class WireNames:
             self._at = start
             self._refuse("bad-string", "a string is not UTF-8")
 
-    def _number(self) -> int:
+    def _number(self) -> cython.int:
         """A varint."""
-        value = shift = 0
+        byte: cython.longlong
+        shift: cython.int = 0
+        value: cython.longlong = 0
         while True:
             if self._at >= len(self._head):
                 self._refuse("truncated", "the head ends inside a number")
