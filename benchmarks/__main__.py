@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 
 from benchmarks.benchmark import Benchmark, BenchmarkError, Result, WrongAnswers
+from benchmarks.ceiling.benchmark import CEILING
 from benchmarks.conformance import CONFORMANCE
 from benchmarks.formats import FORMATS
 from benchmarks.match import MATCH
@@ -21,7 +22,16 @@ from benchmarks.profiles import PROFILES
 from benchmarks.results import RESULTS
 from benchmarks.routing import ROUTING
 
-BENCHMARKS: tuple[Benchmark, ...] = (MATCH, FORMATS, CONFORMANCE, PEP, PROFILES, RESULTS, ROUTING)
+BENCHMARKS: tuple[Benchmark, ...] = (
+    MATCH,
+    CEILING,
+    FORMATS,
+    CONFORMANCE,
+    PEP,
+    PROFILES,
+    RESULTS,
+    ROUTING,
+)
 
 EXIT_GOOD, EXIT_WRONG, EXIT_NOT_RUN = 0, 1, 2
 

@@ -7,8 +7,8 @@ cdef class AcceptLists:
     cdef Trie trie
     cdef AtomTable atoms
     cdef RecordPool records
-    cdef int[::1] lists
-    cdef double[::1] bounds
+    cdef readonly int[::1] lists
+    cdef readonly double[::1] bounds
     cdef int _lists_used
     cdef int _bounds_used
     cdef int _touched

@@ -1,11 +1,11 @@
 cdef class IntCache:
-    cdef long long[::1] _slots
+    cdef readonly long long[::1] _slots
     cdef long long[::1] _before
     cdef int _count
-    cdef int _shift
+    cdef readonly int _shift
     cdef int _before_shift
     cdef int _shift_min
-    cdef unsigned long long _mask
+    cdef readonly unsigned long long _mask
     cdef unsigned long long _before_mask
 
     cdef inline int get(self, long long key) noexcept

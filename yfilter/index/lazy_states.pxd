@@ -14,8 +14,8 @@ cdef class LazyStates:
     cdef int[::1] in_namespace
     cdef int[::1] any_namespace
     cdef int[::1] only_label
-    cdef int[::1] label_bits
-    cdef int[::1] states
+    cdef readonly int[::1] label_bits
+    cdef readonly int[::1] states
     cdef int[::1] members
     cdef int[::1] member_edges
     cdef readonly AcceptLists accepts

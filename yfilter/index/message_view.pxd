@@ -5,7 +5,7 @@ from yfilter.index.symbols cimport SymbolTable
 cdef class MessageView:
     cdef AtomTable atoms
     cdef object _stream
-    cdef int elements
+    cdef readonly int elements
     cdef int deepest
     cdef const int[::1] name
     cdef const int[::1] parent
@@ -20,25 +20,25 @@ cdef class MessageView:
     cdef const int[::1] content_next
     cdef const int[::1] content_offset
     cdef const unsigned char[::1] content_values
-    cdef int names
-    cdef int[::1] position_start
-    cdef int[::1] positions
-    cdef int[::1] order
+    cdef readonly int names
+    cdef readonly int[::1] position_start
+    cdef readonly int[::1] positions
+    cdef readonly int[::1] order
     cdef int[::1] _level_start
-    cdef int[::1] label
-    cdef int[::1] attribute
-    cdef int[::1] text_first
-    cdef int[::1] text_next
-    cdef int[::1] within_first
-    cdef int[::1] within_last
-    cdef bint only_text
-    cdef int[::1] own_start
-    cdef int[::1] own_atom
-    cdef int[::1] own_operator
-    cdef double[::1] own_number
-    cdef unsigned long long[::1] _signature
-    cdef unsigned long long[::1] _seen
-    cdef int _own_count
+    cdef readonly int[::1] label
+    cdef readonly int[::1] attribute
+    cdef readonly int[::1] text_first
+    cdef readonly int[::1] text_next
+    cdef readonly int[::1] within_first
+    cdef readonly int[::1] within_last
+    cdef readonly bint only_text
+    cdef readonly int[::1] own_start
+    cdef readonly int[::1] own_atom
+    cdef readonly int[::1] own_operator
+    cdef readonly double[::1] own_number
+    cdef readonly unsigned long long[::1] _signature
+    cdef readonly unsigned long long[::1] _seen
+    cdef readonly int _own_count
 
     cdef bint holds(self, int element, int atom) noexcept
     cdef bint has_atom(self, int atom) noexcept

@@ -19,7 +19,7 @@ cdef class Run:
     cdef int _count
     cdef unsigned long long _entered
     cdef long long _moved
-    cdef int[::1] _state
+    cdef readonly int[::1] _state
     cdef int[::1] _operator
     cdef double[::1] _number
     cdef int[::1] _first
