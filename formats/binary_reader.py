@@ -142,22 +142,12 @@ class BinaryReader:
     def _begin(self) -> None:
         """Scratch for a message with the names of the head."""
         model: WireModel = self._model
-        i: cython.int
-        known: cython.int = model.name_count
         count: cython.int = self._names.count
         if count == 0:
             self._source.refuse("bad-structure", "a message has a root element")
         if count > self._name_room or self._name_room > _NAMES_KEPT_MAX >= count:
             self._grow_names(count)
-        for i in range(4 * (known + 1)):
-            self._predicted[i] = model.predicted[i]
-        for i in range(4 * (known + 1), 4 * (count + 1), 2):
-            self._predicted[i] = TEXT
-            self._predicted[i + 1] = END
-        for i in range(known):
-            self._set_of[i] = model.expected_set[i]
-        for i in range(known, count):
-            self._set_of[i] = 0
+        model.expect(self._predicted, self._set_of, count)
         self._message += 1
         self._names_used: list[QualifiedName] = []
         self._written = 0

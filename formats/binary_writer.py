@@ -116,20 +116,10 @@ class BinaryWriter:
 
     def _begin(self, stream: ElementStream) -> None:
         model: WireModel = self._model
-        i: cython.int
-        known: cython.int = model.name_count
         count: cython.int = self._head.count
         if count > self._name_room or self._name_room > _NAMES_KEPT_MAX >= count:
             self._grow_names(count)
-        for i in range(4 * (known + 1)):
-            self._predicted[i] = model.predicted[i]
-        for i in range(4 * (known + 1), 4 * (count + 1), 2):
-            self._predicted[i] = TEXT
-            self._predicted[i + 1] = END
-        for i in range(known):
-            self._set_of[i] = model.expected_set[i]
-        for i in range(known, count):
-            self._set_of[i] = 0
+        model.expect(self._predicted, self._set_of, count)
         # An element is at most four events of two numbers, beside its attributes' names and its
         # declarations; a piece of content is one.
         elements: cython.Py_ssize_t = len(stream.element_name)

@@ -1,7 +1,7 @@
 # The C types of wire_model.py.
 cimport cython
 
-cdef int END, ELEMENT
+cdef int END, ELEMENT, TEXT
 cdef int VALUE_BYTES_MAX, PROBES_MAX
 
 @cython.final
@@ -20,6 +20,7 @@ cdef class WireModel:
     cpdef remember(self, bytes head, names)
     cpdef remember_written(self, object names, head)
     cdef _make_room(self, dict kept, int names)
+    cdef int expect(self, int[::1] predicted, int[::1] set_of, int count) noexcept
     cdef int find_value(self, const unsigned char* data, Py_ssize_t at, Py_ssize_t size) noexcept
     cdef _set_predictions(self, grammar)
     cdef _set_attributes(self, grammar)

@@ -17,7 +17,7 @@ except ImportError:
     from formats import cython_stub as cython
 
 from formats.known_names import KnownNames
-from formats.wire_events import ELEMENT, END, PROBES_MAX
+from formats.wire_events import ELEMENT, END, PROBES_MAX, TEXT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,6 +64,23 @@ class WireModel:
     def _make_room(self, kept: dict[Any, Any], names: cython.int) -> None:
         if len(kept) >= min(_HEADS_MAX, _HEAD_NAMES_MAX // (names + 1) + 1):
             kept.clear()
+
+    def expect(
+        self, predicted: cython.int[::1], set_of: cython.int[::1], count: cython.int
+    ) -> cython.int:
+        """Begin a message of so many names: what is expected in each context and of each name."""
+        i: cython.int
+        known: cython.int = self.name_count
+        for i in range(4 * (known + 1)):
+            predicted[i] = self.predicted[i]
+        for i in range(4 * (known + 1), 4 * (count + 1), 2):
+            predicted[i] = TEXT
+            predicted[i + 1] = END
+        for i in range(known):
+            set_of[i] = self.expected_set[i]
+        for i in range(known, count):
+            set_of[i] = 0
+        return 0
 
     def find_value(
         self, data: cython.p_const_uchar, at: cython.Py_ssize_t, size: cython.Py_ssize_t

@@ -27,6 +27,7 @@ from typing import NamedTuple, TypeAlias
 
 from yfilter.engine.linear_paths import LinearStep
 from yfilter.engine.matching_plan import MatchingPlan
+from yfilter.engine.step_conditions import MIRRORED
 from yfilter.index.residuals import LEVELS_MAX, STEPS_MAX
 from yfilter.language.query_ast import (
     ANY,
@@ -41,12 +42,6 @@ from yfilter.language.query_ast import (
 )
 
 _RANGES = (Operator.EQ, Operator.LT, Operator.LE, Operator.GT, Operator.GE)
-_MIRRORED = {
-    Operator.LT: Operator.GT,
-    Operator.LE: Operator.GE,
-    Operator.GT: Operator.LT,
-    Operator.GE: Operator.LE,
-}
 
 
 # PERF: tuples, since a profile has ten of these; they are made faster than frozen dataclasses.
@@ -212,7 +207,7 @@ def condition_of(selection: Expression) -> Condition | None:
         case Comparison(PathExpression() as path, operator, Literal(value)):
             return _comparison(path, operator, value)
         case Comparison(Literal(value), operator, PathExpression() as path):
-            return _comparison(path, _MIRRORED.get(operator, operator), value)
+            return _comparison(path, MIRRORED.get(operator, operator), value)
         case _:
             return None
 
