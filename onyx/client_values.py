@@ -59,9 +59,9 @@ class ProfileInfo:
     ``version`` counts the updates from 1; ``live`` says that every broker on the way from every
     source knows this version, so that no message published from now on is missed.  ``near``: it
     insists on a host near its user.  ``text`` is None where it was not asked for.  ``warnings``,
-    when it is added: for each schema of the sources why no message that follows it can match,
-    where all of them say so.  ``missing``, when it was waited for in vain: the brokers that do not
-    have this version yet.
+    when it is added or changed: for each schema of the sources why no message that follows it can
+    match, where all of them say so.  ``missing``, when it was waited for in vain: the brokers that
+    do not have this version yet.
     """
 
     id: str

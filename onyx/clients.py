@@ -298,7 +298,7 @@ class User:
         result = await host.call("profile.update", arguments)
         # From here on the registration service shows the new text to whoever asks.
         known = {"profile": profile_id, "version": result["version"]}
-        await self._registration.call("profile.await", known)
+        shown = await self._registration.call("profile.await", known)
         return ProfileInfo(
             id=profile_id,
             user=info.user,
@@ -308,6 +308,7 @@ class User:
             live=result["live"],
             text=text,
             missing=tuple(result.get("missing", ())),
+            warnings=tuple(shown.get("warnings", ())),
         )
 
     async def remove_profile(

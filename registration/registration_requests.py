@@ -6,7 +6,8 @@
                      on every tree
 ``plan.use``         answered at once: new profiles are placed by this plan
 ``profile.await``    answered when a change that was made at the host broker is known here too:
-                     ``version`` or a later one, or that the profile is gone (always then)
+                     ``version`` or a later one, with what the schemas of the sources say about
+                     it, or that the profile is gone (always then)
 ==================  ==========================================================================
 
 A request carries the client's own request id: repeated after a broken connection it finds what
@@ -101,7 +102,7 @@ class RegistrationRequests:
         """A profile is placed, changed or live: tell those whose wait is over."""
         for connection, request, version in self._awaiting.pop(entry.profile, ()):
             if 0 < version <= entry.version:
-                self._server.answer(connection, request, {"gone": False})
+                self._server.answer(connection, request, self._changed_result(entry))
             else:
                 waiting = self._awaiting.setdefault(entry.profile, [])
                 waiting.append((connection, request, version))
@@ -286,7 +287,7 @@ class RegistrationRequests:
         if entry is None:
             return {"gone": True}
         if 0 < version <= entry.version:
-            return {"gone": False}
+            return self._changed_result(entry)
         self._awaiting.setdefault(profile, []).append((connection, request.request, version))
         return None
 
@@ -304,8 +305,13 @@ class RegistrationRequests:
 
     def _added_result(self, entry: ProfileEntry) -> Result:
         """Also with what the schemas of the sources say about the profile."""
-        warnings = schema_warnings(entry.text, self._catalog.sources.values())
-        return {**self._profile_result(entry), "warnings": warnings}
+        return {**self._profile_result(entry), "warnings": self._warnings(entry)}
+
+    def _changed_result(self, entry: ProfileEntry) -> Result:
+        return {"gone": False, "warnings": self._warnings(entry)}
+
+    def _warnings(self, entry: ProfileEntry) -> list[str]:
+        return schema_warnings(entry.text, self._catalog.sources.values())
 
     def _list_profiles(self, connection: int, request: Request) -> Result:
         """One page in order of registration: those after the id ``after``.

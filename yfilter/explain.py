@@ -19,6 +19,7 @@ from yfilter.index.access_path import condition_of
 from yfilter.language.evaluation import Evaluator
 from yfilter.language.matching_path import matching_part
 from yfilter.language.nodes import DOCUMENT, Node, NodeType
+from yfilter.language.other_functions import falls_back
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import Expression, LocationStep, Origin, PathExpression, Profile
 from yfilter.language.query_text import unparse
@@ -116,7 +117,8 @@ class _Walk:
         kept = self._kept(condition, nodes)
         outcome = self._outcome(nodes, kept)
         self._check(outcome, text, nodes, whole, held, _with_condition(held, condition))
-        return Part(kind.value, text, indexed, outcome, inner), self._unless_failed(kept)
+        part = Part(kind.value, text, indexed, outcome, inner, falls_back(condition))
+        return part, self._unless_failed(kept)
 
     def _follow(self, step: LocationStep, nodes: list[Node] | None) -> list[Node] | None:
         if self._evaluator is None or nodes is None:

@@ -41,6 +41,7 @@ class Part:
 
     ``kind``: "step", "selection", "nested path" (which is joined with its step) or "residual".
     ``indexed``: whether the index can say it; it serves a profile all of whose parts it can say.
+    ``elementpath``: whether it needs elementpath, for a function or type that only that has.
     ``outcome``: None without a message, and for what comes after the failure.
     """
 
@@ -49,6 +50,7 @@ class Part:
     indexed: bool
     outcome: Outcome | None
     parts: tuple[Part, ...] = ()
+    elementpath: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,7 @@ def _rows(
         elif with_outcome:
             found = "not looked at"
         if part.kind != "step":
-            what.append(f"({part.kind}{'' if part.indexed else ', not indexed'})")
+            notes = "" if part.indexed else ", not indexed"
+            what.append(f"({part.kind}{notes}{', by elementpath' * part.elementpath})")
         yield "  " * depth + part.text, found, "  ".join(filter(None, what))
         yield from _rows(part.parts, depth + 1, with_outcome)

@@ -130,7 +130,8 @@ def _add_update(verbs: Subparsers) -> None:
         verbs,
         "update",
         "replace the text of a profile",
-        details=f"When the new text is refused the old one stays in force.\n{REFUSED_DETAILS}",
+        details=f"When the new text is refused the old one stays in force.\n{REFUSED_DETAILS}\n"
+        f"{WARNED_DETAILS}",
         examples="  onyx profile update p1 storms.xq --wait",
     )
     parser.add_argument("profile", metavar="ID")

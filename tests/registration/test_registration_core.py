@@ -214,6 +214,17 @@ def _added(setting: Setting, number: int, text: str) -> object:
     return answer.result["warnings"]
 
 
+def _warnings_after_change(setting: Setting, number: int) -> object:
+    """The warnings of who waits for a change that has been made."""
+    placed = setting.request(f"p{number}", "profile.add", text="")
+    assert placed is not None
+    profile = placed.result["profile"]
+    answer = setting.request(f"w{number}", "profile.await", profile=profile, version=1)
+    assert answer is not None
+    assert answer.result["gone"] is False
+    return answer.result["warnings"]
+
+
 def test_a_profile_that_no_source_can_match_is_warned_of() -> None:
     setting = Setting()
     assert _added(setting, 1, "/nitf/body") == []
@@ -224,6 +235,7 @@ def test_a_profile_that_no_source_can_match_is_warned_of() -> None:
         "it can match no message that follows news.dtd: line 1, column 7"
     )
     assert _added(setting, 3, "/nitf") == []
+    assert _warnings_after_change(setting, 2) == [warning]
     other = {"schema_name": "other.dtd", "schema": b"<!ELEMENT nitf (body)><!ELEMENT body EMPTY>"}
     setting.request("q2", "source.register", **other)
     assert _added(setting, 4, "/nitf/body") == []

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from enum import Enum
 
+from yfilter.language.node_functions import NODE_FUNCTIONS
 from yfilter.language.positions import fold_parents, is_plain_step
 from yfilter.language.query_ast import (
     ANY,
@@ -112,6 +113,8 @@ def is_local(condition: Expression) -> bool:
             return is_local(left) and is_local(right)
         case And(parts) | Or(parts):
             return all(is_local(part) for part in parts)
+        case FunctionCall(name) if name in NODE_FUNCTIONS:
+            return False
         case Operation(_, operands) | FunctionCall(_, operands) | Sequence(operands):
             return all(is_local(operand) for operand in operands)
         case Cast(operand):

@@ -10,6 +10,7 @@ xs:decimal             Decimal
 xs:double              float
 xs:boolean             bool
 xs:date, xs:dateTime   Temporal
+others                 Opaque; elementpath reckons with them
 =====================  ==========================================
 """
 
@@ -22,7 +23,9 @@ from decimal import ROUND_DOWN, Context, Decimal, DivisionByZero, InvalidOperati
 from math import copysign, fmod, inf, isinf, isnan, nan, trunc
 from typing import Any
 
-from yfilter.language.nodes import Atom, DynamicError, Untyped
+from yfilter.language.elementpath_bridge import evaluate
+from yfilter.language.functions import TYPES
+from yfilter.language.nodes import AnyUri, Atom, DynamicError, Float, Opaque, Untyped
 from yfilter.language.numbers import number_text, parse_double
 from yfilter.language.query_ast import Operator
 from yfilter.language.temporal import Temporal, parse_temporal
@@ -58,7 +61,7 @@ def atom_text(atom: Atom) -> str:
         text = f"{atom:f}"
         text = text.rstrip("0").rstrip(".") if "." in text else text
         return "0" if text in ("-0", "") else text
-    if isinstance(atom, Temporal):
+    if isinstance(atom, Temporal | Opaque):
         return str(atom)
     return number_text(atom)
 
@@ -69,6 +72,8 @@ def cast(atom: Atom, type_name: str) -> Atom:
         return atom_text(atom)
     if type_name == "xs:untypedAtomic":
         return Untyped(atom_text(atom))
+    if type_name not in TYPES or isinstance(atom, Opaque):
+        return _one(f"$a0 cast as {type_name}", atom)
     if isinstance(atom, str):
         found = _from_text(atom, type_name)
         if found is None:
@@ -89,9 +94,16 @@ def cast(atom: Atom, type_name: str) -> Atom:
     return Decimal(repr(atom)) if isinstance(atom, float) else Decimal(atom)
 
 
+def _one(expression: str, *atoms: Atom) -> Atom:
+    found = evaluate(expression, *atoms)
+    if len(found) != 1:
+        raise DynamicError("XPTY0004", f"no value of {expression}")
+    return found[0]
+
+
 def to_double(atom: Atom) -> float:
-    if isinstance(atom, Temporal):
-        raise DynamicError("XPTY0004", "a date is no number")
+    if isinstance(atom, Temporal | Opaque):
+        raise DynamicError("XPTY0004", f"{type_name(atom)} is no number")
     if isinstance(atom, str):
         number = parse_double(atom)
         if number is None:
@@ -138,9 +150,13 @@ def _from_temporal(atom: Temporal, type_name: str) -> Temporal:
 # -- comparisons
 
 
+_ORDERED = frozenset(("xs:dayTimeDuration", "xs:yearMonthDuration", "xs:time"))
+
+
 def compare(left: Atom, relation: Operator, right: Atom) -> bool:
     """Two atomic values as a value comparison does; XPTY0004 if they cannot be compared."""
     one, other = comparable(left, right)
+    _check_order(left, relation, right)
     return _RELATIONS[relation](one, other)
 
 
@@ -156,6 +172,8 @@ def comparable(left: Atom, right: Atom) -> tuple[Any, Any]:
         return left, right
     if isinstance(left, Temporal) and isinstance(right, Temporal) and left.type == right.type:
         return left.instant, right.instant
+    if isinstance(left, Opaque) and isinstance(right, Opaque) and left.primitive == right.primitive:
+        return left.key, right.key
     raise DynamicError("XPTY0004", f"{type_name(left)} cannot be compared with {type_name(right)}")
 
 
@@ -170,13 +188,24 @@ def general_pair(left: Atom, right: Atom) -> tuple[Any, Any]:
 
 def holds_pair(left: Atom, relation: Operator, right: Atom) -> bool:
     one, other = general_pair(left, right)
+    _check_order(left, relation, right)
     return _RELATIONS[relation](one, other)
+
+
+def _check_order(left: Atom, relation: Operator, right: Atom) -> None:
+    """XPTY0004 for less and greater among values that are only equal or not."""
+    if isinstance(left, Opaque) or isinstance(right, Opaque):
+        types = {atom.type for atom in (left, right) if isinstance(atom, Opaque)}
+        if relation not in (Operator.EQ, Operator.NE) and (len(types) > 1 or types - _ORDERED):
+            raise DynamicError("XPTY0004", f"{' and '.join(sorted(types))} have no order")
 
 
 def type_name(atom: Atom) -> str:
     match atom:
         case Untyped():
             return "xs:untypedAtomic"
+        case AnyUri():
+            return "xs:anyURI"
         case str():
             return "xs:string"
         case bool():
@@ -185,6 +214,8 @@ def type_name(atom: Atom) -> str:
             return "xs:integer"
         case Decimal():
             return "xs:decimal"
+        case Float():
+            return "xs:float"
         case float():
             return "xs:double"
         case _:
@@ -201,6 +232,9 @@ def negate(operand: Atom) -> Atom:
 
 def arithmetic(name: str, left: Atom, right: Atom) -> Atom:
     """``left name right``; DynamicError FOAR0001, FOAR0002 or XPTY0004."""
+    if isinstance(left, Temporal | Opaque) or isinstance(right, Temporal | Opaque):
+        left, right = (to_double(a) if isinstance(a, Untyped) else a for a in (left, right))
+        return _one(f"$a0 {name} $a1", left, right)
     one, other = _number(left), _number(right)
     if isinstance(one, float) or isinstance(other, float):
         return _doubles(name, to_double(one), to_double(other))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language.profile_limits import EvaluationLimits
 
+ELEMENTPATH_COST = 32  # of a call of elementpath, in visits
+
 
 class Budget:
     """Each ``charge`` raises MatchLimitExceeded when there is not enough left."""

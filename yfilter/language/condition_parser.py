@@ -7,15 +7,14 @@ from decimal import Decimal
 from math import isinf
 
 from yfilter.language.functions import (
-    FUNCTIONS,
     LEFT_OUT,
     PATTERN_FUNCTIONS,
-    TYPES,
     ArgumentKind,
     Signature,
 )
 from yfilter.language.item_kinds import ANYTHING, NODES, TEMPORAL, ItemKind, Kinds
 from yfilter.language.operator_parser import OperatorParser
+from yfilter.language.other_functions import CONTEXT_FUNCTIONS, signature_of, type_result
 from yfilter.language.path_parser import FUNCTION_NAMESPACE, KIND_TESTS, SCHEMA_NAMESPACE
 from yfilter.language.patterns import PatternError, check_pattern
 from yfilter.language.query_ast import (
@@ -23,6 +22,8 @@ from yfilter.language.query_ast import (
     Expression,
     FunctionCall,
     Literal,
+    Origin,
+    PathExpression,
     Quantified,
     Sequence,
     SequenceType,
@@ -178,7 +179,8 @@ class ConditionParser(OperatorParser):
     def _call(self) -> FunctionCall:
         token = self.lexer.take()
         name = self._function_name(token)
-        signature = FUNCTIONS[name]
+        signature = signature_of(name)
+        assert signature is not None
         self.enter(token)
         self.lexer.take()
         arguments: list[Expression] = []
@@ -195,6 +197,9 @@ class ConditionParser(OperatorParser):
         if name in PATTERN_FUNCTIONS:
             self._check_pattern(name, places[1], arguments)
         self.leave()
+        if name in CONTEXT_FUNCTIONS and len(arguments) < len(signature.arguments):
+            self._check_context(token, name)
+            arguments.append(PathExpression(Origin.CONTEXT, ()))
         return FunctionCall(name, tuple(arguments))
 
     def _check_arity(self, token: Token, name: str, signature: Signature, count: int) -> None:
@@ -203,8 +208,11 @@ class ConditionParser(OperatorParser):
             raise self.refusal(
                 "arity", f"{name}() is called with {given}", token.offset, signature.arity
             )
-        needs_context = signature.context or name in ("position", "last")
-        if count == 0 and needs_context and not self.scope.context:
+        if count == 0 and (signature.context or name in ("position", "last")):
+            self._check_context(token, name)
+
+    def _check_context(self, token: Token, name: str) -> None:
+        if not self.scope.context:
             raise self.refusal(
                 "no-context",
                 f"{name}() has nothing here that it could be about",
@@ -256,7 +264,7 @@ class ConditionParser(OperatorParser):
             prefix, colon, local = text.rpartition(":")
             namespace = self.namespace_of(prefix, token.offset) if colon else FUNCTION_NAMESPACE
         if namespace == FUNCTION_NAMESPACE:
-            if local in FUNCTIONS:
+            if ":" not in local and signature_of(local):
                 return local
             if local in LEFT_OUT:
                 why, instead = LEFT_OUT[local]
@@ -266,7 +274,7 @@ class ConditionParser(OperatorParser):
                     token.offset,
                     instead,
                 )
-        if namespace == SCHEMA_NAMESPACE and f"xs:{local}" in TYPES:
+        if namespace == SCHEMA_NAMESPACE and type_result(f"xs:{local}"):
             return f"xs:{local}"
         wanted = f"{'xs:' * (namespace == SCHEMA_NAMESPACE)}{local}"
         raise self.refusal(
@@ -286,7 +294,7 @@ _ACCEPTED = {
     ArgumentKind.NUMBER: NODES | ItemKind.NUMBER,
     ArgumentKind.TEMPORAL: NODES | TEMPORAL,
     ArgumentKind.NODES: NODES,
-    ArgumentKind.CONDITION: ANYTHING & ~TEMPORAL,
+    ArgumentKind.CONDITION: ANYTHING & ~(TEMPORAL | ItemKind.OTHER),
 }
 
 

@@ -43,6 +43,7 @@ from yfilter.language.nodes import (
     Item,
     Node,
     NodeType,
+    Opaque,
     Untyped,
     Value,
     Variables,
@@ -131,7 +132,7 @@ def effective_boolean(value: Value, *, strict: bool = False) -> bool:
     first = value[0]
     if isinstance(first, Node | Construction | Detached):
         return True
-    if strict and (len(value) > 1 or isinstance(first, Temporal)):
+    if strict and (len(value) > 1 or isinstance(first, Temporal | Opaque)):
         raise DynamicError("FORG0006", "no effective boolean value")
     if isinstance(first, float):
         return not isnan(first) and first != 0

@@ -30,6 +30,7 @@ from yfilter.language.nodes import (
     Value,
 )
 from yfilter.language.number_functions import NUMBER_FUNCTIONS
+from yfilter.language.other_functions import call_other
 from yfilter.language.query_ast import FunctionCall
 from yfilter.language.sequence_functions import SEQUENCE_FUNCTIONS, deep_equal
 from yfilter.language.string_functions import STRING_FUNCTIONS
@@ -46,7 +47,9 @@ def call(evaluator: Evaluator, call_: FunctionCall, focus: Focus) -> Value:
         return [focus.position]
     if name == "last":
         return [focus.size]
-    signature = FUNCTIONS[name]
+    signature = FUNCTIONS.get(name)
+    if signature is None:
+        return call_other(evaluator, call_, focus)
     values = [evaluator.value(argument, focus) for argument in call_.arguments]
     if not values and signature.context:
         if focus.item is None:

@@ -21,6 +21,7 @@ class ResultKind(Enum):
     BOOLEAN = "a condition"
     DATE = "a date"
     DATE_TIME = "a dateTime"
+    OTHER = "a value"
     ANY = "any items"
 
 
@@ -185,4 +186,17 @@ LEFT_OUT: dict[str, tuple[str, str]] = {
         ("doc", "doc-available", "collection", "unparsed-text", "document"),
         ("a profile sees one message and nothing else", "a path from $msg"),
     ),
+    **dict.fromkeys(
+        ("base-uri", "document-uri", "static-base-uri"),
+        ("a message has no address", "an attribute of it, such as @xml:base"),
+    ),
+    **dict.fromkeys(
+        ("id", "idref", "element-with-id"),
+        ("a message has no types", 'a comparison, such as //*[@xml:id = "x"]'),
+    ),
+    **dict.fromkeys(
+        ("in-scope-prefixes", "namespace-uri-for-prefix"),
+        ("which prefixes an element sees changes when it is written anew", "namespace-uri(…)"),
+    ),
+    "nilled": ("a message has no types", '@*:nil = ("true", "1")'),
 }

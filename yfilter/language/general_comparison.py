@@ -9,7 +9,8 @@ from math import isnan
 from typing import TYPE_CHECKING, TypeVar
 
 from yfilter.language.atoms import holds_pair, is_number, to_double
-from yfilter.language.nodes import Atom, DynamicError, Untyped, Value
+from yfilter.language.budget import ELEMENTPATH_COST
+from yfilter.language.nodes import Atom, DynamicError, Opaque, Untyped, Value
 from yfilter.language.query_ast import Operator
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ def some_pair(evaluator: Evaluator, left: Value, relation: Operator, right: Valu
             _all_inexact(other) and _all_double_or_untyped(one)
         ):
             return _some_numbers(_numbers(one), relation, _numbers(other))
-    evaluator.charge(len(one) * len(other))
+    is_cast = any(isinstance(atom, Opaque) for atom in (*one, *other))
+    evaluator.charge(len(one) * len(other) * (ELEMENTPATH_COST if is_cast else 1))
     return any(_holds(evaluator, a, relation, b) for a in one for b in other)
 
 

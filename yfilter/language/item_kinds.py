@@ -11,7 +11,8 @@ from functools import reduce
 from operator import or_
 from typing import Final, TypeAlias
 
-from yfilter.language.functions import FUNCTIONS, TYPES, ResultKind
+from yfilter.language.functions import ResultKind
+from yfilter.language.other_functions import signature_of, type_result
 from yfilter.language.query_ast import (
     And,
     Axis,
@@ -57,6 +58,7 @@ class ItemKind:
     BOOLEAN: Final = 128
     DATE: Final = 256
     DATE_TIME: Final = 512
+    OTHER: Final = 1024  # durations, times and what else elementpath reckons with
 
 
 NOTHING: Kinds = 0
@@ -64,7 +66,7 @@ PARENTS = ItemKind.DOCUMENT | ItemKind.ELEMENT
 CHILDREN = ItemKind.ELEMENT | ItemKind.TEXT | ItemKind.COMMENT
 NODES = PARENTS | ItemKind.ATTRIBUTE | CHILDREN
 TEMPORAL = ItemKind.DATE | ItemKind.DATE_TIME
-ATOMS = ItemKind.STRING | ItemKind.NUMBER | ItemKind.BOOLEAN | TEMPORAL
+ATOMS = ItemKind.STRING | ItemKind.NUMBER | ItemKind.BOOLEAN | TEMPORAL | ItemKind.OTHER
 ANYTHING = NODES | ATOMS
 
 _RESULTS = {
@@ -73,6 +75,7 @@ _RESULTS = {
     ResultKind.BOOLEAN: ItemKind.BOOLEAN,
     ResultKind.DATE: ItemKind.DATE,
     ResultKind.DATE_TIME: ItemKind.DATE_TIME,
+    ResultKind.OTHER: ItemKind.OTHER,
     ResultKind.ANY: ANYTHING,
 }
 _OF_ITS_ARGUMENT = frozenset(
@@ -112,10 +115,16 @@ def kinds_of(expression: Expression, variables: Mapping[str, Kinds], context: Ki
             return ItemKind.BOOLEAN
         case Operation("|" | "intersect" | "except", operands):
             return _union(operands, variables, context)
+        case Operation("+" | "-" | "*" | "div", operands) if _union(
+            operands, variables, context
+        ) & (TEMPORAL | ItemKind.OTHER):
+            return ATOMS
         case Operation(name):
             return _OPERATIONS.get(name, ItemKind.BOOLEAN)
         case Cast():
-            return ItemKind.BOOLEAN if expression.castable else _RESULTS[TYPES[expression.type]]
+            result = type_result(expression.type)
+            assert result is not None  # the parser looked it up
+            return ItemKind.BOOLEAN if expression.castable else _RESULTS[result]
         case Typed(operand):
             inner = kinds_of(operand, variables, context)
             return inner if expression.treat else ItemKind.BOOLEAN
@@ -128,7 +137,9 @@ def kinds_of(expression: Expression, variables: Mapping[str, Kinds], context: Ki
         case FunctionCall("min" | "max" | "distinct-values" | "data"):
             return ATOMS
         case FunctionCall(name):
-            return _RESULTS[FUNCTIONS[name].result]
+            signature = signature_of(name)
+            assert signature is not None  # the parser looked it up
+            return _RESULTS[signature.result]
         case Sequence(parts):
             return _union(parts, variables, context)
         case Conditional(_, consequence, alternative):

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import IntEnum
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from formats.names import QualifiedName
 from yfilter.language.query_ast import Constructor, NodeKind
@@ -48,6 +48,38 @@ class Node(NamedTuple):
 
 class Untyped(str):
     """xs:untypedAtomic: what a node's value is; compared as what it is compared with."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """An atomic value of a type that only elementpath reckons with; see elementpath_bridge.py.
+
+    ``key`` compares as values do that can be compared: those of one type, and all durations.
+    """
+
+    type: str
+    text: str
+    key: tuple[Any, ...]
+    value: Any = field(compare=False, repr=False)
+
+    @property
+    def primitive(self) -> str:
+        return "xs:duration" if self.type.endswith("Duration") else self.type
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class AnyUri(str):
+    """xs:anyURI: compared as a string."""
+
+    __slots__ = ()
+
+
+class Float(float):
+    """xs:float: reckoned with as xs:double is, with the precision of that."""
 
     __slots__ = ()
 
@@ -96,7 +128,7 @@ class DynamicError(Exception):
 
 DOCUMENT = Node(-1, NodeType.DOCUMENT, 0)
 
-Atom: TypeAlias = str | int | float | Decimal | Temporal
+Atom: TypeAlias = str | int | float | Decimal | Temporal | Opaque
 Item: TypeAlias = Node | Construction | Detached | Atom
 Value: TypeAlias = Sequence[Item]
 Variables: TypeAlias = Mapping[str, Value]

@@ -9,7 +9,7 @@ from math import ceil, copysign, floor, isinf, isnan, nan
 from typing import Any, TypeAlias
 
 from yfilter.language.atoms import arithmetic, cast, comparable, is_number, to_double
-from yfilter.language.nodes import Atom, DynamicError, Untyped
+from yfilter.language.nodes import Atom, DynamicError, Opaque, Untyped
 from yfilter.language.numbers import parse_double
 
 Number: TypeAlias = int | float | Decimal
@@ -87,7 +87,7 @@ def _round(number: Number | None) -> Number | list[Any]:
 
 def _added(atoms: list[Atom]) -> Atom:
     numbers = [to_double(atom) if isinstance(atom, Untyped) else atom for atom in atoms]
-    if not all(map(is_number, numbers)):
+    if not all(map(is_number, numbers)) and not all(isinstance(n, Opaque) for n in numbers):
         raise DynamicError("FORG0006", "sum() and avg() take numbers")
     return reduce(lambda one, other: arithmetic("+", one, other), numbers)
 

@@ -6,17 +6,21 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from yfilter.language.atoms import arithmetic, cast, compare, negate
+from yfilter.language.budget import ELEMENTPATH_COST
+from yfilter.language.functions import TYPES
 from yfilter.language.nodes import (
     Atom,
     DynamicError,
     Focus,
     Node,
+    Opaque,
     Untyped,
     Value,
     Variables,
     document_order,
 )
 from yfilter.language.query_ast import Cast, Operation, Operator, Quantified
+from yfilter.language.temporal import Temporal
 
 if TYPE_CHECKING:
     from yfilter.language.evaluation import Evaluator
@@ -50,6 +54,8 @@ def operation(evaluator: Evaluator, operation: Operation, focus: Focus) -> Value
         return [compare(operands[0], _VALUE_COMPARISONS[name], operands[1])]
     if name == "to":
         return _range(evaluator, *operands)
+    if any(isinstance(operand, Temporal | Opaque) for operand in operands):
+        evaluator.charge(ELEMENTPATH_COST)
     return [arithmetic(name, *operands)]
 
 
@@ -87,6 +93,8 @@ def cast_value(evaluator: Evaluator, expression: Cast, focus: Focus) -> Value:
                 raise DynamicError("XPTY0004", "a cast of the empty sequence")
             found: Value = []
         else:
+            if expression.type not in TYPES:
+                evaluator.charge(ELEMENTPATH_COST)
             found = [cast(atom, expression.type)]
     except DynamicError:
         if expression.castable:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import NoReturn
 
-from yfilter.language.functions import TYPES
-from yfilter.language.item_kinds import ATOMS, ItemKind, Kinds
+from yfilter.language.item_kinds import ATOMS, TEMPORAL, ItemKind, Kinds
+from yfilter.language.other_functions import type_result
 from yfilter.language.path_parser import SCHEMA_NAMESPACE
 from yfilter.language.query_ast import (
     And,
@@ -23,6 +23,7 @@ from yfilter.language.query_ast import (
     Typed,
 )
 from yfilter.language.query_lexer import Token, TokenKind
+from yfilter.language.suggestions import type_suggestion
 from yfilter.language.type_parser import TypeParser
 
 GENERAL = {operator.value: operator for operator in Operator}
@@ -139,8 +140,9 @@ class OperatorParser(TypeParser):
                     "type", f"'{text}' joins nodes, these are values", operator.offset, "paths"
                 )
         elif text in _ARITHMETIC:
-            for kinds in (one, other):
-                if kinds in _NO_NUMBERS:
+            for kinds, beside in ((one, other), (other, one)):
+                is_moment = bool(kinds & TEMPORAL) and not kinds & ~TEMPORAL
+                if kinds in _NO_NUMBERS or (is_moment and not beside & _BESIDE_MOMENTS):
                     raise self.refusal(
                         "type",
                         f"'{text}' cannot reckon with a {_word(kinds)}",
@@ -201,7 +203,7 @@ class OperatorParser(TypeParser):
             prefix, _, local = token.text.rpartition(":")
             is_name = token.kind is TokenKind.NAME and bool(prefix)
             in_schema = is_name and self.namespace_of(prefix, token.offset) == SCHEMA_NAMESPACE
-            if not in_schema or f"xs:{local}" not in TYPES:
+            if not in_schema or type_result(f"xs:{local}") is None:
                 self._refuse_type(token)
             optional = self.lexer.peek().is_symbol("?")
             if optional:
@@ -211,7 +213,10 @@ class OperatorParser(TypeParser):
 
     def _refuse_type(self, token: Token) -> NoReturn:
         raise self.refusal(
-            "unsupported", f"{token} is no type that can be cast to", token.offset, ", ".join(TYPES)
+            "unsupported",
+            f"{token} is no type that can be cast to",
+            token.offset,
+            type_suggestion(token.text),
         )
 
     def _unary(self) -> Expression:
@@ -235,7 +240,8 @@ class OperatorParser(TypeParser):
         return Operation("negate", (operand,))
 
 
-_NO_NUMBERS = (ItemKind.STRING, ItemKind.BOOLEAN, ItemKind.DATE, ItemKind.DATE_TIME)
+_NO_NUMBERS = (ItemKind.STRING, ItemKind.BOOLEAN)
+_BESIDE_MOMENTS = TEMPORAL | ItemKind.OTHER  # a duration goes with a date, a date less a date
 
 
 def _word(kinds: Kinds) -> str:

@@ -14,7 +14,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from yfilter.language.functions import FUNCTIONS, ResultKind
+from yfilter.language.functions import ResultKind
+from yfilter.language.other_functions import signature_of
 from yfilter.language.query_ast import (
     Cast,
     Conditional,
@@ -50,7 +51,8 @@ def may_be_number(expression: Expression) -> bool:
         case Literal(value):
             return not isinstance(value, str)
         case FunctionCall(name):
-            return FUNCTIONS[name].result in (ResultKind.NUMBER, ResultKind.ANY)
+            signature = signature_of(name)
+            return signature is None or signature.result in (ResultKind.NUMBER, ResultKind.ANY)
         case Operation(name):
             return name in _ARITHMETIC
         case Conditional(_, consequence, alternative):

@@ -8,7 +8,16 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from yfilter.language.atoms import comparable, is_number, to_double
-from yfilter.language.nodes import Atom, Construction, Detached, DynamicError, Item, Node, NodeType
+from yfilter.language.nodes import (
+    Atom,
+    Construction,
+    Detached,
+    DynamicError,
+    Item,
+    Node,
+    NodeType,
+    Opaque,
+)
 from yfilter.language.number_functions import rounded
 
 if TYPE_CHECKING:
@@ -33,6 +42,8 @@ def _identity(atom: Atom) -> Any:
         return ("boolean", atom)
     if is_number(atom):
         return "NaN" if isinstance(atom, float) and isnan(atom) else ("number", atom)
+    if isinstance(atom, Opaque):
+        return (atom.primitive, atom.key)
     return (atom.type, atom.instant) if not isinstance(atom, int | float) else atom  # type: ignore[union-attr]
 
 

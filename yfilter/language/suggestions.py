@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from difflib import get_close_matches
 
-from yfilter.language.functions import FUNCTIONS
+from yfilter.language.functions import FUNCTIONS, TYPES
+from yfilter.language.other_functions import other_functions
 
 # Names that other languages have for what is a function here.
 _FOREIGN = {
@@ -36,6 +37,7 @@ _FOREIGN = {
     "integer": "xs:integer()",
     "decimal": "xs:decimal()",
     "int": "xs:integer()",
+    "xs:QName": 'QName("namespace", "name")',
 }
 # Words of other languages where an operator is expected.
 _WORDS = {
@@ -58,8 +60,16 @@ def function_suggestion(name: str) -> str:
     """A function of the language in place of one that there is not; ``name`` with ``xs:`` alone."""
     if name in _FOREIGN:
         return _FOREIGN[name]
-    close = get_close_matches(name, FUNCTIONS, n=1)
+    close = get_close_matches(name, (*FUNCTIONS, *other_functions()), n=1)
     return f"{close[0]}()" if close else "a function of the table in docs/profiles.md"
+
+
+def type_suggestion(name: str) -> str:
+    """A type to cast to in place of one that there is not."""
+    close = get_close_matches(
+        name, (*TYPES, *[other for other in other_functions() if ":" in other]), n=1
+    )
+    return close[0] if close else ", ".join(TYPES)
 
 
 def instead_of(text: str, offset: int, word: str) -> str:

@@ -52,4 +52,5 @@ def _item_matches(evaluator: Evaluator, item: Item, wanted: SequenceType) -> boo
     name_ = type_name(item)
     return wanted.name in (name_, "xs:anyAtomicType") or (
         (name_, wanted.name) == ("xs:integer", "xs:decimal")
+        or (wanted.name == "xs:duration" and name_.endswith("Duration"))
     )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from yfilter.language.functions import TYPES
+from yfilter.language.other_functions import OPAQUE_TYPES
 from yfilter.language.path_parser import KIND_TESTS, SCHEMA_NAMESPACE, PathParser
 from yfilter.language.query_ast import SequenceType
 from yfilter.language.query_lexer import TokenKind
 
-_ATOMIC = frozenset((*TYPES, "xs:anyAtomicType"))
+_ATOMIC = frozenset((*TYPES, *OPAQUE_TYPES, "xs:anyURI", "xs:float", "xs:anyAtomicType"))
 
 
 class TypeParser(PathParser):

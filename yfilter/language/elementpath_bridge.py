@@ -1,0 +1,128 @@
+"""Evaluates small expressions of XPath 2.0 by elementpath: ``$a0 + $a1``, ``xs:time($a0)``.
+
+What the language has no values of its own for (durations, times, QNames, binary data, parts of
+dates) comes back as an ``Opaque``: its type, its text, a key that compares as the value does, and
+elementpath's value for the next call.  An expression is parsed once.  elementpath is loaded when a
+profile first needs it.
+
+==================================  ==================================================
+elementpath                         here
+==================================  ==================================================
+types derived from xs:integer       int
+types derived from xs:string        str
+xs:anyURI, xs:float                 AnyUri, a str; Float, a float
+xs:date, xs:dateTime                Temporal, so years from 1 to 9999
+all others                          Opaque
+==================================  ==================================================
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+from yfilter.language.nodes import AnyUri, Atom, DynamicError, Float, Opaque, Untyped
+from yfilter.language.temporal import Temporal, parse_temporal
+
+_ERRORS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+_EXPRESSIONS_MAX = 1_024
+
+
+def evaluate(expression: str, *arguments: Any) -> list[Atom]:
+    """The atomic values of an expression of ``$a0``, ``$a1``, …; DynamicError where it has none.
+
+    An argument is an atomic value, None for the empty sequence, or a list of values.
+    """
+    from elementpath import ElementPathError, XPathContext  # noqa: PLC0415
+
+    try:
+        variables = {f"a{number}": _given(value) for number, value in enumerate(arguments)}
+        context = XPathContext(None, item=1, variables=variables, timezone="Z")
+        found = _parsed(expression).get_results(context)
+        return [_taken(value) for value in (found if isinstance(found, list) else [found])]
+    except ElementPathError as error:
+        code = (error.code or "FOER0000").removeprefix("err:")
+        raise DynamicError(code, str(error)[:200]) from None
+    except _ERRORS as error:
+        raise DynamicError("FOER0000", str(error)[:200]) from None
+
+
+@lru_cache(_EXPRESSIONS_MAX)
+def _parsed(expression: str) -> Any:
+    from elementpath import XPath2Parser  # noqa: PLC0415
+
+    return XPath2Parser().parse(expression)
+
+
+def _given(value: Any) -> Any:
+    from elementpath import datatypes  # noqa: PLC0415
+
+    match value:
+        case None:
+            return []
+        case list():
+            return [_given(atom) for atom in value]
+        case Untyped():
+            return datatypes.UntypedAtomic(str(value))
+        case Temporal():
+            kind = datatypes.Date10 if value.type == "xs:date" else datatypes.DateTime10
+            return kind.fromstring(str(value))
+        case Opaque():
+            return copy(value.value)  # elementpath gives times that have none a time zone in place
+        case AnyUri():
+            return datatypes.AnyURI(str(value))
+        case Float():
+            return datatypes.Float(value)
+        case _:
+            return value
+
+
+def _taken(value: Any) -> Atom:
+    from elementpath import datatypes  # noqa: PLC0415
+
+    match value:
+        case bool():
+            return value
+        case int():
+            return int(value)
+        case datatypes.Float():
+            return Float(value)
+        case float():
+            return float(value)
+        case Decimal():
+            return value
+        case datatypes.UntypedAtomic():
+            return Untyped(value.value)
+        case datatypes.AnyURI():
+            return AnyUri(str(value))
+        case str():
+            return str(value)
+        case datatypes.Date10() | datatypes.DateTime10():
+            is_time = isinstance(value, datatypes.DateTime10)
+            moment = parse_temporal(str(value), "xs:dateTime" if is_time else "xs:date")
+            if moment is None:
+                raise DynamicError("FODT0001", "a date beyond the years 1 to 9999")
+            return moment
+        case _:
+            return Opaque(f"xs:{value.name}", str(value), _key(value), value)
+
+
+def _key(value: Any) -> tuple[Any, ...]:
+    """Equal, and for durations of one type and times in order, as the values are."""
+    from elementpath import datatypes  # noqa: PLC0415
+
+    match value:
+        case datatypes.Duration():
+            return (value.months, value.seconds)
+        case datatypes.Time():
+            offset = value.tzinfo.utcoffset(None) if value.tzinfo else None
+            seconds = (value.hour * 60 + value.minute) * 60 + value.second
+            return (seconds - (offset.total_seconds() if offset else 0), value.microsecond)
+        case datatypes.QName():
+            return (value.uri or "", value.local_name)
+        case datatypes.HexBinary() | datatypes.Base64Binary():
+            return (value.decode(),)
+        case _:
+            return (str(value).removesuffix("Z"),)

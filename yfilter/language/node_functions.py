@@ -1,0 +1,71 @@
+"""Functions of XPath 2.0 about what is in force at a node: its language, its namespaces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from formats.names import XML_NAMESPACE
+from yfilter.language.elementpath_bridge import evaluate
+from yfilter.language.nodes import Atom, DynamicError, Node, NodeType, Value, document_order
+from yfilter.language.query_ast import ANY, Axis, LocationStep, NameTest, NodeKind
+
+if TYPE_CHECKING:
+    from yfilter.language.evaluation import Evaluator
+
+_AROUND = LocationStep(False, NodeKind.ELEMENT, NameTest(ANY, ANY), (), Axis.ANCESTOR_OR_SELF)
+
+
+def _lang(evaluator: Evaluator, node: Node, wanted: Atom | None) -> Value:
+    language = ""
+    for element in _around(evaluator, node):
+        stream = evaluator.streams[element.tree]
+        for number in stream.attributes_of(element.number):
+            name = stream.names[stream.attribute_name[number]]
+            if (name.namespace, name.local) == (XML_NAMESPACE, "lang"):
+                language = stream.attribute_value(number).lower()
+    asked = str(wanted or "").lower()
+    return [language == asked or language.startswith(f"{asked}-")]
+
+
+def _node_name(evaluator: Evaluator, node: Node) -> Value:
+    stream = evaluator.streams[node.tree]
+    if node.type is NodeType.ELEMENT:
+        name = stream.name_of(node.number)
+    elif node.type is NodeType.ATTRIBUTE:
+        name = stream.names[stream.attribute_name[node.number]]
+    else:
+        return []
+    return evaluate("QName($a0, $a1)", name.namespace, str(name))
+
+
+def _resolve_qname(evaluator: Evaluator, node: Node, text: Atom | None) -> Value:
+    if text is None:
+        return []
+    if node.type is not NodeType.ELEMENT:
+        raise DynamicError("XPTY0004", "an element is wanted")
+    lexical = str(text).strip()
+    prefix = lexical.rpartition(":")[0]
+    scope = evaluator.streams[node.tree].namespaces_in_scope(node.number)
+    evaluator.charge(len(scope))
+    namespace = XML_NAMESPACE if prefix == "xml" else scope.get(prefix, "")
+    if prefix and not namespace:
+        raise DynamicError("FONS0004", "a prefix that is not declared there")
+    return evaluate("QName($a0, $a1)", namespace, lexical)
+
+
+def _around(evaluator: Evaluator, node: Node) -> list[Node]:
+    """The elements around a node, the outermost first."""
+    if node.type is not NodeType.ELEMENT:
+        node = next(evaluator.axis_step(node, _PARENT), node)
+    return sorted(evaluator.axis_step(node, _AROUND), key=document_order)
+
+
+_PARENT = LocationStep(False, NodeKind.ELEMENT, NameTest(ANY, ANY), (), Axis.PARENT)
+
+# Their last argument is the node, the one before it, if any, a string.
+NODE_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "lang": _lang,
+    "node-name": _node_name,
+    "resolve-QName": _resolve_qname,
+}
