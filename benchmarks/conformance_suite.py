@@ -101,7 +101,7 @@ def _case(
         document,
         tuple(variables),
         namespaces,
-        result[0],
+        result.find("*"),
         errors,
         beyond,
     )
