@@ -20,7 +20,7 @@ from registration.planning.plan import Placer, Plan
 from registration.planning.plan_file import PlanError, from_json
 
 PARTITIONS_A_BROKER = 2
-PLANNING_SECONDS = 180.0
+PLANNING_SECONDS = 600.0
 
 
 class PlanningFailure(Exception):
