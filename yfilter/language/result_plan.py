@@ -112,16 +112,6 @@ def result_plan(profile: Profile) -> ResultPlan | None:
     return None if around is None else ResultPlan(each, around)
 
 
-def _writing(stream: ElementStream) -> _Writing:
-    """That of the message written from last is kept: many results are made of one."""
-    if not _LAST or _LAST[0].stream is not stream:
-        _LAST[:] = [_Writing(stream)]
-    return _LAST[0]
-
-
-_LAST: list[_Writing] = []
-
-
 class _Writing:
     """Pieces written for one message, on the ``budget`` of one profile after the other."""
 
@@ -213,6 +203,16 @@ class _Writing:
         if numbers is None:
             numbers = self._numbers[test] = _numbers_of(self.stream, test)
         return numbers
+
+
+def _writing(stream: ElementStream) -> _Writing:
+    """That of the message written from last is kept: many results are made of one."""
+    if not _LAST or _LAST[0].stream is not stream:
+        _LAST[:] = [_Writing(stream)]
+    return _LAST[0]
+
+
+_LAST: list[_Writing] = []
 
 
 def _numbers_of(stream: ElementStream, test: NameTest) -> list[int]:
