@@ -92,9 +92,6 @@ class Draft:
         known = self.attributes.get(name, values)
         self.attributes[name] = None if known is None or values is None else known | values
 
-    def add_text(self, text: TextContent) -> None:
-        self.text = max(self.text, text)
-
     def allow_everything(self) -> None:
         self.children.add(ANYTHING)
         self.any_attribute = True
