@@ -1,0 +1,225 @@
+"""Needs: what of a message a profile can ever look at (section 4.2.2, as document projection).
+
+A need is about the elements of one *binding* path.  Where its *condition* holds, the *kept* paths
+from the binding are kept::
+
+    for $e in /feed/entry                       binding    /feed/entry
+    where $e/category/@term = "xml"             condition  /*/category[@term = "xml"]
+    return <hit>{$e/title}</hit>                kept       attribute category/@term
+                                                           node      .
+                                                           subtree   title
+
+In a condition ``/*`` is the bound element itself.  A binding without steps is the document node;
+then the condition's paths are those of the message, and ``subtree .`` is the whole message.
+
+What is kept stands below its ancestors, which stay as bare elements: their names and namespaces.
+
+======================  ===========================================================================
+kind                    kept
+======================  ===========================================================================
+``NODE``                the element, bare
+``ATTRIBUTE``           the element, and its attributes of the test
+``VALUE``               the element with all below it, but for attributes
+``SUBTREE``             the element with all below it
+======================  ===========================================================================
+
+**Touched.**  Conditions look at attributes and string values of elements that may be there for
+another need's sake.  So wherever an element of a condition's path is kept, what the condition
+looks at there is kept too (``touched``).  A condition that does not hold on a message then cannot
+hold on what is left of it.
+
+So whatever else is kept, a profile whose needs are kept has the same results.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import lru_cache
+from typing import TypeAlias
+
+from yfilter.engine.linear_paths import CONJUNCTION_LIMITS, Conjunction
+from yfilter.engine.nfa import StructuralStep
+from yfilter.errors import ProfileRefused
+from yfilter.language.query_ast import (
+    Expression,
+    FunctionCall,
+    LocationStep,
+    NameTest,
+    NodeKind,
+    Origin,
+    PathExpression,
+    new_focus,
+    same_focus,
+)
+from yfilter.language.query_parser import parse_expression
+from yfilter.language.query_text import unparse
+
+Steps: TypeAlias = tuple[StructuralStep, ...]
+
+
+class Kind(IntEnum):
+    """How much of the elements at the end of a path is kept; see above."""
+
+    NODE = 0
+    ATTRIBUTE = 1
+    VALUE = 2
+    SUBTREE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A path that is kept; no steps are the binding itself.  ``attribute`` with ATTRIBUTE only."""
+
+    steps: Steps
+    kind: Kind
+    attribute: NameTest | None = None
+
+    def __str__(self) -> str:
+        steps = _location_steps(self.steps)
+        if self.attribute is not None:
+            steps = (*steps, LocationStep(False, NodeKind.ATTRIBUTE, self.attribute))
+        path = unparse(PathExpression(Origin.CONTEXT, steps))
+        return f"{self.kind.name.lower()} {path}"
+
+    @classmethod
+    def parse(cls, text: str) -> Kept:
+        """Read what ``str()`` wrote; ProfileRefused for anything else."""
+        return _parse_kept(text)
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Need:
+    """One need; equal to another with the same ``text``, which ``parse`` reads back.
+
+    ``condition`` None always holds.
+    """
+
+    binding: Steps
+    condition: Conjunction | None
+    kept: tuple[Kept, ...]
+    text: str = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        by_text = {str(kept): kept for kept in self.kept}
+        texts = sorted(by_text)
+        object.__setattr__(self, "kept", tuple(by_text[text] for text in texts))
+        condition = "" if self.condition is None else self.condition.text
+        parts = [_path_text(self.binding), condition, texts]
+        text = json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
+        object.__setattr__(self, "text", text)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Need) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether the whole message is needed, whatever it is."""
+        return self == EVERYTHING
+
+    @classmethod
+    def parse(cls, text: str) -> Need:
+        """Read what ``str()`` wrote; ProfileRefused for anything else."""
+        try:
+            binding, condition, kept = json.loads(text)
+            need = cls(
+                _parse_path(binding),
+                Conjunction.parse(condition) if condition else None,
+                tuple(map(Kept.parse, kept)),
+            )
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise _no_need(text) from error
+        if need.text != text:
+            raise _no_need(text)
+        return need
+
+
+def touched(condition: Conjunction) -> tuple[Kept, ...]:
+    """What a condition looks at, at the elements of its paths: ATTRIBUTE and VALUE only.
+
+    The steps are those of the condition, so the first is ``/*``, the bound element, when the
+    binding is not the document node.
+    """
+    found: dict[Kept, None] = {}
+    for path in condition.paths:
+        for number, step in enumerate(path.steps, 1):
+            steps = tuple(before.structure for before in path.steps[:number])
+            for selection in step.selections:
+                found.update(dict.fromkeys(_looked_at(selection, steps)))
+    return tuple(found)
+
+
+def _looked_at(selection: Expression, steps: Steps) -> Iterable[Kept]:
+    """Of a condition that its element decides: attributes, text and string value."""
+    if isinstance(selection, PathExpression):
+        last = selection.steps[-1] if selection.steps else None
+        if last is not None and last.kind is NodeKind.ATTRIBUTE and not last.predicates:
+            yield Kept(steps, Kind.ATTRIBUTE, last.test)
+        elif last is None or last.kind in (NodeKind.SELF, NodeKind.TEXT):
+            yield Kept(steps, Kind.VALUE)
+        else:
+            yield Kept(steps, Kind.SUBTREE)
+    elif isinstance(selection, FunctionCall) and not selection.arguments:
+        yield Kept(steps, Kind.VALUE)  # string(), number(): of the element
+    for part in (*same_focus(selection), *new_focus(selection)):
+        yield from _looked_at(part, steps)
+
+
+def _location_steps(steps: Steps) -> tuple[LocationStep, ...]:
+    return tuple(LocationStep(descendant, NodeKind.ELEMENT, test) for descendant, test in steps)
+
+
+def _path_text(steps: Steps) -> str:
+    """ "" for the document node."""
+    return unparse(PathExpression(Origin.MESSAGE, _location_steps(steps))) if steps else ""
+
+
+@lru_cache(maxsize=4096)
+def _parse_path(text: str) -> Steps:
+    return _steps_of(parse_expression(text, CONJUNCTION_LIMITS), Origin.MESSAGE) if text else ()
+
+
+@lru_cache(maxsize=4096)
+def _parse_kept(text: str) -> Kept:
+    kind_name, _, path_text = text.partition(" ")
+    kind = Kind[kind_name.upper()]
+    path = parse_expression(path_text, CONJUNCTION_LIMITS)
+    attribute = None
+    if kind is Kind.ATTRIBUTE and isinstance(path, PathExpression) and path.steps:
+        last = path.steps[-1]
+        if last.descendant or last.kind is not NodeKind.ATTRIBUTE:
+            raise _no_need(text)
+        attribute = last.test
+        path = PathExpression(path.origin, path.steps[:-1])
+    kept = Kept(_steps_of(path, Origin.CONTEXT), kind, attribute)
+    if str(kept) != text:
+        raise _no_need(text)
+    return kept
+
+
+def _steps_of(path: Expression, origin: Origin) -> Steps:
+    if not isinstance(path, PathExpression) or path.origin is not origin:
+        raise _no_need(unparse(path))
+    steps: list[StructuralStep] = []
+    for step in path.steps:
+        if step.kind is not NodeKind.ELEMENT or step.test is None or step.predicates or step.axis:
+            raise _no_need(unparse(path))
+        steps.append((step.descendant, step.test))
+    return tuple(steps)
+
+
+def _no_need(text: str) -> ProfileRefused:
+    return ProfileRefused(
+        "not-a-need", "not a need as brokers tell each other", text[:200], expected="a need's text"
+    )
+
+
+EVERYTHING = Need((), None, (Kept((), Kind.SUBTREE),))
