@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import cast
 
 from formats import Schema, SchemaKind
-from formats.schema_content import read_allowed_content
+from formats.allowed_content import read_allowed_content
 from registration.catalog import SourceEntry
 from yfilter.language.schema_check import SchemaCheck
 

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from formats import SchemaRefused, read_schema
-from formats.schema_content import read_allowed_content
+from formats.allowed_content import read_allowed_content
 from onyx.cli.values import check_once, print_json, read_input, read_text
 from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.errors import EXIT_DATA, EXIT_OK

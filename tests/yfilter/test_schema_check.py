@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
+from formats.allowed_content import read_allowed_content
 from formats.schema import read_schema
-from formats.schema_content import read_allowed_content
 from formats.text import parse_text
 from formats.validation import Validator
 from tests.yfilter.random_cases import random_flwor, random_profile

@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NoReturn, TypeAlias
 
-from formats.allowed_content import AllowedContent, collapsed
+from formats.allowed_content import AllowedContent
+from formats.schema_model import collapsed
 from yfilter.errors import at_place
 from yfilter.language.located_steps import LocatedSteps
 from yfilter.language.matching_path import decisive_parts

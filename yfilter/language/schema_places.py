@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from typing import NamedTuple
 
-from formats.allowed_content import ANY, AllowedContent, Declaration, Name, TextContent, Values
+from formats.allowed_content import Allowed, AllowedContent
+from formats.schema_model import ANY, Name, TextContent, Values
 from yfilter.language.query_ast import Axis, LocationStep, NameTest, NodeKind
 
 NO_NAME = Name("", "")
@@ -59,7 +60,7 @@ class SchemaPlaces:
                 self._parents.setdefault(child, set()).add(number)
         self._below: dict[int, frozenset[int]] = {}
 
-    def declaration(self, place: Place) -> Declaration | None:
+    def declaration(self, place: Place) -> Allowed | None:
         """Of an element, or of what holds another node; None for the document."""
         return None if place.declaration < 0 else self._model.declarations[place.declaration]
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from difflib import get_close_matches
 
-from formats.allowed_content import ANY, Name
+from formats.schema_model import ANY, Name
 from yfilter.language.query_ast import LocationStep, NameTest, NodeKind, Origin, PathExpression
 from yfilter.language.query_text import unparse
 from yfilter.language.schema_places import Place, PlaceKind, SchemaPlaces

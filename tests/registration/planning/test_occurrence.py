@@ -25,7 +25,7 @@ XSD = b"""<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">
 <xs:element name="news"><xs:complexType><xs:sequence>
   <xs:element name="head" type="Head" minOccurs="0"/>
   <xs:element ref="body"/>
-  <xs:element name="note" maxOccurs="3"/>
+  <xs:element name="note" type="xs:string" maxOccurs="3"/>
 </xs:sequence><xs:attribute name="id"/></xs:complexType></xs:element>
 <xs:complexType name="Base"><xs:sequence>
   <xs:element name="title" type="xs:string"/></xs:sequence></xs:complexType>
