@@ -142,9 +142,13 @@ def routing_query(profile: Profile, disjuncts_max: int = 32) -> tuple[Conjunctio
     have in common is kept.  Of a condition that is no path, that is kept which it implies
     (``implied_paths``).  What does not fit CONJUNCTION_BYTES_MAX is left out as well.
     """
-    path = with_implied(matching_path(profile))
+    return conjunctions_of(matching_path(profile), disjuncts_max)
+
+
+def conjunctions_of(path: PathExpression, disjuncts_max: int = 32) -> tuple[Conjunction, ...]:
+    """The same for a matching path: one of them holds on every message that the path matches."""
     found: dict[Conjunction, None] = {}
-    for branch in main_alternatives(path, disjuncts_max):
+    for branch in main_alternatives(with_implied(path), disjuncts_max):
         found[_conjunction(branch)] = None
     return tuple(sorted(found, key=lambda conjunction: conjunction.text))
 

@@ -34,7 +34,7 @@ So whatever else is kept, a profile whose needs are kept has the same results.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import lru_cache
@@ -51,7 +51,6 @@ from yfilter.language.query_ast import (
     NodeKind,
     Origin,
     PathExpression,
-    new_focus,
     same_focus,
 )
 from yfilter.language.query_parser import parse_expression
@@ -68,6 +67,15 @@ class Kind(IntEnum):
     VALUE = 2
     SUBTREE = 3
 
+    @property
+    def is_deep(self) -> bool:
+        """Whether elements below are kept as closely."""
+        return self >= Kind.VALUE
+
+    def includes(self, other: Kind) -> bool:
+        """Whether this is as close a look, whatever the attributes."""
+        return self == other or other is Kind.NODE or self is Kind.SUBTREE
+
 
 @dataclass(frozen=True, slots=True)
 class Kept:
@@ -83,6 +91,14 @@ class Kept:
             steps = (*steps, LocationStep(False, NodeKind.ATTRIBUTE, self.attribute))
         path = unparse(PathExpression(Origin.CONTEXT, steps))
         return f"{self.kind.name.lower()} {path}"
+
+    def covers(self, other: Kept) -> bool:
+        """Whether all that ``other`` keeps is kept; a no may be wrong."""
+        if self.steps == other.steps:
+            attribute = self.attribute in (None, other.attribute)
+            return self.kind.includes(other.kind) and (attribute or other.kind is Kind.NODE)
+        is_above = self.steps == other.steps[: len(self.steps)]
+        return is_above and self.kind.is_deep and self.kind.includes(other.kind)
 
     @classmethod
     def parse(cls, text: str) -> Kept:
@@ -157,19 +173,21 @@ def touched(condition: Conjunction) -> tuple[Kept, ...]:
     return tuple(found)
 
 
-def _looked_at(selection: Expression, steps: Steps) -> Iterable[Kept]:
-    """Of a condition that its element decides: attributes, text and string value."""
+def _looked_at(selection: Expression, steps: Steps) -> Iterator[Kept]:
+    """Of a condition that its element decides: its attributes, or its text and string value."""
     if isinstance(selection, PathExpression):
         last = selection.steps[-1] if selection.steps else None
-        if last is not None and last.kind is NodeKind.ATTRIBUTE and not last.predicates:
+        if last is not None and last.kind is NodeKind.ATTRIBUTE:
             yield Kept(steps, Kind.ATTRIBUTE, last.test)
-        elif last is None or last.kind in (NodeKind.SELF, NodeKind.TEXT):
-            yield Kept(steps, Kind.VALUE)
         else:
-            yield Kept(steps, Kind.SUBTREE)
+            yield Kept(steps, Kind.VALUE)
+        for step in selection.steps:
+            if step.kind is NodeKind.SELF:
+                for predicate in step.predicates:
+                    yield from _looked_at(predicate, steps)
     elif isinstance(selection, FunctionCall) and not selection.arguments:
         yield Kept(steps, Kind.VALUE)  # string(), number(): of the element
-    for part in (*same_focus(selection), *new_focus(selection)):
+    for part in same_focus(selection):
         yield from _looked_at(part, steps)
 
 

@@ -1,0 +1,154 @@
+"""The needs of a profile: what of a message its results can be made of.
+
+::
+
+    for $e in /feed/entry                         the binding: /feed/entry
+    where $e/category/@term = "xml"               its condition, as far as linear paths can say it
+      and not($e/@draft) and /feed/@lang = "en"   kept below a binding where that holds:
+    return <hit>{$e/title}</hit>                    @draft, category/@term, title
+                                                  kept in any message: /feed/@lang
+
+The binding is the last step of the first ``for`` that has conditions.  An element where they fail
+comes to nothing, there or on what is left of the message (needs.py).  A profile without such a
+``for``, or with positions in it, has needs from the document node, under the condition of its
+routing query; so has one that delivers the message itself, which needs all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from yfilter.engine.linear_paths import (
+    ANY_MESSAGE,
+    Conjunction,
+    conjunctions_of,
+    routing_query,
+)
+from yfilter.engine.step_conditions import element_test
+from yfilter.language.matching_path import is_path, matching_part
+from yfilter.language.query_ast import (
+    ANY,
+    Constructor,
+    Expression,
+    Flwor,
+    FunctionCall,
+    LocationStep,
+    NameTest,
+    NodeKind,
+    Origin,
+    PathExpression,
+    Profile,
+    new_focus,
+    same_focus,
+)
+from yfilter.projection.looks import BINDING, DOCUMENT, Looks, LooksEverywhere, Place, Scope
+from yfilter.projection.needs import EVERYTHING, Kept, Kind, Need, Steps
+
+CONDITIONS_MAX = 32  # alternatives of one profile; beyond that, what they have in common
+
+_WHOLE = Kept((), Kind.SUBTREE)
+_TRIVIAL = {ANY_MESSAGE, Conjunction.parse("//*")}
+
+
+def needs_of(profile: Profile) -> tuple[Need, ...]:
+    """The needs, in order of their text; none when no message has results."""
+    if _calls_root(profile.body):
+        return (EVERYTHING,)
+    try:
+        needs = _needs_of(profile)
+    except (LooksEverywhere, RecursionError):
+        needs = _in_message(profile, (_WHOLE,))
+    return tuple(sorted(set(needs), key=str))
+
+
+def _needs_of(profile: Profile) -> list[Need]:
+    if is_path(profile.body):
+        return _in_message(profile, (_WHOLE,))
+    part = matching_part(profile)
+    if profile.flwor is not None and part.binds:
+        return _of_binding(profile, profile.flwor, part.path)
+    looks = Looks(())
+    looks.value(profile.body, Kind.SUBTREE, Scope({}, (DOCUMENT,)))
+    return _in_message(profile, _plainest(looks.in_message))
+
+
+def _of_binding(profile: Profile, flwor: Flwor, path: PathExpression) -> list[Need]:
+    """``path``: what the first clause binds, with ``where`` among the conditions of its last
+    step."""
+    steps = path.steps
+    structure = tuple((step.descendant, element_test(step)) for step in steps)
+    conditional = [number for number, step in enumerate(steps, 1) if step.predicates]
+    length = conditional[-1] if conditional else len(steps)
+    looks = Looks(structure[:length])
+    scope = Scope({}, (DOCUMENT,))
+    for number, step in enumerate(steps, 1):
+        place = _place(structure, number, length)
+        looks.conditions(step.predicates, (place,), scope)
+    first = (_place(structure, len(steps), length),)
+    looks.mark((BINDING, *first), Kind.NODE)
+    _look_around(looks, profile.body, flwor, first, scope)
+    conditions = _conditions(steps[length - 1].predicates, steps[length:])
+    kept = _plainest(looks.at_binding)
+    needs = [Need(structure[:length], condition, kept) for condition in conditions]
+    elsewhere = _plainest(looks.in_message)
+    copied = tuple(one for one in elsewhere if one.kind is Kind.SUBTREE)
+    needs += _in_message(profile, copied) if copied else []
+    others = tuple(one for one in elsewhere if one.kind is not Kind.SUBTREE)
+    return [*needs, Need((), None, others)] if others else needs
+
+
+def _plainest(marked: Iterable[Kept]) -> tuple[Kept, ...]:
+    """Without what is kept for another's sake."""
+    kept = set(marked)
+    return tuple(one for one in kept if not any(other.covers(one) for other in kept - {one}))
+
+
+def _place(structure: Steps, number: int, length: int) -> Place:
+    """Where the first steps of the ``for`` lead, said from the binding if they go that far."""
+    if number < length:
+        return Place(False, structure[:number])
+    return BINDING._replace(steps=structure[length:number])
+
+
+def _look_around(
+    looks: Looks, body: Expression, flwor: Flwor, first: tuple[Place, ...], scope: Scope
+) -> None:
+    """The FLWOR, and what stands beside it in the constructor that is the whole profile."""
+    looks.flwor(flwor, Kind.SUBTREE, scope, first)
+    if isinstance(body, Constructor):
+        beside = tuple(part for part in body.content if part is not flwor)
+        looks.value(replace(body, content=beside), Kind.SUBTREE, scope)
+
+
+def _conditions(
+    predicates: tuple[Expression, ...], later: tuple[LocationStep, ...]
+) -> tuple[Conjunction | None, ...]:
+    """Of which one holds at an element that the predicates let through and the path goes on
+    from; ``/*`` is that element."""
+    own = tuple(predicate for predicate in predicates if not _starts_at_message(predicate))
+    element = LocationStep(False, NodeKind.ELEMENT, NameTest(ANY, ANY), own)
+    path = PathExpression(Origin.MESSAGE, (element, *later))
+    return _or_none(conjunctions_of(path, CONDITIONS_MAX))
+
+
+def _in_message(profile: Profile, kept: tuple[Kept, ...]) -> list[Need]:
+    conditions = _or_none(routing_query(profile, CONDITIONS_MAX))
+    return [Need((), condition, kept) for condition in conditions]
+
+
+def _or_none(conditions: tuple[Conjunction, ...]) -> tuple[Conjunction | None, ...]:
+    return (None,) if _TRIVIAL & set(conditions) else conditions
+
+
+def _starts_at_message(expression: Expression) -> bool:
+    if isinstance(expression, PathExpression) and expression.origin is Origin.MESSAGE:
+        return True
+    return any(map(_starts_at_message, (*same_focus(expression), *new_focus(expression))))
+
+
+def _calls_root(expression: Expression) -> bool:
+    """root() may stand in a condition, of which then nothing can be said."""
+    if isinstance(expression, FunctionCall) and expression.name == "root":
+        return True
+    return any(map(_calls_root, (*same_focus(expression), *new_focus(expression))))
