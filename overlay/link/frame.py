@@ -26,6 +26,30 @@ class Frame:
         """Conditions between fields; raises ProtocolError.  Single fields are checked before."""
 
 
+@dataclass(frozen=True, slots=True)
+class CatalogFrame(Frame):
+    """A sequenced frame of the catalog flow."""
+
+    flow: ClassVar[Flow] = Flow.CATALOG
+    sequenced: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True)
+class QueryFrame(Frame):
+    """A sequenced frame of the query flow."""
+
+    flow: ClassVar[Flow] = Flow.QUERY
+    sequenced: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True)
+class MessageFrame(Frame):
+    """A sequenced frame of the message flow."""
+
+    flow: ClassVar[Flow] = Flow.MESSAGE
+    sequenced: ClassVar[bool] = True
+
+
 FrameType = TypeVar("FrameType", bound=type[Frame])
 
 FRAME_TYPES: dict[str, type[Frame]] = {}

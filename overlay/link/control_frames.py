@@ -1,0 +1,141 @@
+"""Frames about the connection itself: unsequenced, gone with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from overlay.link.errors import ProtocolError
+from overlay.link.frame import ROLES, Frame, on_the_wire
+from overlay.link.frame_fields import BODY, Bound, Detail, FlowNumber, Name, SequenceNumber
+from overlay.link.limits import FRAME_BYTES_MAX_LEAST
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Hello(Frame):
+    """The first frame in each direction.
+
+    ``peer`` is the sender's own id and ``instance`` tells two runs of it apart (for people; the
+    protocol does not depend on it).  ``received`` says, for each channel on which the sender
+    receives from this peer, the last sequence number that it has: (flow, key, sequence).
+    """
+
+    type: ClassVar[str] = "hello"
+
+    version: int
+    role: Name
+    peer: Name
+    instance: Name
+    formats: Annotated[list[Name], Bound(64)]
+    frame_bytes_max: int
+    received: Annotated[list[tuple[FlowNumber, Name, SequenceNumber]], Bound(65_536), BODY]
+
+    def check(self) -> None:
+        if self.frame_bytes_max < FRAME_BYTES_MAX_LEAST:
+            raise ProtocolError(
+                "bad-field",
+                f"frame_bytes_max is {self.frame_bytes_max}; at least {FRAME_BYTES_MAX_LEAST}",
+            )
+        if self.role not in ROLES:
+            raise ProtocolError("bad-field", f"role {self.role!r}; expected one of {sorted(ROLES)}")
+        if not self.peer or any(c in "|/" or not c.isprintable() for c in self.peer):
+            raise ProtocolError(
+                "bad-field", "a peer's id is printable text without '|' and '/', and not empty"
+            )
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Ack(Frame):
+    """Everything on channel (``about``, ``key``) up to ``sequence`` is taken, durably."""
+
+    type: ClassVar[str] = "ack"
+
+    about: FlowNumber
+    key: Name
+    sequence: SequenceNumber
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Skipped(Frame):
+    """Frames up to ``through`` on channel (``about``, ``key``) will not come; expect the next.
+
+    ``lost`` of them were thrown away before anyone acknowledged them; the others had been
+    acknowledged to this sender before (by a receiver that has since lost its memory of it).
+    """
+
+    type: ClassVar[str] = "skipped"
+
+    about: FlowNumber
+    key: Name
+    through: SequenceNumber
+    lost: SequenceNumber
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Ping(Frame):
+    """Are you there?"""
+
+    type: ClassVar[str] = "ping"
+
+    nonce: int
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Pong(Frame):
+    """Yes; ``nonce`` is the ping's."""
+
+    type: ClassVar[str] = "pong"
+
+    nonce: int
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class ErrorFrame(Frame):
+    """What was wrong (``errors.ERROR_CODES``); after a fatal one the sender closes."""
+
+    type: ClassVar[str] = "error"
+
+    code: Name
+    detail: Detail
+    fatal: bool
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Request(Frame):
+    """A question; ``request`` is chosen by the asker and comes back in the Response."""
+
+    type: ClassVar[str] = "request"
+
+    request: Name
+    verb: Name
+    arguments: Annotated[Mapping[str, object], BODY]
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Response(Frame):
+    """The answer: ``result`` is the result, or {"code", "message", ...} when not ``ok``."""
+
+    type: ClassVar[str] = "response"
+
+    request: Name
+    ok: bool
+    result: Annotated[Mapping[str, object], BODY]
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Observed(Frame):
+    """What an observer asked to see as it happens; best effort, may be dropped."""
+
+    type: ClassVar[str] = "observed"
+
+    events: Annotated[Sequence[Mapping[str, object]], Bound(4_096), BODY]

@@ -1,0 +1,96 @@
+"""Frames of the message flow: messages and results, and what goes down a tree ahead of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from overlay.link.errors import ProtocolError
+from overlay.link.frame import MessageFrame, on_the_wire
+from overlay.link.frame_fields import BODY, Bound, Detail, Name, SequenceNumber
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class DictionaryTrained(MessageFrame):
+    """``payload`` is the compression dictionary with which messages of ``source`` in ``form`` may
+    be packed from here on: on the message flow, ahead of the messages that take it."""
+
+    type: ClassVar[str] = "dictionary-trained"
+
+    root: Name
+    source: Name
+    form: Name
+    payload: bytes
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Publish(MessageFrame):
+    """A message from its source to its root broker; its number is the frame's sequence."""
+
+    type: ClassVar[str] = "publish"
+
+    source: Name
+    format: Name
+    payload: bytes
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Refused(MessageFrame):
+    """Message ``number`` was not taken; ``line`` and ``column`` count from 1, 0 is unknown."""
+
+    type: ClassVar[str] = "refused"
+
+    source: Name
+    number: SequenceNumber
+    code: Name
+    reason: Detail
+    line: int
+    column: int
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Message(MessageFrame):
+    """A message on its way down the broadcast tree of ``root``."""
+
+    type: ClassVar[str] = "message"
+
+    root: Name
+    source: Name
+    number: SequenceNumber
+    format: Name
+    hops: int
+    payload: bytes
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Delivery(MessageFrame):
+    """The results of ``profile`` on one message: ``payload`` is the results end to end,
+    ``lengths`` the bytes of each."""
+
+    type: ClassVar[str] = "delivery"
+
+    profile: Name
+    source: Name
+    number: SequenceNumber
+    lengths: Annotated[list[int], Bound(1_000_000), BODY]
+    payload: bytes
+
+    def check(self) -> None:
+        if sum(self.lengths) != len(self.payload):
+            raise ProtocolError(
+                "bad-field",
+                f"lengths add up to {sum(self.lengths)}, the payload has {len(self.payload)} bytes",
+            )
+
+    def results(self) -> list[bytes]:
+        """The results one by one."""
+        results, start = [], 0
+        for length in self.lengths:
+            results.append(self.payload[start : start + length])
+            start += length
+        return results

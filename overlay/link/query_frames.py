@@ -1,0 +1,132 @@
+"""Frames of the query flow: profiles, routing queries, and whatever else goes up a tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from overlay.link.frame import QueryFrame, on_the_wire
+from overlay.link.frame_fields import BODY, Bound, Name, SequenceNumber, Text
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class RoutingDelta(QueryFrame):
+    """The routing query of this link for ``root`` gains and loses these disjuncts (texts)."""
+
+    type: ClassVar[str] = "routing-delta"
+
+    root: Name
+    added: Annotated[list[Text], Bound(65_536), BODY]
+    removed: Annotated[list[Text], Bound(65_536), BODY]
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class TreeReady(QueryFrame):
+    """The sender's part of the broadcast tree of ``root`` knows ``source``.
+
+    On the query flow, because it must stay behind the RoutingDelta that says what that part wants.
+    """
+
+    type: ClassVar[str] = "tree-ready"
+
+    root: Name
+    source: Name
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class LiveMarker(QueryFrame):
+    """Sent up the tree of ``root`` after a change at ``host``; everything before it is in force
+    where it arrives."""
+
+    type: ClassVar[str] = "live-marker"
+
+    root: Name
+    host: Name
+    marker: int
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class LiveReached(QueryFrame):
+    """The marker has reached ``broker`` on its way to the root; travels back down to ``host``."""
+
+    type: ClassVar[str] = "live-reached"
+
+    root: Name
+    host: Name
+    marker: int
+    broker: Name
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class PlaceProfile(QueryFrame):
+    """The registration service gives a profile to its host broker."""
+
+    type: ClassVar[str] = "place-profile"
+
+    profile: Name
+    user: Name
+    text: Annotated[str, Bound(256 * 1024), BODY]
+    version: int
+    request: Name
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class ProfileChanged(QueryFrame):
+    """A profile has a new text, or none any more (``text`` None: removed)."""
+
+    type: ClassVar[str] = "profile-changed"
+
+    profile: Name
+    version: int
+    text: Annotated[str | None, Bound(256 * 1024), BODY]
+    user: Name
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class ProfileLive(QueryFrame):
+    """Every broker on the way has this version of the profile."""
+
+    type: ClassVar[str] = "profile-live"
+
+    profile: Name
+    version: int
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Undecoded(QueryFrame):
+    """A message of the tree of ``root`` that the sender has no means to read, as it came; the
+    parent sends it once more, in a form that needs none.
+
+    On the query flow, which is never held back: the channel of messages is the other direction.
+    """
+
+    type: ClassVar[str] = "undecoded"
+
+    root: Name
+    source: Name
+    number: SequenceNumber
+    format: Name
+    hops: int
+    payload: bytes
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class DictionaryHeld(QueryFrame):
+    """The sender's part of the tree of ``root`` has this ``version`` of the compression dictionary
+    of ``source`` in ``form``: no message given back after this was packed with an older one."""
+
+    type: ClassVar[str] = "dictionary-held"
+
+    root: Name
+    source: Name
+    form: Name
+    version: int
