@@ -7,6 +7,7 @@ knows are refused when the table is opened, so that a misspelt key is never sile
 from __future__ import annotations
 
 import difflib
+import json
 import math
 from collections.abc import Collection, Iterable, Mapping
 
@@ -128,6 +129,11 @@ def quote(text: str) -> str:
     """``text`` in double quotes for a message, cut short and without control characters."""
     shown = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
     return f'"{shown[:80]}…"' if len(shown) > 80 else f'"{shown}"'
+
+
+def toml_text(text: str) -> str:
+    """A TOML basic string: JSON's escapes are TOML's, except that TOML escapes DEL too."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -26,7 +26,6 @@ Figures 3 and 4 of the paper.
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -35,6 +34,7 @@ from pathlib import Path
 from typing import cast
 
 from formats import LEVELS, Compression, WireFormat
+from overlay.archive import ArchiveOptions, archive_to_toml, read_archive
 from overlay.errors import TopologyError
 from overlay.limits import Limits, limits_to_toml, read_limits
 from overlay.nodes import (
@@ -47,7 +47,7 @@ from overlay.nodes import (
     Place,
     RegistrationNode,
 )
-from overlay.toml_table import TomlTable, did_you_mean, quote
+from overlay.toml_table import TomlTable, did_you_mean, quote, toml_text
 
 __all__ = [
     "Address",
@@ -69,7 +69,10 @@ LINKS_MAX = 10_000
 REGISTRATION_NODES_MAX = 1  # a registration service of several nodes is not built yet
 
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_TOP_KEYS = ("name", "data_directory", "registration", "broker", "link", "defaults", "limits")
+_TOP_KEYS = (
+    *("name", "data_directory", "registration", "broker", "link", "defaults", "limits"),
+    "archive",
+)
 _NODE_KEYS = ("id", "listen")
 _BROKER_KEYS = ("id", "listen", "label", "place", "capacity")
 _LINK_KEYS = ("ends", "latency_ms", "bandwidth_kbps", "bandwidth_mbps", "format", "level")
@@ -89,6 +92,7 @@ class Topology:
     brokers: tuple[BrokerNode, ...]
     links: tuple[Link, ...] = ()
     limits: Limits = field(default_factory=Limits)
+    archive: ArchiveOptions = field(default_factory=ArchiveOptions)
     _broker_by_id: dict[str, BrokerNode] = field(init=False, repr=False, compare=False)
     _links_of: dict[str, dict[str, Link]] = field(init=False, repr=False, compare=False)
 
@@ -186,8 +190,8 @@ def parse_topology(text: str, file: str) -> Topology:
     data_directory = top.text("data_directory", f".onyx/{name}")
     if "\0" in data_directory:
         raise top.refusal("data_directory", "must not contain a NUL character")
-    limits = read_limits(top)
-    topology = Topology(name, Path(data_directory), registration, brokers, links, limits)
+    limits, archive = read_limits(top), read_archive(top)
+    topology = Topology(name, Path(data_directory), registration, brokers, links, limits, archive)
     _check_connected(topology, top)
     return topology
 
@@ -359,31 +363,27 @@ def _check_connected(topology: Topology, top: TomlTable) -> None:
 
 
 def _toml_lines(topology: Topology) -> Iterator[str]:
-    yield f"name = {_toml_text(topology.name)}"
-    yield f"data_directory = {_toml_text(str(topology.data_directory))}"
+    yield f"name = {toml_text(topology.name)}"
+    yield f"data_directory = {toml_text(str(topology.data_directory))}"
     for node in topology.registration:
         yield from ("", "[registration]" if len(topology.registration) == 1 else "[[registration]]")
-        yield f"id = {_toml_text(node.id)}"
-        yield f"listen = {_toml_text(str(node.listen))}"
+        yield f"id = {toml_text(node.id)}"
+        yield f"listen = {toml_text(str(node.listen))}"
     for broker in topology.brokers:
-        yield from ("", "[[broker]]", f"id = {_toml_text(broker.id)}")
-        yield f"listen = {_toml_text(str(broker.listen))}"
+        yield from ("", "[[broker]]", f"id = {toml_text(broker.id)}")
+        yield f"listen = {toml_text(str(broker.listen))}"
         if broker.label:
-            yield f"label = {_toml_text(broker.label)}"
+            yield f"label = {toml_text(broker.label)}"
         if broker.place is not None:
             yield f"place = [{broker.place.latitude!r}, {broker.place.longitude!r}]"
         yield f"capacity = {broker.capacity}"
     for link in topology.links:
-        yield from ("", "[[link]]", f"ends = [{', '.join(_toml_text(end) for end in link.ends)}]")
+        yield from ("", "[[link]]", f"ends = [{', '.join(toml_text(end) for end in link.ends)}]")
         yield f"latency_ms = {link.latency_ms!r}"
         if link.bandwidth_given:
             yield f"bandwidth_kbps = {link.bandwidth_kbps!r}"
-        yield f"format = {_toml_text(link.format)}"
+        yield f"format = {toml_text(link.format)}"
         if link.level is not None:
             yield f"level = {link.level}"
     yield from limits_to_toml(topology.limits)
-
-
-def _toml_text(text: str) -> str:
-    """A TOML basic string: JSON's escapes are TOML's, except that TOML escapes DEL too."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    yield from archive_to_toml(topology.archive)

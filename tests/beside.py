@@ -13,6 +13,7 @@ from typing import Protocol, TypeVar
 from formats import WireFormat
 from overlay.link.events import (
     Action,
+    ArchiveMessage,
     CallAgain,
     CalledAgain,
     CloseConnection,
@@ -139,6 +140,7 @@ class Beside:
         self.rows: dict[tuple[str, str], bytes] = {}
         self.numbers = count(1)
         self.peers: dict[int, Peer] = {}
+        self.archived: list[ArchiveMessage] = []
         self._limits = limits
         self.now = 0.0
         self._waiting: list[Event] = []
@@ -171,5 +173,7 @@ class Beside:
                 self.peers[action.connection].receive(action.data)
             elif isinstance(action, CloseConnection) and action.connection in self.peers:
                 self.peers.pop(action.connection).closed = True
+            elif isinstance(action, ArchiveMessage):
+                self.archived.append(action)
         if any(isinstance(action, CallAgain) for action in actions):
             self._waiting.insert(0, CalledAgain())

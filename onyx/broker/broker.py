@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 import trio
 
 from onyx.broker.broker_core import BrokerCore
+from onyx.broker.message_archive import MessageArchive
 from overlay.link.node import run_node
 from overlay.link.peer_watch import PeerWatch
 from overlay.link.store import Store
@@ -36,23 +37,40 @@ async def run_broker(
     ``ready`` is called once, when it listens and is connected to all its neighbours and to the
     registration service.
     """
-    core = BrokerCore(topology, broker_id, uuid.uuid4().hex, store.rows(), time.thread_time)
+    archive: MessageArchive | None = None
+    if topology.archive.directory is not None:
+        archive = MessageArchive(broker_id, topology.archive)
+    core = BrokerCore(
+        topology,
+        broker_id,
+        uuid.uuid4().hex,
+        store.rows(),
+        time.thread_time,
+        archive.statistics if archive else dict,
+    )
     peers = [f"registration/{node.id}" for node in topology.registration]
     peers += [f"broker/{neighbour}" for neighbour in topology.neighbours(broker_id)]
     watch = PeerWatch(core, peers, ready, _log_peer)
-    async with trio.open_nursery() as nursery:
+    try:
+        async with trio.open_nursery() as nursery:
+            if archive is not None:
+                nursery.start_soon(archive.run)
 
-        async def run(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-            await run_node(
-                watch,
-                listeners=listeners,
-                dials=dials(topology, broker_id),
-                store=store,
-                task_status=task_status,
-            )
+            async def run(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+                await run_node(
+                    watch,
+                    listeners=listeners,
+                    dials=dials(topology, broker_id),
+                    store=store,
+                    archive=archive.take if archive else None,
+                    task_status=task_status,
+                )
 
-        await nursery.start(run)
-        watch.check()
+            await nursery.start(run)
+            watch.check()
+    finally:
+        if archive is not None:
+            archive.close()
 
 
 def dials(topology: Topology, broker_id: str) -> Mapping[str, tuple[str, int]]:

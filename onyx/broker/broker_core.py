@@ -62,12 +62,14 @@ class BrokerCore:
         instance: str,
         rows: Rows = (),
         clock: Callable[[], float] = lambda: 0.0,
+        archive: Callable[[], Mapping[str, object]] = dict,
     ) -> None:
         """``instance`` is new for every start; ``rows`` is what the store held; ``clock`` gives
         seconds of processor time, by which links with the format "auto" choose (one that stands
-        still: by bytes alone)."""
+        still: by bytes alone); ``archive`` says how the shell's archive fares, for statistics."""
         limits = topology.limits
         self.identity = identity
+        self._archive = archive
         self._rows = RowLog()
         self._links = LinkLayer(
             role="broker",
@@ -123,7 +125,8 @@ class BrokerCore:
             self._handle_arrival(arrival)
         self.query.flush()
         self._observers.flush()
-        actions = [*self._rows.drain(), *self._links.drain()]
+        actions: list[Action] = [*self._rows.drain(), *self._links.drain()]
+        actions += self.data.archive.drain()
         if self.data.has_deferred or self.trained.has_enough:
             actions.append(CallAgain())
         return actions
@@ -140,6 +143,7 @@ class BrokerCore:
             "data": self.data.statistics(),
             "compression": self.trained.statistics(),
             "links": self._links.statistics(),
+            "archive": {**self.data.archive.statistics(), **self._archive()},
             "observers": self._observers.statistics(),
             "unexpected": dict(self._counters),
         }

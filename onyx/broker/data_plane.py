@@ -32,6 +32,7 @@ from formats import (
     WireFormat,
     encoded_bytes_max,
 )
+from onyx.broker.archive_feed import ArchiveFeed
 from onyx.broker.codebook import Codebook, wire_format_of
 from onyx.broker.compression_dictionaries import CompressionDictionaries
 from onyx.broker.control_plane import ControlPlane
@@ -84,6 +85,7 @@ class DataPlane:
         self._codebook = Codebook(control, trained)
         self._give_backs = GiveBacks(control, links, self._codebook)
         self._formats = LinkFormats(control, links, trained, self._give_backs, clock)
+        self.archive = ArchiveFeed(control.topology.archive, self._codebook)
         self._limits = control.topology.limits
         frame = self._limits.link.frame_bytes_max
         self._room = frame - FRAME_HEADROOM - frame // 64  # compression may find nothing to save
@@ -105,6 +107,7 @@ class DataPlane:
             return
         self._observers.note("accepted", source=frame.source, number=number)
         self._act(parcel, links, local)
+        self.archive.offer(parcel)
         for form in self._trained.wanted(frame.source):
             self._trained.sample(frame.source, form, parcel.in_form(form))
 

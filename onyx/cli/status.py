@@ -24,6 +24,9 @@ and the bytes that wait for a neighbour or a user. Counted since the process sta
 For every link whose format is "auto": what each format would cost there, the quickest
 first, and which one is in force ("now").
 
+For every broker that keeps an archive: how much is in it, what waits to be written,
+and what was left out, with the reason.
+
 Exit code 69 when a process does not answer.
 {NETWORK_HELP}"""
 
@@ -46,6 +49,8 @@ HEADING = (
 )
 
 FORMAT_HEADING = ("LINK", "", "FORMAT", "BYTES", "ENCODING US", "DECODING US", "MESSAGE US")
+
+ARCHIVE_HEADING = ("ARCHIVE", "WRITTEN", "LEFT OUT", "WAITING", "FILES", "BYTES", "PROBLEM")
 
 Statistics = Mapping[str, Any]
 
@@ -78,6 +83,13 @@ def run(arguments: argparse.Namespace) -> int:
             for child, choice in _choices(statistics).items():
                 print(f"\n{_said(node, child, choice)}")
                 print(table(FORMAT_HEADING, _estimates(node, child, choice)))
+        archives = [
+            (node, *_archive(statistics["archive"]))
+            for node, (_, statistics) in found.items()
+            if statistics and "directory" in statistics.get("archive", {})
+        ]
+        if archives:
+            print(f"\n{table(ARCHIVE_HEADING, archives)}")
     missing = any(statistics is None for _, statistics in found.values())
     return EXIT_UNAVAILABLE if missing else EXIT_OK
 
@@ -141,6 +153,11 @@ def _choices(statistics: Statistics | None) -> Mapping[str, Any]:
     """The links of a broker that choose their format, by neighbour."""
     formats: Mapping[str, Any] = (statistics or {}).get("data", {}).get("formats", {})
     return formats
+
+
+def _archive(archive: Statistics) -> tuple[object, ...]:
+    keys = ("written", "left_out", "waiting", "segments", "bytes")
+    return (*(archive[key] for key in keys), archive["problem"] or None)
 
 
 def _said(node: str, child: str, choice: Statistics) -> str:

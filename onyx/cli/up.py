@@ -12,12 +12,13 @@ from pathlib import Path
 import trio
 
 from onyx.child_process import ChildProcess, describe_exit
-from onyx.cli.values import print_json
+from onyx.cli.values import positive, print_json, share
 from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.data_directory import DataDirectory
 from onyx.errors import EXIT_OK, UsageError
 from onyx.launcher import RunningNetwork, launch
 from onyx.listening import bind, listen_addresses
+from overlay.archive import ArchiveOptions
 from overlay.toml_table import did_you_mean, quote
 from overlay.topology import Topology, TopologyError, load_topology
 
@@ -33,12 +34,18 @@ one on each machine, with the same file everywhere.
 What must survive is in the data directory (default: data_directory of the file, or
 .onyx/NAME); topology.toml in it is the network as it runs, with every address.
 
+With --archive (or [archive] in the file) every broker writes the messages that its
+sources publish there into files of its own, which onyx backtest --archive reads: a
+copy, bounded in size and age, that nobody waits for. What could not be written, say
+because the disk is full, is counted by onyx status.
+
 Exit code 78: the topology is refused or an address is taken, nothing was started;
 75: the data directory is in use; 70: a process failed again and again."""
 
 EXAMPLES = """\
   onyx up topologies/figure4.toml
   onyx up topologies/single.toml --data /var/lib/onyx
+  onyx up topologies/figure4.toml --archive news --archive-share 0.1
   onyx up topologies/figure4.toml --broker B4     only B4, as on a machine of its own
 """
 
@@ -59,6 +66,24 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument("--data", metavar="DIR", type=Path, help="the data directory")
     parser.add_argument(
+        "--archive", metavar="DIR", type=Path, help="keep the messages that are published"
+    )
+    parser.add_argument(
+        "--archive-share", metavar="SHARE", type=share, help="of the messages (default: 1)"
+    )
+    parser.add_argument(
+        "--archive-bytes",
+        metavar="N",
+        type=positive,
+        help="of each broker's archive; beyond it the oldest files go (default: 10 GiB)",
+    )
+    parser.add_argument(
+        "--archive-days",
+        metavar="DAYS",
+        type=positive,
+        help="an older file goes (default: 30); more options: [archive] in docs/topologies.md",
+    )
+    parser.add_argument(
         "--json", action="store_true", help="print what happens as JSON, one object a line"
     )
     set_run(parser, run)
@@ -69,6 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
     topology = load_topology(arguments.file)
     if arguments.data is not None:
         topology = replace(topology, data_directory=arguments.data)
+    topology = replace(topology, archive=_archive(topology.archive, arguments))
     if arguments.broker is None and not arguments.registration:
         trio.run(_run_network, topology, arguments)
     else:
@@ -76,6 +102,20 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json({"event": "stopped"})
     return EXIT_OK
+
+
+def _archive(options: ArchiveOptions, arguments: argparse.Namespace) -> ArchiveOptions:
+    """The file's archive with what the command line says differently."""
+    given = {
+        "directory": arguments.archive and arguments.archive.absolute(),
+        "share": arguments.archive_share,
+        "bytes_max": arguments.archive_bytes,
+        "days_max": arguments.archive_days,
+    }
+    said = {name: value for name, value in given.items() if value is not None}
+    if said and arguments.archive is None and options.directory is None:
+        raise UsageError("there is no archive: say --archive DIR, or [archive] in the file")
+    return replace(options, **said)
 
 
 async def _run_network(topology: Topology, arguments: argparse.Namespace) -> None:

@@ -98,4 +98,14 @@ class CallAgain:
     what leaves leave, then call with CalledAgain."""
 
 
-Action: TypeAlias = Put | Delete | SendData | CloseConnection | CallAgain
+@dataclass(frozen=True, slots=True)
+class ArchiveMessage:
+    """Keep an accepted message, the ``number``-th of ``source``, for later backtests: as well as
+    the shell can, without anybody waiting for it."""
+
+    source: str
+    number: int
+    text: str
+
+
+Action: TypeAlias = Put | Delete | SendData | CloseConnection | CallAgain | ArchiveMessage

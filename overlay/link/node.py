@@ -9,6 +9,7 @@
               |  Put, Delete of the whole batch: one transaction, in a thread               |
               v                                                                             |
     SendData, CloseConnection handed to the connections, which write ─── if CallAgain ──────┘
+    ArchiveMessage handed to the archive, which writes
 
 Nothing of a batch leaves before everything of the batch is on disk; see ``events``.  An exception
 of the core or the store ends the node: it is started again from what was committed.
@@ -25,6 +26,7 @@ import trio
 
 from overlay.link.events import (
     Action,
+    ArchiveMessage,
     CallAgain,
     CalledAgain,
     CloseConnection,
@@ -79,6 +81,8 @@ class NodeLimits:
 
 DEFAULT_NODE_LIMITS = NodeLimits()
 
+_Leaving: TypeAlias = SendData | CloseConnection | ArchiveMessage
+
 Connect: TypeAlias = Callable[[str, int, float], Awaitable[trio.abc.Stream | None]]
 """(host, port, seconds) -> a stream, or None when there is none within so many seconds."""
 
@@ -102,15 +106,17 @@ async def run_node(
     connect: Connect = open_stream,
     clock: Callable[[], float] = trio.current_time,
     limits: NodeLimits = DEFAULT_NODE_LIMITS,
+    archive: Callable[[ArchiveMessage], None] | None = None,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Run ``core`` until cancelled; started once it accepts connections.
 
     ``dials`` maps peers ("role/id") to (host, port) for ``connect``; each is dialled again
-    whenever its connection is lost.  For two nodes that know each other only one may dial.  The
-    listeners are closed at the end, the store is not.
+    whenever its connection is lost.  For two nodes that know each other only one may dial.
+    ``archive`` is given what is to be archived, and does not block.  The listeners are closed at
+    the end, the store is not.
     """
-    node = _Node(core, store, connect, clock, limits)
+    node = _Node(core, store, connect, clock, limits, archive)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(node.process)
         nursery.start_soon(node.tick)
@@ -157,7 +163,9 @@ class _Node:
         connect: Connect,
         clock: Callable[[], float],
         limits: NodeLimits,
+        archive: Callable[[ArchiveMessage], None] | None,
     ) -> None:
+        self._archive = archive
         self._core = core
         self._store = store
         self._connect = connect
@@ -175,7 +183,7 @@ class _Node:
             again = False
             while True:
                 batch: list[Event] = [CalledAgain()] if again else await self._batch()
-                leaving: list[SendData | CloseConnection] = []
+                leaving: list[_Leaving] = []
                 again = False
                 for event in batch:
                     for action in self._core.handle(event, self._clock()):
@@ -202,8 +210,12 @@ class _Node:
             isinstance(event, TimePassed) for event in batch
         )
 
-    def _hand_out(self, leaving: list[SendData | CloseConnection]) -> None:
+    def _hand_out(self, leaving: list[_Leaving]) -> None:
         for action in leaving:
+            if isinstance(action, ArchiveMessage):
+                if self._archive is not None:
+                    self._archive(action)
+                continue
             connection = self._connections.get(action.connection)
             if connection is None:
                 continue

@@ -10,7 +10,9 @@ profiles       what it holds
 ``parquet``    the columns ``profile`` and ``text``, and ``near`` if it is there
 =============  ===================================================================================
 
-An archive of messages is a directory of XML files, or Parquet with a column ``message``.
+An archive of messages is a directory of XML files, Parquet with a column ``message``, or what
+brokers have written (onyx/broker/archive_segments.py): ``.jsonl.gz`` files, of which Spark passes
+over those that begin with a dot because they are not finished.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ _FORMAT_OF_SUFFIX = {
     ".json": "jsonl",
     ".parquet": "parquet",
 }
+_TEXT_MAX = 2**31 - 1  # characters of an archived message
 
 
 class UnreadableData(Exception):
@@ -115,7 +118,7 @@ def _read(session: Session, paths: list[str], kind: str) -> Frame:
 def _read_archive(session: Session, path: str) -> Frame:
     functions = import_module("pyspark.sql.functions")
     no_day = functions.lit(None).cast("date").alias("day")
-    if _holds_parquet(path):
+    if _holds(path, ".parquet"):
         frame = _checked(lambda: session.read.parquet(path), path)
         if "message" not in frame.columns:
             there = ", ".join(frame.columns)
@@ -126,6 +129,17 @@ def _read_archive(session: Session, path: str) -> Frame:
             functions.col("message").cast("binary").alias("message"),
             functions.to_date("time").alias("day") if "time" in frame.columns else no_day,
         )
+    if _holds(path, ".jsonl.gz"):
+        # A broker may remove its oldest file while this reads.
+        options = {"maxStringLen": str(_TEXT_MAX), "ignoreMissingFiles": "true"}
+        lines = session.read.schema("name string, time timestamp, message string").options(
+            **options, pathGlobFilter="*.jsonl.gz"
+        )
+        return _checked(lambda: lines.json(path), path).select(
+            "name",
+            functions.col("message").cast("binary").alias("message"),
+            functions.to_date("time").alias("day"),
+        )
     reader = session.read.format("binaryFile")
     if Path(path).is_dir():
         reader = reader.option("recursiveFileLookup", "true").option("pathGlobFilter", "*.xml")
@@ -135,7 +149,7 @@ def _read_archive(session: Session, path: str) -> Frame:
 
 
 def _profile_format(path: str) -> str:
-    if _holds_parquet(path):
+    if _holds(path, ".parquet"):
         return "parquet"
     if Path(path).is_dir():
         suffixes = {entry.suffix for entry in Path(path).iterdir() if entry.is_file()}
@@ -144,9 +158,10 @@ def _profile_format(path: str) -> str:
     return _FORMAT_OF_SUFFIX.get(Path(path.removesuffix(".gz")).suffix, "lines")
 
 
-def _holds_parquet(path: str) -> bool:
-    return path.rstrip("/").endswith(".parquet") or (
-        Path(path).is_dir() and next(Path(path).glob("*.parquet"), None) is not None
+def _holds(path: str, suffix: str) -> bool:
+    """Whether it is such a file by its name, or a directory of such files."""
+    return path.rstrip("/").endswith(suffix) or (
+        Path(path).is_dir() and next(Path(path).glob(f"*{suffix}"), None) is not None
     )
 
 

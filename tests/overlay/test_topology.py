@@ -9,6 +9,7 @@ from hypothesis import given, settings
 
 from formats.codec import WireFormat
 from formats.limits import MessageLimits
+from overlay.archive import ArchiveOptions
 from overlay.errors import TopologyError
 from overlay.limits import TrainingLimits
 from overlay.link.limits import LinkLimits
@@ -100,6 +101,9 @@ def test_defaults_of_the_file_hold_unless_something_else_is_said() -> None:
         depth_max = 3
         [limits.link]
         window_frames = 1
+        [archive]
+        directory = "news"
+        share = 0.5
         [limits.training]
         dictionary_bytes_max = 0
         """,
@@ -124,6 +128,8 @@ def test_defaults_of_the_file_hold_unless_something_else_is_said() -> None:
         TrainingLimits(dictionary_bytes_max=0),
         profiles_max=10,
     )
+    assert topology.archive == ArchiveOptions(Path("news"), 0.5)
+    assert parse_topology(to_toml(topology), "again.toml") == topology
 
 
 def test_neighbours_links_and_addresses() -> None:
@@ -392,6 +398,17 @@ FORMATS = (
             "link: the network is not connected: no way from B1 to B3",
         ),
         ("[[link]]\n" + ENDS, "", "link: the network is not connected: no way from B1 to B2"),
+        # archive
+        (
+            ENDS,
+            ENDS + "[archive]\nshare = 2\n",
+            "archive.share: 2 is out of range, expected 0 to 1",
+        ),
+        (
+            ENDS,
+            ENDS + '[archive]\nat_bytes_max = "wait"\n',
+            'archive.at_bytes_max: "wait" is not known, expected "drop" or "stop"',
+        ),
         # limits
         (
             ENDS,

@@ -1,0 +1,66 @@
+"""ArchiveFeed: which messages of this root broker are archived, and as what text.
+
+The core only says so (``ArchiveMessage``); the shell writes (onyx/message_archive.py).  Which share
+of the messages is kept depends on source and number only, so that it is the same after a restart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from zlib import crc32
+
+from formats import WireFormat
+from onyx.broker.codebook import Codebook
+from onyx.broker.parcel import Parcel
+from overlay.archive import ArchiveOptions
+from overlay.link.events import ArchiveMessage
+
+# An XML declaration that names another encoding than UTF-8.
+_OTHER_ENCODING = re.compile(rb"^[^>]{0,200}?encoding\s*=\s*[\"'](?!utf-8[\"'])", re.IGNORECASE)
+
+
+class ArchiveFeed:
+    """The messages that this call of the core wants archived."""
+
+    def __init__(self, options: ArchiveOptions, codebook: Codebook) -> None:
+        self._codebook = codebook
+        # crc32 is below 2**32: a share of 1 is every message, one of 0 none.
+        self._below = int(options.share * 2**32) if options.directory is not None else 0
+        self._taken: list[ArchiveMessage] = []
+        self._counters: Counter[str] = Counter()
+
+    def offer(self, parcel: Parcel) -> None:
+        """A message was accepted."""
+        if not self._below:
+            return
+        if crc32(f"{parcel.source}/{parcel.number}".encode()) < self._below:
+            self._counters["archived"] += 1
+            text = self._text(parcel)
+            self._taken.append(ArchiveMessage(parcel.source, parcel.number, text))
+        else:
+            self._counters["not_in_share"] += 1
+
+    def drain(self) -> list[ArchiveMessage]:
+        taken, self._taken = self._taken, []
+        return taken
+
+    def statistics(self) -> dict[str, int]:
+        """``archived``: handed to the shell, which counts what it could not write."""
+        return dict(self._counters)
+
+    def _text(self, parcel: Parcel) -> str:
+        """As it was published where that is text in UTF-8; else written from the element stream.
+
+        A declaration of another encoding would be wrong about the text that an archive holds.
+        """
+        text = parcel.in_form(WireFormat.TEXT)
+        if not _OTHER_ENCODING.match(text):
+            try:
+                found = text.decode("utf-8")
+            except UnicodeDecodeError:
+                found = "\0"
+            if "\0" not in found:  # UTF-16 may pass for UTF-8, but then every second byte is 0
+                return found
+        made = self._codebook.encode(parcel.source, WireFormat.TEXT, parcel.stream)
+        return made.decode("utf-8")

@@ -1,0 +1,78 @@
+"""Archives of a real network: written by its brokers, shown by status, read by backtest."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from onyx import DataSource
+from onyx.cli.main import main
+from registration.spark.backtest_job import BacktestJob, run_backtest
+from tests.onyx.networks import SAFETY_SECONDS, RunningProcess, small_topology_text
+
+MESSAGES = [f'<m n="{n}"><t>text "{n}"\u00e4\n</t></m>'.encode() for n in range(30)]
+
+
+def archived(directory: Path) -> list[dict[str, Any]]:
+    return [
+        json.loads(line)
+        for path in sorted(directory.glob("onyx-*.jsonl.gz"))
+        for line in gzip.decompress(path.read_bytes()).splitlines()
+    ]
+
+
+async def publish(registration: str, pids: dict[str, int]) -> int:
+    """Two parts, between which the root broker is killed; how many came before that."""
+    with trio.fail_after(SAFETY_SECONDS):
+        source = await DataSource.register(registration, name="news", location=(10, 0))
+        before = len(MESSAGES) // 2
+        async with source:
+            for number, message in enumerate(MESSAGES):
+                if number == before:
+                    os.kill(pids[source.root], signal.SIGKILL)
+                await source.publish(message)
+        return before
+
+
+def test_what_brokers_write_a_backtest_reads(
+    tmp_path: Path, spark: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A broker that is killed loses no more of it than what was not written yet, and writes
+    nothing twice; nobody sees half a file."""
+    file, news = tmp_path / "small.toml", tmp_path / "news"
+    text = small_topology_text(tmp_path / "data") + "[archive]\nsegment_bytes_max = 1024\n"
+    file.write_text(text, encoding="utf-8")
+    running = RunningProcess.start(file, "--archive", str(news))
+    try:
+        before = trio.run(publish, running.registration, running.up["pids"])
+        assert main(["status", "--registration", running.registration]) == 0
+        assert "LEFT OUT" in capsys.readouterr().out
+    finally:
+        assert running.stop() == 0
+    found = archived(news)
+    texts = [record["message"].encode() for record in found]
+    first, second = texts[: -(len(MESSAGES) - before)], texts[-(len(MESSAGES) - before) :]
+    assert second == MESSAGES[before:]
+    assert first == MESSAGES[: len(first)]
+    assert list(news.glob(".*")) == []
+    result = run_backtest(spark, BacktestJob({"p": '/m[@n >= "20"]'}, (str(news),)))
+    days = {record["time"][:10] for record in found}
+    assert (result.messages, result.refused, result.days) == (len(found), 0, len(days))
+    assert result.records["p"].matches == 10
+    assert result.records["p"].samples[0][0] == "s1/21"
+
+
+def test_options_without_an_archive_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "small.toml"
+    file.write_text(small_topology_text(tmp_path / "data"), encoding="utf-8")
+    assert main(["up", str(file), "--archive-share", "0.5"]) == 2
+    assert "--archive DIR" in capsys.readouterr().err
