@@ -6,6 +6,7 @@ import gc
 import tracemalloc
 from collections.abc import Sequence
 
+from overlay.routing.branches import Branch
 from overlay.routing.delta import parse_delta
 from overlay.routing.routing_table import RoutingTable
 from yfilter import Matcher
@@ -17,8 +18,12 @@ def bytes_a_disjunct(texts: Sequence[str], roots: int) -> float:
     tracemalloc.start()
     table = RoutingTable(Matcher())
     for number in range(roots):
-        table.open_tree(f"R{number}", has_parent=True)
-        table.change_child(f"R{number}", "L", parse_delta(texts, (), table.pool.parse))
+        root = f"R{number}"
+        own, below = (
+            Branch(root, *ends, frozenset({root}), 1) for ends in (("P", "B"), ("B", "L"))
+        )
+        table.open_tree(root, own, [below])
+        table.change_child(below, parse_delta(texts, (), table.pool.parse))
     gc.collect()
     used, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()

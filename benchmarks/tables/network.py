@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 from benchmarks.benchmark import WrongAnswers
 from formats import ElementStream
-from overlay.routing.broadcast_tree import BroadcastTree, broadcast_trees
+from overlay.routing.branches import Branch, Branches
+from overlay.routing.broadcast_tree import broadcast_trees
 from overlay.routing.delta import Delta, DeltaSum
-from overlay.routing.generalisation import disjunct_bytes
 from overlay.routing.routing_table import RoutingTable
 from overlay.routing.table_budget import table_budget
 from overlay.topology import Topology
@@ -45,17 +45,16 @@ class TableNetwork:
     ) -> None:
         trees = broadcast_trees(topology)
         self.trees = {root: trees[root] for root in roots}
+        self._branches = Branches(trees.__getitem__, trees)
         self.matchers = {broker: Matcher() for broker in topology.broker_ids}
         self.tables = {broker: RoutingTable(matcher) for broker, matcher in self.matchers.items()}
         for broker, disjuncts in interests.items():
             self.tables[broker].change_local(disjuncts, ())
-        for tree in self.trees.values():
-            self._open(tree, table_bytes_max)
+        self._open(table_bytes_max)
 
     def change(self, broker: str, added: Conjunction, removed: Conjunction) -> int:
         """One profile is replaced by another; how many deltas crossed links for it."""
-        deltas = self.tables[broker].change_local([added], [removed])
-        return sum(self._tell(self.trees[root], broker, delta) for root, delta in deltas.items())
+        return self._tell(broker, self.tables[broker].change_local([added], [removed]))
 
     def reached(self, root: str, stream: ElementStream, levels: Mapping[int, Level]) -> set[str]:
         """The brokers that receive a message; the look-ups are timed by depth."""
@@ -72,34 +71,58 @@ class TableNetwork:
         return found
 
     def table_bytes(self, broker: str) -> int:
-        return sum(disjunct_bytes(entry) for _, _, entry in self.tables[broker].entries())
+        return self.tables[broker].statistics()["table_bytes"]
 
     def generalisations(self) -> int:
         return sum(table.statistics().get("generalisations", 0) for table in self.tables.values())
 
-    def _open(self, tree: BroadcastTree, table_bytes_max: int) -> None:
-        """From the leaves up, so that every broker tells its parent once."""
-        open_trees = list(self.trees.values())
-        news: dict[str, DeltaSum] = defaultdict(DeltaSum)
-        for broker, table in self.tables.items():
-            has_parent = tree.parent[broker] is not None
-            news[broker].update(table.open_tree(tree.root, has_parent=has_parent))
-        for broker in reversed(tree.breadth_first()):
-            parent = tree.parent[broker]
-            if parent is None:
-                continue
-            budget = table_budget(broker, tree, open_trees, table_bytes_max, DISJUNCTS_MAX)
-            news[broker].update(self.tables[broker].set_budget(tree.root, budget))
-            delta = news[broker].take()
-            news[parent].update(self.tables[parent].change_child(tree.root, broker, delta))
+    def _open(self, table_bytes_max: int) -> None:
+        """Each tree from the leaves up, so that every branch is told once."""
+        news: dict[Branch, DeltaSum] = defaultdict(DeltaSum)
+        for root, tree in self.trees.items():
+            for broker in tree.breadth_first():
+                own = self._branches.of(root, broker)
+                below = [self._branches.of(root, child) for child in tree.children[broker]]
+                known = [branch for branch in below if branch is not None]
+                delta = self.tables[broker].open_tree(root, own, known)
+                if own is not None:
+                    news[own].update(delta)
+        for root, tree in self.trees.items():
+            for broker in reversed(tree.breadth_first()):
+                own = self._branches.of(root, broker)
+                if own is None or own not in news:
+                    continue
+                budget = table_budget(own, self._beside(own), table_bytes_max, DISJUNCTS_MAX)
+                news[own].update(self.tables[broker].set_budget(own.name, budget))
+                delta = news.pop(own).take()
+                above = self.tables[own.parent].change_child(own, delta)
+                for name, further in above.items():
+                    news[self._branch(name, own.parent)].update(further)
 
-    def _tell(self, tree: BroadcastTree, broker: str, delta: Delta) -> int:
+    def _beside(self, own: Branch) -> list[Branch]:
+        """All different branches that hang on the parent of ``own``."""
+        beside = (
+            self._branches.of(root, child)
+            for root, tree in self.trees.items()
+            for child in tree.children[own.parent]
+        )
+        return list(dict.fromkeys(branch for branch in beside if branch is not None))
+
+    def _branch(self, root: str, broker: str) -> Branch:
+        branch = self._branches.of(root, broker)
+        assert branch is not None
+        return branch
+
+    def _tell(self, broker: str, deltas: Mapping[str, Delta]) -> int:
+        """Hand over what a broker's parents must be told, and what follows; how many deltas."""
+        pending = [(broker, name, delta) for name, delta in deltas.items() if delta]
         told = 0
-        parent = tree.parent[broker]
-        while delta and parent is not None:
+        while pending:
             told += 1
-            delta = self.tables[parent].change_child(tree.root, broker, delta)
-            broker, parent = parent, tree.parent[parent]
+            broker, name, delta = pending.pop()
+            own = self._branch(name, broker)
+            further = self.tables[own.parent].change_child(own, delta)
+            pending += [(own.parent, above, news) for above, news in further.items()]
         return told
 
 

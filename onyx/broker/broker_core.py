@@ -269,23 +269,25 @@ class BrokerCore:
 
     def _handle_routing_delta(self, arrival: Arrival) -> None:
         assert isinstance(arrival.frame, RoutingDelta)
-        if arrival.frame.root not in self.query.table.roots:
-            self._unexpected(arrival, "unknown-root")
-            return
         try:
             self.query.handle_routing_delta(arrival.frame, _name(arrival))
+        except KeyError:
+            self._unexpected(arrival, "unknown-root")
         except ProfileRefused as refusal:
             self._unexpected(arrival, "routing-refused", str(refusal))
 
     def _handle_live_marker(self, arrival: Arrival) -> None:
         assert isinstance(arrival.frame, LiveMarker)
-        self.query.handle_live_marker(arrival.frame)
+        branch = self.control.branch_of(_name(arrival), arrival.frame.root)
+        if branch.roots.issuperset(arrival.frame.roots):
+            self.query.handle_live_marker(arrival.frame)
+        else:
+            self._unexpected(arrival, "unknown-root")
 
     def _handle_live_reached(self, arrival: Arrival) -> None:
         assert isinstance(arrival.frame, LiveReached)
-        wait = self.query.handle_live_reached(arrival.frame)
-        if wait is not None:
-            self._requests.answer_live(wait)
+        for live in self.query.handle_live_reached(arrival.frame):
+            self._requests.answer_live(live)
 
     # --- data plane -----------------------------------------------------------------------
 

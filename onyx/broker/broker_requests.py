@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from onyx.broker.live_requests import LiveRequests
-from onyx.broker.live_wait import LiveWait
+from onyx.broker.live_wait import LiveVersion
 from onyx.broker.message_trace import MessageTrace
 from onyx.broker.observers import Observers
 from onyx.broker.query_plane import QueryPlane
@@ -67,9 +67,9 @@ class BrokerRequests:
         """Time goes on."""
         self._live.tick(now)
 
-    def answer_live(self, wait: LiveWait) -> None:
+    def answer_live(self, live: LiveVersion) -> None:
         """A version of a profile is live: tell those who wait."""
-        self._live.answer_live(wait)
+        self._live.answer_live(live)
 
     def forget(self, connection: int) -> None:
         """A connection is gone; nobody waits on it any more."""

@@ -22,6 +22,7 @@ from formats import Dictionary, Schema, SchemaKind, Validation, Validator, deriv
 from overlay.link.frames import SourceAnnounced, SourceReady, TreeReady
 from overlay.link.link_layer import LinkLayer
 from overlay.link.row_log import RowLog, read_record
+from overlay.routing.branches import Branch, Branches
 from overlay.routing.broadcast_tree import BroadcastTree, broadcast_tree
 from overlay.topology import Topology
 from registration.catalog import REGISTRATION_KEY, SOURCE_SPACE, SourceEntry
@@ -40,6 +41,7 @@ class ControlPlane:
         self._rows = rows
         self._awaited: dict[str, set[str]] = {}  # source -> children whose TreeReady is missing
         self._tree = cache(lambda root: broadcast_tree(topology, root))
+        self._branches = Branches(self._tree, topology.broker_ids)
         self._dictionaries: dict[str, Dictionary | None] = {}  # by source, of those in use
         self._validators: dict[str, Validator] = {}
         self._derived: dict[bytes, Dictionary | None] = {}  # by schema: sources may share one
@@ -70,6 +72,35 @@ class ControlPlane:
 
     def children(self, root: str) -> tuple[str, ...]:
         return self.tree(root).children[self.identity]
+
+    def branch(self, root: str) -> Branch | None:
+        """This broker with all below it on a root broker's tree; None at the root itself."""
+        return self._branches.of(root, self.identity)
+
+    def branches_below(self, root: str) -> list[Branch]:
+        """The branches of the children on a root broker's tree."""
+        return [self.branch_of(child, root) for child in self.children(root)]
+
+    def branches(self, roots: Iterable[str]) -> list[Branch]:
+        """This broker's different branches on some trees."""
+        own = (self.branch(root) for root in roots)
+        return list(dict.fromkeys(branch for branch in own if branch is not None))
+
+    def branches_beside(self, own: Branch, roots: Iterable[str]) -> list[Branch]:
+        """All different branches that hang on the parent of ``own`` on some trees, it included."""
+        beside = (
+            self._branches.of(root, child)
+            for root in roots
+            for child in self.tree(root).children[own.parent]
+        )
+        return list(dict.fromkeys(branch for branch in beside if branch is not None))
+
+    def branch_of(self, child: str, root: str) -> Branch:
+        """The branch of a child on a root broker's tree; KeyError if it is none there."""
+        branch = self._branches.of(root, child)
+        if branch is None or branch.parent != self.identity:
+            raise KeyError(child)
+        return branch
 
     def hop_towards(self, root: str, broker: str) -> str:
         """The child on a root broker's tree through which another broker is reached."""
@@ -154,12 +185,13 @@ class ControlPlane:
     def _report_ready(self, entry: SourceEntry) -> None:
         """This broker's whole subtree is ready for the source."""
         self._put_source(replace(entry, ready=True))
-        parent = self.parent(entry.root)
-        if parent is None:
+        branch = self.branch(entry.root)
+        if branch is None:
             self._links.send(self.registration, REGISTRATION_KEY, SourceReady(source=entry.source))
         else:
-            ready = TreeReady(root=entry.root, source=entry.source)
-            self._links.send(f"broker/{parent}", entry.root, ready)
+            # Behind the routing query, which is on the channel of the branch.
+            ready = TreeReady(root=branch.name, source=entry.source)
+            self._links.send(f"broker/{branch.parent}", branch.name, ready)
 
     def _put_source(self, entry: SourceEntry) -> None:
         self.sources[entry.source] = entry

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, isfinite
 
-from onyx.broker.live_wait import LiveWait, LiveWaits
+from onyx.broker.live_wait import LiveVersion, LiveWaits
 from overlay.link.frames import Request
 from overlay.link.request_server import RequestRefused, Result, number_argument
 
@@ -70,9 +70,9 @@ class LiveRequests:
         self._next_deadline = min(self._next_deadline, deadline)
         return None
 
-    def answer_live(self, wait: LiveWait) -> None:
+    def answer_live(self, live: LiveVersion) -> None:
         """A version of a profile is live: tell those who wait."""
-        for waiting in self._waiting.pop((wait.profile, wait.version), ()):
+        for waiting in self._waiting.pop((live.profile, live.version), ()):
             result = {**waiting.result, "live": True}
             self._answer(waiting.connection, waiting.request, result)
 

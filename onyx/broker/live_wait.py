@@ -1,8 +1,9 @@
 """LiveWaits: from when on is a profile's interest known on every tree?
 
-A host broker sends a marker up each open tree, behind the routing delta that a profile caused.
-Channels are in order, so where the marker arrives, the interest is known; every broker on the way
-says so to the host broker, and the root broker as the last one::
+A host broker sends a marker up each open tree, behind the routing delta that a profile caused; one
+for all that changed with it, and one for all trees that go the same way (``branches.py``), until
+they part.  Channels are in order, so where the marker arrives, the interest is known; every broker
+on the way says so to the host broker, and the root broker as the last one::
 
     host ──delta, marker──> B4 ──delta, marker──> B1 (root)
     host <──reached: B4──── B4 <──reached: B1──── B1
@@ -15,8 +16,8 @@ as missing until the root has answered.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
 
 from overlay.link.row_log import RowLog, read_record
 
@@ -25,13 +26,21 @@ MARKER_NUMBER_SPACE = "marker-number"
 
 
 @dataclass(frozen=True, slots=True)
-class LiveWait:
-    """One version of one profile; ``missing``: (root, broker) for every broker on the way from
-    each root whose answer is missing."""
+class LiveVersion:
+    """One version of one profile."""
 
     profile: str
     version: int
-    missing: frozenset[tuple[str, str]]
+
+
+@dataclass(slots=True)
+class _Marker:
+    """``missing``: (root, broker) for every broker on the way from each root whose answer is
+    missing."""
+
+    roots: tuple[str, ...]
+    missing: set[tuple[str, str]]
+    versions: list[LiveVersion] = field(default_factory=list)
 
 
 class LiveWaits:
@@ -41,60 +50,82 @@ class LiveWaits:
         """``way``: the brokers from a root to this one, itself left out."""
         self._rows = rows
         self._way = way
-        self._waits: dict[int, LiveWait] = {}
-        self._markers: dict[tuple[str, int], int] = {}
+        self._markers: dict[int, _Marker] = {}
+        self._marker_of: dict[LiveVersion, int] = {}
+        self._unsent: dict[int, None] = {}
         self._last = 0
 
     def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
         for space, key, value in rows:
             if space == MARKER_SPACE:
                 record = read_record(value)
-                self._keep(int(key), record["profile"], record["version"], record["roots"])
+                marker = self._markers[int(key)] = self._new(record["roots"])
+                for profile, version in record["versions"]:
+                    self._join(int(key), marker, LiveVersion(profile, version))
             elif space == MARKER_NUMBER_SPACE:
                 self._last = int(read_record(value)["last"])
 
     def __len__(self) -> int:
-        return len(self._waits)
+        """How many versions are waited for."""
+        return len(self._marker_of)
 
-    def start(self, profile: str, version: int, roots: Iterable[str]) -> int:
-        """A new marker; ``roots`` must not be empty."""
-        self._last += 1
-        self._rows.put(MARKER_NUMBER_SPACE, "last", {"last": self._last})
-        self._keep(self._last, profile, version, roots)
-        self._put(self._last)
-        return self._last
+    def start(self, version: LiveVersion, roots: Collection[str]) -> None:
+        """Wait for a version, behind the marker that is sent next; ``roots`` must not be empty."""
+        marker = self._markers[self._last] if self._last in self._unsent else None
+        if marker is None or marker.roots != tuple(roots):
+            self._last += 1
+            self._unsent[self._last] = None
+            marker = self._markers[self._last] = self._new(roots)
+        self._join(self._last, marker, version)
 
-    def reached(self, marker: int, root: str, broker: str) -> LiveWait | None:
-        """A broker on the way from a root has answered; the wait if that was all that was
-        missing.  When the root has, so have all on the way."""
-        wait = self._waits.get(marker)
-        if wait is None:
-            return None
-        left = {(tree, other) for tree, other in wait.missing if tree != root}
-        if broker != root:
-            left = set(wait.missing - {(root, broker)})
-        self._waits[marker] = wait = LiveWait(wait.profile, wait.version, frozenset(left))
-        if left:
+    def take_unsent(self) -> list[tuple[int, tuple[str, ...]]]:
+        """The markers that must go up now, with the roots that they are for."""
+        for number in self._unsent:
+            self._put(number)
+        if self._unsent:
+            self._rows.put(MARKER_NUMBER_SPACE, "last", {"last": self._last})
+        unsent = [(number, self._markers[number].roots) for number in self._unsent]
+        self._unsent.clear()
+        return unsent
+
+    def reached(self, number: int, roots: Iterable[str], broker: str) -> list[LiveVersion]:
+        """A broker on the way from some roots has answered; the versions that are live if that was
+        all that was missing.  When the root has, so have all on the way."""
+        marker = self._markers.get(number)
+        if marker is None:
+            return []
+        for root in roots:
             if broker == root:
-                self._put(marker)
-            return None
-        del self._waits[marker]
-        del self._markers[wait.profile, wait.version]
-        self._rows.delete(MARKER_SPACE, str(marker))
-        return wait
+                marker.missing = {place for place in marker.missing if place[0] != root}
+            else:
+                marker.missing.discard((root, broker))
+        if marker.missing:
+            if broker in roots:
+                self._put(number)
+            return []
+        del self._markers[number]
+        for version in marker.versions:
+            del self._marker_of[version]
+        self._rows.delete(MARKER_SPACE, str(number))
+        return marker.versions
 
     def missing(self, profile: str, version: int) -> set[str]:
         """The brokers that are not known to have a version yet; none when it is live."""
-        marker = self._markers.get((profile, version))
-        return set() if marker is None else {broker for _, broker in self._waits[marker].missing}
+        number = self._marker_of.get(LiveVersion(profile, version))
+        return set() if number is None else {broker for _, broker in self._markers[number].missing}
 
-    def _keep(self, marker: int, profile: str, version: int, roots: Iterable[str]) -> None:
-        missing = frozenset((root, broker) for root in roots for broker in self._way(root))
-        self._waits[marker] = LiveWait(profile, version, missing)
-        self._markers[profile, version] = marker
+    def _new(self, roots: Iterable[str]) -> _Marker:
+        trees = tuple(roots)
+        return _Marker(trees, {(root, broker) for root in trees for broker in self._way(root)})
 
-    def _put(self, marker: int) -> None:
-        wait = self._waits[marker]
-        roots = sorted({root for root, _ in wait.missing})
-        record = {"profile": wait.profile, "version": wait.version, "roots": roots}
-        self._rows.put(MARKER_SPACE, str(marker), record)
+    def _join(self, number: int, marker: _Marker, version: LiveVersion) -> None:
+        marker.versions.append(version)
+        self._marker_of[version] = number
+
+    def _put(self, number: int) -> None:
+        marker = self._markers[number]
+        record = {
+            "versions": [[each.profile, each.version] for each in marker.versions],
+            "roots": sorted({root for root, _ in marker.missing}),
+        }
+        self._rows.put(MARKER_SPACE, str(number), record)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from onyx.broker.control_plane import ControlPlane
-from onyx.broker.live_wait import LiveWait, LiveWaits
+from onyx.broker.live_wait import LiveVersion, LiveWaits
 from overlay.link.frames import (
     LiveMarker,
     LiveReached,
@@ -68,8 +68,8 @@ class QueryPlane:
         self._links = links
         self._rows = rows
         self.waits = LiveWaits(rows, lambda root: control.tree(root).path(control.identity)[:-1])
-        self._news: dict[str, DeltaSum] = {}  # by root: what the parent does not know yet
-        self._behind: list[tuple[str, LiveMarker]] = []  # what must come after it
+        self._news: dict[str, DeltaSum] = {}  # by own branch: what the parent does not know yet
+        self._behind: list[LiveMarker] = []  # what must come after it
 
     def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
         """Rebuild from rows; the control plane must have been restored before."""
@@ -79,7 +79,7 @@ class QueryPlane:
         self.waits.restore(rows)
         told = [read_record(value) for space, _, value in rows if space == TOLD_SPACE]
         self.table.restore_told(
-            (record["root"], self.table.pool.parse(record["disjunct"])) for record in told
+            (record["branch"], self.table.pool.parse(record["disjunct"])) for record in told
         )
         for space, key, value in rows:
             if space == HOSTED_SPACE:
@@ -89,18 +89,20 @@ class QueryPlane:
             elif space == ROUTE_SPACE:
                 record = read_record(value)
                 delta = parse_delta([record["disjunct"]], (), self.table.pool.parse)
-                news = self.table.change_child(record["root"], record["link"], delta)
-                self._note({record["root"]: news})
+                branch = self._control.branch_of(record["link"], record["branch"])
+                self._note(self.table.change_child(branch, delta))
         self._note(self.table.settle())
 
     def flush(self) -> None:
         """Tell the parents what has changed since the last time; to be called whenever an event
         has been handled, and before this broker says that a tree is ready."""
-        for root, news in self._news.items():
-            self._send_up(root, news.take())
+        for branch, news in self._news.items():
+            self._send_up(branch, news.take())
         self._news.clear()
-        for root, marker in self._behind:
-            self._links.send(f"broker/{self._control.parent(root)}", root, marker)
+        for number, roots in self.waits.take_unsent():
+            self._pass_up(self._control.identity, number, roots)
+        for marker in self._behind:
+            self._links.send(f"broker/{self._control.parent(marker.root)}", marker.root, marker)
         self._behind.clear()
 
     # --- local profiles -------------------------------------------------------------------
@@ -147,38 +149,42 @@ class QueryPlane:
     def open_tree(self, root: str) -> None:
         """A tree comes into use: tell the parent on it what this broker wants."""
         if root not in self.table.roots:
-            has_parent = self._control.parent(root) is not None
-            self._note({root: self.table.open_tree(root, has_parent=has_parent)})
+            own = self._control.branch(root)
+            news = self.table.open_tree(root, own, self._control.branches_below(root))
+            if own is not None:
+                self._note({own.name: news})
             self._share_out()
 
     def handle_routing_delta(self, frame: RoutingDelta, child: str) -> None:
-        """A child's routing query changes; ProfileRefused when it is not one."""
+        """A child's routing query changes; ProfileRefused when it is not one, KeyError when no
+        open tree has the branch."""
+        branch = self._control.branch_of(child, frame.root)
         delta = parse_delta(frame.added, frame.removed, self.table.pool.parse)
-        self._note({frame.root: self.table.change_child(frame.root, child, delta)})
+        self._note(self.table.change_child(branch, delta))
         for disjunct in delta.added:
-            record = {"root": frame.root, "link": child, "disjunct": disjunct.text}
-            self._rows.put(ROUTE_SPACE, _row_key(frame.root, child, disjunct), record)
+            record = {"branch": branch.name, "link": child, "disjunct": disjunct.text}
+            self._rows.put(ROUTE_SPACE, _row_key(branch.name, child, disjunct), record)
         for disjunct in delta.removed:
-            self._rows.delete(ROUTE_SPACE, _row_key(frame.root, child, disjunct))
+            self._rows.delete(ROUTE_SPACE, _row_key(branch.name, child, disjunct))
 
     def handle_live_marker(self, frame: LiveMarker) -> None:
-        """Say that it has come as far as this, and pass it on towards the root."""
+        """Say that it has come as far as this, and pass it on towards the roots."""
         hop = self._control.hop_towards(frame.root, frame.host)
-        reached = LiveReached(frame.root, frame.host, frame.marker, self._control.identity)
+        here = self._control.identity
+        reached = LiveReached(frame.root, frame.host, frame.marker, here, frame.roots)
         self._links.send(f"broker/{hop}", frame.root, reached)
-        if self._control.parent(frame.root) is not None:
-            self._behind.append((frame.root, frame))
+        self._pass_up(frame.host, frame.marker, frame.roots)
 
-    def handle_live_reached(self, frame: LiveReached) -> LiveWait | None:
-        """Pass an answer on towards its host; at the host, the wait if that was the last."""
+    def handle_live_reached(self, frame: LiveReached) -> list[LiveVersion]:
+        """Pass an answer on towards its host; at the host, what is live if that was the last."""
         if frame.host != self._control.identity:
             hop = self._control.hop_towards(frame.root, frame.host)
             self._links.send(f"broker/{hop}", frame.root, frame)
-            return None
-        wait = self.waits.reached(frame.marker, frame.root, frame.broker)
-        if wait is not None:
-            self._report_live(wait)
-        return wait
+            return []
+        live = self.waits.reached(frame.marker, frame.roots, frame.broker)
+        for version in live:
+            self._report_live(version)
+        return live
 
     def statistics(self) -> dict[str, object]:
         return {
@@ -213,53 +219,57 @@ class QueryPlane:
         )
         self._links.send(self._control.registration, REGISTRATION_KEY, changed)
         if not self._send_marker(profile, version):
-            self._report_live(LiveWait(profile, version, frozenset()))
+            self._report_live(LiveVersion(profile, version))
 
     def _send_marker(self, profile: str, version: int) -> bool:
         """False when there is nobody to wait for."""
         above = [root for root in self.table.roots if self._control.parent(root) is not None]
         if above:
-            marker = self.waits.start(profile, version, above)
-            for root in above:
-                frame = LiveMarker(root=root, host=self._control.identity, marker=marker)
-                self._behind.append((root, frame))
+            self.waits.start(LiveVersion(profile, version), above)
         return bool(above)
 
+    def _pass_up(self, host: str, marker: int, roots: Iterable[str]) -> None:
+        """One frame for each branch of this broker, with the roots whose trees have it."""
+        by_branch: dict[str, list[str]] = {}
+        for root in roots:
+            branch = self._control.branch(root)
+            if branch is not None:
+                by_branch.setdefault(branch.name, []).append(root)
+        for name, above in by_branch.items():
+            self._behind.append(LiveMarker(root=name, host=host, marker=marker, roots=above))
+
     def _share_out(self) -> None:
-        """The budgets of all open trees, of which there is one more."""
+        """The budgets of all own branches, when there is one open tree more."""
         limits = self._control.topology.limits
-        trees = [self._control.tree(root) for root in self.table.roots]
-        for tree in trees:
-            if self._control.parent(tree.root) is not None:
-                budget = table_budget(
-                    self._control.identity,
-                    tree,
-                    trees,
-                    limits.routing_table_max_bytes,
-                    limits.max_disjuncts,
-                )
-                self._note({tree.root: self.table.set_budget(tree.root, budget)})
+        for own in self._control.branches(self.table.roots):
+            budget = table_budget(
+                own,
+                self._control.branches_beside(own, self.table.roots),
+                limits.routing_table_max_bytes,
+                limits.max_disjuncts,
+            )
+            self._note({own.name: self.table.set_budget(own.name, budget)})
 
     def _note(self, deltas: Mapping[str, Delta]) -> None:
-        for root, delta in deltas.items():
+        for branch, delta in deltas.items():
             if delta:
-                self._news.setdefault(root, DeltaSum()).update(delta)
+                self._news.setdefault(branch, DeltaSum()).update(delta)
 
-    def _send_up(self, root: str, delta: Delta) -> None:
-        parent = self._control.parent(root)
+    def _send_up(self, branch: str, delta: Delta) -> None:
+        parent = self._control.parent(branch)
         for added, removed in _portions(texts(delta.added), texts(delta.removed)):
-            frame = RoutingDelta(root=root, added=added, removed=removed)
-            self._links.send(f"broker/{parent}", root, frame)
+            frame = RoutingDelta(root=branch, added=added, removed=removed)
+            self._links.send(f"broker/{parent}", branch, frame)
         for disjunct in delta.added:
-            record = {"root": root, "disjunct": disjunct.text}
-            self._rows.put(TOLD_SPACE, _row_key(root, "", disjunct), record)
+            record = {"branch": branch, "disjunct": disjunct.text}
+            self._rows.put(TOLD_SPACE, _row_key(branch, "", disjunct), record)
         for disjunct in delta.removed:
-            self._rows.delete(TOLD_SPACE, _row_key(root, "", disjunct))
+            self._rows.delete(TOLD_SPACE, _row_key(branch, "", disjunct))
 
-    def _report_live(self, wait: LiveWait) -> None:
-        if wait.profile not in self.profiles:
+    def _report_live(self, live: LiveVersion) -> None:
+        if live.profile not in self.profiles:
             return  # removed: the registration service knows already
-        frame = ProfileLive(profile=wait.profile, version=wait.version)
+        frame = ProfileLive(profile=live.profile, version=live.version)
         self._links.send(self._control.registration, REGISTRATION_KEY, frame)
 
 
@@ -284,6 +294,6 @@ def _in_portions(disjuncts: list[str]) -> Iterator[list[str]]:
         yield portion
 
 
-def _row_key(root: str, link: str, disjunct: Conjunction) -> str:
+def _row_key(branch: str, link: str, disjunct: Conjunction) -> str:
     digest = sha256(disjunct.text.encode()).hexdigest()[:32]
-    return f"{root}|{link}|{digest}"
+    return f"{branch}|{link}|{digest}"

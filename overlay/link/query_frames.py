@@ -12,7 +12,8 @@ from overlay.link.frame_fields import BODY, Bound, Name, SequenceNumber, Text
 @on_the_wire
 @dataclass(frozen=True, slots=True)
 class RoutingDelta(QueryFrame):
-    """The routing query of this link for ``root`` gains and loses these disjuncts (texts)."""
+    """The routing query of the sender's branch that is called ``root``, on all trees that have it
+    (``branches.py``), gains and loses these disjuncts (texts)."""
 
     type: ClassVar[str] = "routing-delta"
 
@@ -24,9 +25,9 @@ class RoutingDelta(QueryFrame):
 @on_the_wire
 @dataclass(frozen=True, slots=True)
 class TreeReady(QueryFrame):
-    """The sender's part of the broadcast tree of ``root`` knows ``source``.
+    """The sender's branch, called ``root``, knows ``source``.
 
-    On the query flow, because it must stay behind the RoutingDelta that says what that part wants.
+    On the query flow, because it must stay behind the RoutingDelta that says what is wanted there.
     """
 
     type: ClassVar[str] = "tree-ready"
@@ -38,20 +39,21 @@ class TreeReady(QueryFrame):
 @on_the_wire
 @dataclass(frozen=True, slots=True)
 class LiveMarker(QueryFrame):
-    """Sent up the tree of ``root`` after a change at ``host``; everything before it is in force
-    where it arrives."""
+    """Sent up the trees of ``roots``, which all have the sender's branch ``root``, after a change
+    at ``host``; everything before it is in force where it arrives."""
 
     type: ClassVar[str] = "live-marker"
 
     root: Name
     host: Name
     marker: int
+    roots: Annotated[list[Name], Bound(4_096)]
 
 
 @on_the_wire
 @dataclass(frozen=True, slots=True)
 class LiveReached(QueryFrame):
-    """The marker has reached ``broker`` on its way to the root; travels back down to ``host``."""
+    """The marker has reached ``broker`` on its way to ``roots``; travels back down to ``host``."""
 
     type: ClassVar[str] = "live-reached"
 
@@ -59,6 +61,7 @@ class LiveReached(QueryFrame):
     host: Name
     marker: int
     broker: Name
+    roots: Annotated[list[Name], Bound(4_096)]
 
 
 @on_the_wire

@@ -11,7 +11,11 @@ their link, which is the paper's Collect().
                            ├──Aggregate()──> disjuncts this broker stands for ──> parent
     child links ─Collect()─┘                 on the tree, as deltas
 
-Invariant: what the parent has been told covers local ∪ every child's disjuncts, per tree, and
+What trees have in common is there once (``branches.py``): a child's routing query for each of its
+branches, and what this broker tells for each branch of its own.  So neither memory nor messages
+grow with the number of root brokers, but with that of different branches.
+
+Invariant: what the parent has been told covers local ∪ every child's disjuncts, per branch, and
 nothing of it is covered by the rest (``CoverForest``).  So equal interests, and those that a more
 general one covers, cost one entry on each link however many users share them.  It is kept within a
 budget by generalisation.
@@ -22,26 +26,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 
+from overlay.routing.branches import Branch
 from overlay.routing.cover_forest import CoverForest
 from overlay.routing.delta import Delta
-from overlay.routing.generalisation import Budget
+from overlay.routing.generalisation import Budget, disjunct_bytes
 from overlay.routing.pattern_pool import PatternPool
 from yfilter.engine.linear_paths import Conjunction
 from yfilter.matcher import LinkTarget, Matcher
-
-
-class _Tree:
-    """One broadcast tree as this broker sees it; ``forest`` is None at the root broker, which
-    has nobody to tell."""
-
-    __slots__ = ("forest", "wanted")
-
-    def __init__(self, forest: CoverForest | None) -> None:
-        self.forest = forest
-        self.wanted: dict[str, set[Conjunction]] = {}  # child link -> disjuncts
-
-    def change(self, added: Iterable[Conjunction], removed: Iterable[Conjunction]) -> Delta:
-        return Delta() if self.forest is None else self.forest.change(added, removed)
 
 
 class RoutingTable:
@@ -49,8 +40,12 @@ class RoutingTable:
 
     def __init__(self, matcher: Matcher) -> None:
         self._matcher = matcher
-        self._trees: dict[str, _Tree] = {}
+        self._trees: dict[str, tuple[Branch, ...]] = {}  # root -> the children's branches
+        self._upward: dict[str, CoverForest] = {}  # own branch -> what its parent knows
+        self._own: dict[str, Branch] = {}  # root -> own branch; none where this is the root
+        self._wanted: dict[Branch, set[Conjunction]] = {}  # a child's branch -> disjuncts
         self._local: Counter[Conjunction] = Counter()  # disjunct -> profiles here
+        self._bytes = 0  # of the entries
         self.pool = PatternPool()
 
     @property
@@ -58,23 +53,36 @@ class RoutingTable:
         """The root brokers whose trees are open, in order of opening."""
         return tuple(self._trees)
 
-    def open_tree(self, root: str, *, has_parent: bool) -> Delta:
-        """Start a tree; returns what the parent must be told (Aggregate of the local profiles)."""
+    def open_tree(self, root: str, own: Branch | None, below: Iterable[Branch]) -> Delta:
+        """Start a tree; returns what the parent must be told (Aggregate of what is known here).
+
+        ``own``: this broker's branch on it, None at the root broker, which has nobody to tell;
+        ``below``: its children's.  There is nothing to tell where another tree has the branch.
+        """
         if root in self._trees:
             return Delta()
-        tree = self._trees[root] = _Tree(CoverForest(pool=self.pool) if has_parent else None)
-        return tree.change(self._local, ())
+        self._trees[root] = tuple(below)
+        for branch in self._trees[root]:
+            self._wanted.setdefault(branch, set())
+        if own is None:
+            return Delta()
+        self._own[root] = own
+        if own.name in self._upward:
+            return Delta()
+        forest = self._upward[own.name] = CoverForest(pool=self.pool)
+        known = [*self._local, *(d for branch in self._trees[root] for d in self._wanted[branch])]
+        return forest.change(known, ())
 
-    def set_budget(self, root: str, budget: Budget) -> Delta:
-        """How large the routing query on a tree may be; returns what the parent must be told."""
-        forest = self._trees[root].forest
-        return Delta() if forest is None else forest.set_budget(budget)
+    def set_budget(self, branch: str, budget: Budget) -> Delta:
+        """How large the routing query of an own branch may be; returns what its parent must be
+        told."""
+        return self._upward[branch].set_budget(budget)
 
     def change_local(
         self, added: Iterable[Conjunction], removed: Iterable[Conjunction]
     ) -> dict[str, Delta]:
-        """A profile of this broker comes (its disjuncts), goes, or changes; per tree, what the
-        parent must be told."""
+        """A profile of this broker comes (its disjuncts), goes, or changes; per own branch, what
+        the parent must be told."""
         fresh, gone = [], []
         for disjunct in map(self.pool.share, dict.fromkeys(added)):
             self._local[disjunct] += 1
@@ -85,88 +93,98 @@ class RoutingTable:
             if not self._local[disjunct]:
                 del self._local[disjunct]
                 gone.append(disjunct)
-        deltas = {root: tree.change(fresh, gone) for root, tree in self._trees.items()}
-        return {root: delta for root, delta in deltas.items() if delta}
+        return self._change(self._upward, fresh, gone)
 
-    def change_child(self, root: str, link: str, delta: Delta) -> Delta:
-        """A child's routing query changes; returns what the parent must be told.
+    def change_child(self, branch: Branch, delta: Delta) -> dict[str, Delta]:
+        """A child's routing query changes; per own branch, what the parent must be told.
 
-        Adding what is there and removing what is not are ignored, so that a delta may be applied
-        again after a restart.
+        KeyError when no open tree has the branch.  Adding what is there and removing what is not
+        are ignored, so that a delta may be applied again after a restart.
         """
-        tree = self._trees[root]
-        wanted = tree.wanted.setdefault(link, set())
-        target = LinkTarget(root, link)
+        wanted = self._wanted[branch]
+        target = LinkTarget(branch.name, branch.broker, branch.roots)
         added = [self.pool.share(d) for d in dict.fromkeys(delta.added) if d not in wanted]
         wanted.update(added)
         for disjunct in added:
             self._matcher.add_route(disjunct, target)
         removed = [d for d in dict.fromkeys(delta.removed) if d in wanted]
         wanted.difference_update(removed)
+        self._bytes += sum(map(disjunct_bytes, added)) - sum(map(disjunct_bytes, removed))
         for disjunct in removed:
             self._matcher.remove_route(disjunct, target)
-        return tree.change(added, removed)
+        # All trees of an own branch have the same branches below.
+        return self._change((own for own in self._upward if own in branch.roots), added, removed)
 
     def restore_told(self, told: Iterable[tuple[str, Conjunction]]) -> None:
-        """What the parents knew before a restart, as (root, disjunct); to be called when the
+        """What the parents knew before a restart, as (own branch, disjunct); to be called when the
         trees are open and nothing else is there yet, and ``settle`` when all is."""
-        for root, disjunct in told:
-            forest = self._trees[root].forest
-            if forest is not None:
-                forest.restore(disjunct)
+        for branch, disjunct in told:
+            self._upward[branch].restore(disjunct)
 
     def settle(self) -> dict[str, Delta]:
         """What the parents have to unlearn after a restart."""
-        forests = {root: tree.forest for root, tree in self._trees.items()}
-        return {root: forest.settle() for root, forest in forests.items() if forest is not None}
+        return {branch: forest.settle() for branch, forest in self._upward.items()}
 
-    def entries(self) -> Iterator[tuple[str, str, Conjunction]]:
-        """(root, link, disjunct) of every entry."""
-        for root, tree in self._trees.items():
-            for link, wanted in tree.wanted.items():
-                for disjunct in wanted:
-                    yield root, link, disjunct
+    def entries(self) -> Iterator[tuple[Branch, Conjunction]]:
+        """Every disjunct with the child's branch that wants it."""
+        for branch, wanted in self._wanted.items():
+            for disjunct in wanted:
+                yield branch, disjunct
 
     def wanted(self, root: str, link: str) -> Collection[Conjunction]:
         """The routing query of a link on a tree."""
-        tree = self._trees.get(root)
-        return () if tree is None else tree.wanted.get(link, ())
+        for branch in self._trees.get(root, ()):
+            if branch.broker == link:
+                return self._wanted[branch]
+        return ()
 
     def is_wanted(self, root: str) -> bool:
         """Whether anybody here or behind a child link wants messages of a tree."""
-        tree = self._trees.get(root)
-        return bool(self._local) or (tree is not None and any(tree.wanted.values()))
+        return bool(self._local) or any(
+            self._wanted[branch] for branch in self._trees.get(root, ())
+        )
 
     def aggregate(self, root: str) -> set[Conjunction]:
         """All that this broker stands for on a tree; its parent has been told what covers it."""
-        return set(self._local).union(*self._trees[root].wanted.values())
+        return set(self._local).union(*(self._wanted[branch] for branch in self._trees[root]))
 
     def told(self, root: str) -> set[Conjunction]:
         """What the parent on a tree knows; nothing at the root broker."""
-        forest = self._trees[root].forest
-        return set() if forest is None else set(forest.told)
+        own = self._own.get(root)
+        return set() if own is None else set(self._upward[own.name].told)
 
     def statistics(self) -> dict[str, int]:
-        forests = [tree.forest for tree in self._trees.values() if tree.forest is not None]
+        """``table_bytes`` of the entries, ``told_bytes`` of what the parents keep for this broker;
+        ``shared_entries``: how many more there would be, did each tree have its own."""
         upward: Counter[str] = Counter()
-        for forest in forests:
+        for forest in self._upward.values():
             upward.update(forest.statistics())
+        entries = sum(map(len, self._wanted.values()))
+        trees = sum(len(self._wanted[branch]) for below in self._trees.values() for branch in below)
         return {
             "trees": len(self._trees),
+            "branches": len(self._upward),
+            "child_branches": len(self._wanted),
             "distinct_disjuncts": len(self.pool),
             "local_disjuncts": len(self._local),
-            "entries": sum(
-                len(wanted) for tree in self._trees.values() for wanted in tree.wanted.values()
-            ),
+            "entries": entries,
+            "shared_entries": trees - entries,
+            "table_bytes": self._bytes,
             **upward,
         }
 
     def dump(self) -> str:
         """The table as the paper draws it: root, link and routing query, a disjunct a line."""
         lines = []
-        for root, tree in self._trees.items():
+        for root, below in self._trees.items():
             lines.append(f"tree of {root}")
-            for link in sorted(tree.wanted):
-                lines.append(f"  {link}:")
-                lines += sorted(f"    {disjunct}" for disjunct in tree.wanted[link])
+            for branch in sorted(below, key=lambda branch: branch.broker):
+                lines.append(f"  {branch.broker}:")
+                lines += sorted(f"    {disjunct}" for disjunct in self._wanted[branch])
         return "\n".join(lines)
+
+    def _change(
+        self, branches: Iterable[str], added: list[Conjunction], removed: list[Conjunction]
+    ) -> dict[str, Delta]:
+        deltas = {own: self._upward[own].change(added, removed) for own in branches}
+        return {own: delta for own, delta in deltas.items() if delta}

@@ -11,8 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overlay.routing.broadcast_tree import BroadcastTree, broadcast_tree, broadcast_trees
-from overlay.routing.generalisation import Budget
-from overlay.routing.table_budget import table_budget
 from overlay.topology import Topology, load_topology
 from tests.overlay.topologies import EXAMPLES, network, topologies
 
@@ -225,20 +223,3 @@ def test_next_hops_lead_along_the_tree(topology: Topology) -> None:
             for end, way in ways.items():
                 if start != end:
                     assert tree.next_hop_towards(start, end) == way[1]
-
-
-def test_a_routing_table_is_shared_out_by_the_brokers_behind_each_link() -> None:
-    """Of B1 - B2 - {B3, B4 - B5}: all entries of one broker together are its table."""
-    tree = BroadcastTree(
-        "B1",
-        {"B1": None, "B2": "B1", "B3": "B2", "B4": "B2", "B5": "B4"},
-        {"B1": ("B2",), "B2": ("B3", "B4"), "B3": (), "B4": ("B5",), "B5": ()},
-    )
-
-    def share(broker: str) -> int:
-        return table_budget(broker, tree, [tree], 1200, 10).bytes_max
-
-    assert [share(broker) for broker in ("B2", "B3", "B4", "B5")] == [1200, 400, 800, 1200]
-    assert table_budget("B3", tree, [tree, tree], 1200, 10) == Budget(10, 200)
-    with pytest.raises(KeyError):
-        table_budget("B1", tree, [tree], 1200, 10)

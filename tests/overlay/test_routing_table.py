@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterable
 from random import Random
 
 import pytest
 
+from overlay.routing.branches import Branch
 from overlay.routing.delta import Delta, parse_delta, texts
 from overlay.routing.routing_table import RoutingTable
 from yfilter import Matcher, RouteMatch
@@ -20,6 +22,30 @@ def disjunct(path: str) -> Conjunction:
     return only
 
 
+def branch(root: str, broker: str, *others: str) -> Branch:
+    """Of a neighbour of this broker, which is called B."""
+    return Branch(root, "B", broker, frozenset({root, *others}), 1)
+
+
+def own(root: str, *others: str) -> Branch:
+    return Branch(root, "P", "B", frozenset({root, *others}), 3)
+
+
+def opened(
+    *roots: str, links: Iterable[str] = ("L", "L1", "L2"), table: RoutingTable | None = None
+) -> RoutingTable:
+    """A table with trees that have nothing in common."""
+    table = RoutingTable(Matcher()) if table is None else table
+    for root in roots:
+        table.open_tree(root, own(root), [branch(root, link) for link in links])
+    return table
+
+
+def child(table: RoutingTable, root: str, link: str, delta: Delta) -> Delta:
+    """What the parent on a tree is told when a child on it tells something."""
+    return table.change_child(branch(root, link), delta).get(root, Delta())
+
+
 A, B, C, D = (disjunct(f"/m/{name}") for name in "abcd")
 
 
@@ -28,9 +54,7 @@ def links(matcher: Matcher, xml: bytes, root: str) -> set[str]:
 
 
 def test_a_local_profile_is_announced_on_every_tree_once() -> None:
-    table = RoutingTable(Matcher())
-    table.open_tree("R1", has_parent=True)
-    table.open_tree("R2", has_parent=True)
+    table = opened("R1", "R2")
     assert table.change_local([A], []) == {"R1": Delta((A,)), "R2": Delta((A,))}
     assert table.change_local([A], []) == {}  # a second taker is no news
     assert table.change_local([], [A]) == {}
@@ -40,40 +64,60 @@ def test_a_local_profile_is_announced_on_every_tree_once() -> None:
 def test_a_tree_that_opens_later_is_told_what_is_there() -> None:
     table = RoutingTable(Matcher())
     table.change_local([A, B], [])
-    assert table.open_tree("R", has_parent=True) == Delta((A, B))
-    assert table.open_tree("R", has_parent=True) == Delta()
+    assert table.open_tree("R", own("R"), []) == Delta((A, B))
+    assert table.open_tree("R", own("R"), []) == Delta()
+
+
+def test_trees_with_a_branch_in_common_have_it_once() -> None:
+    """The child L is one branch on the trees of R1, R2 and B itself; this broker on those of R1
+    and R2, to whose common parent it is told once."""
+    matcher = Matcher()
+    table = RoutingTable(matcher)
+    both, below = own("R1", "R2"), branch("B", "L", "R1", "R2")
+    assert table.open_tree("B", None, [below]) == Delta()
+    assert table.change_child(below, Delta((A,))) == {}
+    table.change_local([B], [])
+    assert table.open_tree("R1", both, [below]) == Delta((B, A))
+    assert table.open_tree("R2", both, [below]) == Delta()
+    assert table.change_child(below, Delta((C,))) == {"R1": Delta((C,))}
+    for root in ("B", "R1", "R2"):
+        assert links(matcher, b"<m><c/></m>", root) == {"L"}
+        assert set(table.wanted(root, "L")) == {A, C}
+    assert matcher.statistics()["routes"] == 2
+    counted = table.statistics()
+    assert (counted["entries"], counted["shared_entries"], counted["branches"]) == (2, 4, 1)
+    assert table.change_child(below, Delta((), (A, C))) == {"R1": Delta((), (A, C))}
+    assert table.told("R1") == table.told("R2") == {B}
+    assert matcher.statistics()["routes"] == table.statistics()["table_bytes"] == 0
 
 
 def test_what_another_link_wants_already_is_not_sent_up_again() -> None:
-    table = RoutingTable(Matcher())
-    table.open_tree("R", has_parent=True)
-    assert table.change_child("R", "L1", Delta((A, B))) == Delta((A, B))
-    assert table.change_child("R", "L2", Delta((B, C))) == Delta((C,))
+    table = opened("R")
+    assert child(table, "R", "L1", Delta((A, B))) == Delta((A, B))
+    assert child(table, "R", "L2", Delta((B, C))) == Delta((C,))
     assert table.change_local([A], []) == {}
     # withdrawn only when the last taker goes
-    assert table.change_child("R", "L1", Delta((), (A, B))) == Delta()
+    assert child(table, "R", "L1", Delta((), (A, B))) == Delta()
     assert table.change_local([], [A]) == {"R": Delta((), (A,))}
-    assert table.change_child("R", "L2", Delta((), (B, C))) == Delta((), (B, C))
+    assert child(table, "R", "L2", Delta((), (B, C))) == Delta((), (B, C))
 
 
 def test_a_delta_applied_twice_changes_nothing_the_second_time() -> None:
-    table = RoutingTable(Matcher())
-    table.open_tree("R", has_parent=True)
-    table.change_child("R", "L", Delta((A,)))
+    table = opened("R")
+    child(table, "R", "L", Delta((A,)))
     before = table.statistics()
-    assert table.change_child("R", "L", Delta((A,))) == Delta()
-    assert table.change_child("R", "L", Delta((), (D,))) == Delta()
+    assert child(table, "R", "L", Delta((A,))) == Delta()
+    assert child(table, "R", "L", Delta((), (D,))) == Delta()
     assert table.statistics() == before
 
 
 def test_links_of_one_tree_share_one_network() -> None:
     """Box (c) of the paper's Figure 6: the common path is there once."""
     matcher = Matcher()
-    table = RoutingTable(matcher)
-    table.open_tree("R", has_parent=True)
-    table.change_child("R", "L1", Delta((A,)))
+    table = opened("R", table=RoutingTable(matcher))
+    child(table, "R", "L1", Delta((A,)))
     one = matcher.statistics()
-    table.change_child("R", "L2", Delta((A,)))
+    child(table, "R", "L2", Delta((A,)))
     two = matcher.statistics()
     assert two["nfa_states"] == one["nfa_states"]
     assert links(matcher, b"<m><a/></m>", "R") == {"L1", "L2"}
@@ -81,15 +125,14 @@ def test_links_of_one_tree_share_one_network() -> None:
 
 
 def test_trees_share_what_is_large_about_a_disjunct_and_let_it_go() -> None:
-    table = RoutingTable(Matcher())
+    table = opened("R1", "R2", "R3")
     for root in ("R1", "R2", "R3"):
-        table.open_tree(root, has_parent=True)
         delta = parse_delta(["/m/a", "/m/b[@x]"], [], table.pool.parse)
-        assert table.change_child(root, "L", delta).added == delta.added
-    assert len({id(disjunct) for _, _, disjunct in table.entries()}) == 2
+        assert child(table, root, "L", delta).added == delta.added
+    assert len({id(disjunct) for _, disjunct in table.entries()}) == 2
     assert table.statistics()["distinct_disjuncts"] == 2
     for root in ("R1", "R2", "R3"):
-        table.change_child(root, "L", Delta((), delta.added))
+        child(table, root, "L", Delta((), delta.added))
     del delta
     gc.collect()
     assert table.statistics()["distinct_disjuncts"] == 0
@@ -97,11 +140,9 @@ def test_trees_share_what_is_large_about_a_disjunct_and_let_it_go() -> None:
 
 def test_trees_do_not_mix() -> None:
     matcher = Matcher()
-    table = RoutingTable(matcher)
-    table.open_tree("R1", has_parent=True)
-    table.open_tree("R2", has_parent=True)
-    table.change_child("R1", "L1", Delta((A,)))
-    table.change_child("R2", "L2", Delta((A,)))
+    table = opened("R1", "R2", table=RoutingTable(matcher))
+    child(table, "R1", "L1", Delta((A,)))
+    child(table, "R2", "L2", Delta((A,)))
     assert links(matcher, b"<m><a/></m>", "R1") == {"L1"}
     assert links(matcher, b"<m><a/></m>", "R2") == {"L2"}
 
@@ -123,22 +164,20 @@ def maximal(disjuncts: set[Conjunction]) -> set[Conjunction]:
 
 
 def test_a_more_general_disjunct_swallows_the_special_ones_and_gives_them_back() -> None:
-    table = RoutingTable(Matcher())
-    table.open_tree("R", has_parent=True)
+    table = opened("R")
     special = disjunct("/m/a[@x = '1']"), disjunct("/m/a/b"), disjunct("/m/a//b")
     general = disjunct("//a")
     assert set(table.change_local(special, [])["R"].added) == {special[0], special[2]}
-    delta = table.change_child("R", "L", Delta((general,)))
+    delta = child(table, "R", "L", Delta((general,)))
     assert delta == Delta((general,), (special[0], special[2]))
     assert table.change_local([disjunct("/*/a")], []) == {}
     assert table.change_local([], [disjunct("/*/a"), special[1]]) == {}
-    delta = table.change_child("R", "L", Delta((), (general,)))
+    delta = child(table, "R", "L", Delta((), (general,)))
     assert delta == Delta((special[0], special[2]), (general,))
 
 
 def test_after_a_restart_the_parent_is_told_only_what_it_does_not_know() -> None:
-    table = RoutingTable(Matcher())
-    table.open_tree("R", has_parent=True)
+    table = opened("R")
     table.restore_told([("R", A), ("R", B)])
     assert table.change_local([A, disjunct("/m/a[@x]"), C], [])["R"] == Delta((C,))
     assert table.settle()["R"] == Delta((), (B,))
@@ -152,8 +191,7 @@ def test_the_parent_always_knows_exactly_what_is_not_covered(seed: int) -> None:
     random = Random(seed)
     matcher = Matcher()
     empty = matcher.statistics()
-    table = RoutingTable(matcher)
-    table.open_tree("R", has_parent=True)
+    table = opened("R", links=("L1", "L2", "L3"), table=RoutingTable(matcher))
     known: set[Conjunction] = set()  # what the parent knows
     local: list[Conjunction] = []
     wanted: dict[str, set[Conjunction]] = {"L1": set(), "L2": set(), "L3": set()}
@@ -179,17 +217,17 @@ def test_the_parent_always_knows_exactly_what_is_not_covered(seed: int) -> None:
         elif choice == 2:
             link = random.choice(list(wanted))
             wanted[link].add(one)
-            apply(table.change_child("R", link, Delta((one,))))
+            apply(child(table, "R", link, Delta((one,))))
         else:
             link = random.choice(list(wanted))
             wanted[link].discard(one)
-            apply(table.change_child("R", link, Delta((), (one,))))
+            apply(child(table, "R", link, Delta((), (one,))))
         every = set(local).union(*wanted.values())
         assert every == table.aggregate("R")
         assert known == table.told("R") == maximal(every)
     for gone in local:
         apply(table.change_local([], [gone]).get("R", Delta()))
     for link, disjuncts in wanted.items():
-        apply(table.change_child("R", link, Delta((), tuple(disjuncts))))
+        apply(child(table, "R", link, Delta((), tuple(disjuncts))))
     assert table.aggregate("R") == table.told("R") == known == set()
     assert matcher.statistics()["nfa_states"] == empty["nfa_states"]

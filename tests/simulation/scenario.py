@@ -198,8 +198,7 @@ class Scenario:
                 told = table.told(root)
                 parent = self._core(broker).control.parent(root)
                 if parent is not None:
-                    entries = tables[parent].entries()
-                    known = {one for tree, link, one in entries if (tree, link) == (root, broker)}
+                    known = set(tables[parent].wanted(root, broker))
                     if told != known:
                         faults.append(f"{broker} has told {told}, {parent} knows {known}")
                 interests = [Pattern(interest) for interest in table.aggregate(root)]

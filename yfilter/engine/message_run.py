@@ -192,7 +192,7 @@ class MessageRun:
     def _is_open_link(self, target: object) -> bool:
         return (
             isinstance(target, LinkTarget)
-            and target.root == self._root
+            and target.is_on(self._root)
             and target.link not in self._reached
         )
 

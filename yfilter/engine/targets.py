@@ -23,16 +23,26 @@ class Priority(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class LinkTarget:
-    """A link to a neighbour, on the broadcast tree of the root broker ``root``."""
+    """A link to a neighbour, on the broadcast tree of the root broker ``root``, and on those of
+    ``others`` that share what is behind it."""
 
     priority: ClassVar[Priority] = Priority.ROUTE
 
     root: str
     link: str
+    others: frozenset[str] = frozenset()
+
+    @property
+    def roots(self) -> frozenset[str]:
+        return self.others | {self.root}
+
+    def is_on(self, root: str) -> bool:
+        """Whether the link belongs to a tree."""
+        return root == self.root or root in self.others
 
     def names(self) -> list[str]:
         """For people, as of each kind of target."""
-        return [f"{self.link} (tree of {self.root})"]
+        return [f"{self.link} (tree of {', '.join(sorted(self.roots))})"]
 
 
 class Query:
@@ -73,7 +83,7 @@ class Transformation:
 
     def links_of(self, root: str) -> list[str]:
         """The links of a tree whose messages it is for."""
-        return [target.link for target in self.targets if target.root == root]
+        return [target.link for target in self.targets if target.is_on(root)]
 
 
 Target: TypeAlias = LinkTarget | Transformation | Query

@@ -51,7 +51,8 @@ class TargetGroups:
         bit = self._bit_of.get(target)
         if bit is None:
             bit = self._new_bit(target)
-            self._trees[target.root] = self._trees.get(target.root, 0) | 1 << bit
+            for root in target.roots:
+                self._trees[root] = self._trees.get(root, 0) | 1 << bit
         self._uses[bit] += 1
         if query >= len(self.group_of):
             self.group_of = grown(self.group_of, query + query // 2 + 8)
@@ -65,9 +66,10 @@ class TargetGroups:
         if not self._uses[bit]:
             del self._bit_of[target]
             self._free_bits.append(bit)
-            self._trees[target.root] &= ~(1 << bit)
-            if not self._trees[target.root]:
-                del self._trees[target.root]
+            for root in target.roots:
+                self._trees[root] &= ~(1 << bit)
+                if not self._trees[root]:
+                    del self._trees[root]
 
     def names(self, query: int) -> list[str]:
         """The targets of a query, for people."""
@@ -94,8 +96,10 @@ class TargetGroups:
 
     def begin_links(self, epoch: int, root: str, links: Iterable[str]) -> None:
         """Look for what leads to one of these links, all of it."""
-        bits = (self._bit_of.get(LinkTarget(root, link)) for link in links)
-        self._begin(epoch, sum(1 << bit for bit in bits if bit is not None), closing=False)
+        wanted = set(links)
+        targets = self._listed(self._trees.get(root, 0))
+        bits = (1 << self._bit_of[target] for target in targets if target.link in wanted)
+        self._begin(epoch, sum(bits), closing=False)
 
     def is_open(self, group: int) -> bool:
         """Whether one of the group's links is wanted; noted for the next who asks."""

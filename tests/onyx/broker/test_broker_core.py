@@ -157,7 +157,7 @@ def test_a_profile_is_placed_announced_and_becomes_live() -> None:
     (marker,) = setting.brokers["B1"].take(LiveMarker)
     assert [(f.version, f.text) for f in setting.registration.take(ProfileChanged)] == [(1, SF)]
     assert setting.registration.all(ProfileLive) == []
-    reached = LiveReached(root="B1", host="B4", marker=marker.marker, broker="B1")
+    reached = LiveReached("B1", "B4", marker.marker, "B1", ["B1"])
     setting.brokers["B1"].send("B1", reached)
     assert [f.profile for f in setting.registration.all(ProfileLive)] == ["p1"]
 
@@ -165,13 +165,13 @@ def test_a_profile_is_placed_announced_and_becomes_live() -> None:
 def test_markers_travel_up_and_are_answered_at_the_root() -> None:
     setting = Setting()
     setting.announce()
-    setting.brokers["B5"].send("B1", LiveMarker(root="B1", host="B5", marker=7))
+    setting.brokers["B5"].send("B1", LiveMarker("B1", "B5", 7, ["B1"]))
     assert [f.marker for f in setting.brokers["B1"].all(LiveMarker)] == [7]
     assert [f.broker for f in setting.brokers["B5"].take(LiveReached)] == ["B4"]  # so far
-    setting.brokers["B1"].send("B1", LiveReached(root="B1", host="B5", marker=7, broker="B1"))
+    setting.brokers["B1"].send("B1", LiveReached("B1", "B5", 7, "B1", ["B1"]))
     assert [f.broker for f in setting.brokers["B5"].take(LiveReached)] == ["B1"]
     setting.announce(source="s2", root="B4")
-    setting.brokers["B6"].send("B4", LiveMarker(root="B4", host="B6", marker=9))
+    setting.brokers["B6"].send("B1", LiveMarker("B1", "B6", 9, ["B1", "B4"]))
     assert [f.marker for f in setting.brokers["B6"].all(LiveReached)] == [9]
 
 
@@ -203,7 +203,7 @@ def test_an_update_sends_what_differs_and_answers_when_live() -> None:
     (frame,) = setting.brokers["B1"].take(RoutingDelta)[:1]
     assert (frame.added, frame.removed) == (query(new), [])
     (marker,) = setting.brokers["B1"].take(LiveMarker)
-    reached = LiveReached(root="B1", host="B4", marker=marker.marker, broker="B1")
+    reached = LiveReached("B1", "B4", marker.marker, "B1", ["B1"])
     setting.brokers["B1"].send("B1", reached)
     (answer,) = user.all(Response)
     assert answer.ok and answer.result == {"profile": "p1", "version": 2, "live": True}
@@ -220,7 +220,7 @@ def test_who_waits_in_vain_is_told_which_brokers_are_missing() -> None:
     now = user.ask("profile.live", profile="p1")
     assert now is not None and now.result["live"] is False
     (marker,) = setting.brokers["B5"].take(LiveMarker)
-    setting.brokers["B5"].send("B5", LiveReached("B5", "B4", marker.marker, "B5"))
+    setting.brokers["B5"].send("B5", LiveReached("B5", "B4", marker.marker, "B5", ["B5"]))
     user.take(Response)
     setting.beside.now = 4.9
     setting.beside.tell(TimePassed())
@@ -229,7 +229,7 @@ def test_who_waits_in_vain_is_told_which_brokers_are_missing() -> None:
     setting.beside.tell(TimePassed())
     (answer,) = user.take(Response)
     assert answer.result == {"profile": "p1", "version": 1, "live": False, "missing": ["B1"]}
-    setting.brokers["B1"].send("B1", LiveReached("B1", "B4", marker.marker, "B1"))
+    setting.brokers["B1"].send("B1", LiveReached("B1", "B4", marker.marker, "B1", ["B1"]))
     now = user.ask("profile.live", profile="p1", wait=True)
     assert now is not None and now.result["live"] is True
     refused = user.ask("profile.live", profile="p1", wait=True, timeout=1e9)
@@ -244,7 +244,7 @@ def test_a_removal_is_answered_when_everybody_knows() -> None:
     user = setting.beside.peer("client", "u")
     assert user.ask("profile.remove", profile="p1", wait=True, timeout=60) is None
     (marker,) = setting.brokers["B1"].take(LiveMarker)
-    setting.brokers["B1"].send("B1", LiveReached("B1", "B4", marker.marker, "B1"))
+    setting.brokers["B1"].send("B1", LiveReached("B1", "B4", marker.marker, "B1", ["B1"]))
     (answer,) = user.take(Response)
     assert answer.result == {"profile": "p1", "removed": True, "live": True}
     assert setting.registration.all(ProfileLive) == []
@@ -433,8 +433,34 @@ def test_a_routing_query_that_is_none_is_refused() -> None:
     setting.announce()
     setting.brokers["B5"].send("B1", RoutingDelta(root="B1", added=["/a["], removed=[]))
     assert setting.brokers["B5"].error == "routing-refused"
-    setting.brokers["B6"].send("B4", RoutingDelta(root="B4", added=[], removed=[]))
+    setting.brokers["B1"].send("B4", RoutingDelta(root="B4", added=[], removed=[]))
+    assert setting.brokers["B1"].error == "unknown-root"
+    setting.brokers["B6"].send("B1", LiveMarker("B1", "B6", 1, ["B1", "B6"]))
     assert setting.brokers["B6"].error == "unknown-root"
+
+
+def test_trees_that_have_a_branch_in_common_are_told_once() -> None:
+    """Below B1 it is the same on the trees of B1, B2 and B3: one delta, one marker, one answer;
+    and what B5 has told on one of them holds on all."""
+    setting = Setting()
+    for root in ("B1", "B2", "B3"):
+        setting.announce(source=f"s-{root}", root=root)
+    setting.place(SF)
+    setting.brokers["B5"].send("B1", delta("/nitf/body"))
+    added = [text for f in setting.brokers["B1"].take(RoutingDelta) for text in f.added]
+    assert sorted(added) == query("/nitf/body", SF)
+    (marker,) = setting.brokers["B1"].take(LiveMarker)
+    assert (marker.root, marker.roots) == ("B1", ["B1", "B2", "B3"])
+    for root in ("B2", "B3"):
+        sent = replace(message(b"<nitf><body/></nitf>"), root=root)
+        setting.brokers["B1"].send(root, sent)
+        assert [frame.root for frame in setting.brokers["B5"].take(Message)] == [root]
+    reached = LiveReached("B1", "B4", marker.marker, "B1", marker.roots)
+    setting.brokers["B1"].send("B1", reached)
+    assert setting.registration.all(ProfileLive) == []
+    for root in ("B2", "B3"):
+        setting.brokers["B1"].send("B1", replace(reached, broker=root, roots=[root]))
+    assert [f.profile for f in setting.registration.all(ProfileLive)] == ["p1"]
 
 
 def test_unknown_verbs_name_the_known_ones() -> None:
@@ -470,7 +496,7 @@ def test_a_marker_under_way_survives_a_restart() -> None:
     setting.place(SF)
     (marker,) = setting.brokers["B1"].take(LiveMarker)
     setting.restart()
-    reached = LiveReached(root="B1", host="B4", marker=marker.marker, broker="B1")
+    reached = LiveReached("B1", "B4", marker.marker, "B1", ["B1"])
     setting.brokers["B1"].send("B1", reached)
     assert [f.version for f in setting.registration.all(ProfileLive)] == [1]
 

@@ -126,7 +126,7 @@ class Node:
         number = self._generator.getrandbits(40)
         key = self._generator.choice(["r1", "r2"])
         if self._generator.random() < 0.3:
-            frame: Message | LiveMarker = LiveMarker(root=key, host="h", marker=number)
+            frame: Message | LiveMarker = LiveMarker(root=key, host="h", marker=number, roots=[key])
         else:
             payload = b"x" * self._generator.choice([0, 10, 200, 900])
             frame = Message(
