@@ -171,6 +171,12 @@ class RegistrationClient(NetworkClient):
         """The plan in force, as it was given; b"" when there is none."""
         return bytes((await self.call("plan.show"))["text"])
 
+    async def matched_share(self) -> tuple[float, float | None]:
+        """How many messages the brokers have counted under the plan in force (recent ones count
+        more), and the share of its partitions that a message has matched (None: no messages)."""
+        measured = (await self.call("plan.show"))["measured"]
+        return measured["messages"], measured["matched_share"]
+
     async def profiles(self, user: str = "", texts: bool = False) -> list[ProfileInfo]:
         """The profiles of a user ("": of all), in order of registration; ``texts``: with them."""
         found: list[ProfileInfo] = []

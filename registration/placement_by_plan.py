@@ -83,6 +83,11 @@ class PlanPlacement:
         self._counters["overflow"] += 1
         return choose_host_broker(self._topology, location, profiles_by_broker)
 
+    @property
+    def partitions(self) -> int:
+        """Of the plan in force; 0 without one."""
+        return self._placer.plan.partitions if self._placer else 0
+
     def statistics(self) -> dict[str, object]:
         return {"plan": self.plan_id, **self._counters}
 

@@ -15,6 +15,7 @@ from overlay.link.events import Action, Event
 from overlay.link.frame import Frame
 from overlay.link.frames import (
     Hello,
+    PartitionsMatched,
     ProfileChanged,
     ProfileLive,
     Request,
@@ -25,6 +26,7 @@ from overlay.link.request_server import Result
 from overlay.link.row_log import RowLog
 from overlay.topology import Topology
 from registration.catalog import Catalog
+from registration.measured_shares import MeasuredShares
 from registration.placement_by_plan import PlanPlacement
 from registration.registration_requests import RegistrationRequests
 
@@ -52,19 +54,22 @@ class RegistrationCore:
             limits=topology.limits.link,
         )
         self._placement = PlanPlacement(topology, self._rows)
+        self._shares = MeasuredShares(topology, self._placement, self._links, self._rows)
         self._requests = RegistrationRequests(
-            topology, self.catalog, self._placement, self._links, self.statistics
+            topology, self.catalog, self._placement, self._shares, self._links, self.statistics
         )
         self._handlers: Mapping[type[Frame], Callable[[Arrival], None]] = {
             SourceReady: self._handle_source_ready,
             ProfileChanged: self._handle_profile_changed,
             ProfileLive: self._handle_profile_live,
+            PartitionsMatched: self._handle_partitions_matched,
         }
         self._counters: Counter[str] = Counter()
         stored = list(rows)
         self._links.restore(stored)
         self.catalog.restore(stored)
         self._placement.restore(stored)
+        self._shares.restore(stored)
 
     def handle(self, event: Event, now: float) -> list[Action]:
         for arrival in self._links.handle(event, now):
@@ -80,6 +85,7 @@ class RegistrationCore:
             "registration": self.identity,
             "catalog": self.catalog.statistics(),
             "placement": self._placement.statistics(),
+            "shares": self._shares.statistics(),
             "profiles_by_broker": dict(self.catalog.profiles_by_broker),
             "requests": self._requests.statistics(),
             "links": self._links.statistics(),
@@ -100,6 +106,8 @@ class RegistrationCore:
             elif role not in ("broker", "client"):
                 detail = f"a {role} connects to its broker, not to the registration service"
                 self._links.refuse(arrival.connection, "not-expected", detail)
+            elif role == "broker":
+                self._shares.tell(name)
         elif isinstance(frame, Request):
             self._requests.handle(arrival.connection, frame)
         elif role == "broker" and type(frame) in self._handlers:
@@ -141,3 +149,7 @@ class RegistrationCore:
         entry = replace(entry, live=frame.version)
         self.catalog.put_profile(entry)
         self._requests.answer_profile(entry)
+
+    def _handle_partitions_matched(self, arrival: Arrival) -> None:
+        assert isinstance(arrival.frame, PartitionsMatched)
+        self._shares.handle_matched(arrival.frame)

@@ -40,6 +40,7 @@ from overlay.link.request_server import (
 from overlay.routing.broadcast_tree import broadcast_trees
 from overlay.topology import Topology
 from registration.catalog import REGISTRATION_KEY, Catalog, ProfileEntry, SourceEntry
+from registration.measured_shares import MeasuredShares
 from registration.placement import PlacementError, choose_root_broker
 from registration.placement_by_plan import PLAN_BYTES_MAX, PlanPlacement
 from registration.planning.plan_file import PlanError
@@ -60,11 +61,13 @@ class RegistrationRequests:
         topology: Topology,
         catalog: Catalog,
         placement: PlanPlacement,
+        shares: MeasuredShares,
         links: LinkLayer,
         statistics: Callable[[], Result],
     ) -> None:
         self._topology = topology
         self._placement = placement
+        self._shares = shares
         self._trees = broadcast_trees(topology)
         self._catalog = catalog
         self._links = links
@@ -347,12 +350,16 @@ class RegistrationRequests:
         if not isinstance(text, bytes) or len(text) > PLAN_BYTES_MAX:
             raise RequestRefused("bad-argument", f"'plan' must be at most {PLAN_BYTES_MAX} bytes")
         try:
-            return {"plan": self._placement.use(text)}
+            used = self._placement.use(text)
         except PlanError as error:
             raise RequestRefused("plan-refused", str(error)) from error
+        self._shares.plan_changed()
+        return {"plan": used}
 
     def _show_plan(self, connection: int, request: Request) -> Result:
-        return {**self._placement.statistics(), "text": self._placement.plan_text}
+        measured = self._shares.measured()
+        statistics = self._placement.statistics()
+        return {**statistics, "text": self._placement.plan_text, "measured": measured}
 
     # --- the rest -------------------------------------------------------------------------
 

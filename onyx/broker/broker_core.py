@@ -23,6 +23,7 @@ from onyx.broker.broker_requests import BrokerRequests
 from onyx.broker.compression_dictionaries import CompressionDictionaries
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.data_plane import DataPlane
+from onyx.broker.match_shares import MatchShares
 from onyx.broker.message_trace import MessageTrace
 from onyx.broker.observers import Observers
 from onyx.broker.query_plane import QueryPlane
@@ -36,6 +37,7 @@ from overlay.link.frames import (
     LiveReached,
     Message,
     PlaceProfile,
+    PlanInForce,
     Publish,
     Request,
     RoutingDelta,
@@ -82,6 +84,9 @@ class BrokerCore:
         self.control = ControlPlane(identity, topology, self._links, self._rows)
         matcher = Matcher(message_limits=limits.message)
         self.query = QueryPlane(self.control, self._links, self._rows, matcher)
+        self._shares = MatchShares(
+            identity, self.query.profiles, self._links, self._rows, self.control.registration
+        )
         self._observers = Observers(identity, self._links)
         self.trained = CompressionDictionaries(self.control, self._links, self._rows)
         self.data = DataPlane(
@@ -91,6 +96,7 @@ class BrokerCore:
             self._observers,
             self._rows,
             self.query,
+            self._shares,
             clock,
         )
         trace = MessageTrace(self.control, self.query, self.data)
@@ -102,6 +108,7 @@ class BrokerCore:
             SourceAnnounced: self._handle_source_announced,
             TreeReady: self._handle_tree_ready,
             PlaceProfile: self._handle_place_profile,
+            PlanInForce: self._handle_plan_in_force,
             RoutingDelta: self._handle_routing_delta,
             DictionaryTrained: self._handle_dictionary_trained,
             DictionaryHeld: self._handle_dictionary_held,
@@ -116,6 +123,7 @@ class BrokerCore:
 
     def handle(self, event: Event, now: float) -> list[Action]:
         self._requests.tick(now)
+        self._shares.tick(now)
         if isinstance(event, CalledAgain):
             self.data.deliver_deferred()
             self.trained.train_next()
@@ -141,6 +149,7 @@ class BrokerCore:
             "control": self.control.statistics(),
             "query": self.query.statistics(),
             "data": self.data.statistics(),
+            "shares": self._shares.statistics(),
             "compression": self.trained.statistics(),
             "links": self._links.statistics(),
             "archive": {**self.data.archive.statistics(), **self._archive()},
@@ -153,6 +162,7 @@ class BrokerCore:
         self.control.restore(rows)
         self.trained.restore(rows)
         self.query.restore(rows)
+        self._shares.restore(rows)
         self.data.restore(rows)
 
     def _may_acknowledge(self, peer: str, flow: Flow, key: str) -> bool:
@@ -267,6 +277,10 @@ class BrokerCore:
         except ProfileRefused as refusal:
             self._unexpected(arrival, "profile-refused", str(refusal))
 
+    def _handle_plan_in_force(self, arrival: Arrival) -> None:
+        assert isinstance(arrival.frame, PlanInForce)
+        self._shares.handle_plan(arrival.frame)
+
     def _handle_routing_delta(self, arrival: Arrival) -> None:
         assert isinstance(arrival.frame, RoutingDelta)
         try:
@@ -324,6 +338,7 @@ _SENDERS: Mapping[type[Frame], frozenset[str]] = {
     DictionaryTrained: frozenset({"parent"}),
     DictionaryHeld: frozenset({"child"}),
     PlaceProfile: frozenset({"registration"}),
+    PlanInForce: frozenset({"registration"}),
     RoutingDelta: frozenset({"child"}),
     LiveMarker: frozenset({"child"}),
     LiveReached: frozenset({"parent"}),

@@ -39,6 +39,7 @@ from onyx.broker.control_plane import ControlPlane
 from onyx.broker.deferred_deliveries import DeferredDeliveries
 from onyx.broker.give_backs import GiveBacks
 from onyx.broker.link_formats import LinkFormats
+from onyx.broker.match_shares import MatchShares
 from onyx.broker.observers import Observers
 from onyx.broker.parcel import Parcel
 from onyx.broker.query_plane import QueryPlane
@@ -72,6 +73,7 @@ class DataPlane:
         observers: Observers,
         rows: RowLog,
         query: QueryPlane,
+        shares: MatchShares,
         clock: Callable[[], float],
     ) -> None:
         """``clock``: seconds of processor time."""
@@ -81,6 +83,7 @@ class DataPlane:
         self._trained = trained
         self._observers = observers
         self._query = query
+        self._shares = shares
         self._deferred = DeferredDeliveries(rows)
         self._codebook = Codebook(control, trained)
         self._give_backs = GiveBacks(control, links, self._codebook)
@@ -106,6 +109,7 @@ class DataPlane:
             self._refuse(frame.source, number, refusal)
             return
         self._observers.note("accepted", source=frame.source, number=number)
+        self._shares.note_accepted()
         self._act(parcel, links, local)
         self.archive.offer(parcel)
         for form in self._trained.wanted(frame.source):
@@ -268,17 +272,18 @@ class DataPlane:
     def _deliver_all(self, parcel: Parcel, local: Iterable[Match]) -> None:
         """A message that costs the Matcher more than its bound is delivered as far as that; one
         of before a restart that cannot be read any more is counted as abandoned."""
-        matched = False
+        matched: list[str] = []
         try:
             for match in local:
                 if isinstance(match, ProfileMatch):
-                    matched = True
+                    matched.append(match.profile_id)
                     self._deliver(parcel, match)
         except MatchLimitExceeded:
             self._counters["match_over_limit"] += 1
         except (MessageRefused, DecodeError):
             self._counters["abandoned"] += 1
-        self._counters["matched_here"] += matched
+        self._counters["matched_here"] += bool(matched)
+        self._shares.note_matched(matched)
 
     def _reopen(self, record: dict[str, Any]) -> tuple[Parcel, Iterable[Match]]:
         """What was deferred when the process ended; only local profiles are left to look at."""

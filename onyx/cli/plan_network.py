@@ -17,7 +17,7 @@ from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.errors import EXIT_DATA, EXIT_OK, EXIT_USAGE, RequestFailed, UserError
 from onyx.registration_client import NetworkClient, RegistrationClient
 from registration.planning.plan import Plan
-from registration.planning.plan_drift import Drift, PlacedProfile, measure_drift
+from registration.planning.plan_drift import Drift, Measured, PlacedProfile, measure_drift
 from registration.planning.plan_file import PlanError, from_json, plan_id
 
 USE_DETAILS = f"""\
@@ -29,8 +29,8 @@ are there stay where they are. The plan survives a restart; --none puts it out o
 STATUS_DETAILS = f"""\
 Compares what the plan in force promised with the network as it is: how much of the
 population its patterns cover, how even the partitions are, how many profiles are not
-where it would have them, at what share of the brokers a message matches. Says when a
-new plan pays.
+where it would have them, at what share of the partitions and of the brokers a message
+matches, as the brokers count it. Says when a new plan pays.
 {NETWORK_HELP}"""
 
 DIFF_DETAILS = """\
@@ -106,12 +106,21 @@ def run_status(arguments: argparse.Namespace) -> int:
         print_json(_drift_facts(plan, drift, reasons))
         return EXIT_OK
     facts = plan.facts
-    measured = "-" if drift.brokers_share is None else f"{drift.brokers_share:.2%}"
+    measured = drift.measured
     rows = [
         ("profiles", f"{facts.load:,.0f}", f"{drift.profiles:,}"),
         ("coverage", f"{facts.coverage:.2%}", f"{drift.coverage:.2%}"),
         ("largest partition / mean", f"{facts.imbalance:.2f}", f"{drift.imbalance:.2f}"),
-        ("brokers that a message matches at", f"{facts.brokers_share:.2%}", measured),
+        (
+            "partitions that a message matches",
+            f"{facts.matched_share:.2%}",
+            _percent(measured.matched_share),
+        ),
+        (
+            "brokers that a message matches at",
+            f"{facts.brokers_share:.2%}",
+            _percent(measured.brokers_share),
+        ),
         ("not where the plan has them", "-", f"{drift.misplaced:,}"),
         ("near their user instead", "-", f"{drift.near:,}"),
     ]
@@ -124,6 +133,10 @@ def run_status(arguments: argparse.Namespace) -> int:
     return EXIT_OK
 
 
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{share:.2%}"
+
+
 async def _measure(arguments: argparse.Namespace) -> tuple[Plan, Drift]:
     async with RegistrationClient(registration_address(arguments)) as registration:
         text = await registration.plan()
@@ -133,6 +146,7 @@ async def _measure(arguments: argparse.Namespace) -> tuple[Plan, Drift]:
             plan = from_json(text, "the plan in force")
         except PlanError as error:
             raise UserError(str(error), EXIT_DATA) from None
+        messages, matched_share = await registration.matched_share()
         profiles = await registration.profiles(texts=True)
         brokers = await registration.brokers()
     published = matched = 0
@@ -143,7 +157,8 @@ async def _measure(arguments: argparse.Namespace) -> tuple[Plan, Drift]:
             matched += data.get("matched_here", 0)
     share = matched / published / len(brokers) if published else None
     placed = (PlacedProfile(info.text or "", info.host, info.near) for info in profiles)
-    return plan, measure_drift(plan, placed, share)
+    measured = Measured(share, messages, matched_share)
+    return plan, measure_drift(plan, placed, measured)
 
 
 def _drift_facts(plan: Plan, drift: Drift, reasons: list[str]) -> dict[str, object]:
@@ -156,7 +171,10 @@ def _drift_facts(plan: Plan, drift: Drift, reasons: list[str]) -> dict[str, obje
         "planned_coverage": round(plan.facts.coverage, 6),
         "largest_over_mean": round(drift.imbalance, 4),
         "planned_largest_over_mean": round(plan.facts.imbalance, 4),
-        "brokers_share": drift.brokers_share,
+        "messages": round(drift.measured.messages),
+        "matched_share": drift.measured.matched_share,
+        "predicted_matched_share": plan.facts.matched_share,
+        "brokers_share": drift.measured.brokers_share,
         "predicted_brokers_share": plan.facts.brokers_share,
         "new_plan_pays": reasons,
     }

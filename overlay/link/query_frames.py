@@ -133,3 +133,29 @@ class DictionaryHeld(QueryFrame):
     source: Name
     form: Name
     version: int
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class PlanInForce(QueryFrame):
+    """Profiles are placed by this plan from now on; ``plan`` "": by none.  ``payload`` is its
+    text, from which a host broker knows the partitions of its profiles."""
+
+    type: ClassVar[str] = "plan-in-force"
+
+    plan: Name
+    payload: bytes = b""
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class PartitionsMatched(QueryFrame):
+    """What the sender has counted since it last said so: messages ``accepted`` of its sources, and
+    for each partition of ``plan`` that it hosts the messages that matched a profile of it
+    (partition, messages)."""
+
+    type: ClassVar[str] = "partitions-matched"
+
+    plan: Name
+    accepted: int
+    matched: Annotated[list[tuple[int, int]], Bound(65_536), BODY]

@@ -17,6 +17,7 @@ from yfilter.errors import ProfileRefused
 COVERAGE_LOST = 0.05
 IMBALANCE_GROWN = 0.25
 SHARE_GROWN = 0.25
+MESSAGES_LEAST = 100  # fewer say nothing about the matched share
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +30,28 @@ class PlacedProfile:
 
 
 @dataclass(frozen=True, slots=True)
+class Measured:
+    """What brokers have counted: the share of the brokers that a message matched at; of
+    ``messages`` under this plan, the share of its partitions that one matched; None: not
+    measured."""
+
+    brokers_share: float | None = None
+    messages: float = 0.0
+    matched_share: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Drift:
     """``profiles``, of which ``misplaced`` are not at the plan's broker and ``near`` insist on
-    another; ``coverage`` and ``imbalance`` (of the partitions) as they are now;
-    ``brokers_share``: of the brokers that a message matched at, None: not measured."""
+    another; ``coverage`` and ``imbalance`` (of the partitions) as they are now; ``measured``: how
+    messages match."""
 
     profiles: int
     misplaced: int
     near: int
     coverage: float
     imbalance: float
-    brokers_share: float | None
+    measured: Measured
 
     def reasons(self, plan: Plan) -> list[str]:
         """Why a new plan pays; none if it does not."""
@@ -54,16 +66,15 @@ class Drift:
                 f"the largest partition has {self.imbalance:.2f} times the mean, "
                 f"{plan.facts.imbalance:.2f} when the plan was made"
             )
-        share, predicted = self.brokers_share, plan.facts.brokers_share
-        if share is not None and share > predicted * (1 + SHARE_GROWN):
-            found.append(
-                f"a message matches at {share:.1%} of the brokers, predicted were {predicted:.1%}"
-            )
+        measured, facts = self.measured, plan.facts
+        if measured.messages >= MESSAGES_LEAST:
+            found += _grown("in", measured.matched_share, facts.matched_share, "partitions")
+        found += _grown("at", measured.brokers_share, facts.brokers_share, "brokers")
         return found
 
 
 def measure_drift(
-    plan: Plan, profiles: Iterable[PlacedProfile], brokers_share: float | None = None
+    plan: Plan, profiles: Iterable[PlacedProfile], measured: Measured | None = None
 ) -> Drift:
     """Places every profile anew and compares; about 15 us a profile."""
     placer = Placer(plan)
@@ -87,8 +98,14 @@ def measure_drift(
         near=near,
         coverage=covered / total if total else 1.0,
         imbalance=max(loads.values()) * plan.partitions / total if total else 1.0,
-        brokers_share=brokers_share,
+        measured=measured or Measured(),
     )
+
+
+def _grown(where: str, share: float | None, predicted: float, of: str) -> list[str]:
+    if share is None or share <= predicted * (1 + SHARE_GROWN):
+        return []
+    return [f"a message matches {where} {share:.1%} of the {of}, predicted were {predicted:.1%}"]
 
 
 def _is_at_home(plan: Plan, host: str, partition: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from registration.planning.plan import Plan
 from registration.planning.plan_file import plan_id, to_json
 from registration.planning.planner import PlanOptions, make_plan
 from registration.planning.value_loads import LocalPopulation, ProfileNeeds
-from tests.onyx.networks import small_topology_text
+from tests.onyx.networks import SAFETY_SECONDS, small_topology_text
 from tests.onyx.test_cli_network import Shell, shell
 
 __all__ = ["shell"]
@@ -70,6 +71,16 @@ def test_a_plan_in_force(shell: Shell, plan: Plan, tmp_path: Path) -> None:
     assert status["profiles"] == len(exported)
     assert status["near"] == 1
     assert "NOW" in "\n".join(shell.lines("plan", "status"))
+
+    (source,) = shell.lines("source", "register", "--name", "planned", "--location=10,0")
+    for number in range(3):
+        (tmp_path / f"{number}.xml").write_text(f'<planned v="{number}"/>')
+    shell.lines("source", "publish", source, *(tmp_path / f"{number}.xml" for number in range(3)))
+    give_up_at = time.monotonic() + SAFETY_SECONDS
+    while not status["matched_share"]:  # soon: each broker reports what is new, on its own
+        assert time.monotonic() < give_up_at
+        (status,) = shell.objects("plan", "status")
+    assert 0 < status["messages"] <= 3
     shell.lines("profile", "remove", *ids)
 
 

@@ -63,6 +63,7 @@ def test_profiles_go_where_the_plan_has_them(setting: Setting) -> None:
         "by_content": 60,
         "dont_care": 6,
         "text": to_json(plan).encode(),
+        "measured": {"messages": 0.0, "matched": [], "matched_share": None},
     }
 
 

@@ -21,6 +21,7 @@ from overlay.link.frames import (
     Ack,
     Delivery,
     Hello,
+    PartitionsMatched,
     Ping,
     PlaceProfile,
     ProfileChanged,
@@ -82,6 +83,8 @@ def test_vectors_encode_and_decode(vector: dict[str, Any]) -> None:
         values["received"] = [tuple(entry) for entry in values["received"]]
     if cls is SourceAnnounced:
         values["compression"] = [(form, bytes.fromhex(d)) for form, d in values["compression"]]
+    if cls is PartitionsMatched:
+        values["matched"] = [tuple(entry) for entry in values["matched"]]
     frame = cls(**values)
     key, sequence = vector.get("key", ""), vector.get("sequence", 0)
     data = bytes.fromhex(vector["hex"])

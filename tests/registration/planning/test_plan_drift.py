@@ -7,7 +7,7 @@ from dataclasses import replace
 from overlay.topology import parse_topology
 from registration.planning.need_reader import NeedReader
 from registration.planning.plan import Placer
-from registration.planning.plan_drift import PlacedProfile, measure_drift
+from registration.planning.plan_drift import Measured, PlacedProfile, measure_drift
 from registration.planning.planner import PlanOptions, make_plan
 from registration.planning.value_loads import LocalPopulation, ProfileNeeds
 
@@ -50,9 +50,18 @@ def test_partitions_that_became_uneven() -> None:
 
 def test_messages_that_match_at_more_brokers_than_predicted() -> None:
     predicted = replace(PLAN, facts=replace(PLAN.facts, brokers_share=0.2))
-    assert measure_drift(predicted, [], 0.24).reasons(predicted) == []
-    (reason,) = measure_drift(predicted, [], 0.5).reasons(predicted)
+    assert measure_drift(predicted, [], Measured(0.24)).reasons(predicted) == []
+    (reason,) = measure_drift(predicted, [], Measured(0.5)).reasons(predicted)
     assert reason == "a message matches at 50.0% of the brokers, predicted were 20.0%"
+
+
+def test_messages_that_match_in_more_partitions_than_predicted() -> None:
+    predicted = replace(PLAN, facts=replace(PLAN.facts, matched_share=0.1))
+    few, good, bad = Measured(None, 99, 0.5), Measured(None, 1e5, 0.12), Measured(None, 100, 0.3)
+    assert measure_drift(predicted, [], few).reasons(predicted) == []
+    assert measure_drift(predicted, [], good).reasons(predicted) == []
+    (reason,) = measure_drift(predicted, [], bad).reasons(predicted)
+    assert reason == "a message matches in 30.0% of the partitions, predicted were 10.0%"
 
 
 def test_profiles_elsewhere_and_profiles_that_insist_are_told_apart() -> None:

@@ -1,0 +1,103 @@
+"""MeasuredShares: at what share of a plan's partitions messages match, as the brokers count it.
+
+Every broker is told the plan in force, once, and reports what it has counted since its last report
+(``PartitionsMatched``).  What comes together here is one number a partition.  Recent messages count
+more: whenever ``WINDOW_MESSAGES`` have come, all that was counted so far is halved.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from overlay.link.frames import PartitionsMatched, PlanInForce
+from overlay.link.link_layer import LinkLayer
+from overlay.link.row_log import RowLog, read_record
+from overlay.topology import Topology
+from registration.catalog import REGISTRATION_KEY
+from registration.placement_by_plan import PlanPlacement
+
+SHARES_SPACE = "shares"
+TOLD_SPACE = "plan-told"
+WINDOW_MESSAGES = 100_000
+FRAME_HEADROOM = 1024  # bytes of a frame that are not the plan
+
+_CURRENT = "current"
+
+
+class MeasuredShares:
+    """The sums for the plan in force; they survive a restart."""
+
+    def __init__(
+        self, topology: Topology, placement: PlanPlacement, links: LinkLayer, rows: RowLog
+    ) -> None:
+        self._topology = topology
+        self._placement = placement
+        self._links = links
+        self._rows = rows
+        self._told: dict[str, str] = {}  # broker -> the plan that it was told
+        self._plan = ""
+        self._messages = 0.0
+        self._matched: dict[int, float] = {}
+        self._counters: Counter[str] = Counter()
+
+    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
+        for space, key, value in rows:
+            if space == TOLD_SPACE:
+                self._told[key] = read_record(value)["plan"]
+            elif space == SHARES_SPACE:
+                record = read_record(value)
+                self._plan, self._messages = record["plan"], record["messages"]
+                self._matched = dict(record["matched"])
+
+    def plan_changed(self) -> None:
+        """Another plan is in force: tell every broker, begin anew."""
+        for broker in self._topology.broker_ids:
+            self.tell(broker)
+
+    def tell(self, broker: str) -> None:
+        """Tell a broker the plan in force unless it was told."""
+        plan, text = self._placement.plan_id, self._placement.plan_text
+        if self._told.get(broker, "") == plan:
+            return
+        if len(text) > self._topology.limits.link.frame_bytes_max - FRAME_HEADROOM:
+            self._counters["plans_too_large"] += 1
+            return
+        self._told[broker] = plan
+        self._rows.put(TOLD_SPACE, broker, {"plan": plan})
+        frame = PlanInForce(plan=plan, payload=text)
+        self._links.send(f"broker/{broker}", REGISTRATION_KEY, frame)
+
+    def handle_matched(self, frame: PartitionsMatched) -> None:
+        """A broker's counts; those of a plan that is not in force any more are passed over."""
+        if frame.plan != self._placement.plan_id:
+            self._counters["of_an_earlier_plan"] += 1
+            return
+        if frame.plan != self._plan:
+            self._plan, self._messages, self._matched = frame.plan, 0.0, {}
+        self._messages += frame.accepted
+        partitions = self._placement.partitions
+        for partition, count in frame.matched:
+            if partition < partitions:
+                self._matched[partition] = self._matched.get(partition, 0.0) + count
+        while self._messages > WINDOW_MESSAGES:
+            self._messages /= 2
+            self._matched = {partition: count / 2 for partition, count in self._matched.items()}
+        record = {"plan": self._plan, "messages": self._messages}
+        self._rows.put(SHARES_SPACE, _CURRENT, {**record, "matched": sorted(self._matched.items())})
+
+    def measured(self) -> dict[str, object]:
+        """``messages`` that were accepted; ``matched``: (partition, how many of them matched
+        something of it); ``matched_share``: the mean share of the partitions that a message
+        matches (None: no messages yet)."""
+        if self._plan != self._placement.plan_id or not self._messages:
+            return {"messages": 0.0, "matched": [], "matched_share": None}
+        total = sum(self._matched.values())
+        return {
+            "messages": self._messages,
+            "matched": sorted(self._matched.items()),
+            "matched_share": total / self._messages / self._placement.partitions,
+        }
+
+    def statistics(self) -> dict[str, object]:
+        return {"messages": self._messages, "partitions": len(self._matched), **self._counters}
