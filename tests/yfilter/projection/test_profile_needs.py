@@ -3,6 +3,7 @@ left of it are the same."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from random import Random
 
 import pytest
@@ -13,7 +14,6 @@ from lxml import etree
 from formats.element_stream import ElementStream
 from formats.text import parse_text
 from tests.yfilter.profile_strategies import messages, profiles
-from tests.yfilter.projection.plain_projector import project
 from tests.yfilter.random_cases import random_flwor, random_message, random_profile
 from yfilter.errors import ProfileRefused
 from yfilter.language.query_ast import Profile
@@ -23,6 +23,7 @@ from yfilter.matcher import Matcher
 from yfilter.matches import ProfileMatch
 from yfilter.projection.needs import Need
 from yfilter.projection.profile_needs import needs_of
+from yfilter.projection.projector import Projector
 
 
 def results(profile: Profile, stream: ElementStream) -> list[bytes]:
@@ -35,6 +36,13 @@ def results(profile: Profile, stream: ElementStream) -> list[bytes]:
         if isinstance(match, ProfileMatch)
         for result in match.results()
     ]
+
+
+def project(stream: ElementStream, needs: Iterable[Need]) -> ElementStream:
+    projector = Projector(whole_share=2)
+    for need in needs:
+        projector.add(need)
+    return projector.project(stream)
 
 
 def check(texts: list[str], stream: ElementStream) -> None:
@@ -112,7 +120,7 @@ def test_random_paths_and_flwors(seed: int) -> None:
     check(texts, stream)
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(profiles(), min_size=1, max_size=3), messages())
 def test_random_profiles_of_the_whole_language(bodies: list[object], message: bytes) -> None:
     texts = [unparse(body) for body in bodies]  # type: ignore[arg-type]

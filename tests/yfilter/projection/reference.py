@@ -1,0 +1,100 @@
+"""What a message keeps for needs, by the letter of needs.py, on lxml's tree and with its XPath."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lxml import etree
+
+from formats.stream_selection import ATTRIBUTES, CONTENT, KEPT
+from yfilter.engine.linear_paths import LinearPath
+from yfilter.language.query_ast import Origin, PathExpression
+from yfilter.language.query_text import unparse
+from yfilter.projection.needs import Kind, Need, Steps, touched
+
+NODE, VALUE, SUBTREE = KEPT, KEPT | CONTENT, KEPT | CONTENT | ATTRIBUTES
+
+
+class Reference:
+    """Marks of elements, as StreamSelection has them, and (element, attribute name) kept."""
+
+    def __init__(self, document: bytes, needs: list[Need]) -> None:
+        self.tree = etree.fromstring(document).getroottree()
+        self.elements = [node for node in self.tree.iter() if isinstance(node.tag, str)]
+        self.marks = dict.fromkeys(self.elements, 0)
+        self.attributes: set[tuple[Any, str]] = set()
+        for need in needs:
+            self._keep(need)
+        self.marks[self.elements[0]] |= KEPT
+        for element in reversed(self.elements):
+            if self.marks[element] and element.getparent() is not None:
+                self.marks[element.getparent()] |= KEPT
+        changed = True
+        while changed:
+            before = (dict(self.marks), set(self.attributes))
+            for need in needs:
+                self._touch(need)
+            changed = before != (self.marks, self.attributes)
+
+    def _keep(self, need: Need) -> None:
+        bound = self._select(need.binding) if need.binding else [None]
+        for binding in bound:
+            if need.condition is not None and not all(
+                self._holds(path, binding) for path in need.condition.paths
+            ):
+                continue
+            for kept in need.kept:
+                if binding is None and not kept.steps:
+                    found = [self.elements[0]]
+                else:
+                    found = self._select(kept.steps, binding)
+                for element in found:
+                    self._mark(element, kept.kind, kept.attribute)
+
+    def _touch(self, need: Need) -> None:
+        if need.condition is None:
+            return
+        for kept in touched(need.condition):
+            steps = need.binding + kept.steps[1:] if need.binding else kept.steps
+            for element in self._select(steps):
+                if self.marks[element]:
+                    self._mark(element, kept.kind, kept.attribute)
+
+    def _holds(self, path: LinearPath, binding: Any) -> bool:
+        if binding is None:
+            return bool(self.tree.xpath(_text(path.expression.steps, Origin.MESSAGE)))
+        first, *rest = path.expression.steps
+        own = "".join(f"[{unparse(predicate)}]" for predicate in first.predicates)
+        inner = _text(tuple(rest), Origin.CONTEXT)
+        return bool(binding.xpath(f"self::*{own}{inner.removeprefix('.')}"))
+
+    def _select(self, steps: Steps, binding: Any = None) -> list[Any]:
+        text = "".join(f"{'//' if deep else '/'}{_name(test)}" for deep, test in steps)
+        start = self.tree if binding is None else binding
+        return list(start.xpath(text if binding is None else f".{text}"))
+
+    def _mark(self, element: Any, kind: Kind, attribute: Any) -> None:
+        match kind:
+            case Kind.NODE:
+                self.marks[element] |= NODE
+            case Kind.ATTRIBUTE:
+                self.marks[element] |= NODE
+                self.attributes.update(
+                    (element, name) for name in element.attrib if _name(attribute) in ("*", name)
+                )
+            case _:
+                mark = VALUE if kind is Kind.VALUE else SUBTREE
+                for below in element.iter():
+                    if isinstance(below.tag, str):
+                        self.marks[below] |= mark
+
+
+def _text(steps: tuple[Any, ...], origin: Origin) -> str:
+    if not steps:
+        return "."
+    text = unparse(PathExpression(origin, steps))
+    return text if origin is Origin.MESSAGE or text.startswith(".") else f"./{text}"
+
+
+def _name(test: Any) -> str:
+    return str(test.local)
