@@ -6,6 +6,7 @@ Each bound has one named policy for what happens at it:
 - *close*   the peer broke the protocol: its connection is closed with the reason;
 - *wait*    the sender is made to wait (back-pressure) until there is room again;
 - *drop*    the oldest goes, and is counted;
+- *widen*   less is cut out of messages;
 - *generalise*  several interests become one that is wider, so that some messages cross a link for
             nothing, and are counted where they arrive.
 """
@@ -61,6 +62,7 @@ class Limits:
                                 acknowledged them (drop)
     routing_table_max_bytes     of one broker's routing table, all links and trees (generalise)
     max_disjuncts               of one link's routing query on one tree (generalise)
+    needs_max_bytes             told about one link and tree, of what is needed of messages (widen)
     profile_length_max          characters in the text of one profile (refuse)
     profiles_max                profiles in the whole network (refuse)
     sources_max                 data sources in the whole network (refuse)
@@ -73,6 +75,7 @@ class Limits:
     delivery_backlog_bytes_max: int = 64 * MIB
     routing_table_max_bytes: int = 1024 * MIB
     max_disjuncts: int = 1_000_000
+    needs_max_bytes: int = 4 * MIB
     profile_length_max: int = 64 * KIB
     profiles_max: int = 1_000_000
     sources_max: int = 10_000
@@ -126,6 +129,7 @@ _BOUNDS: Mapping[str, tuple[int, int]] = {
     "link_backlog_bytes_max": (KIB, 2**40),
     "delivery_backlog_bytes_max": (KIB, 2**40),
     "routing_table_max_bytes": (1, 2**40),
+    "needs_max_bytes": (1, 2**40),
     "profile_length_max": (1, 64 * KIB),
     "window_frames": (1, WINDOW_FRAMES_CEILING),
     "dictionary_bytes_max": (0, COMPRESSION_DICTIONARY_BYTES_MAX),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from formats.codec import WireFormat
@@ -13,6 +14,14 @@ DEFAULT_CAPACITY = 100_000
 AUTO: Final = "auto"
 
 LinkFormat: TypeAlias = WireFormat | Literal["auto"]
+
+
+class Transformation(StrEnum):
+    """What is done to messages on a link (section 4.2.2): nothing; what nobody behind it needs is
+    cut out."""
+
+    OFF = "off"
+    PROJECTION = "projection"
 
 
 class Address(NamedTuple):
@@ -60,7 +69,8 @@ class Link:
     operator expects of it; broadcast trees and placement are computed from them, nothing is
     slowed down to them.  ``bandwidth_given`` says that the file names the bandwidth.  ``format`` is
     the wire format of messages on it, AUTO if its ends choose by what they measure; ``level`` that
-    of its compression (None: the default).
+    of its compression (None: the default).  ``transformation`` is what messages on it are cut
+    down to.
     """
 
     ends: tuple[str, str]
@@ -69,3 +79,4 @@ class Link:
     format: LinkFormat = WireFormat.BINARY
     level: int | None = None
     bandwidth_given: bool = False
+    transformation: Transformation = Transformation.OFF

@@ -46,6 +46,7 @@ from overlay.nodes import (
     LinkFormat,
     Place,
     RegistrationNode,
+    Transformation,
 )
 from overlay.toml_table import TomlTable, did_you_mean, quote, toml_text
 
@@ -58,6 +59,7 @@ __all__ = [
     "RegistrationNode",
     "Topology",
     "TopologyError",
+    "Transformation",
     "load_topology",
     "parse_topology",
     "to_toml",
@@ -75,7 +77,15 @@ _TOP_KEYS = (
 )
 _NODE_KEYS = ("id", "listen")
 _BROKER_KEYS = ("id", "listen", "label", "place", "capacity")
-_LINK_KEYS = ("ends", "latency_ms", "bandwidth_kbps", "bandwidth_mbps", "format", "level")
+_LINK_KEYS = (
+    "ends",
+    "latency_ms",
+    "bandwidth_kbps",
+    "bandwidth_mbps",
+    "format",
+    "level",
+    "transformation",
+)
 _DEFAULT_KEYS = (*_LINK_KEYS[1:], "capacity")
 
 
@@ -120,6 +130,11 @@ class Topology:
     def link(self, a: str, b: str) -> Link:
         """The link between two brokers, either way round; KeyError when there is none."""
         return self._links_of[a][b]
+
+    @property
+    def transforms(self) -> bool:
+        """Whether messages are cut down on any link."""
+        return any(link.transformation is not Transformation.OFF for link in self.links)
 
     def address(self, node_id: str) -> Address:
         """Where a broker or registration node listens; KeyError when there is no such node."""
@@ -323,6 +338,7 @@ def _read_link_values(table: TomlTable, default: Link) -> Link:
         bandwidth_kbps = table.number("bandwidth_kbps", 1, 1e9, default.bandwidth_kbps)
     chosen = table.choice("format", [*WireFormat, AUTO], default.format)
     wire_format: LinkFormat = AUTO if chosen == AUTO else WireFormat(chosen)
+    transformation = table.choice("transformation", [*Transformation], default.transformation)
     return replace(
         default,
         latency_ms=table.number("latency_ms", 0, 60_000, default.latency_ms),
@@ -332,6 +348,7 @@ def _read_link_values(table: TomlTable, default: Link) -> Link:
         bandwidth_given=default.bandwidth_given
         or "bandwidth_kbps" in table
         or "bandwidth_mbps" in table,
+        transformation=Transformation(transformation),
     )
 
 
@@ -385,5 +402,6 @@ def _toml_lines(topology: Topology) -> Iterator[str]:
         yield f"format = {toml_text(link.format)}"
         if link.level is not None:
             yield f"level = {link.level}"
+        yield f"transformation = {toml_text(link.transformation)}"
     yield from limits_to_toml(topology.limits)
     yield from archive_to_toml(topology.archive)

@@ -27,6 +27,7 @@ from onyx.broker.match_shares import MatchShares
 from onyx.broker.message_trace import MessageTrace
 from onyx.broker.observers import Observers
 from onyx.broker.query_plane import QueryPlane
+from onyx.broker.transformation import Transformation
 from overlay.link.events import Action, CallAgain, CalledAgain, Event, Flow
 from overlay.link.frame import Frame
 from overlay.link.frames import (
@@ -36,6 +37,7 @@ from overlay.link.frames import (
     LiveMarker,
     LiveReached,
     Message,
+    NeedsDelta,
     PlaceProfile,
     PlanInForce,
     Publish,
@@ -83,7 +85,13 @@ class BrokerCore:
         )
         self.control = ControlPlane(identity, topology, self._links, self._rows)
         matcher = Matcher(message_limits=limits.message)
-        self.query = QueryPlane(self.control, self._links, self._rows, matcher)
+        self.query = QueryPlane(
+            self.control,
+            self._links,
+            self._rows,
+            matcher,
+            Transformation(self.control, self._links, self._rows),
+        )
         self._shares = MatchShares(
             identity, self.query.profiles, self._links, self._rows, self.control.registration
         )
@@ -110,6 +118,7 @@ class BrokerCore:
             PlaceProfile: self._handle_place_profile,
             PlanInForce: self._handle_plan_in_force,
             RoutingDelta: self._handle_routing_delta,
+            NeedsDelta: self._handle_needs_delta,
             DictionaryTrained: self._handle_dictionary_trained,
             DictionaryHeld: self._handle_dictionary_held,
             LiveMarker: self._handle_live_marker,
@@ -290,6 +299,15 @@ class BrokerCore:
         except ProfileRefused as refusal:
             self._unexpected(arrival, "routing-refused", str(refusal))
 
+    def _handle_needs_delta(self, arrival: Arrival) -> None:
+        assert isinstance(arrival.frame, NeedsDelta)
+        try:
+            self.query.transformation.handle_delta(arrival.frame, _name(arrival))
+        except KeyError:
+            self._unexpected(arrival, "unknown-root")
+        except ProfileRefused as refusal:
+            self._unexpected(arrival, "needs-refused", str(refusal))
+
     def _handle_live_marker(self, arrival: Arrival) -> None:
         assert isinstance(arrival.frame, LiveMarker)
         branch = self.control.branch_of(_name(arrival), arrival.frame.root)
@@ -340,6 +358,7 @@ _SENDERS: Mapping[type[Frame], frozenset[str]] = {
     PlaceProfile: frozenset({"registration"}),
     PlanInForce: frozenset({"registration"}),
     RoutingDelta: frozenset({"child"}),
+    NeedsDelta: frozenset({"child"}),
     LiveMarker: frozenset({"child"}),
     LiveReached: frozenset({"parent"}),
     Publish: frozenset({"source"}),

@@ -7,10 +7,10 @@
     Message  ─ decode the link's format ─────┘              │       first, and then:
                                                             └─ ProfileMatch -> Delivery to the user
 
-Only children whose routing query holds get the message, as the link wants it (link_formats.py),
-undecoded bytes as they came when that is what they are (parcel.py); it leaves before the local
-profiles are looked at (deferred_deliveries.py).  A message that nobody here wants any more is not
-even decoded.
+Only children whose routing query holds get the message, or what is left of it for them
+(transformation.py), as the link wants it (link_formats.py), undecoded bytes as they came when that
+is what they are (parcel.py); it leaves before the local profiles are looked at
+(deferred_deliveries.py).  A message that nobody here wants any more is not even decoded.
 
 A message that is refused at the root broker is refused whole: its source is told where and why,
 and nobody gets any of it.
@@ -43,10 +43,12 @@ from onyx.broker.match_shares import MatchShares
 from onyx.broker.observers import Observers
 from onyx.broker.parcel import Parcel
 from onyx.broker.query_plane import QueryPlane
+from onyx.broker.transformation import Cut
 from overlay.link.events import Flow
 from overlay.link.frames import Delivery, Message, Publish, Refused, Undecoded
 from overlay.link.link_layer import LinkLayer
 from overlay.link.row_log import RowLog
+from overlay.transformation.reflection import WHOLE
 from yfilter.errors import MatchLimitExceeded
 from yfilter.matches import Match, ProfileMatch, RouteMatch
 
@@ -84,6 +86,7 @@ class DataPlane:
         self._observers = observers
         self._query = query
         self._shares = shares
+        self._transformation = query.transformation
         self._deferred = DeferredDeliveries(rows)
         self._codebook = Codebook(control, trained)
         self._give_backs = GiveBacks(control, links, self._codebook)
@@ -129,7 +132,8 @@ class DataPlane:
             return
         try:
             parcel = self._open(
-                frame.root, frame.source, frame.number, frame.hops, frame.format, frame.payload
+                *(frame.root, frame.source, frame.number, frame.hops, frame.format, frame.payload),
+                frame.reflects,
             )
             links, local = self._match(parcel)
         except (MessageRefused, DecodeError) as refusal:
@@ -198,10 +202,17 @@ class DataPlane:
         }
 
     def _open(
-        self, root: str, source: str, number: int, hops: int, format_name: str, payload: bytes
+        self,
+        root: str,
+        source: str,
+        number: int,
+        hops: int,
+        format_name: str,
+        payload: bytes,
+        reflects: int = WHOLE,
     ) -> Parcel:
         wire_format = wire_format_of(format_name)
-        return Parcel(self._codebook, root, source, number, hops, wire_format, payload)
+        return Parcel(self._codebook, root, source, number, hops, wire_format, payload, reflects)
 
     def _check_fits(self, stream: ElementStream, source: str) -> None:
         """Every broker takes the message, whatever the format of its link; MessageRefused
@@ -261,8 +272,8 @@ class DataPlane:
     def _act(self, parcel: Parcel, links: list[str], local: Iterable[Match]) -> None:
         """Send a message on; then deliver it, or later if it was sent on, or comes behind one that
         was: deliveries keep the order of their messages."""
-        for link in links:
-            self._forward(parcel, link)
+        for link, cut in self._transformation.cuts(parcel, links).items():
+            self._forward(parcel, link, cut)
         if self._query.profiles and (links or (local and self.has_deferred)):
             self._counters["deferred"] += 1
             self._deferred.put(parcel, local)
@@ -277,7 +288,8 @@ class DataPlane:
             for match in local:
                 if isinstance(match, ProfileMatch):
                     matched.append(match.profile_id)
-                    self._deliver(parcel, match)
+                    if self._transformation.takes_part(match.profile_id, parcel):
+                        self._deliver(parcel, match)
         except MatchLimitExceeded:
             self._counters["match_over_limit"] += 1
         except (MessageRefused, DecodeError):
@@ -287,18 +299,17 @@ class DataPlane:
 
     def _reopen(self, record: dict[str, Any]) -> tuple[Parcel, Iterable[Match]]:
         """What was deferred when the process ended; only local profiles are left to look at."""
-        parcel = self._open(
-            *(record[name] for name in ("root", "source", "number", "hops", "format", "payload"))
-        )
+        names = ("root", "source", "number", "hops", "format", "payload", "reflects")
+        parcel = self._open(*(record[name] for name in names))
         return parcel, self._local_profiles(parcel)
 
     def _local_profiles(self, parcel: Parcel) -> Iterator[Match]:
         """Lazily, as in ``_match``: nothing is decoded before it is asked for."""
         yield from self._matcher.match_in_stages(parcel.stream)[1]
 
-    def _forward(self, parcel: Parcel, child: str) -> None:
-        packing = self._formats.packing_for(parcel, child)
-        payload = parcel.packed(packing)
+    def _forward(self, parcel: Parcel, child: str, cut: Cut) -> None:
+        packing = self._formats.packing_for(cut.parcel, child)
+        payload = cut.parcel.packed(packing)
         frame = Message(
             root=parcel.root,
             source=parcel.source,
@@ -306,9 +317,11 @@ class DataPlane:
             format=packing.wire_format.value,
             hops=parcel.hops + 1,
             payload=payload,
+            reflects=cut.reflects,
         )
         self._links.send(f"broker/{child}", parcel.root, frame)
         self._crossings[child] += 1
+        self._transformation.note_sent(parcel, child, cut, len(payload))
         if payload is parcel.payload:
             self._counters["passed_on_unchanged"] += 1
         self._observers.note(

@@ -63,6 +63,7 @@ class DeferredDeliveries:
             "hops": parcel.hops,
             "format": parcel.wire_format.value,
             "payload": parcel.payload,
+            "reflects": parcel.reflects,
         }
         self._rows.put(DEFERRED_SPACE, key, record)
         self._waiting.append((key, parcel, matches))

@@ -45,7 +45,7 @@ def measure_costs(
 
 
 def _form(parcel: Parcel, form: WireFormat, codebook: Codebook) -> bytes:
-    if form is parcel.wire_format.form:
+    if form is parcel.wire_format.form and not parcel.is_cut:
         return codebook.unpack(parcel.source, parcel.wire_format, parcel.payload)
     return codebook.encode(parcel.source, form, parcel.stream)
 

@@ -52,6 +52,7 @@ class GiveBacks:
             format=frame.format,
             hops=frame.hops,
             payload=frame.payload,
+            reflects=frame.reflects,
         )
         self._links.send(f"broker/{parent}", frame.root, undecoded)
         return True
@@ -86,6 +87,7 @@ class GiveBacks:
             format=WireFormat.BINARY.value,
             hops=frame.hops,
             payload=payload,
+            reflects=frame.reflects,
         )
         self._links.send(f"broker/{child}", frame.root, again)
         return True

@@ -3,7 +3,7 @@
 It holds the bytes as they came.  The element stream is made when somebody first needs it, and
 once; each format is made when a link first wants it, and once; and a link that wants what came
 gets the very bytes (section 4.3.2 of the paper: parsed once, re-encoded only where a link wants
-another format).
+another format).  What is left of it for some links (``cut``) is written anew.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from formats import ElementStream, WireFormat, trained_version
 from onyx.broker.codebook import Codebook
+from overlay.transformation.reflection import WHOLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +26,16 @@ class Packing:
 
     def is_as_it_came(self, parcel: Parcel) -> bool:
         """Whether the payload itself is what is wanted; the level makes no difference to that."""
-        return self.wire_format is parcel.wire_format and (
+        return (not parcel.is_cut and self.wire_format is parcel.wire_format) and (
             self.trained or not trained_version(parcel.payload, parcel.wire_format.compression)
         )
 
 
 class Parcel:
-    """The ``number``-th message of ``source`` on the tree of ``root``."""
+    """The ``number``-th message of ``source`` on the tree of ``root``.
+
+    ``reflects``: by which needs of this broker it has been cut, see Message.
+    """
 
     __slots__ = (
         "_codebook",
@@ -39,8 +43,10 @@ class Parcel:
         "_packed",
         "_stream",
         "hops",
+        "is_cut",
         "number",
         "payload",
+        "reflects",
         "root",
         "source",
         "wire_format",
@@ -55,6 +61,7 @@ class Parcel:
         hops: int,
         wire_format: WireFormat,
         payload: bytes,
+        reflects: int = WHOLE,
     ) -> None:
         self.root = root
         self.source = source
@@ -62,10 +69,28 @@ class Parcel:
         self.hops = hops
         self.wire_format = wire_format
         self.payload = payload
+        self.reflects = reflects
+        self.is_cut = False  # then it has no payload
         self._codebook = codebook
         self._stream: ElementStream | None = None
         self._forms: dict[WireFormat, bytes] = {}
         self._packed: dict[Packing, bytes] = {}
+
+    def cut(self, stream: ElementStream) -> Parcel:
+        """What is left of the message."""
+        left = Parcel(
+            self._codebook,
+            self.root,
+            self.source,
+            self.number,
+            self.hops,
+            self.wire_format,
+            b"",
+            self.reflects,
+        )
+        left.is_cut = True
+        left._stream = stream
+        return left
 
     @property
     def stream(self) -> ElementStream:
@@ -78,7 +103,7 @@ class Parcel:
         """Without compression."""
         made = self._forms.get(form)
         if made is None:
-            if form is self.wire_format.form:
+            if form is self.wire_format.form and not self.is_cut:
                 made = self._codebook.unpack(self.source, self.wire_format, self.payload)
             else:
                 made = self._codebook.encode(self.source, form, self.stream)

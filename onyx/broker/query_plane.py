@@ -17,6 +17,7 @@ from hashlib import sha256
 
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.live_wait import LiveVersion, LiveWaits
+from onyx.broker.transformation import Transformation
 from overlay.link.frames import (
     LiveMarker,
     LiveReached,
@@ -59,9 +60,15 @@ class QueryPlane:
     """Local profiles, routing table, and the one Matcher that holds both."""
 
     def __init__(
-        self, control: ControlPlane, links: LinkLayer, rows: RowLog, matcher: Matcher
+        self,
+        control: ControlPlane,
+        links: LinkLayer,
+        rows: RowLog,
+        matcher: Matcher,
+        transformation: Transformation,
     ) -> None:
         self.matcher = matcher
+        self.transformation = transformation
         self.table = RoutingTable(matcher)
         self.profiles: dict[str, HostedProfile] = {}
         self._control = control
@@ -76,6 +83,7 @@ class QueryPlane:
         for root in sorted(self._control.open_roots):
             self.open_tree(root)
         rows = list(rows)
+        self.transformation.restore(rows)
         self.waits.restore(rows)
         told = [read_record(value) for space, _, value in rows if space == TOLD_SPACE]
         self.table.restore_told(
@@ -92,10 +100,12 @@ class QueryPlane:
                 branch = self._control.branch_of(record["link"], record["branch"])
                 self._note(self.table.change_child(branch, delta))
         self._note(self.table.settle())
+        self.transformation.settle()
 
     def flush(self) -> None:
         """Tell the parents what has changed since the last time; to be called whenever an event
         has been handled, and before this broker says that a tree is ready."""
+        self.transformation.flush()
         for branch, news in self._news.items():
             self._send_up(branch, news.take())
         self._news.clear()
@@ -136,6 +146,7 @@ class QueryPlane:
         old = self.profiles[profile]
         del self.profiles[profile]
         self.matcher.remove(profile)
+        self.transformation.remove(profile)
         self._note(self.table.change_local((), old.disjuncts))
         self._rows.delete(HOSTED_SPACE, profile)
         self._links.forget(f"subscriber/{profile}")
@@ -153,6 +164,7 @@ class QueryPlane:
             news = self.table.open_tree(root, own, self._control.branches_below(root))
             if own is not None:
                 self._note({own.name: news})
+            self.transformation.open_tree(root)
             self._share_out()
 
     def handle_routing_delta(self, frame: RoutingDelta, child: str) -> None:
@@ -192,6 +204,7 @@ class QueryPlane:
             "not_yet_live": len(self.waits),
             "routing_table": self.table.statistics(),
             "matcher": self.matcher.statistics(),
+            "transformation": self.transformation.statistics(),
         }
 
     # --- helpers --------------------------------------------------------------------------
@@ -205,6 +218,7 @@ class QueryPlane:
         replaced: tuple[Conjunction, ...] = (),
     ) -> None:
         self.matcher.add(parsed, profile)
+        self.transformation.place(profile, parsed)
         hosted = HostedProfile(profile, user, parsed.text, version, routing_query(parsed))
         self.profiles[profile] = hosted
         self._note(self.table.change_local(hosted.disjuncts, replaced))

@@ -54,7 +54,11 @@ class Refused(MessageFrame):
 @on_the_wire
 @dataclass(frozen=True, slots=True)
 class Message(MessageFrame):
-    """A message on its way down the broadcast tree of ``root``."""
+    """A message on its way down the broadcast tree of ``root``.
+
+    ``reflects`` 0: it is whole.  Else it may be cut, by what the receiver needs as of its
+    NeedsDelta of that number; 1: as of none.
+    """
 
     type: ClassVar[str] = "message"
 
@@ -64,6 +68,7 @@ class Message(MessageFrame):
     format: Name
     hops: int
     payload: bytes
+    reflects: SequenceNumber = 0
 
 
 @on_the_wire

@@ -24,6 +24,20 @@ class RoutingDelta(QueryFrame):
 
 @on_the_wire
 @dataclass(frozen=True, slots=True)
+class NeedsDelta(QueryFrame):
+    """What the sender's branch that is called ``root`` needs of messages gains and loses these
+    needs (texts).  ``number`` rises by one a frame, from 2; see ``reflects`` of Message."""
+
+    type: ClassVar[str] = "needs-delta"
+
+    root: Name
+    number: SequenceNumber
+    added: Annotated[list[Text], Bound(65_536), BODY]
+    removed: Annotated[list[Text], Bound(65_536), BODY]
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
 class TreeReady(QueryFrame):
     """The sender's branch, called ``root``, knows ``source``.
 
@@ -119,6 +133,7 @@ class Undecoded(QueryFrame):
     format: Name
     hops: int
     payload: bytes
+    reflects: SequenceNumber = 0
 
 
 @on_the_wire

@@ -178,6 +178,7 @@ def test_show_as_json(capsys: pytest.CaptureFixture[str]) -> None:
         "format": "text",
         "level": None,
         "bandwidth_given": True,
+        "transformation": "off",
     }
     assert shown["limits"]["message"]["depth_max"] == 256
     assert list(shown["trees"]) == ["B4"]

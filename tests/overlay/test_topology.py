@@ -20,6 +20,7 @@ from overlay.topology import (
     Link,
     Place,
     Topology,
+    Transformation,
     load_topology,
     parse_topology,
     to_toml,
@@ -95,6 +96,7 @@ def test_defaults_of_the_file_hold_unless_something_else_is_said() -> None:
         bandwidth_kbps = 64
         format = "binary+zstd"
         level = 7
+        transformation = "projection"
         [limits]
         profiles_max = 10
         [limits.message]
@@ -120,8 +122,11 @@ def test_defaults_of_the_file_hold_unless_something_else_is_said() -> None:
         ("B1", "B2"), 4.0, 2_000.0, WireFormat.TEXT, bandwidth_given=True
     )
     assert topology.link("B2", "B3") == Link(
-        ("B3", "B2"), 0.25, 64.0, WireFormat.BINARY_ZSTD, 7, bandwidth_given=True
+        *(("B3", "B2"), 0.25, 64.0, WireFormat.BINARY_ZSTD, 7),
+        bandwidth_given=True,
+        transformation=Transformation.PROJECTION,
     )
+    assert topology.transforms
     assert topology.limits == Limits(
         MessageLimits(depth_max=3),
         LinkLimits(window_frames=1),

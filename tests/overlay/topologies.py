@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from formats import LEVELS, WireFormat
 from formats.limits import MessageLimits
 from overlay.link.limits import LinkLimits
-from overlay.nodes import AUTO, LinkFormat
+from overlay.nodes import AUTO, LinkFormat, Transformation
 from overlay.topology import (
     Address,
     BrokerNode,
@@ -130,6 +130,7 @@ def topologies(draw: st.DrawFn) -> Topology:
             draw(st.floats(min_value=0, max_value=60_000)),
             draw(st.floats(min_value=1, max_value=1e9)),
             *draw(formats_and_levels()),
+            transformation=draw(st.sampled_from(Transformation)),
             bandwidth_given=True,
         )
         for a, b in pairs

@@ -46,6 +46,7 @@ from yfilter.projection.looks import BINDING, DOCUMENT, Looks, LooksEverywhere, 
 from yfilter.projection.needs import EVERYTHING, Kept, Kind, Need, Steps
 
 CONDITIONS_MAX = 32  # alternatives of one profile; beyond that, what they have in common
+NEED_LENGTH_MAX = 64 * 1024  # characters of its text; any frame can carry one
 
 _WHOLE = Kept((), Kind.SUBTREE)
 _TRIVIAL = {ANY_MESSAGE, Conjunction.parse("//*")}
@@ -59,7 +60,14 @@ def needs_of(profile: Profile) -> tuple[Need, ...]:
         needs = _needs_of(profile)
     except (LooksEverywhere, RecursionError):
         needs = _in_message(profile, (_WHOLE,))
-    return tuple(sorted(set(needs), key=str))
+    return tuple(sorted({_within_bounds(need) for need in needs}, key=str))
+
+
+def _within_bounds(need: Need) -> Need:
+    """What is too long to be told, without its condition, or else everything."""
+    if len(need.text) > NEED_LENGTH_MAX:
+        need = Need(need.binding, None, need.kept)
+    return need if len(need.text) <= NEED_LENGTH_MAX else EVERYTHING
 
 
 def _needs_of(profile: Profile) -> list[Need]:

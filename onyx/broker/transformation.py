@@ -1,0 +1,277 @@
+"""Transformation: messages are cut down to what somebody behind a link needs (section 4.2.2).
+
+On the query plane it says up each tree what this broker's part of it needs, ahead of the routing
+delta and the markers of the same change (overlay/transformation)::
+
+    parent <── NeedsDelta 7, RoutingDelta, LiveMarker ── host
+
+On the data plane it cuts what goes to a child whose link says so, and says what the cut reflects
+(overlay/transformation/reflection.py)::
+
+    Message(reflects=7) ──> host        profiles announced by 7 take part; later ones do not
+
+With no such link in the topology nothing is said, and nothing is cut.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+
+from formats import ElementStream
+from onyx.broker.control_plane import ControlPlane
+from onyx.broker.parcel import Parcel
+from overlay.link.frames import NeedsDelta
+from overlay.link.link_layer import LinkLayer
+from overlay.link.row_log import RowLog, read_record
+from overlay.nodes import Transformation as Mode
+from overlay.routing.branches import Branch
+from overlay.transformation.need_set import NeedDelta
+from overlay.transformation.needs_table import NeedsTable
+from overlay.transformation.reflection import NOTHING, WHOLE, Reflection
+from yfilter.language.query_ast import Profile
+from yfilter.projection.needs import Need
+from yfilter.projection.profile_needs import needs_of
+from yfilter.projection.projector import Projector
+
+NEED_SPACE = "need"
+NEED_TOLD_SPACE = "need-told"
+SINCE_SPACE = "need-since"
+# A delta is sent in frames of about so much.
+PORTION_BYTES = 256 * 1024
+PORTION_NEEDS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A message as it goes to a child: whole or less, and what that reflects."""
+
+    parcel: Parcel
+    reflects: int
+
+
+class Transformation:
+    """The needs of one broker, and what is done about them."""
+
+    def __init__(self, control: ControlPlane, links: LinkLayer, rows: RowLog) -> None:
+        self._control = control
+        self._links = links
+        self._rows = rows
+        self.is_on = control.topology.transforms
+        self.table = NeedsTable(Projector, control.topology.limits.needs_max_bytes)
+        self._reflection = Reflection(rows)
+        self._needs: dict[str, tuple[Need, ...]] = {}  # by profile here
+        self._since: dict[str, dict[str, int]] = {}  # profile -> own branch -> number of its change
+        self._placed: dict[str, None] = {}  # profiles whose needs are not told yet
+        self._arrived: list[tuple[Branch, int]] = []  # children's changes not told yet
+        self._counters: Counter[str] = Counter()
+        self._by_link: dict[str, Counter[str]] = {}
+
+    # --- query plane ----------------------------------------------------------------------
+
+    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
+        """What was told and what children have said; the trees must be open, local profiles come
+        after that, and then ``settle``."""
+        if not self.is_on:
+            return
+        rows = list(rows)
+        self._reflection.restore(rows)
+        for space, key, value in rows:
+            if space == NEED_TOLD_SPACE:
+                record = read_record(value)
+                self.table.restore_told(record["branch"], Need.parse(record["need"]))
+            elif space == SINCE_SPACE:
+                self._since[key] = read_record(value)
+        for space, _, value in rows:
+            if space == NEED_SPACE:
+                record = read_record(value)
+                branch = self._control.branch_of(record["link"], record["branch"])
+                self.table.change_child(branch, NeedDelta((Need.parse(record["need"]),)))
+
+    def settle(self) -> None:
+        """All local profiles are there; those of before the restart are told already."""
+        for profile in self._since:
+            self._placed.pop(profile, None)
+
+    def open_tree(self, root: str) -> None:
+        if self.is_on:
+            below = self._control.branches_below(root)
+            self.table.open_tree(root, self._control.branch(root), below)
+            for branch in below:  # whose changes may now have another way up
+                number = self._reflection.come(branch.broker, branch.name)
+                if number is not None:
+                    self._arrived.append((branch, number))
+
+    def place(self, profile: str, parsed: Profile) -> None:
+        """A profile of this broker comes, or has a new text."""
+        if self.is_on:
+            needs = needs_of(parsed)
+            self.table.change_local(needs, self._needs.get(profile, ()))
+            self._needs[profile] = needs
+            self._placed[profile] = None
+
+    def remove(self, profile: str) -> None:
+        if profile in self._needs:
+            self.table.change_local((), self._needs.pop(profile))
+            self._placed.pop(profile, None)
+            self._since.pop(profile, None)
+            self._rows.delete(SINCE_SPACE, profile)
+
+    def handle_delta(self, frame: NeedsDelta, child: str) -> None:
+        """A child's needs change; ProfileRefused when they are none, KeyError when no open tree
+        has the branch."""
+        branch = self._control.branch_of(child, frame.root)
+        delta = NeedDelta(
+            tuple(map(Need.parse, frame.added)), tuple(map(Need.parse, frame.removed))
+        )
+        self.table.change_child(branch, delta)
+        self._arrived.append((branch, frame.number))
+        for need in delta.added:
+            record = {"branch": branch.name, "link": child, "need": need.text}
+            self._rows.put(NEED_SPACE, _row_key(branch.name, child, need), record)
+        for need in delta.removed:
+            self._rows.delete(NEED_SPACE, _row_key(branch.name, child, need))
+
+    def flush(self) -> None:
+        """Tell the parents what has changed since the last time."""
+        for own, delta in self.table.take().items():
+            self._send_up(own, delta)
+        for branch, number in self._arrived:
+            carriers = self.table.carriers(branch)
+            self._reflection.carry(branch.broker, branch.name, number, carriers)
+        self._arrived.clear()
+        for profile in self._placed:
+            numbers = {own: self._reflection.last(own) for own in self.table.own_branches}
+            self._since[profile] = numbers
+            self._rows.put(SINCE_SPACE, profile, numbers)
+        self._placed.clear()
+
+    def takes_part(self, profile: str, parcel: Parcel) -> bool:
+        """Whether a message has all that a profile here needs of it."""
+        if parcel.reflects == WHOLE:
+            return True
+        own = self._control.branch(parcel.root)
+        since = NOTHING if own is None else self._since.get(profile, {}).get(own.name, NOTHING)
+        is_reflected = profile not in self._placed and since <= parcel.reflects
+        self._counters["not_reflected"] += not is_reflected
+        return is_reflected
+
+    # --- data plane -----------------------------------------------------------------------
+
+    def cuts(self, parcel: Parcel, links: Iterable[str]) -> Mapping[str, Cut]:
+        """The message as each of these children gets it; those that need the same of it share
+        what is left, and its bytes."""
+        if not self.is_on:
+            return {link: Cut(parcel, WHOLE) for link in links}
+        made: list[Parcel] = [parcel]
+        cuts = {}
+        for link in links:
+            left = self._left(parcel, link, made)
+            is_whole = left is parcel and parcel.reflects == WHOLE
+            cuts[link] = Cut(left, WHOLE if is_whole else self._reflected(parcel, link))
+        return cuts
+
+    def note_sent(self, parcel: Parcel, link: str, cut: Cut, sent_bytes: int) -> None:
+        """Count what a cut has saved: what of the message is left is weighed, not written."""
+        if not self.is_on:
+            return
+        counts = self._by_link.setdefault(link, Counter())
+        counts["messages"] += 1
+        counts["bytes"] += sent_bytes
+        if cut.parcel is not parcel:
+            counts["cut"] += 1
+            whole, left = _weight(parcel.stream), _weight(cut.parcel.stream)
+            counts["bytes_saved"] += sent_bytes * (whole - left) // left
+
+    def statistics(self) -> dict[str, object]:
+        """``links``: messages sent, those cut, bytes sent, and about how many bytes were saved."""
+        if not self.is_on:
+            return {"is_on": False}
+        return {
+            "is_on": True,
+            **self.table.statistics(),
+            **self._reflection.statistics(),
+            **self._counters,
+            "links": {link: dict(counts) for link, counts in self._by_link.items()},
+        }
+
+    def _left(self, parcel: Parcel, link: str, made: list[Parcel]) -> Parcel:
+        """What a link gets; ``made`` is what others get."""
+        mode = self._control.topology.link(self._control.identity, link).transformation
+        needs = self.table.behind(parcel.root, link)
+        if mode is Mode.OFF or needs is None:
+            return parcel
+        stream = needs.cutter.project(parcel.stream)
+        for other in made:
+            if stream is other.stream or _is_same(stream, other.stream):
+                return other
+        left = parcel.cut(stream)
+        made.append(left)
+        return left
+
+    def _reflected(self, parcel: Parcel, link: str) -> int:
+        own = self._control.branch(parcel.root)
+        name = None if own is None else own.name
+        below = self._control.branch_of(link, parcel.root)
+        return self._reflection.reflected(name, link, below.name, parcel.reflects)
+
+    def _send_up(self, own: str, delta: NeedDelta) -> None:
+        parent = self._control.parent(own)
+        for added, removed in _portions(delta):
+            frame = NeedsDelta(
+                root=own, number=self._reflection.next(own), added=added, removed=removed
+            )
+            self._links.send(f"broker/{parent}", own, frame)
+        for need in delta.added:
+            record = {"branch": own, "need": need.text}
+            self._rows.put(NEED_TOLD_SPACE, _row_key(own, "", need), record)
+        for need in delta.removed:
+            self._rows.delete(NEED_TOLD_SPACE, _row_key(own, "", need))
+
+
+def _portions(delta: NeedDelta) -> Iterator[tuple[list[str], list[str]]]:
+    """A delta in pieces that fit into a frame, additions first so that nothing is ever missing."""
+    for portion in _in_portions(delta.added):
+        yield portion, []
+    for portion in _in_portions(delta.removed):
+        yield [], portion
+
+
+def _in_portions(needs: Iterable[Need]) -> Iterator[list[str]]:
+    portion: list[str] = []
+    size = 0
+    for need in needs:
+        portion.append(need.text)
+        size += len(need.text.encode())
+        if size >= PORTION_BYTES or len(portion) >= PORTION_NEEDS:
+            yield portion
+            portion, size = [], 0
+    if portion:
+        yield portion
+
+
+def _row_key(branch: str, link: str, need: Need) -> str:
+    digest = sha256(need.text.encode()).hexdigest()[:32]
+    return f"{branch}|{link}|{digest}"
+
+
+def _is_same(one: ElementStream, other: ElementStream) -> bool:
+    """Of what is left of one message."""
+    return (
+        one.element_name == other.element_name
+        and one.element_parent == other.element_parent
+        and one.attribute_start == other.attribute_start
+        and one.content_parent == other.content_parent
+        and one.attribute_values == other.attribute_values
+        and one.content_values == other.content_values
+        and one.attribute_name == other.attribute_name
+        and one.content_next == other.content_next
+    )
+
+
+def _weight(stream: ElementStream) -> int:
+    """About what a message has in bytes, in any form."""
+    values = len(stream.attribute_values) + len(stream.content_values)
+    return values + 3 * len(stream) + 2 * len(stream.attribute_name)

@@ -1,0 +1,157 @@
+"""NeedsTable: what every link is sent of a message (section 4.2.2).
+
+::
+
+    profiles here ──needs──┐
+                           ├──NeedSet──> what this broker's branch needs ──> parent
+    child links ───needs───┘                        as deltas
+          └──> a Projector for each, which cuts its messages
+
+What trees have in common is there once, as in the routing table (overlay/routing/branches.py).
+
+Invariant: what the parent has been told keeps all that the needs of local profiles and of every
+child keep, per branch.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from formats import ElementStream
+from overlay.routing.branches import Branch
+from overlay.transformation.need_set import NeedDelta, NeedSet
+from yfilter.projection.needs import Need
+
+
+class Cutter(Protocol):
+    """A Projector: ``project`` leaves of a message what the needs keep, or the message itself when
+    that is nearly all."""
+
+    def add(self, need: Need) -> None: ...
+    def remove(self, need: Need) -> None: ...
+    def project(self, stream: ElementStream) -> ElementStream: ...
+    def statistics(self) -> dict[str, int]: ...
+
+
+class LinkNeeds:
+    """What is needed in a child's branch, and what leaves just that of a message."""
+
+    __slots__ = ("cutter", "needs")
+
+    def __init__(self, cutter: Cutter) -> None:
+        self.cutter = cutter
+        self.needs: dict[Need, None] = {}
+
+    def change(self, delta: NeedDelta) -> NeedDelta:
+        """Gives what was news."""
+        added = tuple(need for need in dict.fromkeys(delta.added) if need not in self.needs)
+        self.needs.update(dict.fromkeys(added))
+        for need in added:
+            self.cutter.add(need)
+        removed = tuple(need for need in dict.fromkeys(delta.removed) if need in self.needs)
+        for need in removed:
+            del self.needs[need]
+            self.cutter.remove(need)
+        return NeedDelta(added, removed)
+
+
+class NeedsTable:
+    """The needs of all links of one broker, on every open tree, and of its profiles."""
+
+    def __init__(self, make_cutter: Callable[[], Cutter], bytes_max: int) -> None:
+        """``bytes_max``: of what is told about one own branch."""
+        self._make_cutter = make_cutter
+        self._bytes_max = bytes_max
+        self._trees: dict[str, tuple[Branch, ...]] = {}  # root -> the children's branches
+        self._upward: dict[str, NeedSet] = {}  # own branch -> what its parent knows
+        self._own: dict[str, Branch] = {}  # root -> own branch; none where this is the root
+        self._links: dict[Branch, LinkNeeds] = {}  # a child's branch
+        self._local: Counter[Need] = Counter()
+
+    def open_tree(self, root: str, own: Branch | None, below: Iterable[Branch]) -> None:
+        """``own``: this broker's branch on it, None at the root; ``below``: its children's."""
+        if root in self._trees:
+            return
+        self._trees[root] = tuple(below)
+        for branch in self._trees[root]:
+            if branch not in self._links:
+                self._links[branch] = LinkNeeds(self._make_cutter())
+        if own is not None:
+            self._own[root] = own
+            if own.name not in self._upward:
+                needs = self._upward[own.name] = NeedSet(self._bytes_max)
+                needs.change(self._local, ())
+                for branch in self._trees[root]:
+                    needs.change(self._links[branch].needs, ())
+
+    def change_local(self, added: Iterable[Need], removed: Iterable[Need]) -> None:
+        """A profile of this broker comes, goes, or changes."""
+        fresh, gone = [], []
+        for need in dict.fromkeys(added):
+            self._local[need] += 1
+            if self._local[need] == 1:
+                fresh.append(need)
+        for need in dict.fromkeys(removed):
+            self._local[need] -= 1
+            if not self._local[need]:
+                del self._local[need]
+                gone.append(need)
+        for needs in self._upward.values():
+            needs.change(fresh, gone)
+
+    def change_child(self, branch: Branch, delta: NeedDelta) -> None:
+        """A child's needs change; KeyError when no open tree has the branch.  Adding what is there
+        and removing what is not are ignored, so that a delta may be applied again."""
+        news = self._links[branch].change(delta)
+        for own in self.carriers(branch):
+            self._upward[own].change(news.added, news.removed)
+
+    def carriers(self, branch: Branch) -> list[str]:
+        """The own branches that a child's branch is in."""
+        return [own for own in self._upward if own in branch.roots]
+
+    def restore_told(self, own: str, need: Need) -> None:
+        """What the parent knew before a restart; to be called before anything else is there."""
+        self._upward[own].restore(need)
+
+    def take(self) -> dict[str, NeedDelta]:
+        """By own branch, what the parents must be told since the last time."""
+        news = {own: needs.take() for own, needs in self._upward.items()}
+        return {own: delta for own, delta in news.items() if delta}
+
+    @property
+    def own_branches(self) -> tuple[str, ...]:
+        return tuple(self._upward)
+
+    def behind(self, root: str, link: str) -> LinkNeeds | None:
+        """What is needed behind a link on a tree; None where the tree does not have it."""
+        for branch in self._trees.get(root, ()):
+            if branch.broker == link:
+                return self._links[branch]
+        return None
+
+    def told(self, root: str) -> set[Need]:
+        """What the parent on a tree knows; nothing at the root broker."""
+        own = self._own.get(root)
+        return set() if own is None else set(self._upward[own.name].told)
+
+    def aggregate(self, root: str) -> set[Need]:
+        """All that this broker stands for on a tree."""
+        links = (self._links[branch].needs for branch in self._trees[root])
+        return set(self._local).union(*links)
+
+    def statistics(self) -> dict[str, int]:
+        upward: Counter[str] = Counter()
+        for needs in self._upward.values():
+            upward.update(needs.statistics())
+        cutters: Counter[str] = Counter()
+        for link in self._links.values():
+            cutters.update(link.cutter.statistics())
+        return {
+            "local_needs": len(self._local),
+            "link_needs": sum(len(link.needs) for link in self._links.values()),
+            **upward,
+            **cutters,
+        }

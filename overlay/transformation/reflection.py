@@ -1,0 +1,130 @@
+"""Reflection: which changes of needs a message takes into account.
+
+A broker numbers what it tells its parent about a branch of its own.  Whoever cuts a message says,
+for the child that it goes to, by which of the child's changes it has been cut on its whole way::
+
+    B1 (root)      has B2's changes up to 7: cuts by them           Message(reflects=7) ─> B2
+    B2             its change 7 carried B4's changes up to 3,
+                   change 8 those up to 5                           Message(reflects=3) ─> B4
+    B4 (host)      p1 was announced with change 3: it takes part;
+                   p2 with change 4: it is not live yet, and does not
+
+So no profile ever sees a message that was cut without its needs.  ``WHOLE`` is a message that
+nobody has cut; it takes everything into account.
+
+What a child's change became upward is kept for the last CHANGES_MAX changes; beyond that the oldest
+are forgotten, and counted: a message that reflects only those is no profile's behind that child.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterable
+
+from overlay.link.row_log import RowLog, read_record
+
+WHOLE = 0
+NOTHING = 1  # a cut message that takes no change into account; so the first change is number 2
+CHANGES_MAX = 16_384
+
+SENT_SPACE = "needs-sent"
+COME_SPACE = "needs-come"
+CARRIED_SPACE = "needs-carried"
+
+
+class _Carried:
+    """Changes of a child's branch, and by which change of an own branch each is carried; both
+    rise."""
+
+    __slots__ = ("numbers", "own")
+
+    def __init__(self) -> None:
+        self.numbers = array("q")
+        self.own = array("q")
+
+
+class Reflection:
+    """The numbers of one broker; durable."""
+
+    def __init__(self, rows: RowLog) -> None:
+        self._rows = rows
+        self._sent: dict[str, int] = {}  # by own branch
+        self._come: dict[tuple[str, str], int] = {}  # by child and its branch: the last number
+        self._carried: dict[tuple[str, str, str], _Carried] = {}  # own branch, child, its branch
+        self._forgotten = 0
+
+    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
+        pairs = []
+        for space, key, value in rows:
+            if space == SENT_SPACE:
+                self._sent[key] = read_record(value)["last"]
+            elif space == COME_SPACE:
+                record = read_record(value)
+                self._come[record["child"], record["branch"]] = record["last"]
+            elif space == CARRIED_SPACE:
+                record = read_record(value)
+                way = (record["to"], record["child"], record["branch"])
+                pairs.append((record["number"], record["own"], way))
+        for number, own, way in sorted(pairs):
+            carried = self._carried.setdefault(way, _Carried())
+            carried.numbers.append(number)
+            carried.own.append(own)
+
+    def next(self, own: str) -> int:
+        """The number of a new change of an own branch."""
+        self._sent[own] = number = self.last(own) + 1
+        self._rows.put(SENT_SPACE, own, {"last": number})
+        return number
+
+    def last(self, own: str) -> int:
+        """The number of the last change of an own branch."""
+        return self._sent.get(own, NOTHING)
+
+    def come(self, child: str, branch: str) -> int | None:
+        """The last change of a child's branch that has come."""
+        return self._come.get((child, branch))
+
+    def carry(self, child: str, branch: str, number: int, carriers: Iterable[str]) -> None:
+        """A child's change has come, and what follows from it has been told about the own branches
+        ``carriers``."""
+        self._come[child, branch] = number
+        record = {"child": child, "branch": branch, "last": number}
+        self._rows.put(COME_SPACE, f"{child}|{branch}", record)
+        for to in carriers:
+            carried = self._carried.setdefault((to, child, branch), _Carried())
+            own = self.last(to)
+            if carried.own and carried.own[-1] == own:
+                self._forget(to, child, branch, -1)
+            carried.numbers.append(number)
+            carried.own.append(own)
+            pair = {"to": to, "child": child, "branch": branch, "number": number, "own": own}
+            self._rows.put(CARRIED_SPACE, _key(to, child, branch, number), pair)
+            if len(carried.own) > CHANGES_MAX:
+                self._forgotten += 1
+                self._forget(to, child, branch, 0)
+
+    def reflected(self, own: str | None, child: str, branch: str, reflects: int) -> int:
+        """What a message on a tree of ``own`` that reflects so much here does of a child's changes;
+        WHOLE: it is cut here, so all that have come."""
+        if reflects == WHOLE or own is None:
+            return self._come.get((child, branch), NOTHING)
+        carried = self._carried.get((own, child, branch))
+        found = 0 if carried is None else bisect_right(carried.own, reflects)
+        return carried.numbers[found - 1] if carried is not None and found else NOTHING
+
+    def statistics(self) -> dict[str, int]:
+        return {
+            "changes_told": sum(self._sent.values()) - NOTHING * len(self._sent),
+            "changes_carried": sum(len(carried.own) for carried in self._carried.values()),
+            "changes_forgotten": self._forgotten,
+        }
+
+    def _forget(self, to: str, child: str, branch: str, index: int) -> None:
+        carried = self._carried[to, child, branch]
+        self._rows.delete(CARRIED_SPACE, _key(to, child, branch, carried.numbers.pop(index)))
+        carried.own.pop(index)
+
+
+def _key(to: str, child: str, branch: str, number: int) -> str:
+    return f"{to}|{child}|{branch}|{number}"

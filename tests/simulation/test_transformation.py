@@ -1,0 +1,140 @@
+"""Networks that cut messages on some links: results are those of whole messages, through churn,
+breaking links and dying processes."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from typing import cast
+
+import pytest
+
+from onyx.broker.broker_core import BrokerCore
+from tests.simulation.scenario import Scenario
+
+RUNS = int(os.environ.get("ONYX_SIMULATION_RUNS", "24"))
+FIRST_SEED = int(os.environ.get("ONYX_SIMULATION_SEED", "1"))
+RUNS_PER_TEST = 12
+
+
+def random_profile(scenario: Scenario) -> str:
+    """Of few items, of parts of them, and of what stands around them."""
+    random = scenario.random
+    key, value, part = random.choice("abc"), random.randrange(3), random.choice(("t", "p", "q"))
+    return random.choice(
+        [
+            f"for $i in /f/i where $i/@{key} = '{value}' return <x>{{$i/{part}}}</x>",
+            f"for $i in /f/i where $i/{part} > {value} return $i",
+            f"for $i in //i[t = 'w{value}'] return <x n='{{count($i/p)}}'>{{$i/@{key}}}</x>",
+            f"for $i in /f/i where not($i/{part} = 'w{value}') return <x>{{string($i/t)}}</x>",
+            f"for $i in /f[@a]/i where $i/@b = '{value}' return <x>{{$i/../h, $i/p}}</x>",
+            f"for $p in /f/i[@{key} = '{value}']/p return <x>{{$p/following-sibling::q}}</x>",
+            f"<all>{{for $i in /f/i[@{key} = '{value}'] return $i/q}}{{//h}}</all>",
+            f"for $i in /f/i[{value + 1}] return <x>{{$i/@*}}</x>",
+            "<n>{count(//p)}</n>",
+            f"//i[@{key} = '{value}']",
+        ]
+    )
+
+
+def random_message(scenario: Scenario) -> bytes:
+    random = scenario.random
+    items = "".join(
+        f'<i {random.choice("abc")}="{random.randrange(3)}">'
+        + "".join(
+            f"<{part}>{random.choice((f'w{random.randrange(3)}', random.randrange(4)))}</{part}>"
+            for part in random.choices("tpq", k=random.randrange(5))
+        )
+        + "</i>"
+        for _ in range(random.randrange(5))
+    )
+    return f'<f {random.choice("abc")}="1"> <h>{random.randrange(9)}</h>{items}</f>'.encode()
+
+
+def change_something(scenario: Scenario) -> None:
+    random = scenario.random
+    kept = [interest for interest in scenario.interests.values() if not interest.removed]
+    choice = random.random()
+    if choice < 0.5 or not kept:
+        scenario.add_profile(random_profile(scenario))
+        return
+    interest = random.choice(kept)
+    if random.random() < 0.5:
+        scenario.wait(lambda: not scenario.missing(), "what was owed before a change")
+    if choice < 0.8:
+        scenario.update_profile(interest, random_profile(scenario))
+    else:
+        scenario.remove_profile(interest)
+
+
+def run(seed: int) -> Scenario:
+    scenario = Scenario(
+        seed, brokers=2 + seed % 5, transformations=("off", "projection", "projection")
+    )
+    random = scenario.random
+    scenario.net.disturb(
+        cut_every=random.choice([0.5, 2.0, 10.0]),
+        crash_every=random.choice([2.0, 5.0, 1000.0]),
+        may_crash=scenario.server_peers,
+    )
+    for _ in range(random.randint(2, 5)):
+        scenario.add_profile(random_profile(scenario))
+    sources = [scenario.register_source()]
+    for _ in range(random.randint(10, 40)):
+        action = random.random()
+        if action < 0.7:
+            scenario.publish(random.choice(sources), random_message(scenario))
+        elif action < 0.75 and len(sources) < 3:
+            sources.append(scenario.register_source())
+        else:
+            change_something(scenario)
+        scenario.net.run_until(lambda: False, random.uniform(0, 0.3))
+    scenario.settle()
+    return scenario
+
+
+def unexplained(scenario: Scenario) -> list[str]:
+    """Needs by which messages could be cut wrongly, or kept whole for no reason: what a parent
+    knows is what the child has told, and within room that is what is needed there."""
+    faults = []
+    cores = {broker: scenario._core(broker) for broker in scenario.topology.broker_ids}
+    for broker, core in cores.items():
+        table = core.query.transformation.table
+        for root in core.query.table.roots if core.query.transformation.is_on else ():
+            parent = core.control.parent(root)
+            if parent is None:
+                continue
+            told = table.told(root)
+            behind = cores[parent].query.transformation.table.behind(root, broker)
+            known = set() if behind is None else set(behind.needs)
+            if told != known:
+                faults.append(f"{broker} has told {told}, {parent} knows {known}")
+            if bool(told) != bool(table.aggregate(root)):
+                faults.append(f"{broker} tells {told}")
+    return faults
+
+
+@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + RUNS, RUNS_PER_TEST))
+def test_results_are_those_of_whole_messages(first: int) -> None:
+    for seed in range(first, min(first + RUNS_PER_TEST, FIRST_SEED + RUNS)):
+        scenario = run(seed)
+        assert not scenario.missing(), f"seed {seed}"
+        assert not scenario.wrong(), f"seed {seed}"
+        assert not scenario.unexplained(), f"seed {seed}"
+        assert not unexplained(scenario), f"seed {seed}"
+
+
+def test_the_simulation_really_cuts() -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(13, 25):
+        scenario = run(seed)
+        for node in scenario.net.nodes.values():
+            if isinstance(node.core, BrokerCore):
+                statistics = node.core.query.transformation.statistics()
+                links = cast("dict[str, dict[str, int]]", statistics.get("links", {}))
+                seen.update(cut=sum(counts.get("cut", 0) for counts in links.values()))
+                for name in ("not_reflected", "widenings"):
+                    seen[name] += cast("int", statistics.get(name, 0))
+    assert seen["cut"] > 50
+    assert seen["not_reflected"] > 0
+    assert seen["widenings"] > 3
