@@ -28,6 +28,7 @@ from onyx.broker.message_trace import MessageTrace
 from onyx.broker.observers import Observers
 from onyx.broker.query_plane import QueryPlane
 from onyx.broker.transformation import Transformation
+from onyx.broker.transformation_requests import TransformationRequests
 from overlay.link.events import Action, CallAgain, CalledAgain, Event, Flow
 from overlay.link.frame import Frame
 from overlay.link.frames import (
@@ -108,8 +109,9 @@ class BrokerCore:
             clock,
         )
         trace = MessageTrace(self.control, self.query, self.data)
+        cuts = TransformationRequests(self.control, self.query.transformation)
         self._requests = BrokerRequests(
-            self._links, self.query, self._observers, trace, self.statistics, limits
+            self._links, self.query, self._observers, trace, cuts, self.statistics, limits
         )
         self._counters: Counter[str] = Counter()
         self._handlers: Mapping[type[Frame], Callable[[Arrival], None]] = {

@@ -14,6 +14,7 @@ from onyx.broker.live_wait import LiveVersion
 from onyx.broker.message_trace import MessageTrace
 from onyx.broker.observers import Observers
 from onyx.broker.query_plane import QueryPlane
+from onyx.broker.transformation_requests import TransformationRequests
 from overlay.limits import Limits
 from overlay.link.frames import Request
 from overlay.link.link_layer import LinkLayer
@@ -36,6 +37,7 @@ class BrokerRequests:
         query: QueryPlane,
         observers: Observers,
         trace: MessageTrace,
+        transformation: TransformationRequests,
         statistics: Callable[[], Result],
         limits: Limits,
     ) -> None:
@@ -51,6 +53,7 @@ class BrokerRequests:
                 "dump": self._dump,
                 "observe": self._observe,
                 "trace": trace.handle,
+                "transform.show": transformation.handle,
                 "profile.list": self._list_profiles,
                 "profile.show": self._show_profile,
                 "profile.update": self._update_profile,

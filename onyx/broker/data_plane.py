@@ -57,7 +57,8 @@ FRAME_HEADROOM = 1024  # bytes of a frame that are not the message
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """``sizes``: for each link that would be taken, ``format`` and ``bytes`` of the message."""
+    """``sizes``: for each link that would be taken, ``format`` and ``bytes`` of the message as it
+    would be sent, ``bytes_whole`` without its ``transformation``."""
 
     stream: ElementStream
     decisions: list[Match]
@@ -158,12 +159,18 @@ class DataPlane:
         """
         parcel = self._open(root, source, 0, 0, WireFormat.TEXT.value, text)
         decisions = list(self._matcher.match(parcel.stream, root=root))
+        links = [match.link for match in decisions if isinstance(match, RouteMatch)]
         sizes: dict[str, dict[str, object]] = {}
-        for decision in decisions:
-            if isinstance(decision, RouteMatch):
-                packing = self._formats.packing_for(parcel, decision.link)
-                size = len(parcel.packed(packing))
-                sizes[decision.link] = {"format": packing.wire_format.value, "bytes": size}
+        for link, cut in self._transformation.cuts(parcel, links).items():
+            packing = self._formats.packing_for(cut.parcel, link)
+            sizes[link] = {
+                "format": packing.wire_format.value,
+                "bytes": len(cut.parcel.packed(packing)),
+                "bytes_whole": len(parcel.packed(packing)),
+                "transformation": self._control.topology.link(
+                    self._control.identity, link
+                ).transformation.value,
+            }
         return DryRun(parcel.stream, decisions, sizes)
 
     def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:

@@ -185,8 +185,13 @@ class Transformation:
             whole, left = _weight(parcel.stream), _weight(cut.parcel.stream)
             counts["bytes_saved"] += sent_bytes * (whole - left) // left
 
+    def sent(self, link: str) -> Mapping[str, int]:
+        """What was sent over a link: ``messages``, those ``cut``, ``bytes`` of all, and about how
+        many there would be more, ``bytes_saved``."""
+        return dict(self._by_link.get(link, {}))
+
     def statistics(self) -> dict[str, object]:
-        """``links``: messages sent, those cut, bytes sent, and about how many bytes were saved."""
+        """``links``: see ``sent``."""
         if not self.is_on:
             return {"is_on": False}
         return {
@@ -194,7 +199,7 @@ class Transformation:
             **self.table.statistics(),
             **self._reflection.statistics(),
             **self._counters,
-            "links": {link: dict(counts) for link, counts in self._by_link.items()},
+            "links": {link: self.sent(link) for link in self._by_link},
         }
 
     def _left(self, parcel: Parcel, link: str, made: list[Parcel]) -> Parcel:

@@ -14,7 +14,18 @@ from collections.abc import Sequence
 from importlib import metadata
 
 from formats import build_info
-from onyx.cli import backtest, plan, profile, source, status, subscribe, topology, trace, up
+from onyx.cli import (
+    backtest,
+    plan,
+    profile,
+    source,
+    status,
+    subscribe,
+    topology,
+    trace,
+    transform,
+    up,
+)
 from onyx.cli.verb import Verb
 from onyx.errors import EXIT_CONFIG, EXIT_USAGE, UserError
 from overlay.topology import TopologyError
@@ -26,6 +37,7 @@ VERBS: tuple[Verb, ...] = (
     profile,
     subscribe,
     trace,
+    transform,
     status,
     plan,
     backtest,

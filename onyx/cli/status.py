@@ -24,6 +24,9 @@ and the bytes that wait for a neighbour or a user. Counted since the process sta
 For every link whose format is "auto": what each format would cost there, the quickest
 first, and which one is in force ("now").
 
+For every link whose messages are cut to what is needed behind it: how many were, and about how many
+bytes that has saved ("onyx transform show" says more).
+
 For every broker that keeps an archive: how much is in it, what waits to be written,
 and what was left out, with the reason.
 
@@ -49,6 +52,8 @@ HEADING = (
 )
 
 FORMAT_HEADING = ("LINK", "", "FORMAT", "BYTES", "ENCODING US", "DECODING US", "MESSAGE US")
+
+CUT_HEADING = ("LINK", "MESSAGES", "CUT", "BYTES", "BYTES SAVED")
 
 ARCHIVE_HEADING = ("ARCHIVE", "WRITTEN", "LEFT OUT", "WAITING", "FILES", "BYTES", "PROBLEM")
 
@@ -83,6 +88,9 @@ def run(arguments: argparse.Namespace) -> int:
             for child, choice in _choices(statistics).items():
                 print(f"\n{_said(node, child, choice)}")
                 print(table(FORMAT_HEADING, _estimates(node, child, choice)))
+        cuts = [row for node, (_, statistics) in found.items() for row in _cuts(node, statistics)]
+        if cuts:
+            print(f"\n{table(CUT_HEADING, cuts)}")
         archives = [
             (node, *_archive(statistics["archive"]))
             for node, (_, statistics) in found.items()
@@ -153,6 +161,17 @@ def _choices(statistics: Statistics | None) -> Mapping[str, Any]:
     """The links of a broker that choose their format, by neighbour."""
     formats: Mapping[str, Any] = (statistics or {}).get("data", {}).get("formats", {})
     return formats
+
+
+def _cuts(node: str, statistics: Statistics | None) -> list[tuple[object, ...]]:
+    """The links of a broker that cut messages."""
+    transformation = (statistics or {}).get("query", {}).get("transformation", {})
+    keys = ("messages", "cut", "bytes", "bytes_saved")
+    return [
+        (f"{node} -> {child}", *(sent.get(key, 0) for key in keys))
+        for child, sent in transformation.get("links", {}).items()
+        if sent.get("cut")
+    ]
 
 
 def _archive(archive: Statistics) -> tuple[object, ...]:

@@ -17,9 +17,9 @@ from onyx.registration_client import NetworkClient, RegistrationClient
 
 DETAILS = f"""\
 Asks every broker on the way what it does with the message: for a link that is taken, the routing
-query that holds and the bytes that cross; for one that is not, what of the closest routing
-queries failed; and the profiles there that match. The message is published afterwards, unless
---dry-run is given.
+query that holds, the bytes that cross and from how many they were cut; for one that is not, what of
+the closest routing queries failed; and the profiles there that match. The message is published
+afterwards, unless --dry-run is given.
 
 Exit code 65 when the message is refused.
 {NETWORK_HELP}"""
@@ -111,8 +111,14 @@ def _tree(
         ):
             yield line
             if number == 0:
-                yield f"{inner}{size:,} -> {link['bytes']:,} bytes as {link['format']}"
+                yield f"{inner}{size:,} -> {link['bytes']:,} bytes as {link['format']}{_cut(link)}"
                 yield from (f"{inner}because of {held}" for held in link["held"][:1])
+
+
+def _cut(link: Answer) -> str:
+    if link["bytes"] == link["bytes_whole"]:
+        return ""
+    return f", cut from {link['bytes_whole']:,} ({link['transformation']})"
 
 
 def _profiles(answer: Answer) -> str:

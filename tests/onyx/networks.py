@@ -36,6 +36,7 @@ def small_topology_text(data_directory: Path, brokers: int = 3, *, port: int = 0
         lines.append(f"place = [{10 * number}, 0]")
     for number in range(1, brokers):
         lines.append(f'[[link]]\nends = ["B{number}", "B{number + 1}"]')
+        lines.append('transformation = "projection"')
         if number == 1:
             lines.append('format = "text"')
         if number == 2:

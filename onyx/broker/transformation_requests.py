@@ -1,0 +1,58 @@
+"""What operators may ask about transformation: what is done to one link's messages, and why."""
+
+from __future__ import annotations
+
+from onyx.broker.control_plane import ControlPlane
+from onyx.broker.transformation import Transformation
+from overlay.link.frames import Request
+from overlay.link.request_server import RequestRefused, Result, name_argument
+from overlay.routing.branches import Branch
+from yfilter.projection.needs_query import as_xquery
+
+QUERY_LENGTH_MAX = 256 * 1024  # characters
+
+
+class TransformationRequests:
+    """The verb ``transform.show`` of a broker."""
+
+    def __init__(self, control: ControlPlane, transformation: Transformation) -> None:
+        self._control = control
+        self._transformation = transformation
+
+    def handle(self, connection: int, request: Request) -> Result:
+        """``link``: the neighbour; ``root``, if it is given: of one tree only."""
+        link, here = name_argument(request, "link"), self._control.identity
+        if link not in self._control.topology.neighbours(here):
+            raise RequestRefused("unknown-link", f"{link!r} is no neighbour of {here}")
+        roots = set(self._control.open_roots)
+        if "root" in request.arguments:
+            root = name_argument(request, "root")
+            if root not in roots:
+                raise RequestRefused("unknown-root", f"{root!r} is the root broker of no source")
+            roots = {root}
+        below = {root: link in self._control.children(root) for root in roots}
+        branches = {self._control.branch_of(link, root) for root in roots if below[root]}
+        return {
+            "broker": here,
+            "link": link,
+            "transformation": self._control.topology.link(here, link).transformation.value,
+            "branches": [
+                self._branch(branch, sorted(roots & branch.roots))
+                for branch in sorted(branches, key=lambda branch: branch.name)
+            ],
+            "sent": self._transformation.sent(link),
+        }
+
+    def _branch(self, branch: Branch, roots: list[str]) -> dict[str, object]:
+        """``brokers``: those whose profiles are behind the link on these trees."""
+        behind = self._transformation.table.behind(roots[0], branch.broker)
+        needs = () if behind is None else tuple(behind.needs)
+        tree = self._control.tree(roots[0])
+        brokers = [broker for broker in tree.breadth_first() if branch.broker in tree.path(broker)]
+        return {
+            "roots": roots,
+            "brokers": brokers,
+            "needs": len(needs),
+            "needs_bytes": sum(len(need.text) for need in needs),
+            "query": as_xquery(needs)[:QUERY_LENGTH_MAX],
+        }

@@ -1,0 +1,111 @@
+"""``onyx transform show``: what a link's messages are cut down to, for whom, what it saves."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import trio
+
+from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
+from onyx.cli.values import print_json
+from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
+from onyx.errors import EXIT_OK, UsageError
+from onyx.registration_client import NetworkClient, RegistrationClient
+from overlay.toml_table import did_you_mean, quote
+
+EXAMPLES = """\
+  onyx transform show B1:B3
+  onyx transform show B1:B3 --root B2 --json
+"""
+
+DETAILS = f"""\
+Asks the broker that sends: B1:B3 is what B1 sends to B3. For the trees that have the same brokers
+behind the link it prints the transformation query, that is what is left of a message, as XQuery;
+the profiles behind the link, by their host brokers; and the bytes saved so far, since the broker
+was started.
+
+A link cuts its messages when the topology says transformation = "projection" for it.
+{NETWORK_HELP}"""
+
+PROFILES_NAMED = 8
+
+Answer = Mapping[str, Any]
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    verb = add_verb(
+        subparsers,
+        "transform",
+        "show what messages are cut down to on a link",
+        details="Messages are cut on the way to what somebody behind a link needs of them.",
+        examples=EXAMPLES,
+    )
+    show = add_verb(
+        add_subverbs(verb),
+        "show",
+        "print the transformation query of a link, for whom it is and what it saves",
+        details=DETAILS,
+        examples=EXAMPLES,
+    )
+    show.add_argument("link", metavar="LINK", help="FROM:TO, the ids of two neighbours")
+    show.add_argument("--root", metavar="ID", help="only the tree of this root broker")
+    set_run(show, run)
+    add_client_arguments(show)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    answer, profiles = trio.run(_collect, arguments)
+    if arguments.json:
+        print_json({**answer, "profiles": profiles})
+    else:
+        print("\n".join(_lines(answer, profiles)))
+    return EXIT_OK
+
+
+async def _collect(arguments: argparse.Namespace) -> tuple[Answer, Mapping[str, list[str]]]:
+    """What the sending broker says, and the profiles of every broker behind the link."""
+    sender, colon, link = arguments.link.partition(":")
+    if not colon:
+        raise UsageError(f"{quote(arguments.link)} is no link, expected FROM:TO, such as B1:B3")
+    async with RegistrationClient(registration_address(arguments)) as registration:
+        brokers = await registration.brokers()
+    if sender not in brokers:
+        raise UsageError(f"{quote(sender)} is no broker there{did_you_mean(sender, brokers)}")
+    asked = {"link": link} if arguments.root is None else {"link": link, "root": arguments.root}
+    async with NetworkClient(brokers[sender]) as client:
+        answer = await client.call("transform.show", asked)
+    behind = {broker for branch in answer["branches"] for broker in branch["brokers"]}
+    profiles = {}
+    for broker in sorted(behind):
+        async with NetworkClient(brokers[broker]) as client:
+            profiles[broker] = list((await client.call("profile.list"))["profiles"])
+    return answer, profiles
+
+
+def _lines(answer: Answer, profiles: Mapping[str, list[str]]) -> Iterator[str]:
+    yield f"{answer['broker']} -> {answer['link']}: transformation is {answer['transformation']}"
+    sent = answer["sent"]
+    if sent.get("messages"):
+        saved, whole = sent.get("bytes_saved", 0), sent["bytes"] + sent.get("bytes_saved", 0)
+        yield (
+            f"{sent['messages']:,} messages in {sent['bytes']:,} bytes, {sent.get('cut', 0):,} of "
+            f"them cut; about {saved:,} bytes saved, {saved / whole:.0%}"
+        )
+    if not answer["branches"]:
+        yield "no open tree goes over it in this direction"
+    for branch in answer["branches"]:
+        yield ""
+        yield f"trees of {', '.join(branch['roots'])}: {branch['needs']:,} needs"
+        for broker in branch["brokers"]:
+            yield f"  {broker}: {_named(profiles[broker])}"
+        yield from (f"  {line}" for line in branch["query"].splitlines())
+
+
+def _named(profiles: list[str]) -> str:
+    if not profiles:
+        return "no profiles"
+    named = ", ".join(profiles[:PROFILES_NAMED])
+    more = len(profiles) - PROFILES_NAMED
+    return f"{len(profiles):,} profiles, {named}" + (f" and {more:,} more" if more > 0 else "")
