@@ -138,6 +138,7 @@ class BrokerCore:
         if isinstance(event, CalledAgain):
             self.data.deliver_deferred()
             self.trained.train_next()
+            self.query.work()
         for arrival in self._links.handle(event, now):
             if not isinstance(arrival.frame, Publish | Message):
                 self.data.deliver_deferred()
@@ -146,7 +147,7 @@ class BrokerCore:
         self._observers.flush()
         actions: list[Action] = [*self._rows.drain(), *self._links.drain()]
         actions += self.data.archive.drain()
-        if self.data.has_deferred or self.trained.has_enough:
+        if self.data.has_deferred or self.trained.has_enough or self.query.is_working:
             actions.append(CallAgain())
         return actions
 

@@ -144,7 +144,9 @@ class DataPlane:
         except MatchLimitExceeded:
             self._counters["match_over_limit"] += 1
             links, local = list(self._control.children(frame.root)), []
-        self._counters["matched_nothing"] += not links and not local
+        useless = not links and not local
+        self._counters["matched_nothing"] += useless
+        self._query.note_arrival(frame, parcel.stream if useless else None)
         self._act(parcel, links, local)
 
     def handle_undecoded(self, frame: Undecoded, child: str) -> None:

@@ -15,12 +15,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 
+from formats import ElementStream
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.live_wait import LiveVersion, LiveWaits
 from onyx.broker.transformation import Transformation
 from overlay.link.frames import (
     LiveMarker,
     LiveReached,
+    Message,
     PlaceProfile,
     ProfileChanged,
     ProfileLive,
@@ -197,6 +199,23 @@ class QueryPlane:
         for version in live:
             self._report_live(version)
         return live
+
+    # --- generalisation -------------------------------------------------------------------
+
+    def note_arrival(self, frame: Message, useless: ElementStream | None) -> None:
+        """A message came from the parent; ``useless``: it, if nobody here or below wants it."""
+        self.table.arrived(frame.root, frame.source, frame.number)
+        if useless is not None:
+            self._note(self.table.blame(frame.root, useless))
+
+    @property
+    def is_working(self) -> bool:
+        """Whether some routing query is still being generalised."""
+        return self.table.is_working
+
+    def work(self) -> None:
+        """Go on with that."""
+        self._note(self.table.work())
 
     def statistics(self) -> dict[str, object]:
         return {

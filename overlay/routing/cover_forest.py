@@ -15,8 +15,13 @@ for a place again, and what nothing else covers is told once more.
 
 With a budget the tops are kept within it: generalisations, wider disjuncts that nobody asked for,
 stand as tops over what they take the place of (generalisation.py).  One with fewer than two below
-it goes again; when much of the budget is free, so do others.  So a generalisation costs crossings
-and never a message, and what it hid comes back when there is room.
+it goes again; when much of the budget is free, so do others; and so does one that lets more pass
+for nothing than was thought (measured_costs.py).  So a generalisation costs crossings and never a
+message, and what it hid comes back when there is room.
+
+Generalising a large forest takes a while, so it is done in bounded steps: one with each change,
+and more whenever ``work`` is called while the forest ``is_working``; it is beyond its budget until
+that is done.
 
 Invariants: every interest is told or below one that covers it; no top covers another as far as
 ``covers`` can tell; what ``change`` returns, summed, is what is told.
@@ -25,10 +30,13 @@ Invariants: every interest is told or below one that covers it; no top covers an
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from itertools import islice
 
+from formats import ElementStream
 from overlay.routing.cover_index import CoverIndex
 from overlay.routing.delta import Delta, DeltaSum
 from overlay.routing.generalisation import UNBOUNDED, Budget, disjunct_bytes, generalise
+from overlay.routing.measured_costs import MeasuredCosts
 from overlay.routing.pattern_pool import PatternPool
 from yfilter.engine.containment import Pattern
 from yfilter.engine.linear_paths import ANY_MESSAGE, Conjunction
@@ -36,6 +44,9 @@ from yfilter.engine.linear_paths import ANY_MESSAGE, Conjunction
 # Shares of the budget: generalised down to, specialised when below, and no further than.
 _GENERALISED_TO, _SPECIALISED_AT, _SPECIALISED_TO = 0.9, 0.4, 0.6
 _BELOW_MIN = 2
+STEPS = 512  # of generalising, at a time: a disjunct looked at or put, or a few candidates
+SPECIALISED_MAX = 64  # at a time
+REVISED_EVERY = 64  # messages that came for nothing
 
 
 class _Interest(Pattern):
@@ -67,6 +78,10 @@ class CoverForest:
         self._bytes = 0  # of the tops
         self._generalised = 0
         self._is_settled = True
+        self._shrinking: Iterator[None] | None = None
+        self._measured = MeasuredCosts()
+        self._blamed = 0
+        self._revised = 0
         self._news = DeltaSum()
 
     def change(self, added: Iterable[Conjunction], removed: Iterable[Conjunction]) -> Delta:
@@ -83,7 +98,7 @@ class CoverForest:
         """Something that the parent knew before a restart; before anything else is added, and
         ``settle`` when all is."""
         interest = self._new(told)
-        self._general[interest] = None
+        self._set_general(interest, 0.0)
         self._raise(interest)
         self._news.take()
         self._is_settled = False
@@ -98,9 +113,35 @@ class CoverForest:
         return self._news.take()
 
     def set_budget(self, budget: Budget) -> Delta:
-        """Gives what the parent must be told."""
+        """Gives what the parent must be told; all of it at once, so that what is told first of a
+        new branch is within its budget."""
         self._budget = budget
+        self._shrinking = None
         self._fit()
+        while self.is_working:
+            self._shrink()
+        return self._news.take()
+
+    @property
+    def is_working(self) -> bool:
+        """Whether generalising is not done yet."""
+        return self._shrinking is not None
+
+    def work(self) -> Delta:
+        """Go on with it; gives what the parent must be told."""
+        self._fit()
+        return self._news.take()
+
+    def arrived(self, source: str, number: int) -> None:
+        """A message came from the parent, the ``number``-th of its source."""
+        self._measured.arrived(source, number)
+
+    def blame(self, message: ElementStream) -> Delta:
+        """It came for nothing; gives what the parent must be told if choices are revised."""
+        if self._measured.blame(message):
+            self._blamed += 1
+            if self._blamed % REVISED_EVERY == 0:
+                self._revise()
         return self._news.take()
 
     @property
@@ -114,6 +155,8 @@ class CoverForest:
             "told_bytes": self._bytes,
             "generalisations": len(self._general),
             "generalised": self._generalised,
+            "revised": self._revised,
+            **self._measured.statistics(),
             "compared": self._tops.statistics()["compared"],
         }
 
@@ -125,7 +168,7 @@ class CoverForest:
             interest = self._new(disjunct)
             self._place(interest)
         interest.takers += 1
-        self._general.pop(interest, None)
+        self._unset_general(interest)
 
     def _new(self, disjunct: Conjunction) -> _Interest:
         interest = _Interest(self._pool.pattern(disjunct))
@@ -176,7 +219,16 @@ class CoverForest:
 
     def _forget(self, interest: _Interest) -> None:
         del self._interests[interest.disjunct]
-        self._general.pop(interest, None)
+        self._unset_general(interest)
+
+    def _set_general(self, interest: _Interest, thought: float) -> None:
+        self._general[interest] = None
+        self._measured.stand(interest.disjunct, thought)
+
+    def _unset_general(self, interest: _Interest) -> None:
+        if interest in self._general:
+            del self._general[interest]
+            self._measured.fall(interest.disjunct)
 
     def _raise(self, interest: _Interest) -> None:
         self._tops.add(interest)
@@ -194,10 +246,13 @@ class CoverForest:
         """Generalise when the tops are beyond the budget, specialise when much of it is free."""
         if not self._is_settled:
             return
-        if not self._allows(1.0):
-            while len(self._tops) > 1 and not self._allows(_GENERALISED_TO):
-                self._generalise()
-        while self._general and self._allows(_SPECIALISED_AT):
+        if self._shrinking is None and not self._allows(1.0):
+            self._shrinking = self._rounds()
+        if self._shrinking is not None:
+            self._shrink()
+        for _ in range(SPECIALISED_MAX):
+            if not self._general or not self._allows(_SPECIALISED_AT):
+                break
             fewest = min(self._general, key=lambda interest: len(interest.below))
             if not self._allows(_SPECIALISED_TO, more=[top.disjunct for top in fewest.below]):
                 break
@@ -207,26 +262,49 @@ class CoverForest:
         size = self._bytes + sum(map(disjunct_bytes, more))
         return self._budget.allows(len(self._tops) + len(more), size, share)
 
-    def _generalise(self) -> None:
-        """One round of wider disjuncts, enough or as many as there are; else everything."""
+    def _shrink(self) -> None:
+        if self._shrinking is not None and sum(1 for _ in islice(self._shrinking, STEPS)) < STEPS:
+            self._shrinking = None
+
+    def _rounds(self) -> Iterator[None]:
+        while len(self._tops) > 1 and not self._allows(_GENERALISED_TO):
+            yield from self._round()
+
+    def _round(self) -> Iterator[None]:
+        """Wider disjuncts, enough or as many as there are; else everything.  What has changed
+        since the round began is found out when one is put."""
         tops = [interest.disjunct for interest in self._tops]
         excess = sum(map(self._budget.weight, tops)) - _GENERALISED_TO
-        before = len(tops), self._bytes
-        for wider in generalise(tops, self._budget, excess):
-            self._generalised += 1
-            self._put_general(wider)
-        if (len(self._tops), self._bytes) >= before:
-            self._put_general(ANY_MESSAGE)
+        has_saved = False
+        for wider in generalise(tops, self._budget, excess, self._measured.cost_of):
+            if wider is not None:
+                before = len(self._tops), self._bytes
+                self._generalised += 1
+                self._put_general(wider.disjunct, wider.cost)
+                has_saved |= (len(self._tops), self._bytes) < before
+            yield
+        if not has_saved and not self._allows(_GENERALISED_TO):
+            self._put_general(ANY_MESSAGE, 1.0)
 
-    def _put_general(self, wider: Conjunction) -> None:
+    def _put_general(self, wider: Conjunction, thought: float) -> None:
         if wider in self._interests:
             return
         interest = self._new(wider)
-        if next(self._tops.covering(interest), None) is None:
-            self._general[interest] = None
-            self._place(interest)
-        else:
+        if next(self._tops.covering(interest), None) is not None:
             del self._interests[interest.disjunct]
+            return
+        self._set_general(interest, thought)
+        self._place(interest)
+        self._drop_if_idle(interest)
+
+    def _revise(self) -> None:
+        """Those that cost more than was thought give way to others."""
+        for disjunct in self._measured.disappointing():
+            interest = self._interests.get(disjunct)
+            if interest is not None and interest in self._general:
+                self._revised += 1
+                self._drop(interest)
+        self._fit()
 
 
 def _put_below(cover: _Interest, interest: _Interest) -> None:

@@ -13,8 +13,9 @@ a set of = to a range  ``/a/b[@x >= 3][@x <= 9][@y]/c and /a/d[@z = "u"]`` for 3
 =====================  ==========================================================================
 
 Which ones: those that save most for what they let pass.  A message passes for nothing when the
-wide disjunct holds and none of those that it stands for does; how often that is, is estimated with
-conditions taken to be independent (``_Shares``).  How many values there are is not known where only
+wide disjunct holds and none of those that it stands for does; how often that is, is known where it
+was measured (``measured_costs.py``), else estimated with conditions taken to be independent
+(``_Shares``).  How many values there are is not known where only
 some of them are asked for, so an equality is taken to hold rarely whichever it is, and between two
 texts to lie many others; only whole numbers can be seen to lie close together.
 """
@@ -80,29 +81,45 @@ def disjunct_bytes(disjunct: Conjunction) -> int:
     return DISJUNCT_BYTES + len(disjunct.text)
 
 
+@dataclass(frozen=True, slots=True)
+class Wider:
+    """A disjunct in the place of several; ``cost``: the share of all messages that are thought to
+    pass for nothing because of it."""
+
+    disjunct: Conjunction
+    cost: float
+
+
 def generalise(
-    disjuncts: Sequence[Conjunction], budget: Budget, excess: float
-) -> list[Conjunction]:
+    disjuncts: Sequence[Conjunction],
+    budget: Budget,
+    excess: float,
+    cost_of: Callable[[Conjunction, float], float] = lambda disjunct, cost: cost,
+) -> Iterator[Wider | None]:
     """Wider disjuncts that take the place of some of ``disjuncts`` and make their weight in
     ``budget`` less by ``excess`` or more, if that can be done in one round; best first.
 
-    Each covers at least two of them; empty when nothing can be said about any two of them that is
-    less than everything.
+    Each covers at least two of them; none when nothing can be said about any two of them that is
+    less than everything.  ``cost_of``: what is known of the cost of a disjunct, given what it is
+    thought to be.  None between them after some work, so that the caller can do something else.
     """
     shares = _Shares(disjuncts)
-    groups = _groups(disjuncts, shares)
     left = dict.fromkeys(range(len(disjuncts)))
     weights = [budget.weight(disjunct) for disjunct in disjuncts]
 
     def saving(group: _Group) -> float:
         return sum(weights[member] for member in group.members if member in left) - group.weight
 
-    heap = []
-    for order, group in enumerate(groups):
-        group.weight = budget.weight(group.make())
-        heap.append((-min(saving(group), excess) / group.cost, order, group))
+    heap: list[tuple[float, int, _Group]] = []
+    for group in _groups(disjuncts, shares):
+        if group is not None:
+            made = group.make()
+            group.weight = budget.weight(made)
+            group.cost = cost_of(made, group.cost)
+            heap.append((-min(saving(group), excess) / group.cost, len(heap), group))
+        if group is None or len(heap) % _GROUPS_A_BREATH == 0:
+            yield None
     heapq.heapify(heap)
-    chosen: list[Conjunction] = []
     while heap and excess > 0:
         score, order, group = heapq.heappop(heap)
         now = -min(saving(group), excess) / group.cost
@@ -112,10 +129,12 @@ def generalise(
             heapq.heappush(heap, (now, order, group))
             continue
         excess -= saving(group)
-        chosen.append(group.make())
         for member in group.members:
             left.pop(member, None)
-    return chosen
+        yield Wider(group.make(), group.cost)
+
+
+_GROUPS_A_BREATH = 16
 
 
 @dataclass(slots=True, eq=False)
@@ -154,8 +173,8 @@ class _Texts:
         return text
 
 
-def _groups(disjuncts: Sequence[Conjunction], shares: _Shares) -> Iterator[_Group]:
-    """All groups of at least two."""
+def _groups(disjuncts: Sequence[Conjunction], shares: _Shares) -> Iterator[_Group | None]:
+    """All groups of at least two; None for each disjunct that was looked at."""
     texts = _Texts()
     wider: dict[str, tuple[_Paths, list[int]]] = {}
     values: dict[tuple[str, Leaf], list[_Equality]] = defaultdict(list)
@@ -167,6 +186,7 @@ def _groups(disjuncts: Sequence[Conjunction], shares: _Shares) -> Iterator[_Grou
                 wider.setdefault(text, (paths, []))[1].append(number)
         for equality in _equalities(number, disjunct):
             values[equality.pattern, equality.leaf].append(equality)
+        yield None
     for paths, members in wider.values():
         if len(members) > 1:
             made = Conjunction(paths)
@@ -330,7 +350,10 @@ def _is_equality(known: LeafCondition | None) -> bool:
 
 # --- how often a disjunct holds ---------------------------------------------------------------
 
-_SHARE_OF_PATH, _SHARE_OF_RANGE, _SHARE_OF_CONDITION = 0.5, 0.3, 0.5
+# Of what a message says nothing is known, so what could hold of most is taken to do so: to think
+# that too often costs a better choice, to think it too seldom lets every message pass.
+_SHARE_OF_RANGE, _SHARE_OF_CONDITION = 0.95, 0.9
+_SHARE_OF_NAME = 0.95  # so that of two paths the one that says more is the narrower
 _VALUES_LEAST = 200  # of any leaf
 _TEXTS_BETWEEN = 10  # values that exist for each that is asked for
 
@@ -370,8 +393,7 @@ class _Shares:
 
     def _of_path(self, path: LinearPath) -> float:
         named = sum(step.test != _ANYTHING for step in path.steps)
-        share = 1.0 if not named else _SHARE_OF_PATH * 0.9 ** (named - 1)
-        return share * prod(
+        return _SHARE_OF_NAME**named * prod(
             self._of_condition(condition) for step in path.steps for condition in step.selections
         )
 

@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 
+from formats import ElementStream
 from overlay.routing.branches import Branch
 from overlay.routing.cover_forest import CoverForest
 from overlay.routing.delta import Delta
@@ -114,6 +115,30 @@ class RoutingTable:
             self._matcher.remove_route(disjunct, target)
         # All trees of an own branch have the same branches below.
         return self._change((own for own in self._upward if own in branch.roots), added, removed)
+
+    def arrived(self, root: str, source: str, number: int) -> None:
+        """A message came from the parent on a tree, the ``number``-th of its source."""
+        own = self._own.get(root)
+        if own is not None:
+            self._upward[own.name].arrived(source, number)
+
+    def blame(self, root: str, message: ElementStream) -> dict[str, Delta]:
+        """It came for nothing: what let it pass is noted.  Per own branch, what the parent must be
+        told when that leads to other generalisations."""
+        own = self._own.get(root)
+        delta = Delta() if own is None else self._upward[own.name].blame(message)
+        return {own.name: delta} if own is not None and delta else {}
+
+    @property
+    def is_working(self) -> bool:
+        """Whether some routing query is still being generalised."""
+        return any(forest.is_working for forest in self._upward.values())
+
+    def work(self) -> dict[str, Delta]:
+        """Go on with that, a bounded step; per own branch, what the parent must be told."""
+        working = {own: forest for own, forest in self._upward.items() if forest.is_working}
+        deltas = {own: forest.work() for own, forest in working.items()}
+        return {own: delta for own, delta in deltas.items() if delta}
 
     def restore_told(self, told: Iterable[tuple[str, Conjunction]]) -> None:
         """What the parents knew before a restart, as (own branch, disjunct); to be called when the

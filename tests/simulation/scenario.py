@@ -20,6 +20,7 @@ from overlay.topology import Topology, parse_topology
 from registration.registration_core import RegistrationCore
 from tests.simulation.sim_clients import AskingClient, SourceClient, SubscriberClient
 from tests.simulation.sim_network import SimNetwork
+from tests.simulation.witness import Witness
 from yfilter.engine.containment import Pattern, covers
 from yfilter.matcher import Matcher
 from yfilter.matches import ProfileMatch
@@ -78,6 +79,7 @@ class Scenario:
         self.net = SimNetwork(self.seed)
         self.random = self.net.random
         self.topology = random_topology(self.net, self.brokers, self.formats, self.transformations)
+        self.witness = Witness()
         self.limits: LinkLimits = self.topology.limits.link
         self.interests: dict[str, Interest] = {}
         self.sources: dict[str, SourceClient] = {}
@@ -107,7 +109,9 @@ class Scenario:
         dials.append(f"registration/{self.topology.registration[0].id}")
         self.net.add(
             f"broker/{broker}",
-            lambda rows, instance: BrokerCore(self.topology, broker, instance, rows),
+            lambda rows, instance: self.witness.watched(
+                BrokerCore(self.topology, broker, instance, rows)
+            ),
             dials=dials,
         )
         asker = self.hosts[broker] = AskingClient(f"at-{broker}", f"at-{broker}#1", self.limits)
@@ -188,14 +192,14 @@ class Scenario:
         ]
 
     def unexplained(self) -> list[str]:
-        """Routing queries by which a message could cross a link for no reason, and those that are
-        not what the child has told.
+        """Messages that crossed a link for no reason; routing queries by which one could, and those
+        that are not what the child has told.
 
         A disjunct is explained when somebody at or below the child asked for it, or when it is a
         generalisation of at least two such.
         """
         tables = {broker: self._core(broker).query.table for broker in self.topology.broker_ids}
-        faults = []
+        faults = list(self.witness.unexplained)
         for broker, table in tables.items():
             for root in table.roots:
                 told = table.told(root)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 
 import pytest
 
@@ -115,6 +116,8 @@ def test_the_simulation_really_disturbs_and_really_delivers() -> None:
     )
     assert delivered > 100
     assert sum(scenario.generalisations() for scenario in scenarios) > 5
+    explained = sum((scenario.witness.explained for scenario in scenarios), Counter())
+    assert explained["generalisation"] > 20
 
 
 def test_the_same_seed_gives_the_same_run() -> None:

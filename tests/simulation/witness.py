@@ -1,0 +1,66 @@
+"""Witness: why did a message cross a link to a broker where nobody wants it?
+
+Looked into the moment it arrives, with the routing query that its parent had::
+
+    generalisation   a disjunct holds that nobody at or below the broker asked for
+    relaxation       one holds that a profile here asked for: routing queries say less than profiles
+    withdrawn        only what was told once holds: it had gone while the message was on its way
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+
+from formats import ElementStream
+from onyx.broker.broker_core import BrokerCore
+from overlay.link.frames import Message
+from yfilter import LinkTarget, Matcher, RouteMatch
+from yfilter.engine.linear_paths import Conjunction
+
+
+class Witness:
+    """``explained``: how many messages crossed for nothing, by reason; ``unexplained``: which."""
+
+    def __init__(self) -> None:
+        self.explained: Counter[str] = Counter()
+        self.unexplained: list[str] = []
+        self._told: dict[tuple[str, str], dict[Conjunction, None]] = defaultdict(dict)
+
+    def watched(self, core: BrokerCore) -> BrokerCore:
+        """The core of a broker, now or after a restart."""
+        note_arrival, flush = core.query.note_arrival, core.query.flush
+
+        def noted(frame: Message, useless: ElementStream | None) -> None:
+            if useless is not None:
+                self._explain(core, frame, useless)
+            note_arrival(frame, useless)
+
+        def flushed() -> None:
+            flush()
+            for root in core.query.table.roots:
+                told = core.query.table.told(root)
+                self._told[core.identity, root].update(dict.fromkeys(told))
+
+        core.query.note_arrival = noted  # type: ignore[method-assign]
+        core.query.flush = flushed  # type: ignore[method-assign]
+        return core
+
+    def _explain(self, core: BrokerCore, frame: Message, message: ElementStream) -> None:
+        table = core.query.table
+        told, asked = table.told(frame.root), table.aggregate(frame.root)
+        if _holds(told - asked, message):
+            self.explained["generalisation"] += 1
+        elif _holds(told & asked, message):
+            self.explained["relaxation"] += 1
+        elif _holds(self._told[core.identity, frame.root], message):
+            self.explained["withdrawn"] += 1
+        else:
+            self.unexplained.append(f"{frame.source} {frame.number} came to {core.identity}")
+
+
+def _holds(disjuncts: Iterable[Conjunction], message: ElementStream) -> bool:
+    matcher = Matcher()
+    for disjunct in disjuncts:
+        matcher.add_route(disjunct, LinkTarget("", "parent"))
+    return any(isinstance(match, RouteMatch) for match in matcher.match(message))
