@@ -154,10 +154,10 @@ def test_a_generalisation_that_lets_much_pass_gives_way_and_choices_settle() -> 
     forest = CoverForest(Budget(40, 10**9))
     interests = [disjunct(f'/m[@a = "1"][@id = "{number}"]') for number in range(0, 400, 2)]
     forest.change(interests, ())
-    texts = [b'<m a="1" id="%d"/>' % rng.randrange(400, 8_000) for _ in range(200)]
+    texts = [b'<m a="1" id="%d"/>' % rng.randrange(400, 8_000) for _ in range(64)]
     messages = list(map(parse_text, texts))
     passed, revised = [], []
-    for day in range(8):
+    for day in range(16):
         came = passing(forest.told, messages)
         passed.append(len(came))
         revised.append(forest.statistics()["revised"])
@@ -166,7 +166,7 @@ def test_a_generalisation_that_lets_much_pass_gives_way_and_choices_settle() -> 
             forest.blame(message)
         while forest.is_working:
             forest.work()
-    assert passed[0] > 150
+    assert passed[0] > 50
     assert passed[-1] < passed[0] / 5
     assert 0 < revised[-3] == revised[-1]
     assert all(is_covered(interest, set(forest.told)) for interest in interests)

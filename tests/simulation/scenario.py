@@ -79,7 +79,7 @@ class Scenario:
         self.net = SimNetwork(self.seed)
         self.random = self.net.random
         self.topology = random_topology(self.net, self.brokers, self.formats, self.transformations)
-        self.witness = Witness()
+        self.witness = Witness(self.text_of)
         self.limits: LinkLimits = self.topology.limits.link
         self.interests: dict[str, Interest] = {}
         self.sources: dict[str, SourceClient] = {}
@@ -173,6 +173,14 @@ class Scenario:
         source.publish(xml)
         number = sum(1 for published in self.published if published.source == source.source) + 1
         self.published.append(Published(source.source, number, xml, self.net.now))
+
+    def text_of(self, source: str, number: int) -> bytes:
+        """What was published."""
+        return next(
+            message.xml
+            for message in self.published
+            if (message.source, message.number) == (source, number)
+        )
 
     # --- the verdict --------------------------------------------------------------------------
 

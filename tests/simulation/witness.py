@@ -10,9 +10,9 @@ Looked into the moment it arrives, with the routing query that its parent had::
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-from formats import ElementStream
+from formats import ElementStream, parse_text
 from onyx.broker.broker_core import BrokerCore
 from overlay.link.frames import Message
 from yfilter import LinkTarget, Matcher, RouteMatch
@@ -20,9 +20,13 @@ from yfilter.engine.linear_paths import Conjunction
 
 
 class Witness:
-    """``explained``: how many messages crossed for nothing, by reason; ``unexplained``: which."""
+    """``explained``: how many messages crossed for nothing, by reason; ``unexplained``: which.
 
-    def __init__(self) -> None:
+    ``whole``: the message with a number of a source, of which only a part may have arrived.
+    """
+
+    def __init__(self, whole: Callable[[str, int], bytes]) -> None:
+        self._whole = whole
         self.explained: Counter[str] = Counter()
         self.unexplained: list[str] = []
         self._told: dict[tuple[str, str], dict[Conjunction, None]] = defaultdict(dict)
@@ -33,7 +37,7 @@ class Witness:
 
         def noted(frame: Message, useless: ElementStream | None) -> None:
             if useless is not None:
-                self._explain(core, frame, useless)
+                self._explain(core, frame, parse_text(self._whole(frame.source, frame.number)))
             note_arrival(frame, useless)
 
         def flushed() -> None:
