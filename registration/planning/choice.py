@@ -24,17 +24,22 @@ class Choice:
 
     def need(self, needs: Sequence[Need]) -> Need | None:
         """The need that decides; its first value counts.  None: the plan has no such pattern."""
-        best: Need | None = None
-        best_key: tuple[float, int, int] | None = None
-        for need in needs:
-            rank = self.rank.get(need.pattern)
+        found = self.place([need.pattern for need in needs], [need.values for need in needs])
+        return None if found is None else needs[found]
+
+    def place(self, patterns: Sequence[Pattern], values: Sequence[tuple[str, ...]]) -> int | None:
+        """The same for needs as columns: which of them decides."""
+        best: int | None = None
+        best_key = (0.0, 0, 0)
+        for place, pattern in enumerate(patterns):
+            rank = self.rank.get(pattern)
             if rank is None:
                 continue
-            crowd = self.crowded.get(need.pattern)
-            load = crowd.get(need.values[0], 0.0) if crowd else 0.0
-            key = (load, len(need.values), rank)
-            if best_key is None or key < best_key:
-                best, best_key = need, key
+            crowd = self.crowded.get(pattern)
+            load = crowd.get(values[place][0], 0.0) if crowd else 0.0
+            key = (load, len(values[place]), rank)
+            if best is None or key < best_key:
+                best, best_key = place, key
         return best
 
 

@@ -113,9 +113,15 @@ class Plan:
         """The partition of a profile with these needs; equal texts go to the same one."""
         need = self.choice.need(needs)
         if need is None:
-            return Placement(_one_of(self.dont_care, text), None)
-        where = self.rule_of[need.pattern].partitions_of(need.values[0])
-        return Placement(_one_of(where, text), need.pattern)
+            return Placement(self.partition(None, "", stable_hash(text)), None)
+        hashed = stable_hash(text)
+        return Placement(self.partition(need.pattern, need.values[0], hashed), need.pattern)
+
+    def partition(self, pattern: Pattern | None, value: str, hashed: int) -> int:
+        """The partition of a profile that is placed by ``value`` at ``pattern`` (None: by no
+        pattern); ``hashed`` is the ``stable_hash`` of its text."""
+        where = self.rule_of[pattern].partitions_of(value) if pattern else self.dont_care
+        return where[hashed % len(where) if len(where) > 1 else 0]
 
     def visited(self, values: Mapping[Pattern, Sequence[str]]) -> set[int]:
         """The partitions that a message with these values can match, without "don't care"."""
@@ -152,7 +158,3 @@ class Placer:
 
     def statistics(self) -> dict[str, int]:
         return self._reader.statistics()
-
-
-def _one_of(partitions: tuple[int, ...], text: str) -> int:
-    return partitions[stable_hash(text) % len(partitions) if len(partitions) > 1 else 0]

@@ -124,13 +124,15 @@ def make_plan(
     return plan
 
 
-def visited_partitions(plan: Plan, values: Values, present: Collection[ValueAt]) -> frozenset[int]:
-    """The partitions that a message visits, when ``present`` are the values that profiles have."""
+def visited_partitions(
+    plan: Plan, values: Values, present: Mapping[ValueAt, Collection[str]]
+) -> frozenset[int]:
+    """The partitions that a message visits; ``present``: see ``ValueLoads``."""
     visited = {
         partition
         for pattern, value in plan.placing(values)
-        if (pattern, value) in present
-        for partition in plan.rule_of[pattern].partitions_of(value)
+        for first in present.get((pattern, value), ())
+        for partition in plan.rule_of[pattern].partitions_of(first)
     }
     if plan.facts.dont_care:
         visited.update(plan.dont_care)

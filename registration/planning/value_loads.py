@@ -22,14 +22,15 @@ class ValueLoads:
     """How the profiles are distributed over the values of the patterns that a choice gives them.
 
     ``heavy``: the load of each value above the limit asked for; ``slots``: the others, by pattern
-    and hash slot; ``dont_care``: profiles without a chosen pattern; ``present``: those of the
-    values asked for that some profile was placed by.
+    and hash slot; ``dont_care``: profiles without a chosen pattern; ``present``: for those of
+    the values asked for that some profile needs where it was placed, the values by which such
+    profiles were placed: itself, or the first alternative where a profile has several.
     """
 
     heavy: dict[ValueAt, float] = field(default_factory=dict)
     slots: dict[Pattern, dict[int, float]] = field(default_factory=dict)
     dont_care: float = 0.0
-    present: set[ValueAt] = field(default_factory=set)
+    present: dict[ValueAt, set[str]] = field(default_factory=dict)
 
     @property
     def total(self) -> float:
@@ -90,6 +91,10 @@ class LocalPopulation:
             else:
                 at = (need.pattern, need.values[0])
                 loads[at] = loads.get(at, 0.0) + profile.load
+                for value in need.values:
+                    if (need.pattern, value) in asked:
+                        firsts = found.present.setdefault((need.pattern, value), set())
+                        firsts.add(need.values[0])
         for at, load in loads.items():
             pattern, value = at
             if load > heavy_above:
@@ -98,5 +103,4 @@ class LocalPopulation:
                 slot_loads = found.slots.setdefault(pattern, {})
                 slot = slot_of(value, slots[pattern])
                 slot_loads[slot] = slot_loads.get(slot, 0.0) + load
-        found.present = {at for at in asked if at in loads}
         return found

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, TypeAlias
 
-from registration.planning.choice import Choice, slot_of
-from registration.planning.exclusiveness import Need, Pattern
+from registration.planning.choice import Choice, slot_of, stable_hash
+from registration.planning.exclusiveness import Pattern
 from registration.planning.need_reader import NeedReader
 from registration.planning.pattern_cover import Signature
 from registration.planning.plan import Plan
@@ -31,7 +31,7 @@ Batch: TypeAlias = Any  # a pyarrow.RecordBatch
 _BETWEEN = "\x1e"
 _ALTERNATIVE = "\x1f"
 
-_NEEDS = "profile string, text string, load double, patterns string, values string, refused string"
+_NEEDS = "profile string, hashed long, load double, patterns string, values string, refused string"
 _SUMS_MAX = 200_000  # sums that a worker holds before it hands them on
 _SIGNATURES_MAX = 500_000  # the rarest beyond are left out of the choice of patterns
 
@@ -81,19 +81,21 @@ class SparkPopulation:
         functions = self._functions
         patterns = sorted(choice.rank, key=choice.rank.__getitem__)
         slot_counts = [slots[pattern] for pattern in patterns]
+        schema = "rank int, value string, also string, load double"
         sums = (
             self._needs.select("load", "patterns", "values")
-            .mapInArrow(_sum_values(choice, slot_counts), "rank int, value string, load double")
-            .groupBy("rank", "value")
+            .mapInArrow(_sum_values(choice), schema)
+            .groupBy("rank", "value", "also")
             .agg(functions.sum("load").alias("load"))
             .persist()
         )
+        placing = sums.where(functions.col("also").isNull())
         try:
             found = ValueLoads()
             load = functions.col("load")
-            for row in sums.where((functions.col("rank") >= 0) & (load > heavy_above)).collect():
+            for row in placing.where((functions.col("rank") >= 0) & (load > heavy_above)).collect():
                 found.heavy[patterns[row["rank"]], row["value"]] = row["load"]
-            light = sums.where((functions.col("rank") < 0) | (load <= heavy_above))
+            light = placing.where((functions.col("rank") < 0) | (load <= heavy_above))
             by_slot = light.mapInArrow(_sum_slots(slot_counts), "rank int, slot int, load double")
             for row in by_slot.groupBy("rank", "slot").agg(functions.sum("load")).collect():
                 rank, slot, total = row
@@ -108,26 +110,31 @@ class SparkPopulation:
 
     def _present(
         self, sums: Frame, patterns: list[Pattern], asked: Collection[ValueAt]
-    ) -> set[ValueAt]:
+    ) -> dict[ValueAt, set[str]]:
         if not asked:
-            return set()
+            return {}
+        functions = self._functions
         arrow = import_module("pyarrow")
         rank_of = {pattern: rank for rank, pattern in enumerate(patterns)}
         wanted = sorted((rank_of[pattern], value) for pattern, value in asked)
         table = arrow.table(
             {
                 "rank": arrow.array([rank for rank, _ in wanted], arrow.int32()),
-                "value": arrow.array([value for _, value in wanted], arrow.string()),
+                "needed": arrow.array([value for _, value in wanted], arrow.string()),
             }
         )
-        frame = self._functions.broadcast(self._session.createDataFrame(table))
-        rows = sums.join(frame, ["rank", "value"]).select("rank", "value").collect()
-        return {(patterns[row["rank"]], row["value"]) for row in rows}
+        frame = functions.broadcast(self._session.createDataFrame(table))
+        needed = sums.withColumn("needed", functions.coalesce("also", "value"))
+        found: dict[ValueAt, set[str]] = {}
+        for row in needed.join(frame, ["rank", "needed"]).collect():
+            at = (patterns[row["rank"]], row["needed"])
+            found.setdefault(at, set()).add(row["value"])
+        return found
 
     def placements(self, plan: Plan) -> Frame:
         """The assignment: profile, partition, pattern (null: "don't care") and broker."""
         schema = "profile string, partition int, pattern string, broker string"
-        return self._needs.select("profile", "text", "patterns", "values").mapInArrow(
+        return self._needs.select("profile", "hashed", "patterns", "values").mapInArrow(
             _place(plan), schema
         )
 
@@ -141,44 +148,83 @@ class SparkPopulation:
 def _read_needs(batches: Iterator[Batch]) -> Iterator[Batch]:
     arrow = import_module("pyarrow")
     reader = NeedReader()
+    names_of: dict[tuple[Pattern, ...], str] = {}  # PERF: there are far fewer than profiles
     for batch in batches:
+        hashed: list[int] = []
         patterns: list[str | None] = []
         values: list[str | None] = []
         refused: list[str | None] = []
         for text in batch.column("text").to_pylist():
+            hashed.append(stable_hash(text or ""))
             try:
-                needs = reader.read(text or "")
+                found, found_values = reader.find(text or "")
             except ProfileRefused as refusal:
                 patterns.append(None)
                 values.append(None)
                 refused.append(str(refusal).splitlines()[0])
                 continue
-            patterns.append(_BETWEEN.join([need.pattern for need in needs]))
-            values.append(_BETWEEN.join([_ALTERNATIVE.join(need.values) for need in needs]))
+            names = names_of.get(found)
+            if names is None:
+                names = names_of[found] = _BETWEEN.join(found)
+            patterns.append(names)
+            values.append(_BETWEEN.join([_ALTERNATIVE.join(texts) for texts in found_values]))
             refused.append(None)
-        read = [arrow.array(column, arrow.string()) for column in (patterns, values, refused)]
-        columns = [batch.column(name) for name in ("profile", "text", "load")] + read
-        names = ["profile", "text", "load", "patterns", "values", "refused"]
-        yield arrow.RecordBatch.from_arrays(columns, names)
+        yield arrow.RecordBatch.from_arrays(
+            [
+                batch.column("profile"),
+                arrow.array(hashed, arrow.int64()),
+                batch.column("load"),
+                *(arrow.array(column, arrow.string()) for column in (patterns, values, refused)),
+            ],
+            ["profile", "hashed", "load", "patterns", "values", "refused"],
+        )
 
 
-def _sum_values(
-    choice: Choice, _slot_counts: list[int]
-) -> Callable[[Iterator[Batch]], Iterator[Batch]]:
-    """(rank, value, load) of the needs that decide; rank -1: none does."""
+class _Deciding:
+    """By which pattern, and by which of its values, a profile is placed."""
+
+    def __init__(self, choice: Choice) -> None:
+        self._choice = choice
+        self._split: dict[str, tuple[Pattern, ...]] = {}
+
+    def __call__(self, patterns: str, values: str) -> tuple[Pattern, tuple[str, ...]] | None:
+        """The pattern, and the values there of which the first decides; None: "don't care"."""
+        if not patterns:
+            return None
+        found = self._split.get(patterns)
+        if found is None:
+            found = self._split[patterns] = _split(patterns)
+        texts = [tuple(text.split(_ALTERNATIVE)) for text in values.split(_BETWEEN)]
+        place = self._choice.place(found, texts)
+        return None if place is None else (found[place], texts[place])
+
+
+def _sum_values(choice: Choice) -> Callable[[Iterator[Batch]], Iterator[Batch]]:
+    """(rank, value, also, load) of the needs that decide; rank -1: none does.
+
+    ``also``: a further value of such a need, with the first; these rows have no load.
+    """
 
     def run(batches: Iterator[Batch]) -> Iterator[Batch]:
-        sums: dict[tuple[int, str], float] = {}
+        sums: dict[tuple[int, str, str | None], float] = {}
+        deciding = _Deciding(choice)
         for batch in batches:
             columns = [batch.column(name).to_pylist() for name in ("load", "patterns", "values")]
             for load, patterns, values in zip(*columns, strict=True):
-                need = choice.need(_needs(patterns, values))
-                key = (-1, "") if need is None else (choice.rank[need.pattern], need.values[0])
+                found = deciding(patterns, values)
+                if found is None:
+                    key: tuple[int, str, str | None] = (-1, "", None)
+                else:
+                    pattern, (first, *others) = found
+                    rank = choice.rank[pattern]
+                    key = (rank, first, None)
+                    for other in others:
+                        sums[rank, first, other] = 0.0
                 sums[key] = sums.get(key, 0.0) + load
             if len(sums) > _SUMS_MAX:
-                yield _sums_batch(sums, "value", "string")
+                yield _value_sums(sums)
                 sums = {}
-        yield _sums_batch(sums, "value", "string")
+        yield _value_sums(sums)
 
     return run
 
@@ -193,7 +239,7 @@ def _sum_slots(slot_counts: list[int]) -> Callable[[Iterator[Batch]], Iterator[B
             for rank, value, load in zip(*columns, strict=True):
                 key = (rank, slot_of(value, slot_counts[rank]) if rank >= 0 else 0)
                 sums[key] = sums.get(key, 0.0) + load
-        yield _sums_batch(sums, "slot", "int32")
+        yield _slot_sums(sums)
 
     return run
 
@@ -201,20 +247,25 @@ def _sum_slots(slot_counts: list[int]) -> Callable[[Iterator[Batch]], Iterator[B
 def _place(plan: Plan) -> Callable[[Iterator[Batch]], Iterator[Batch]]:
     def run(batches: Iterator[Batch]) -> Iterator[Batch]:
         arrow = import_module("pyarrow")
+        deciding = _Deciding(plan.choice)
+        names = arrow.array([rule.pattern for rule in plan.rules], arrow.string())
+        brokers = arrow.array(plan.brokers or [None] * plan.partitions, arrow.string())
         for batch in batches:
-            columns = [batch.column(name).to_pylist() for name in ("text", "patterns", "values")]
-            placed = [
-                plan.place_needs(_needs(patterns, values), text)
-                for text, patterns, values in zip(*columns, strict=True)
-            ]
-            partitions = [placement.partition for placement in placed]
-            brokers = [plan.brokers[p] if plan.brokers else None for p in partitions]
+            columns = [batch.column(name).to_pylist() for name in ("hashed", "patterns", "values")]
+            partitions: list[int] = []
+            ranks: list[int | None] = []
+            for hashed, patterns, values in zip(*columns, strict=True):
+                found = deciding(patterns, values)
+                pattern, texts = found or (None, ("",))
+                partitions.append(plan.partition(pattern, texts[0], hashed))
+                ranks.append(None if pattern is None else plan.choice.rank[pattern])
+            where = arrow.array(partitions, arrow.int32())
             yield arrow.RecordBatch.from_arrays(
                 [
                     batch.column("profile"),
-                    arrow.array(partitions, arrow.int32()),
-                    arrow.array([placement.pattern for placement in placed], arrow.string()),
-                    arrow.array(brokers, arrow.string()),
+                    where,
+                    names.take(arrow.array(ranks, arrow.int32())),
+                    brokers.take(where),
                 ],
                 ["profile", "partition", "pattern", "broker"],
             )
@@ -222,25 +273,26 @@ def _place(plan: Plan) -> Callable[[Iterator[Batch]], Iterator[Batch]]:
     return run
 
 
-def _sums_batch(sums: Mapping[tuple[int, Any], float], key: str, kind: str) -> Batch:
+def _value_sums(sums: Mapping[tuple[int, str, str | None], float]) -> Batch:
     arrow = import_module("pyarrow")
-    return arrow.RecordBatch.from_arrays(
-        [
-            arrow.array([rank for rank, _ in sums], arrow.int32()),
-            arrow.array([value for _, value in sums], kind),
-            arrow.array(list(sums.values()), arrow.float64()),
-        ],
-        ["rank", key, "load"],
-    )
+    ranks, values, others = zip(*sums, strict=True) if sums else ((), (), ())
+    columns = [
+        arrow.array(ranks, arrow.int32()),
+        arrow.array(values, arrow.string()),
+        arrow.array(others, arrow.string()),
+        arrow.array(list(sums.values()), arrow.float64()),
+    ]
+    return arrow.RecordBatch.from_arrays(columns, ["rank", "value", "also", "load"])
 
 
-def _needs(patterns: str, values: str) -> tuple[Need, ...]:
-    if not patterns:
-        return ()
-    return tuple(
-        Need(pattern, tuple(texts.split(_ALTERNATIVE)))
-        for pattern, texts in zip(patterns.split(_BETWEEN), values.split(_BETWEEN), strict=True)
-    )
+def _slot_sums(sums: Mapping[tuple[int, int], float]) -> Batch:
+    arrow = import_module("pyarrow")
+    columns = [
+        arrow.array([rank for rank, _ in sums], arrow.int32()),
+        arrow.array([slot for _, slot in sums], arrow.int32()),
+        arrow.array(list(sums.values()), arrow.float64()),
+    ]
+    return arrow.RecordBatch.from_arrays(columns, ["rank", "slot", "load"])
 
 
 def _split(patterns: str) -> tuple[Pattern, ...]:

@@ -52,7 +52,8 @@ def test_constants_are_put_back_into_the_shape() -> None:
         (first, second) = reader.read(f"/a[@x = \"v{number}\"][b = '{number}.50']")
         assert first == Need("/a/@x", (f"v{number}",))
         assert second == Need("/a/b/.", (f"{number}.5",))
-    assert reader.statistics() == {"read": 50, "analysed": 0}
+    statistics = reader.statistics()
+    assert (statistics["read"], statistics["analysed"], statistics["text_shapes"]) == (50, 0, 1)
 
 
 def test_a_refused_profile_is_refused_whatever_was_read_before() -> None:
@@ -62,6 +63,49 @@ def test_a_refused_profile_is_refused_whatever_was_read_before() -> None:
         for _ in range(2):
             with pytest.raises(ProfileRefused):
                 reader.read(text)
+
+
+CONSTANTS = ["x", "1", "01", "2.50", 'it"s', "it's", "a&amp;b", "<", "(:", "]", "=", "= 5", ""]
+FORMS = [
+    "/a[@x = {}]",
+    "/a[@x={}][b/@y = {}]",
+    "/a[@x = {} or @x = {}]",
+    "/a[(@x = {} and b) or (@x = {} and c/@y = {})]",
+    "/a[@x = ({}, {})]",
+    "/a[contains(b, {})][@y = {}]",
+    "/a[count(b) = {}][@y = {}]",
+    "/a[@x != {}][@y = {}]",
+    "/a[{} = @x]",
+    "/a[@x = {} + 1]",
+    "/a[b[@x = {}]/c = {}][{}]",
+    "/a[@x = {}][@x = {}]",
+    "for $n in /a where $n/@x = {} return $n/b[c = {}]",
+    "for $n in /a where $n/@x = {} return <r y='{}'>{{$n}}</r>",
+    "/a (: {} :)[@x = {}]",
+    "/a[not(@x = {})][@y = {}]",
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_text_is_read_the_same_whatever_came_before(form: str) -> None:
+    """Each text by one reader that has seen all others, and by the parser alone."""
+    rng = Random(form)
+    reader = NeedReader()
+    agreed = 0
+    for _ in range(150):
+        written = [
+            rng.choice(['"{}"', "'{}'", "{}"]).format(rng.choice(CONSTANTS)) for _ in range(3)
+        ]
+        text = form.format(*written)
+        try:
+            expected = needs_of(parse_profile(text))
+        except ProfileRefused:
+            with pytest.raises(ProfileRefused):
+                reader.read(text)
+            continue
+        agreed += 1
+        assert reader.read(text) == expected, text
+    assert agreed
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,34 @@ def test_whatever_a_message_matches_is_in_a_partition_that_it_visits(seed: int) 
                 assert plan.place_needs(profile.needs, "/m").partition in visited, f"seed {seed}"
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_the_prediction_is_never_below_what_matches(seed: int) -> None:
+    """With profiles that have alternatives, which are placed by the first of them."""
+    rng = Random(seed)
+    figure = FigureNine(seed, values=20, zipf=bool(seed % 2))
+    profiles = []
+    for _ in range(300):
+        needs = [
+            Need(need.pattern, tuple(sorted({figure.value() for _ in range(rng.randint(1, 4))})))
+            for need in figure.needs()
+        ]
+        profiles.append(ProfileNeeds(tuple(needs)))
+    messages = [figure.message(rng.randint(0, 5)) for _ in range(20)]
+    evidence = Evidence(messages=[(message, 1.0) for message in messages])
+    plan = make_plan(LocalPopulation(profiles), PlanOptions(30), evidence)
+    matched = sum(
+        len(
+            {
+                plan.place_needs(profile.needs, "/m").partition
+                for profile in profiles
+                if all(set(need.values) & set(message[need.pattern]) for need in profile.needs)
+            }
+        )
+        for message in messages
+    )
+    assert matched / len(messages) / 30 <= plan.facts.matched_share < 1
+
+
 def test_dont_care_profiles_are_confined_to_partitions_of_their_own() -> None:
     figure = FigureNine(3)
     profiles = figure.profiles(9_000) + [ProfileNeeds(())] * 1_000

@@ -30,7 +30,8 @@ PROFILES = 600
 @pytest.fixture(scope="module")
 def texts() -> list[str]:
     figure = FigureNine(1, values=40, zipf=True)
-    texts = [profile_text(figure.needs()) for _ in range(PROFILES - 20)]
+    texts = [profile_text(figure.needs()) for _ in range(PROFILES - 22)]
+    texts += ['/m[f1/@v = "3" or f1/@v = "other"]', '/m[f1/@v = "3" or f1/@v = "4"]']
     return texts + [f"//x{number}" for number in range(20)]
 
 
@@ -56,13 +57,15 @@ def test_spark_sums_what_memory_sums(spark: Any, lines: Path, texts: list[str]) 
     )
     slots = dict.fromkeys(PATTERNS[:7], 8)
     asked = {(PATTERNS[0], "0"), (PATTERNS[1], "3"), (PATTERNS[1], "never")}
+    asked |= {(PATTERNS[1], "other"), (PATTERNS[1], "4")}
     found, expected = (
         other.value_loads(choice, slots, 6.0, asked) for other in (population, in_memory)
     )
     assert isinstance(found, ValueLoads)
     assert found == expected
     assert found.heavy
-    assert found.present
+    assert found.present[PATTERNS[1], "other"] == {"3"}
+    assert found.present[PATTERNS[1], "4"] == {"3", "4"}
     population.close()
 
 
