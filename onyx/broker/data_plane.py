@@ -276,6 +276,7 @@ class DataPlane:
         link that would wait for that; MatchLimitExceeded."""
         urgent, local = self._matcher.match_in_stages(parcel.stream, parcel.root)
         links = [match.link for match in urgent if isinstance(match, RouteMatch)]
+        local = self._transformation.taking_part(parcel, local)
         return links, local if links else list(local)
 
     def _act(self, parcel: Parcel, links: list[str], local: Iterable[Match]) -> None:
@@ -297,8 +298,7 @@ class DataPlane:
             for match in local:
                 if isinstance(match, ProfileMatch):
                     matched.append(match.profile_id)
-                    if self._transformation.takes_part(match.profile_id, parcel):
-                        self._deliver(parcel, match)
+                    self._deliver(parcel, match)
         except MatchLimitExceeded:
             self._counters["match_over_limit"] += 1
         except (MessageRefused, DecodeError):
@@ -314,7 +314,8 @@ class DataPlane:
 
     def _local_profiles(self, parcel: Parcel) -> Iterator[Match]:
         """Lazily, as in ``_match``: nothing is decoded before it is asked for."""
-        yield from self._matcher.match_in_stages(parcel.stream)[1]
+        _, local = self._matcher.match_in_stages(parcel.stream)
+        yield from self._transformation.taking_part(parcel, local)
 
     def _forward(self, parcel: Parcel, child: str, cut: Cut) -> None:
         packing = self._formats.packing_for(cut.parcel, child)

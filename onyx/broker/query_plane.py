@@ -237,7 +237,8 @@ class QueryPlane:
         replaced: tuple[Conjunction, ...] = (),
     ) -> None:
         self.matcher.add(parsed, profile)
-        self.transformation.place(profile, parsed)
+        former = self.profiles.get(profile)
+        self.transformation.place(profile, parsed, None if former is None else former.text)
         hosted = HostedProfile(profile, user, parsed.text, version, routing_query(parsed))
         self.profiles[profile] = hosted
         self._note(self.table.change_local(hosted.disjuncts, replaced))

@@ -22,6 +22,7 @@ from hashlib import sha256
 
 from formats import ElementStream
 from onyx.broker.control_plane import ControlPlane
+from onyx.broker.former_versions import FormerVersions
 from onyx.broker.parcel import Parcel
 from overlay.link.frames import NeedsDelta
 from overlay.link.link_layer import LinkLayer
@@ -32,6 +33,8 @@ from overlay.transformation.need_set import NeedDelta
 from overlay.transformation.needs_table import NeedsTable
 from overlay.transformation.reflection import NOTHING, WHOLE, Reflection
 from yfilter.language.query_ast import Profile
+from yfilter.matcher import Matcher
+from yfilter.matches import Match, ProfileMatch
 from yfilter.projection.needs import Need
 from yfilter.projection.profile_needs import needs_of
 from yfilter.projection.projector import Projector
@@ -64,6 +67,7 @@ class Transformation:
         self._reflection = Reflection(rows)
         self._needs: dict[str, tuple[Need, ...]] = {}  # by profile here
         self._since: dict[str, dict[str, int]] = {}  # profile -> own branch -> number of its change
+        self._former = FormerVersions()
         self._placed: dict[str, None] = {}  # profiles whose needs are not told yet
         self._arrived: list[tuple[Branch, int]] = []  # children's changes not told yet
         self._counters: Counter[str] = Counter()
@@ -104,9 +108,11 @@ class Transformation:
                 if number is not None:
                     self._arrived.append((branch, number))
 
-    def place(self, profile: str, parsed: Profile) -> None:
-        """A profile of this broker comes, or has a new text."""
+    def place(self, profile: str, parsed: Profile, former: str | None = None) -> None:
+        """A profile of this broker comes, or has a new text, and had another one."""
         if self.is_on:
+            if former is not None and profile not in self._placed:
+                self._former.keep(profile, former, self._since[profile])
             needs = needs_of(parsed)
             self.table.change_local(needs, self._needs.get(profile, ()))
             self._needs[profile] = needs
@@ -117,6 +123,7 @@ class Transformation:
             self.table.change_local((), self._needs.pop(profile))
             self._placed.pop(profile, None)
             self._since.pop(profile, None)
+            self._former.forget(profile)
             self._rows.delete(SINCE_SPACE, profile)
 
     def handle_delta(self, frame: NeedsDelta, child: str) -> None:
@@ -145,18 +152,27 @@ class Transformation:
         for profile in self._placed:
             numbers = {own: self._reflection.last(own) for own in self.table.own_branches}
             self._since[profile] = numbers
+            self._former.told(profile, numbers)
             self._rows.put(SINCE_SPACE, profile, numbers)
         self._placed.clear()
 
-    def takes_part(self, profile: str, parcel: Parcel) -> bool:
-        """Whether a message has all that a profile here needs of it."""
-        if parcel.reflects == WHOLE:
-            return True
+    def taking_part(self, parcel: Parcel, matches: Iterable[Match]) -> Iterator[Match]:
+        """The matches of profiles here without those of which a message may lack something; where
+        it has what the profile's former text needs, that answers in its place."""
         own = self._control.branch(parcel.root)
-        since = NOTHING if own is None else self._since.get(profile, {}).get(own.name, NOTHING)
-        is_reflected = profile not in self._placed and since <= parcel.reflects
-        self._counters["not_reflected"] += not is_reflected
-        return is_reflected
+        if parcel.reflects == WHOLE or own is None:
+            yield from matches
+            return
+        for match in matches:
+            if not isinstance(match, ProfileMatch) or self._is_reflected(match, own, parcel):
+                yield match
+            else:
+                self._counters["not_reflected"] += 1
+        for profile, text in self._former.answering(own.name, parcel.reflects):
+            self._counters["answered_by_former"] += 1
+            matcher = Matcher(index=False)
+            matcher.add(text, profile)
+            yield from matcher.match(parcel.stream)
 
     # --- data plane -----------------------------------------------------------------------
 
@@ -201,6 +217,10 @@ class Transformation:
             **self._counters,
             "links": {link: self.sent(link) for link in self._by_link},
         }
+
+    def _is_reflected(self, match: ProfileMatch, own: Branch, parcel: Parcel) -> bool:
+        since = self._since.get(match.profile_id, {}).get(own.name, NOTHING)
+        return match.profile_id not in self._placed and since <= parcel.reflects
 
     def _left(self, parcel: Parcel, link: str, made: list[Parcel]) -> Parcel:
         """What a link gets; ``made`` is what others get."""

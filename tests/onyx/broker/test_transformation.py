@@ -1,0 +1,159 @@
+"""What the broker core tells and keeps of needs, and what it does with cut messages: B4 of the
+paper's Figure 4, between B1 and B5, B6, on links that cut."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from formats import WireFormat, decode, encode, parse_text, to_text
+from overlay.link.frames import (
+    Delivery,
+    LiveMarker,
+    Message,
+    NeedsDelta,
+    Publish,
+    RoutingDelta,
+    Undecoded,
+)
+from overlay.topology import Transformation
+from tests.beside import Peer
+from tests.onyx.broker.test_broker_core import FIGURE4, Setting, delta
+from yfilter.language.query_parser import parse_profile
+from yfilter.projection.profile_needs import needs_of
+
+LINKS = tuple(replace(link, transformation=Transformation.PROJECTION) for link in FIGURE4.links)
+CUTTING = replace(FIGURE4, links=LINKS)
+FEED = b'<f><i k="a"><t>A</t><u>1</u></i><i k="b"><t>B</t><u>2</u></i></f>'
+TITLES = "for $i in /f/i where $i/@k = 'a' return <x>{$i/t}</x>"
+OTHERS = "for $i in /f/i where $i/@k = 'b' return <x>{$i/u}</x>"
+TITLE_OF_A, OTHER_OF_B = b"<x><t>A</t></x>", b"<x><u>2</u></x>"
+
+
+def open_setting() -> Setting:
+    setting = Setting(CUTTING)
+    setting.announce()
+    return setting
+
+
+def needs(*profiles: str, number: int, removed: tuple[str, ...] = ()) -> NeedsDelta:
+    def texts(them: tuple[str, ...]) -> list[str]:
+        return [need.text for one in them for need in needs_of(parse_profile(one))]
+
+    return NeedsDelta("B1", number, texts(profiles), texts(removed))
+
+
+def message(number: int, reflects: int, xml: bytes = FEED) -> Message:
+    payload = encode(parse_text(xml), WireFormat.BINARY)
+    return Message("B1", "s1", number, "binary", 1, payload, reflects)
+
+
+def text_of(frame: Message) -> bytes:
+    return to_text(decode(frame.payload, WireFormat(frame.format)))
+
+
+def subscriber(setting: Setting, profile: str = "p1") -> Peer:
+    return setting.beside.peer("subscriber", profile)
+
+
+def results(peer: Peer) -> list[list[bytes]]:
+    return [frame.results() for frame in peer.take(Delivery)]
+
+
+def test_needs_go_up_ahead_of_the_routing_query_and_the_marker() -> None:
+    setting = open_setting()
+    setting.place(TITLES)
+    kinds = [
+        type(frame)
+        for frame in setting.brokers["B1"].got
+        if isinstance(frame, NeedsDelta | RoutingDelta | LiveMarker)
+    ]
+    assert kinds == [NeedsDelta, RoutingDelta, LiveMarker]
+    assert setting.brokers["B1"].all(NeedsDelta) == [needs(TITLES, number=2)]
+
+
+def test_nothing_is_told_where_no_link_cuts() -> None:
+    setting = Setting()
+    setting.announce()
+    setting.place(TITLES)
+    assert setting.brokers["B1"].all(NeedsDelta) == []
+
+
+def test_a_child_gets_what_is_needed_behind_it() -> None:
+    setting = open_setting()
+    setting.brokers["B5"].send("B1", needs(TITLES, number=2))
+    setting.brokers["B5"].send("B1", delta("/f/i"))
+    setting.brokers["B6"].send("B1", needs("/f", number=2))
+    setting.brokers["B6"].send("B1", delta("/f"))
+    setting.brokers["B1"].send("B1", message(1, reflects=0))
+    (cut,) = setting.brokers["B5"].take(Message)
+    assert text_of(cut) == b'<f><i k="a"><t>A</t></i></f>'
+    assert cut.reflects == 2
+    (whole,) = setting.brokers["B6"].take(Message)
+    assert (text_of(whole), whole.reflects) == (FEED, 0)
+
+
+def test_a_message_reflects_what_its_needs_became_upward() -> None:
+    setting = open_setting()
+    b1, b5 = setting.brokers["B1"], setting.brokers["B5"]
+    b5.send("B1", delta("/f"))
+    b5.send("B1", needs(TITLES, number=2))
+    b5.send("B1", needs(OTHERS, number=3))
+    assert [frame.number for frame in b1.take(NeedsDelta)] == [2, 3]
+    for reflects in (1, 2, 3):
+        b1.send("B1", message(reflects, reflects=reflects))
+    assert [frame.reflects for frame in b5.take(Message)] == [1, 2, 3]
+    setting.restart()
+    b1.send("B1", message(4, reflects=2))
+    b1.send("B1", message(5, reflects=0))
+    assert [frame.reflects for frame in b5.take(Message)] == [2, 3]
+
+
+def test_a_profile_takes_part_when_a_message_reflects_it() -> None:
+    setting = open_setting()
+    setting.place(TITLES)
+    peer = subscriber(setting)
+    for number, reflects in enumerate((1, 2, 0), 1):
+        setting.brokers["B1"].send("B1", message(number, reflects=reflects))
+    assert [frame.number for frame in peer.take(Delivery)] == [2, 3]
+
+
+def test_messages_of_before_a_change_are_answered_by_the_former_text() -> None:
+    setting = open_setting()
+    setting.place(TITLES)
+    peer, asker = subscriber(setting), setting.beside.peer("client", "asker")
+    asker.ask("profile.update", profile="p1", text=OTHERS)
+    assert [frame.number for frame in setting.brokers["B1"].take(NeedsDelta)] == [2, 3, 4]
+    for number, reflects in enumerate((1, 2, 3, 4, 0), 1):
+        setting.brokers["B1"].send("B1", message(number, reflects=reflects))
+    assert results(peer) == [[TITLE_OF_A], [TITLE_OF_A], [OTHER_OF_B], [OTHER_OF_B]]
+
+
+def test_what_a_child_cannot_read_reflects_the_same_when_it_is_sent_again() -> None:
+    setting = open_setting()
+    b5 = setting.brokers["B5"]
+    b5.send("B1", delta("/f"))
+    b5.send("B1", needs(TITLES, number=2))
+    setting.brokers["B1"].send("B1", message(1, reflects=0))
+    (cut,) = b5.take(Message)
+    back = Undecoded("B1", "s1", 1, cut.format, cut.hops, cut.payload, cut.reflects)
+    b5.send("B1", back)
+    assert [again.reflects for again in b5.take(Message)] == [2]
+
+
+def test_the_root_cuts_what_is_published() -> None:
+    setting = Setting(CUTTING)
+    setting.announce(root="B4")
+    setting.brokers["B5"].send("B1", replace(needs(TITLES, number=2), root="B1"))
+    setting.brokers["B5"].send("B1", delta("/f"))
+    setting.children_ready(root="B4")
+    source = setting.beside.peer("source", "s1")
+    source.send("s1", Publish("s1", "text", FEED))
+    (cut,) = setting.brokers["B5"].take(Message)
+    assert cut.reflects == 2
+    assert b"<u>" not in text_of(cut)
+
+
+def test_what_is_no_need_is_refused() -> None:
+    setting = open_setting()
+    setting.brokers["B5"].send("B1", NeedsDelta("B1", 2, ["nonsense"], []))
+    assert setting.core.statistics()["unexpected"] == {"needs-refused": 1}
