@@ -224,7 +224,7 @@ class Index:
         """How many queries of a class stand in the candidates' ``found``."""
         taken = self._candidates
         self.visits_last = 0
-        if self._trie.nodes[10 * (priority + 1) + USES] >> 4 == 1:
+        if self._trie.nodes[10 * (priority + 1) + USES] == 1:
             return 0  # nothing but the root
         candidates, passed_over, visits = taken.candidates, taken.passed_over, taken.visits
         count = self._run.match(self._epoch, priority + 1, visits_max, groups)

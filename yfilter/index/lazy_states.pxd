@@ -1,9 +1,10 @@
 from yfilter.index.accept_lists cimport AcceptLists
 from yfilter.index.atoms cimport AtomTable
 from yfilter.index.int_cache cimport IntCache
+from yfilter.index.loop_sets cimport LoopSets, hash_of
 from yfilter.index.node_set cimport NodeSet
 from yfilter.index.symbols cimport SymbolTable
-from yfilter.index.trie cimport Trie, edge_bit
+from yfilter.index.trie cimport Trie, edge_bit, name_bit
 
 
 cdef class LazyStates:
@@ -17,7 +18,9 @@ cdef class LazyStates:
     cdef readonly int[::1] label_bits
     cdef readonly int[::1] states
     cdef int[::1] members
+    cdef int[::1] member_names
     cdef int[::1] member_edges
+    cdef LoopSets loops
     cdef readonly AcceptLists accepts
     cdef readonly IntCache transitions
     cdef IntCache _sets
@@ -43,12 +46,14 @@ cdef class LazyStates:
     cdef int _name_step(self, int state, int label) except -1
     cdef int _edge_step(self, int state, int edge) except -1
     cdef int _atom_step(self, int state, int edge) except -1
-    cdef int _intern(self, int count) except -1
-    cdef int _find(self, int[::1] buffer, int count, long long key) noexcept
-    cdef bint _is_changed(self, int state) noexcept
-    cdef int _twin(self, int[::1] buffer, int count, long long key) noexcept
-    cdef int _new_state(self, int count, long long key) except -1
+    cdef int _take_parents(self, int state, int bits) noexcept
+    cdef int _intern(self, int loops) except -1
+    cdef int _find(self, int loops, NodeSet nodes, long long key) noexcept
+    cdef int _twin(self, int loops, NodeSet nodes) except -1
+    cdef int _new_state(self, int loops, long long key) except -1
     cdef int _refresh(self, int state) except -1
     cdef int _derive(self, int state) except -1
-    cdef bint _outdated(self, int state) except -1
-    cdef int _member(self, int state, int node) noexcept
+    cdef int _outdated(self, int state) except -1
+    cdef int _put_right(self, int state, int node) except -1
+    cdef int _forget_name(self, int state, int symbol) except -1
+    cdef bint _has_member(self, int state, int node) noexcept

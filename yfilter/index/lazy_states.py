@@ -13,13 +13,13 @@ A state is a row of 16 numbers in ``states``, a cache line::
     1 place of what it accepts (see accept_lists.py): NOT_YET, 0 for nothing accepted
     2 something follows | has attribute edges << 1
     3 time when it was last known to be right
-    4 first of its members     5 their number
+    4 first of its members     5 their number; without loops
     6 the same set in the generation before, or 0
     7 the state behind a name that no member has an edge for, or -1
-    8, 9 a bit for each name edge, and for each other edge, of the members (see trie.edge_bit)
-    10   a bit for each member
+    8, 9 a bit for each name edge, and for each other edge, of the members (see trie.name_bit)
+   10   its looping nodes (see loop_sets.py)
 
-``members`` are in order; ``member_edges`` has the edge bits of each, other than of names, so that
+``members`` are in order; ``member_names`` and ``member_edges`` have the edge bits of each, so that
 the few that have an edge are found without a look at all their nodes.
 
 The trie's log says what changed since a state was last used; only what that concerns is computed
@@ -39,18 +39,20 @@ if cython.compiled:
     from cython.cimports.yfilter.index.accept_lists import AcceptLists
     from cython.cimports.yfilter.index.atoms import AtomTable
     from cython.cimports.yfilter.index.int_cache import IntCache
+    from cython.cimports.yfilter.index.loop_sets import LoopSets, hash_of
     from cython.cimports.yfilter.index.node_set import NodeSet
     from cython.cimports.yfilter.index.record_pool import RecordPool
     from cython.cimports.yfilter.index.symbols import SymbolTable
-    from cython.cimports.yfilter.index.trie import Trie, edge_bit
+    from cython.cimports.yfilter.index.trie import Trie, edge_bit, name_bit
 else:
     from yfilter.index.accept_lists import AcceptLists
     from yfilter.index.atoms import AtomTable
     from yfilter.index.int_cache import IntCache
+    from yfilter.index.loop_sets import LoopSets, hash_of
     from yfilter.index.node_set import NodeSet
     from yfilter.index.record_pool import RecordPool
     from yfilter.index.symbols import SymbolTable
-    from yfilter.index.trie import Trie, edge_bit
+    from yfilter.index.trie import Trie, edge_bit, name_bit
 
 NOT_YET = -1
 
@@ -74,7 +76,9 @@ class LazyStates:
         self.begin(symbols)
         self.states = reserved_ints(max(bytes_max // 4, 1024))
         self.members = reserved_ints(max(bytes_max // 4, 64))
+        self.member_names = reserved_ints(max(bytes_max // 4, 64))
         self.member_edges = reserved_ints(max(bytes_max // 4, 64))
+        self.loops: LoopSets = LoopSets(trie, bytes_max, older.loops if older else None)
         self.accepts = AcceptLists(trie, atoms, records, bytes_max)
         self.transitions = IntCache(min(10, bits_max), bits_max)
         self._sets = IntCache(min(8, bits_max), bits_max)
@@ -90,7 +94,7 @@ class LazyStates:
         """The state of the document node, for the queries behind a root of the trie."""
         self._set.clear()
         self._set.push(root)
-        return self._intern(self._set.close())
+        return self._intern(0)
 
     def follow(self, state: cython.int, edge: cython.int) -> cython.int:
         """The state behind an edge, for when ``transitions`` does not have it: it may be stale."""
@@ -119,11 +123,16 @@ class LazyStates:
         """The state with the same members as one of the generation before."""
         i: cython.int
         first: cython.int = older.states[16 * state + 4]
-        count: cython.int = older.states[16 * state + 5]
-        self._set.cover(count)
-        for i in range(count):
-            self._set.nodes[i] = older.members[first + i]
-        return self._intern(count)
+        row: cython.int = 8 * older.states[16 * state + 10]
+        self._set.clear()
+        for i in range(first, first + older.states[16 * state + 5]):
+            self._set.push(older.members[i])
+        self._set.loop_count = 0
+        return self._intern(
+            self.loops.union(
+                0, older.loops.members, older.loops.sets[row], older.loops.sets[row + 1]
+            )
+        )
 
     def accepted(self, state: cython.int, ranged: cython.bint) -> cython.int:
         """The place of a state's list, made if it is NOT_YET there; 0 for nothing."""
@@ -148,7 +157,7 @@ class LazyStates:
 
     def used_bytes(self) -> cython.longlong:
         total: cython.longlong = self._members_used
-        total = 8 * total + 64 * self._bound + self.accepts.used_bytes()
+        total = 12 * total + 64 * self._bound + self.loops.used_bytes() + self.accepts.used_bytes()
         return total + self.transitions.size_bytes() + self._sets.size_bytes()
 
     def begin(self, symbols: SymbolTable) -> None:
@@ -162,6 +171,7 @@ class LazyStates:
     def forget_older(self) -> None:
         """Let the generation before go."""
         self.older = None
+        self.loops.older = None
 
     def statistics(self) -> dict[str, int]:
         return {
@@ -206,34 +216,37 @@ class LazyStates:
         return self.carry(older, target)
 
     def _name_step(self, state: cython.int, label: cython.int) -> cython.int:
-        i: cython.int
-        node: cython.int
-        found: cython.int = 0
-        trie: Trie = self.trie
+        found: cython.int
         nodes: NodeSet = self._set
-        first: cython.int = self.states[16 * state + 4]
-        end: cython.int = first + self.states[16 * state + 5]
+        loops: cython.int = self.states[16 * state + 10]
         nodes.clear()
-        nodes.cover(end - first)
-        for i in range(first, end):
-            node = self.members[i]
-            if trie.nodes[10 * node + 1] == 1:
-                nodes.push(node)
-            nodes.parents[found] = node
-            found += trie.nodes[10 * node + 4] & 1
-        nodes.push_children(found, 0)
+        nodes.cover(self.states[16 * state + 5] + self.loops.sets[8 * loops + 1])
+        nodes.push_children(self._take_parents(state, name_bit(0)), 0)
         if label:
-            found = 0
-            for i in range(first, end):
-                nodes.parents[found] = self.members[i]
-                found += (trie.nodes[10 * self.members[i] + 8] & self.label_bits[label]) != 0
+            found = self._take_parents(state, self.label_bits[label])
             if self.exact[label]:
                 nodes.push_children(found, self.exact[label] << 2)
             if self.in_namespace[label]:
                 nodes.push_children(found, self.in_namespace[label] << 2)
             if self.any_namespace[label]:
                 nodes.push_children(found, self.any_namespace[label] << 2)
-        return self._intern(nodes.close())
+        return self._intern(loops)
+
+    def _take_parents(self, state: cython.int, bits: cython.int) -> cython.int:
+        """How many members and loops, now the set's parents, may have such a name edge."""
+        i: cython.int
+        found: cython.int = 0
+        parents: cython.int[::1] = self._set.parents
+        loops: LoopSets = self.loops
+        row: cython.int = 8 * self.states[16 * state + 10]
+        first: cython.int = self.states[16 * state + 4]
+        for i in range(loops.sets[row], loops.sets[row] + loops.sets[row + 1]):
+            parents[found] = loops.members[i]
+            found += (loops.names[i] & bits) != 0
+        for i in range(first, first + self.states[16 * state + 5]):
+            parents[found] = self.members[i]
+            found += (self.member_names[i] & bits) != 0
+        return found
 
     def _edge_step(self, state: cython.int, edge: cython.int) -> cython.int:
         i: cython.int
@@ -241,14 +254,14 @@ class LazyStates:
         bit: cython.int = edge_bit(edge)
         nodes: NodeSet = self._set
         first: cython.int = self.states[16 * state + 4]
-        end: cython.int = first + self.states[16 * state + 5]
+        count: cython.int = self.states[16 * state + 5]
         nodes.clear()
-        nodes.cover(end - first)
-        for i in range(first, end):
+        nodes.cover(count)
+        for i in range(first, first + count):
             nodes.parents[found] = self.members[i]
             found += (self.member_edges[i] & bit) != 0
         nodes.push_children(found, edge)
-        return self._intern(nodes.close())
+        return self._intern(0)
 
     def _atom_step(self, state: cython.int, edge: cython.int) -> cython.int:
         node: cython.int
@@ -259,81 +272,72 @@ class LazyStates:
         self._set.clear()
         node = self.atoms.atoms[row + 5]
         while node:
-            if self._member(state, self.trie.nodes[10 * node]) >= 0:
+            if self._has_member(state, self.trie.nodes[10 * node]):
                 self._set.push(node)
             node = self.trie.nodes[10 * node + 6]
-        return self._intern(self._set.close())
+        return self._intern(0)
 
-    def _intern(self, count: cython.int) -> cython.int:
-        """The state whose members stand in the set, in order; fresh."""
-        i: cython.int
+    def _intern(self, loops: cython.int) -> cython.int:
+        """The state of the nodes in the set and their loops, and some loops more; fresh."""
         state: cython.int
         key: cython.longlong
-        mask: cython.ulonglong = 0x7FFFFFFFFFFFFFFF
-        prime: cython.ulonglong = 0xFF51AFD7ED558CCD
-        mixed: cython.ulonglong = count
-        if count == 0:
+        nodes: NodeSet = self._set
+        nodes.close()
+        loops = self.loops.union(loops, nodes.loops, 0, nodes.loop_count)
+        if nodes.count == 0 and loops == 0:
             return 0
-        for i in range(count):
-            mixed = ((mixed ^ self._set.nodes[i]) * prime) & mask
-            mixed ^= mixed >> 31
-        key = mixed | 1
-        state = self._find(self._set.nodes, count, key)
+        key = hash_of(loops, nodes.nodes, nodes.count)
+        state = self._find(loops, nodes, key)
         if state == 0:
-            return self._new_state(count, key)
-        if self.states[16 * state + 3] != self.trie.clock and self._is_changed(state):
+            return self._new_state(loops, key)
+        if self._outdated(state):
             self._refresh(state)
         return state
 
-    def _is_changed(self, state: cython.int) -> cython.bint:
-        """Whether any member changed, or is another node by now, since the state was right."""
-        i: cython.int
-        time: cython.int = self.states[16 * state + 3]
-        first: cython.int = self.states[16 * state + 4]
-        for i in range(first, first + self.states[16 * state + 5]):
-            if self.trie.nodes[10 * self.members[i] + 5] >= time:
-                return True
-        self.states[16 * state + 3] = self.trie.clock
-        return False
-
-    def _find(self, buffer: cython.int[::1], count: cython.int, key: cython.longlong) -> cython.int:
+    def _find(self, loops: cython.int, nodes: NodeSet, key: cython.longlong) -> cython.int:
         i: cython.int = 0
         first: cython.int
         state: cython.int = self._sets.recall(key)
-        if state < 0 or self.states[16 * state + 5] != count:
+        if state < 0 or self.states[16 * state + 10] != loops:
+            return 0
+        if self.states[16 * state + 5] != nodes.count:
             return 0
         first = self.states[16 * state + 4]
-        while i < count and self.members[first + i] == buffer[i]:
+        while i < nodes.count and self.members[first + i] == nodes.nodes[i]:
             i += 1
-        return state if i == count else 0
+        return state if i == nodes.count else 0
 
-    def _twin(self, buffer: cython.int[::1], count: cython.int, key: cython.longlong) -> cython.int:
+    def _twin(self, loops: cython.int, nodes: NodeSet) -> cython.int:
         """The state with these members, if they are the same nodes still."""
-        state: cython.int = self._find(buffer, count, key)
-        if state and self.states[16 * state + 3] != self.trie.clock and self._is_changed(state):
+        state: cython.int
+        if loops < 0:
             return 0
-        return state
+        state = self._find(loops, nodes, hash_of(loops, nodes.nodes, nodes.count))
+        return 0 if self._outdated(state) else state
 
-    def _new_state(self, count: cython.int, key: cython.longlong) -> cython.int:
+    def _new_state(self, loops: cython.int, key: cython.longlong) -> cython.int:
         i: cython.int
+        nodes: NodeSet = self._set
         state: cython.int = self._bound
         row: cython.int = 16 * state
         first: cython.int = self._members_used
         if row + 16 > len(self.states):
             self.states = grown(self.states, 2 * len(self.states))
-        if first + count > len(self.members):
-            self.members = grown(self.members, 2 * (first + count))
-            self.member_edges = grown(self.member_edges, 2 * (first + count))
+        if first + nodes.count > len(self.members):
+            self.members = grown(self.members, 2 * (first + nodes.count))
+            self.member_names = grown(self.member_names, 2 * (first + nodes.count))
+            self.member_edges = grown(self.member_edges, 2 * (first + nodes.count))
         self._bound = state + 1
-        for i in range(count):
-            self.members[first + i] = self._set.nodes[i]
-        self._members_used = first + count
+        for i in range(nodes.count):
+            self.members[first + i] = nodes.nodes[i]
+        self._members_used = first + nodes.count
         self.states[row + 4] = first
-        self.states[row + 5] = count
+        self.states[row + 5] = nodes.count
+        self.states[row + 10] = loops
         self._sets.put(key, state)
         self._refresh(state)
         if self.older is not None:
-            self.states[row + 6] = self.older._twin(self._set.nodes, count, key)
+            self.states[row + 6] = self.older._twin(self.loops.sets[8 * loops + 5], nodes)
         return state
 
     def _refresh(self, state: cython.int) -> cython.int:
@@ -349,81 +353,90 @@ class LazyStates:
         i: cython.int
         row: cython.int
         first: cython.int = self.states[16 * state + 4]
+        loops: cython.int = self.states[16 * state + 10]
         accepting: cython.int = 0
-        follows: cython.int = 0
-        names: cython.int = 0
+        names: cython.int = self.loops.sets[8 * loops + 2]
         edges: cython.int = 0
-        members: cython.int = 0
-        one: cython.int = 1
         for i in range(first, first + self.states[16 * state + 5]):
             row = 10 * self.members[i]
-            follows |= self.trie.nodes[row + 4]
-            members |= one << (self.members[i] % 31)
             names |= self.trie.nodes[row + 8]
             edges |= self.trie.nodes[row + 9]
+            self.member_names[i] = self.trie.nodes[row + 8]
             self.member_edges[i] = self.trie.nodes[row + 9]
-            if self.trie.nodes[row + 1] == 1:
-                follows |= 1
             if self.trie.nodes[row + 3]:
                 accepting = -1
-        self.states[16 * state + 1] = accepting
-        self.states[16 * state + 8] = names
-        self.states[16 * state + 10] = members
-        self.states[16 * state + 9] = edges
-        self.states[16 * state + 2] = (follows & 5 != 0) | (follows & 2)
+        row = 16 * state
+        self.states[row + 1] = accepting
+        self.states[row + 2] = (names != 0 or loops != 0) | (edges != 0) << 1
+        self.states[row + 8] = names
+        self.states[row + 9] = edges
         return 0
 
     def _outdated(self, state: cython.int) -> cython.bint:
         """Whether the set itself may be wrong by now; what else changed is put right."""
+        i: cython.int
+        end: cython.int
         trie: Trie = self.trie
+        loops: LoopSets = self.loops
         row: cython.int = 16 * state
         time: cython.int = self.states[row + 3]
-        i: cython.int
-        node: cython.int
-        edge: cython.int
-        label: cython.int
-        member: cython.int
         if time == trie.clock:
             return False
-        # The shorter way: through the members, or through the log.
-        if trie.clock - time > self.states[row + 5] // 4 and not self._is_changed(state):
-            return False
-        if trie.clock - time >= 4096:
-            return True
-        for i in range(time + 1, trie.clock + 1):
-            node = trie.log_node[i & 4095]
-            member = -1
-            if (self.states[row + 10] >> (node % 31)) & 1:
-                member = self._member(state, node)
-            if member < 0:
-                continue
-            edge = trie.log_edge[i & 4095]
-            if edge == 1:
+        end = self.states[row + 4] + self.states[row + 5]
+        i = trie.next_changed(self.members, self.states[row + 4], end, time)
+        while i < end:
+            self.member_names[i] = trie.nodes[10 * self.members[i] + 8]
+            self.member_edges[i] = trie.nodes[10 * self.members[i] + 9]
+            if self._put_right(state, self.members[i]):
+                return True
+            i = trie.next_changed(self.members, i + 1, end, time)
+        if loops.last_change(self.states[row + 10]) > time:
+            row = 8 * self.states[row + 10]
+            end = loops.sets[row] + loops.sets[row + 1]
+            i = trie.next_changed(loops.members, loops.sets[row], end, time)
+            while i < end:
+                if self._put_right(state, loops.members[i]):
+                    return True
+                i = trie.next_changed(loops.members, i + 1, end, time)
+        self.states[16 * state + 3] = trie.clock
+        return False
+
+    def _put_right(self, state: cython.int, node: cython.int) -> cython.bint:
+        """Forget what a node's changes concern; whether the set itself may be wrong."""
+        trie: Trie = self.trie
+        row: cython.int = 16 * state
+        change: cython.int = trie.nodes[10 * node + 5]
+        edge: cython.int
+        while change > self.states[row + 3]:
+            edge = trie.log_edge[change & 4095]
+            # Too long ago, or made anew, or with another loop.
+            if trie.clock - change >= 4096 or trie.log_node[change & 4095] != node or edge == 1:
                 return True
             if edge == -1:
                 self.states[row + 1] = -1
             elif edge & 3:
-                self.transitions.put(self._key(state, edge), -1)
                 self.states[row + 2] |= 2
                 self.states[row + 9] |= edge_bit(edge)
-                self.member_edges[member] |= edge_bit(edge)
+                self.transitions.put(self._key(state, edge), -1)
             else:
                 self.states[row + 2] |= 1
-                if edge:
-                    self.states[row + 8] |= edge_bit(edge)
-                else:
-                    self.states[row + 7] = -1
-                label = self.only_label[edge >> 2] if edge else -1
-                if label > 0:
-                    self.transitions.put(self._key(state, label << 2), -1)
-                elif label < 0:
-                    self.states[row] = self._next_row
-                    self._next_row += 1
-        self.states[row + 3] = trie.clock
+                self.states[row + 8] |= name_bit(edge)
+                self._forget_name(state, edge >> 2)
+            change = trie.log_before[change & 4095]
         return False
 
-    def _member(self, state: cython.int, node: cython.int) -> cython.int:
-        """The place of a member, or -1."""
+    def _forget_name(self, state: cython.int, symbol: cython.int) -> None:
+        """The transitions on labels that have a symbol, 0 for ``*``."""
+        label: cython.int = self.only_label[symbol] if symbol else -1
+        if symbol == 0:
+            self.states[16 * state + 7] = -1
+        if label > 0:
+            self.transitions.put(self._key(state, label << 2), -1)
+        elif label < 0:
+            self.states[16 * state] = self._next_row
+            self._next_row += 1
+
+    def _has_member(self, state: cython.int, node: cython.int) -> cython.bint:
         low: cython.int = self.states[16 * state + 4]
         end: cython.int = low + self.states[16 * state + 5]
         high: cython.int = end
@@ -434,4 +447,4 @@ class LazyStates:
                 low = middle + 1
             else:
                 high = middle
-        return low if low < end and self.members[low] == node else -1
+        return low < end and self.members[low] == node

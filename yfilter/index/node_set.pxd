@@ -5,12 +5,14 @@ from yfilter.index.trie cimport Trie
 cdef class NodeSet:
     cdef Trie trie
     cdef int[::1] nodes
+    cdef int[::1] loops
     cdef int[::1] parents
     cdef int[::1] _children
-    cdef int _count
+    cdef int count
+    cdef int loop_count
 
     cdef void clear(self) noexcept
     cdef int cover(self, int count) except -1
     cdef int push(self, int node) except -1
     cdef int push_children(self, int count, int edge) except -1
-    cdef int close(self) noexcept
+    cdef void close(self) noexcept

@@ -1,7 +1,8 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """NodeSet: a set of trie nodes under construction, closed under ε.
 
-``clear``, ``push`` nodes, ``close``: then ``nodes`` has them in order, each once.
+``clear``, ``push`` nodes that are not there yet, ``close``: then ``nodes`` and ``loops``, the
+looping nodes behind them, are in order.
 """
 
 from __future__ import annotations
@@ -22,23 +23,25 @@ else:
 
 
 class NodeSet:
-    """``parents`` is room for nodes whose children are to be pushed."""
+    """``count`` nodes and ``loop_count`` loops; ``parents`` is room for ``push_children``."""
 
     def __init__(self, trie: Trie) -> None:
         self.trie = trie
         self.nodes = ints(256)
+        self.loops = ints(256)
         self.parents = ints(256)
         self._children = ints(256)
-        self._count = 0
+        self.count = 0
+        self.loop_count = 0
 
     def clear(self) -> None:
         """Begin a new set."""
-        self._count = 0
+        self.count = 0
+        self.loop_count = 0
 
     def cover(self, count: cython.int) -> cython.int:
-        """Room for so many nodes or parents; what is there is lost."""
+        """Room for so many parents."""
         if count >= len(self.parents):
-            self.nodes = ints(2 * count)
             self.parents = ints(2 * count)
             self._children = ints(2 * count)
         return 0
@@ -46,13 +49,13 @@ class NodeSet:
     def push(self, node: cython.int) -> cython.int:
         """Add a node, unless it is 0, and its loop."""
         if node:
-            if self._count + 2 > len(self.nodes):
-                self.nodes = grown(self.nodes, 2 * len(self.nodes))
-            self.nodes[self._count] = node
-            self._count += 1
-            if self.trie.nodes[10 * node + 2]:
-                self.nodes[self._count] = self.trie.nodes[10 * node + 2]
-                self._count += 1
+            if self.count >= len(self.nodes):
+                self.nodes = grown(self.nodes, 2 * self.count)
+                self.loops = grown(self.loops, 2 * self.count)
+            self.nodes[self.count] = node
+            self.count += 1
+            self.loops[self.loop_count] = self.trie.nodes[10 * node + 2]
+            self.loop_count += self.loops[self.loop_count] != 0
         return 0
 
     def push_children(self, count: cython.int, edge: cython.int) -> cython.int:
@@ -63,15 +66,7 @@ class NodeSet:
             self.push(self._children[i])
         return 0
 
-    def close(self) -> cython.int:
-        """How many nodes there are, now in order; a loop may have come in twice."""
-        i: cython.int
-        kept: cython.int = 0
-        if self._count == 0:
-            return 0
-        sort(self.nodes, self._count)
-        for i in range(1, self._count):
-            if self.nodes[i] != self.nodes[kept]:
-                kept += 1
-                self.nodes[kept] = self.nodes[i]
-        return kept + 1
+    def close(self) -> None:
+        """All is there."""
+        sort(self.nodes, self.count)
+        sort(self.loops, self.loop_count)

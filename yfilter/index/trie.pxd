@@ -3,7 +3,10 @@ cdef class Trie:
     cdef public int[::1] queries
     cdef public int[::1] log_node
     cdef public int[::1] log_edge
+    cdef public int[::1] log_before
     cdef public int clock
+    cdef unsigned long long[::1] _recent
+    cdef int _recent_since
     cdef int[::1] _slots
     cdef int _node_bound
     cdef int _node_count
@@ -15,6 +18,7 @@ cdef class Trie:
 
     cdef int child(self, int node, int edge) noexcept
     cdef int child_of_all(self, int[::1] parents, int count, int edge, int[::1] found) noexcept
+    cdef int next_changed(self, int[::1] column, int first, int end, int time) noexcept
     cpdef int extend(self, int node, int edge) except -1
     cpdef int loop_of(self, int node) except -1
     cpdef int add_query(self, int node, int residual, int number) except -1
@@ -23,9 +27,11 @@ cdef class Trie:
     cdef bint _is_known(self, int node) noexcept
     cdef int _new_node(self, int parent, int edge) except -1
     cdef int _note(self, int node, int edge) except -1
+    cdef int _mark(self, int node) noexcept
     cdef int _insert(self, int node) except -1
     cdef int _delete(self, int node) except -1
     cdef int _rehash(self, int capacity) except -1
 
 
+cdef int name_bit(int edge) noexcept
 cpdef int edge_bit(int edge) noexcept

@@ -1,0 +1,24 @@
+from yfilter.index.int_cache cimport IntCache
+from yfilter.index.trie cimport Trie
+
+
+cdef class LoopSets:
+    cdef Trie trie
+    cdef LoopSets older
+    cdef int[::1] sets
+    cdef int[::1] members
+    cdef int[::1] names
+    cdef IntCache _numbers
+    cdef int[::1] _merged
+    cdef int _bound
+    cdef int _used
+
+    cdef int union(self, int loops, int[::1] nodes, int first, int count) except -1
+    cdef int last_change(self, int loops) except -1
+    cdef long long used_bytes(self) noexcept
+    cdef int _intern(self, int count) except -1
+    cdef int _find(self, int[::1] nodes, int count, long long key) noexcept
+    cdef int _derive(self, int loops) except -1
+
+
+cdef long long hash_of(int start, int[::1] nodes, int count) noexcept

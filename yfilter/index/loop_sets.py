@@ -1,0 +1,158 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""LoopSets: the looping nodes that states hold, one generation's, each set once.
+
+A ``//`` that was passed stays with everything below it, so that half of what states hold are
+looping nodes, in a tenth as many different sets.  They accept nothing and have no edges but names.
+A set is a number, 0 the empty one, and a row of 8 in ``sets``::
+
+    0 first of its members   1 their number   2 a bit for each name edge of its members
+    3 time when it was last looked at   4 time of a member's last change, by then
+    5 the same set in the generation before, or -1
+
+``members`` are in order; ``names`` has the bits of each.
+"""
+
+from __future__ import annotations
+
+try:
+    import cython
+except ImportError:
+    from formats import cython_stub as cython
+
+from yfilter.index.columns import grown, ints, reserved_ints
+
+if cython.compiled:
+    from cython.cimports.yfilter.index.int_cache import IntCache
+    from cython.cimports.yfilter.index.trie import Trie
+else:
+    from yfilter.index.int_cache import IntCache
+    from yfilter.index.trie import Trie
+
+
+class LoopSets:
+    """``union`` makes sets; ``last_change`` brings one up to date."""
+
+    def __init__(self, trie: Trie, bytes_max: int, older: LoopSets | None) -> None:
+        bits_max = max(6, (bytes_max // 64).bit_length() - 1)
+        self.trie = trie
+        self.older = older
+        self.sets = reserved_ints(max(bytes_max // 4, 64))
+        self.members = reserved_ints(max(bytes_max // 4, 64))
+        self.names = reserved_ints(max(bytes_max // 4, 64))
+        self._numbers = IntCache(min(8, bits_max), bits_max)
+        self._merged = ints(256)
+        self._bound = 1
+        self._used = 0
+
+    def union(
+        self, loops: cython.int, nodes: cython.int[::1], first: cython.int, count: cython.int
+    ) -> cython.int:
+        """The set with some nodes more, which stand in order from ``first`` on."""
+        merged: cython.int = 0
+        i: cython.int = self.sets[8 * loops]
+        end: cython.int = i + self.sets[8 * loops + 1]
+        last: cython.int = first + count
+        if count == 0:
+            return loops
+        if count + end - i > len(self._merged):
+            self._merged = ints(2 * (count + end - i))
+        while i < end or first < last:
+            if first == last or (i < end and self.members[i] < nodes[first]):
+                self._merged[merged] = self.members[i]
+                i += 1
+            else:
+                if i < end and self.members[i] == nodes[first]:
+                    i += 1
+                self._merged[merged] = nodes[first]
+                first += 1
+            merged += 1
+        if merged == self.sets[8 * loops + 1]:
+            return loops
+        return self._intern(merged)
+
+    def last_change(self, loops: cython.int) -> cython.int:
+        """The time of the last change of a member; what is known of them is right from now on."""
+        i: cython.int
+        row: cython.int = 8 * loops
+        time: cython.int = self.sets[row + 3]
+        end: cython.int = self.sets[row] + self.sets[row + 1]
+        if time != self.trie.clock:
+            i = self.trie.next_changed(self.members, self.sets[row], end, time)
+            if i < end:
+                self._derive(loops)
+            self.sets[row + 3] = self.trie.clock
+        return self.sets[row + 4]
+
+    def used_bytes(self) -> cython.longlong:
+        total: cython.longlong = 8 * self._used + 32 * self._bound
+        return total + self._numbers.size_bytes()
+
+    def _intern(self, count: cython.int) -> cython.int:
+        """The set of the nodes in ``_merged``."""
+        i: cython.int
+        key: cython.longlong = hash_of(count, self._merged, count)
+        loops: cython.int = self._find(self._merged, count, key)
+        if loops:
+            self.last_change(loops)
+            return loops
+        loops = self._bound
+        self._bound = loops + 1
+        if 8 * loops + 8 > len(self.sets):
+            self.sets = grown(self.sets, 2 * len(self.sets))
+        if self._used + count > len(self.members):
+            self.members = grown(self.members, 2 * (self._used + count))
+            self.names = grown(self.names, 2 * (self._used + count))
+        self.sets[8 * loops] = self._used
+        self.sets[8 * loops + 1] = count
+        self.sets[8 * loops + 3] = self.trie.clock
+        self.sets[8 * loops + 5] = -1
+        if self.older is not None:
+            self.sets[8 * loops + 5] = self.older._find(self._merged, count, key) or -1
+        for i in range(count):
+            self.members[self._used + i] = self._merged[i]
+        self._used += count
+        self._numbers.put(key, loops)
+        self._derive(loops)
+        return loops
+
+    def _find(self, nodes: cython.int[::1], count: cython.int, key: cython.longlong) -> cython.int:
+        i: cython.int = 0
+        loops: cython.int = self._numbers.recall(key)
+        if loops < 0 or self.sets[8 * loops + 1] != count:
+            return 0
+        while i < count and self.members[self.sets[8 * loops] + i] == nodes[i]:
+            i += 1
+        return loops if i == count else 0
+
+    def _derive(self, loops: cython.int) -> cython.int:
+        i: cython.int
+        node: cython.int
+        row: cython.int = 8 * loops
+        bits: cython.int = 0
+        last: cython.int = 0
+        for i in range(self.sets[row], self.sets[row] + self.sets[row + 1]):
+            node = self.members[i]
+            self.names[i] = self.trie.nodes[10 * node + 8]
+            bits |= self.names[i]
+            last = max(last, self.trie.nodes[10 * node + 5])
+        self.sets[row + 2] = bits
+        self.sets[row + 4] = last
+        return 0
+
+
+def hash_of(start: cython.int, nodes: cython.int[::1], count: cython.int) -> cython.longlong:
+    """A number above 0 for the first nodes of a column, and one more."""
+    # PERF: a sum, whose products do not wait for each other.
+    i: cython.int
+    key: cython.longlong
+    mask: cython.ulonglong = 0x7FFFFFFFFFFFFFFF
+    prime: cython.ulonglong = 0x7F51AFD7ED558CCD
+    mixed: cython.ulonglong = start
+    product: cython.ulonglong
+    mixed = (mixed * 0x1E3779B97F4A7C15) & mask
+    for i in range(count):
+        product = nodes[i] + 1
+        product = (product * prime) & mask
+        mixed = (mixed + (product ^ (product >> 31))) & mask
+    key = mixed | 1
+    return key
