@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from onyx.client_values import Delivery, Outcome, ProfileInfo, SourceInfo
-    from onyx.clients import DataSource, Results, User
+    from onyx.clients import DataSource, User
     from onyx.errors import NetworkUnreachable, ProfileNotAccepted, RequestFailed, UserError
     from onyx.launcher import RunningNetwork, launch
     from onyx.registration_client import RegistrationClient
+    from onyx.results import Results
 
 __all__ = [
     "DataSource",
@@ -39,10 +40,11 @@ __all__ = [
 
 _MODULES = {
     "onyx.client_values": ("Delivery", "Outcome", "ProfileInfo", "SourceInfo"),
-    "onyx.clients": ("DataSource", "Results", "User"),
+    "onyx.clients": ("DataSource", "User"),
     "onyx.errors": ("NetworkUnreachable", "ProfileNotAccepted", "RequestFailed", "UserError"),
     "onyx.launcher": ("RunningNetwork", "launch"),
     "onyx.registration_client": ("RegistrationClient",),
+    "onyx.results": ("Results",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 Location = tuple[float, float]
@@ -115,3 +115,33 @@ class Delivery:
     source: str
     number: int
     results: list[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanProgress:
+    """How far the profiles of a network are moved to where ``plan`` has them.
+
+    ``state``: "never", "running", "paused", "done" or "aborted".  ``moved`` are at their new host,
+    ``under_way`` between two; ``given_up`` counts moves to a host at which the profile did not
+    become live in time.  Of all ``profiles`` this pass has ``looked_at`` so many, and ``put_off``
+    some, by reason.  ``came`` and ``left`` count the moved by broker; at most ``rate`` begin in a
+    second and ``at_once`` are under way.
+    """
+
+    state: str
+    plan: str
+    rate: float
+    at_once: int
+    moved: int
+    given_up: int
+    under_way: int
+    looked_at: int
+    profiles: int
+    put_off: Mapping[str, int] = field(default_factory=dict)
+    came: Mapping[str, int] = field(default_factory=dict)
+    left: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing moves any more, and nothing will unless it is asked for."""
+        return self.state in ("never", "done", "aborted") and not self.under_way

@@ -21,7 +21,15 @@ result is delivered until it is acknowledged, and not again in the same run.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Mapping,
+)
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -31,21 +39,22 @@ from typing import Any, Self, TypeVar
 import trio
 
 from onyx.background import background_tasks
-from onyx.client_values import Delivery, Location, Outcome, ProfileInfo, SourceInfo
+from onyx.client_values import Location, Outcome, ProfileInfo, SourceInfo
 from onyx.errors import RequestFailed, UserError
 from onyx.registration_client import (
+    PATIENCE_SECONDS,
     NetworkClient,
     RegistrationClient,
+    Result,
     Where,
     call,
     host_and_port,
     open_connection,
     request_failed,
 )
+from onyx.results import MOVED, PAUSE_SECONDS, PAUSE_SECONDS_MAX, Results
 from overlay.link.client_connection import ClientConnection, RemoteError
 from overlay.link.errors import ProtocolError
-from overlay.link.frames import Delivery as DeliveryFrame
-from overlay.link.link_layer import Arrival
 
 _T = TypeVar("_T")
 
@@ -226,6 +235,10 @@ class Pipeline:
         return rest
 
 
+async def _forever(entered: object) -> None:
+    await trio.sleep_forever()
+
+
 class User:
     """A user: his profiles, and their results; a context manager."""
 
@@ -276,8 +289,8 @@ class User:
         )
         if not wait or info.live:
             return info
-        host = await self._host(info.address)
-        result = await host.call("profile.live", _waiting(info.id, wait, timeout_seconds))
+        arguments = _waiting(info.id, wait, timeout_seconds)
+        _, result = await self._ask_host(info.id, "profile.live", arguments)
         return replace(info, live=result["live"], missing=tuple(result.get("missing", ())))
 
     async def update_profile(
@@ -292,10 +305,8 @@ class User:
 
         ``wait`` and ``timeout_seconds`` as with ``add_profile``.
         """
-        info = await self._registration.profile(profile_id)
-        host = await self._host(info.address)
         arguments = {**_waiting(profile_id, wait, timeout_seconds), "text": text}
-        result = await host.call("profile.update", arguments)
+        info, result = await self._ask_host(profile_id, "profile.update", arguments)
         # From here on the registration service shows the new text to whoever asks.
         known = {"profile": profile_id, "version": result["version"]}
         shown = await self._registration.call("profile.await", known)
@@ -319,11 +330,11 @@ class User:
         With ``wait`` it returns when no broker keeps its interest any more, or after
         ``timeout_seconds`` with the brokers that do.
         """
-        info = await self._registration.profile(profile_id)
-        host = await self._host(info.address)
+        await self._registration.profile(profile_id)  # which there must be
         result: Mapping[str, Any] = {}
         try:
-            result = await host.call("profile.remove", _waiting(profile_id, wait, timeout_seconds))
+            arguments = _waiting(profile_id, wait, timeout_seconds)
+            _, result = await self._ask_host(profile_id, "profile.remove", arguments)
         except RequestFailed as failure:
             # Gone already: an answer that got lost, or somebody else was faster.
             if failure.code != "unknown-profile":
@@ -341,7 +352,7 @@ class User:
 
     def results(self, profile_id: str) -> Results:
         """The results of a profile, from the first that was not acknowledged yet, without end."""
-        return Results(self, profile_id)
+        return Results(self._registration, profile_id, self._in_background)
 
     async def _host(self, address: str) -> NetworkClient:
         """A connection to a host broker, kept for the length of the block."""
@@ -351,75 +362,38 @@ class User:
             self._hosts[address] = client
         return self._hosts[address]
 
-    async def _subscribe(self, profile_id: str) -> ClientConnection:
-        info = await self._registration.profile(profile_id)
-        host, port = host_and_port(info.address)
-        return await self._in_background(open_connection(host, port, "subscriber", profile_id))
+    async def _ask_host(
+        self, profile_id: str, verb: str, arguments: Mapping[str, object]
+    ) -> tuple[ProfileInfo, Result]:
+        """Ask the host broker of a profile, whichever it is by then."""
+        give_up_at = trio.current_time() + PATIENCE_SECONDS
+        pause = PAUSE_SECONDS
+        while True:
+            info = await self._registration.profile(profile_id)
+            host = await self._host(info.address)
+            try:
+                return info, await host.call(verb, arguments)
+            except RequestFailed as failure:
+                if failure.code not in MOVED or trio.current_time() > give_up_at:
+                    raise
+                if failure.code == "unknown-profile":
+                    now = await self._registration.profile(profile_id)
+                    if now.host == info.host:
+                        raise
+            await trio.sleep(pause)
+            pause = min(2 * pause, PAUSE_SECONDS_MAX)
 
-    async def _in_background(self, manager: AbstractAsyncContextManager[_T]) -> _T:
-        """Enter a context manager in a task that leaves it at the end of the block."""
+    async def _in_background(
+        self,
+        manager: AbstractAsyncContextManager[_T],
+        use: Callable[[_T], Awaitable[object]] = _forever,
+    ) -> _T:
+        """Enter a context manager in a task that leaves it when ``use`` of it returns, or else at
+        the end of the block."""
         if self._nursery is None:
             raise RuntimeError("a User is used inside of its async with block")
-        entered: _T = await self._nursery.start(_hold, manager)
+        entered: _T = await self._nursery.start(_hold, manager, use)
         return entered
-
-
-class Results:
-    """An asynchronous iterator over the deliveries of one profile, made by ``User.results``.
-
-    A delivery is acknowledged when the next one is asked for, or by ``acknowledge_nowait``.  One
-    that was not acknowledged when the process ended comes again in its next run.
-    """
-
-    def __init__(self, user: User, profile_id: str) -> None:
-        self.profile_id = profile_id
-        self._user = user
-        self._connection: ClientConnection | None = None
-        self._current: Arrival | None = None
-
-    @property
-    def lost(self) -> int:
-        """How many deliveries the host broker has thrown away because nobody took them."""
-        return 0 if self._connection is None else self._connection.lost
-
-    async def connect(self) -> None:
-        """Connect now instead of with the first delivery; RequestFailed "unknown-profile"."""
-        if self._connection is None:
-            self._connection = await self._user._subscribe(self.profile_id)
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> Delivery:
-        self.acknowledge_nowait()
-        await self.connect()
-        assert self._connection is not None
-        try:
-            arrival = await self._connection.next_delivery()
-        except RemoteError as error:
-            raise self._ended(error) from None
-        frame = arrival.frame
-        assert isinstance(frame, DeliveryFrame)
-        self._current = arrival
-        return Delivery(frame.profile, frame.source, frame.number, frame.results())
-
-    def acknowledge_nowait(self) -> None:
-        """The last delivery is done, whatever happens now."""
-        if self._current is not None and self._connection is not None:
-            self._connection.acknowledge(self._current)
-            self._current = None
-
-    async def flush(self) -> None:
-        """Return when the host broker has all acknowledgements on disk."""
-        if self._connection is not None:
-            await call(self._connection, "sync", {})
-
-    def _ended(self, error: RemoteError) -> RequestFailed:
-        reasons = {
-            "forgotten": f"profile {self.profile_id} was removed",
-            "replaced": f"somebody else takes the results of profile {self.profile_id} now",
-        }
-        return RequestFailed(error.code, reasons.get(error.code, error.message))
 
 
 def _waiting(profile_id: str, wait: bool, timeout_seconds: float | None) -> dict[str, object]:
@@ -430,11 +404,12 @@ def _waiting(profile_id: str, wait: bool, timeout_seconds: float | None) -> dict
 
 async def _hold(
     manager: AbstractAsyncContextManager[_T],
+    use: Callable[[_T], Awaitable[object]],
     task_status: trio.TaskStatus[_T] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     async with manager as entered:
         task_status.started(entered)
-        await trio.sleep_forever()
+        await use(entered)
 
 
 async def _iterate(

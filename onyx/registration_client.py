@@ -16,7 +16,7 @@ from typing import Any, Self, TypeAlias
 import trio
 
 from onyx.background import background_tasks
-from onyx.client_values import Location, ProfileInfo, SourceInfo
+from onyx.client_values import Location, PlanProgress, ProfileInfo, SourceInfo
 from onyx.errors import NetworkUnreachable, ProfileNotAccepted, RequestFailed, UnreadableInput
 from overlay.link.client_connection import (
     ClientConnection,
@@ -25,7 +25,10 @@ from overlay.link.client_connection import (
     RemoteError,
     open_client,
 )
+from overlay.link.client_limits import Resumption
 from overlay.nodes import Address
+from registration.plan_census import drift_of
+from registration.planning.plan_drift import Drift
 
 Where: TypeAlias = str | tuple[str, int]
 """An address: "host:port" or (host, port)."""
@@ -177,6 +180,39 @@ class RegistrationClient(NetworkClient):
         measured = (await self.call("plan.show"))["measured"]
         return measured["messages"], measured["matched_share"]
 
+    async def census(self, text: bytes = b"") -> Drift:
+        """How the profiles of the network are placed, in sums, compared with a plan (b"": the one
+        in force); ``moves`` is what ``apply_plan`` would move.
+
+        RequestFailed "plan-refused" or "no-plan".
+        """
+        return drift_of(dict(await self.call("plan.census", {"plan": text})))
+
+    async def apply_plan(
+        self, *, rate: float | None = None, at_once: int | None = None
+    ) -> PlanProgress:
+        """Move the profiles that there are to where the plan in force has them, live: at most
+        ``rate`` moves begin in a second and ``at_once`` are under way (None: as the service
+        thinks fit).  Returns at once; RequestFailed "no-plan"."""
+        throttle = {"rate": rate, "at_once": at_once}
+        given = {name: value for name, value in throttle.items() if value is not None}
+        return PlanProgress(**await self.call("plan.apply", given))
+
+    async def plan_progress(self) -> PlanProgress:
+        """How far that is."""
+        return PlanProgress(**await self.call("plan.progress"))
+
+    async def pause_plan(self) -> PlanProgress:
+        """Begin no more moves until ``resume_plan``; those under way go on."""
+        return PlanProgress(**await self.call("plan.pause"))
+
+    async def resume_plan(self) -> PlanProgress:
+        return PlanProgress(**await self.call("plan.resume"))
+
+    async def abort_plan(self) -> PlanProgress:
+        """Begin no more moves, and give up those whose profiles are still at their old host."""
+        return PlanProgress(**await self.call("plan.abort"))
+
     async def profiles(self, user: str = "", texts: bool = False) -> list[ProfileInfo]:
         """The profiles of a user ("": of all), in order of registration; ``texts``: with them."""
         found: list[ProfileInfo] = []
@@ -205,7 +241,12 @@ def host_and_port(where: Where) -> tuple[str, int]:
 
 @asynccontextmanager
 async def open_connection(
-    host: str, port: int, role: str, identity: str, patience_seconds: float | None = None
+    host: str,
+    port: int,
+    role: str,
+    identity: str,
+    patience_seconds: float | None = None,
+    resumption: Resumption | None = None,
 ) -> AsyncIterator[ClientConnection]:
     """``open_client`` with the errors of this package.
 
@@ -216,7 +257,13 @@ async def open_connection(
     stack = AsyncExitStack()
     try:
         connection = await stack.enter_async_context(
-            open_client(host, port, role=role, identity=identity, limits=CLIENT_LIMITS)
+            open_client(
+                *(host, port),
+                role=role,
+                identity=identity,
+                limits=CLIENT_LIMITS,
+                resumption=resumption,
+            )
         )
     except ConnectionFailed as error:
         raise NetworkUnreachable(

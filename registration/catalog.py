@@ -183,8 +183,10 @@ class Catalog:
             self._by_request[entry.request] = entry.source
 
     def _index_profile(self, entry: ProfileEntry) -> None:
-        if entry.profile not in self.profiles:
-            self.profiles_by_broker[entry.host] += 1
+        known = self.profiles.get(entry.profile)
+        if known is not None:
+            self.profiles_by_broker[known.host] -= 1
+        self.profiles_by_broker[entry.host] += 1
         self.profiles[entry.profile] = entry
         if entry.request:
             self._by_request[entry.request] = entry.profile

@@ -14,9 +14,12 @@ from collections.abc import Iterable, Mapping
 
 from overlay.link.row_log import RowLog, read_record
 from overlay.topology import Topology
+from registration.catalog import ProfileEntry
 from registration.placement import brokers_with_room, choose_host_broker
-from registration.planning.plan import Placer
+from registration.planning.plan import Placer, Plan
+from registration.planning.plan_drift import PlacedProfile, home_of
 from registration.planning.plan_file import PlanError, from_json, plan_id
+from yfilter.errors import ProfileRefused
 
 PLAN_SPACE = "plan"
 PLAN_BYTES_MAX = 12 * 1024 * 1024
@@ -88,10 +91,20 @@ class PlanPlacement:
         """Of the plan in force; 0 without one."""
         return self._placer.plan.partitions if self._placer else 0
 
-    def statistics(self) -> dict[str, object]:
-        return {"plan": self.plan_id, **self._counters}
+    def home_of(self, entry: ProfileEntry) -> str | None:
+        """The broker where the plan has a profile that is elsewhere; None if it is at home, insists
+        on its place, or there is no plan."""
+        if self._placer is None:
+            return None
+        try:
+            placement = self._placer.place(entry.text)
+        except ProfileRefused:
+            return None  # accepted by another version; it has no place in this plan
+        profile = PlacedProfile(entry.text, entry.host, entry.near)
+        return home_of(self._placer.plan, placement, profile)
 
-    def _install(self, text: bytes) -> None:
+    def plan_of(self, text: bytes) -> Plan:
+        """A plan for this network; PlanError when it is none."""
         plan = from_json(text)
         if not plan.brokers:
             raise PlanError("the plan", "brokers", "it was made without a topology")
@@ -100,6 +113,13 @@ class PlanPlacement:
             raise PlanError(
                 "the plan", "brokers", f"{unknown[0]} is no broker of {self._topology.name}"
             )
+        return plan
+
+    def statistics(self) -> dict[str, object]:
+        return {"plan": self.plan_id, **self._counters}
+
+    def _install(self, text: bytes) -> None:
+        plan = self.plan_of(text)
         self._placer = Placer(plan)
         self.plan_id = plan_id(plan)
         self.plan_text = text

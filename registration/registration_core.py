@@ -2,7 +2,8 @@
 
 Sources and users come here once; after that a source talks to its root broker and a user to his
 host broker.  Ids, placement and the catalog are decided here (registration_requests.py); this
-file takes in what the brokers report: a source is ready, a profile is placed, changed or live.
+file takes in what the brokers report: a source is ready, a profile is placed, changed or live, or
+further on its way to another host broker (moves.py).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from overlay.link.events import Action, Event
+from overlay.link.events import Action, CallAgain, Event
 from overlay.link.frame import Frame
 from overlay.link.frames import (
     Hello,
@@ -22,12 +23,23 @@ from overlay.link.frames import (
     SourceReady,
 )
 from overlay.link.link_layer import Arrival, LinkLayer
+from overlay.link.move_frames import (
+    HandedOver,
+    HandoverWanted,
+    ProfileReleased,
+    ProfileTaken,
+    StandingBy,
+)
 from overlay.link.request_server import Result
 from overlay.link.row_log import RowLog
 from overlay.topology import Topology
-from registration.catalog import Catalog
+from registration.catalog import REGISTRATION_KEY, Catalog
 from registration.measured_shares import MeasuredShares
+from registration.moves import Moves
 from registration.placement_by_plan import PlanPlacement
+from registration.plan_application import PlanApplication
+from registration.plan_census import PlanCensus
+from registration.plan_requests import PlanRequests
 from registration.registration_requests import RegistrationRequests
 
 
@@ -55,14 +67,21 @@ class RegistrationCore:
         )
         self._placement = PlanPlacement(topology, self._rows)
         self._shares = MeasuredShares(topology, self._placement, self._links, self._rows)
+        self.moves = Moves(self.catalog, self._rows, self._send)
+        self._application = PlanApplication(
+            topology, self.catalog, self._placement, self.moves, self._rows, self.connected
+        )
+        self._census = PlanCensus(self.catalog)
+        plans = PlanRequests(self._placement, self._shares, self._application, self._census)
         self._requests = RegistrationRequests(
-            topology, self.catalog, self._placement, self._shares, self._links, self.statistics
+            topology, self.catalog, self._placement, self._links, self.statistics, plans.verbs
         )
         self._handlers: Mapping[type[Frame], Callable[[Arrival], None]] = {
             SourceReady: self._handle_source_ready,
             ProfileChanged: self._handle_profile_changed,
             ProfileLive: self._handle_profile_live,
             PartitionsMatched: self._handle_partitions_matched,
+            **dict.fromkeys(_MOVE_FRAMES, self._handle_move),
         }
         self._counters: Counter[str] = Counter()
         stored = list(rows)
@@ -70,11 +89,18 @@ class RegistrationCore:
         self.catalog.restore(stored)
         self._placement.restore(stored)
         self._shares.restore(stored)
+        self.moves.restore(stored)
+        self._application.restore(stored)
 
     def handle(self, event: Event, now: float) -> list[Action]:
         for arrival in self._links.handle(event, now):
             self._handle_arrival(arrival)
-        return [*self._rows.drain(), *self._links.drain()]
+        has_more = self._application.run(now)
+        has_more |= self._census.run(self._requests.answer)
+        actions = [*self._rows.drain(), *self._links.drain()]
+        if has_more:
+            actions.append(CallAgain())
+        return actions
 
     def connected(self, peer: str) -> bool:
         """Whether a peer ("broker/B2") is there."""
@@ -87,6 +113,8 @@ class RegistrationCore:
             "placement": self._placement.statistics(),
             "shares": self._shares.statistics(),
             "profiles_by_broker": dict(self.catalog.profiles_by_broker),
+            "moves": self.moves.statistics(),
+            "census": self._census.statistics(),
             "requests": self._requests.statistics(),
             "links": self._links.statistics(),
             "unexpected": dict(self._counters),
@@ -99,6 +127,7 @@ class RegistrationCore:
         frame = arrival.frame
         if frame is None:
             self._requests.forget(arrival.connection)
+            self._census.forget(arrival.connection)
         elif isinstance(frame, Hello):
             if role == "broker" and name not in self._topology.broker_ids:
                 detail = f"{name!r} is no broker of {self._topology.name}"
@@ -131,6 +160,7 @@ class RegistrationCore:
         frame = arrival.frame
         assert isinstance(frame, ProfileChanged)
         if frame.text is None:
+            self.moves.removed(frame.profile)
             self.catalog.remove_profile(frame.profile)
             self._requests.answer_removed(frame.profile)
             return
@@ -138,7 +168,16 @@ class RegistrationCore:
             frame.profile, text=frame.text, version=frame.version, placed=True
         )
         if entry is not None:
+            self.moves.changed(entry)
             self._requests.answer_profile(entry)
+
+    def _handle_move(self, arrival: Arrival) -> None:
+        """One of the two hosts of a profile that moves has got further."""
+        assert arrival.frame is not None
+        move = self.moves.handle(arrival.peer.partition("/")[2], arrival.frame)
+        if move is not None:
+            self._application.moved(move)
+            self._requests.answer_profile(self.catalog.profiles[move.profile])
 
     def _handle_profile_live(self, arrival: Arrival) -> None:
         frame = arrival.frame
@@ -153,3 +192,11 @@ class RegistrationCore:
     def _handle_partitions_matched(self, arrival: Arrival) -> None:
         assert isinstance(arrival.frame, PartitionsMatched)
         self._shares.handle_matched(arrival.frame)
+
+    # --- helpers --------------------------------------------------------------------------
+
+    def _send(self, broker: str, frame: Frame) -> None:
+        self._links.send(f"broker/{broker}", REGISTRATION_KEY, frame)
+
+
+_MOVE_FRAMES = (StandingBy, ProfileReleased, HandoverWanted, HandedOver, ProfileTaken)

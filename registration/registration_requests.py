@@ -4,11 +4,12 @@
 ``source.register``  answered when every broker knows the source and its interests are up
 ``profile.add``      answered when the host broker has the profile; with ``wait`` when it is live
                      on every tree
-``plan.use``         answered at once: new profiles are placed by this plan
 ``profile.await``    answered when a change that was made at the host broker is known here too:
                      ``version`` or a later one, with what the schemas of the sources say about
                      it, or that the profile is gone (always then)
 ==================  ==========================================================================
+
+Those about plans are in plan_requests.py.
 
 A request carries the client's own request id: repeated after a broken connection it finds what
 the first one made, and makes nothing twice.
@@ -16,7 +17,7 @@ the first one made, and makes nothing twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from formats import (
     FORMS,
@@ -33,6 +34,7 @@ from overlay.link.request_server import (
     RequestRefused,
     RequestServer,
     Result,
+    Verb,
     name_argument,
     number_argument,
     text_argument,
@@ -40,10 +42,8 @@ from overlay.link.request_server import (
 from overlay.routing.broadcast_tree import broadcast_trees
 from overlay.topology import Topology
 from registration.catalog import REGISTRATION_KEY, Catalog, ProfileEntry, SourceEntry
-from registration.measured_shares import MeasuredShares
 from registration.placement import PlacementError, choose_root_broker
-from registration.placement_by_plan import PLAN_BYTES_MAX, PlanPlacement
-from registration.planning.plan_file import PlanError
+from registration.placement_by_plan import PlanPlacement
 from registration.schema_warnings import schema_warnings
 from yfilter.errors import ProfileRefused
 from yfilter.matcher import check_profile
@@ -61,13 +61,12 @@ class RegistrationRequests:
         topology: Topology,
         catalog: Catalog,
         placement: PlanPlacement,
-        shares: MeasuredShares,
         links: LinkLayer,
         statistics: Callable[[], Result],
+        plan_verbs: Mapping[str, Verb],
     ) -> None:
         self._topology = topology
         self._placement = placement
-        self._shares = shares
         self._trees = broadcast_trees(topology)
         self._catalog = catalog
         self._links = links
@@ -88,13 +87,16 @@ class RegistrationRequests:
                 "profile.await": self._await_profile,
                 "profile.list": self._list_profiles,
                 "profile.show": self._show_profile,
-                "plan.use": self._use_plan,
-                "plan.show": self._show_plan,
+                **plan_verbs,
             },
         )
 
     def handle(self, connection: int, request: Request) -> None:
         self._server.handle(connection, request)
+
+    def answer(self, connection: int, request: str, result: Result) -> None:
+        """Answer a request that had to wait."""
+        self._server.answer(connection, request, result)
 
     def answer_source(self, entry: SourceEntry) -> None:
         """A source is ready: tell those who wait."""
@@ -341,25 +343,6 @@ class RegistrationRequests:
         if entry is None:
             raise RequestRefused("unknown-profile", f"there is no profile {profile!r}")
         return {**self._profile_result(entry), "text": entry.text}
-
-    # --- the plan -------------------------------------------------------------------------
-
-    def _use_plan(self, connection: int, request: Request) -> Result:
-        """``plan``: the text of a plan, for all profiles to come; empty to have none."""
-        text = request.arguments.get("plan")
-        if not isinstance(text, bytes) or len(text) > PLAN_BYTES_MAX:
-            raise RequestRefused("bad-argument", f"'plan' must be at most {PLAN_BYTES_MAX} bytes")
-        try:
-            used = self._placement.use(text)
-        except PlanError as error:
-            raise RequestRefused("plan-refused", str(error)) from error
-        self._shares.plan_changed()
-        return {"plan": used}
-
-    def _show_plan(self, connection: int, request: Request) -> Result:
-        measured = self._shares.measured()
-        statistics = self._placement.statistics()
-        return {**statistics, "text": self._placement.plan_text, "measured": measured}
 
     # --- the rest -------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ file hands each frame to the plane it belongs to:
     event ─> LinkLayer ─> frame ─┬─ control plane   trees, catalog
                                  ├─ query plane     profiles, routing table
                                  ├─ data plane      messages
+                                 ├─ moves           profiles that change their host broker
                                  └─ requests        of users and operators
     actions <─ rows to store, frames to send
 """
@@ -26,7 +27,10 @@ from onyx.broker.data_plane import DataPlane
 from onyx.broker.match_shares import MatchShares
 from onyx.broker.message_trace import MessageTrace
 from onyx.broker.observers import Observers
+from onyx.broker.profile_moves import SENDERS as MOVE_SENDERS
+from onyx.broker.profile_moves import ProfileMoves
 from onyx.broker.query_plane import QueryPlane
+from onyx.broker.releases import moved_detail
 from onyx.broker.transformation import Transformation
 from onyx.broker.transformation_requests import TransformationRequests
 from overlay.link.events import Action, CallAgain, CalledAgain, Event, Flow
@@ -93,6 +97,7 @@ class BrokerCore:
             matcher,
             Transformation(self.control, self._links, self._rows),
         )
+        self.moves = ProfileMoves(self.control, self.query, self._links, self._rows)
         self._shares = MatchShares(
             identity, self.query.profiles, self._links, self._rows, self.control.registration
         )
@@ -105,13 +110,16 @@ class BrokerCore:
             self._observers,
             self._rows,
             self.query,
+            self.moves,
             self._shares,
             clock,
         )
         trace = MessageTrace(self.control, self.query, self.data)
         cuts = TransformationRequests(self.control, self.query.transformation)
         self._requests = BrokerRequests(
-            self._links, self.query, self._observers, trace, cuts, self.statistics, limits
+            *(self._links, self.query, self.moves, self._observers, trace, cuts),
+            self.statistics,
+            limits,
         )
         self._counters: Counter[str] = Counter()
         self._handlers: Mapping[type[Frame], Callable[[Arrival], None]] = {
@@ -129,6 +137,7 @@ class BrokerCore:
             Message: self._handle_message,
             Undecoded: self._handle_undecoded,
             Request: self._handle_request,
+            **dict.fromkeys(MOVE_SENDERS, self._handle_move),
         }
         self._restore(list(rows))
 
@@ -143,6 +152,7 @@ class BrokerCore:
             if not isinstance(arrival.frame, Publish | Message):
                 self.data.deliver_deferred()
             self._handle_arrival(arrival)
+        self.moves.flush()
         self.query.flush()
         self._observers.flush()
         actions: list[Action] = [*self._rows.drain(), *self._links.drain()]
@@ -160,6 +170,7 @@ class BrokerCore:
             "broker": self.identity,
             "control": self.control.statistics(),
             "query": self.query.statistics(),
+            "moves": self.moves.statistics(),
             "data": self.data.statistics(),
             "shares": self._shares.statistics(),
             "compression": self.trained.statistics(),
@@ -174,6 +185,7 @@ class BrokerCore:
         self.control.restore(rows)
         self.trained.restore(rows)
         self.query.restore(rows)
+        self.moves.restore(rows)
         self._shares.restore(rows)
         self.data.restore(rows)
 
@@ -214,6 +226,8 @@ class BrokerCore:
                 "unknown-source",
                 f"{self.identity} is not the root broker of a source {name!r}",
             )
+        elif role == "subscriber" and self.moves.sends_on(name):
+            self._links.refuse(arrival.connection, "moved", moved_detail(name))
         elif role == "subscriber" and name not in self.query.profiles:
             self._links.refuse(
                 arrival.connection,
@@ -322,7 +336,15 @@ class BrokerCore:
     def _handle_live_reached(self, arrival: Arrival) -> None:
         assert isinstance(arrival.frame, LiveReached)
         for live in self.query.handle_live_reached(arrival.frame):
+            self.moves.coming.handle_live(live)
             self._requests.answer_live(live)
+
+    def _handle_move(self, arrival: Arrival) -> None:
+        assert arrival.frame is not None
+        try:
+            self.moves.handle(arrival.frame)
+        except ProfileRefused as refusal:
+            self._unexpected(arrival, "profile-refused", str(refusal))
 
     # --- data plane -----------------------------------------------------------------------
 
@@ -368,4 +390,5 @@ _SENDERS: Mapping[type[Frame], frozenset[str]] = {
     Message: frozenset({"parent"}),
     Undecoded: frozenset({"child"}),
     Request: frozenset({"client", "source", "subscriber"}),
+    **MOVE_SENDERS,
 }

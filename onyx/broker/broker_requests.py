@@ -13,7 +13,9 @@ from onyx.broker.live_requests import LiveRequests
 from onyx.broker.live_wait import LiveVersion
 from onyx.broker.message_trace import MessageTrace
 from onyx.broker.observers import Observers
+from onyx.broker.profile_moves import ProfileMoves
 from onyx.broker.query_plane import QueryPlane
+from onyx.broker.releases import moved_detail
 from onyx.broker.transformation_requests import TransformationRequests
 from overlay.limits import Limits
 from overlay.link.frames import Request
@@ -35,6 +37,7 @@ class BrokerRequests:
         self,
         links: LinkLayer,
         query: QueryPlane,
+        moves: ProfileMoves,
         observers: Observers,
         trace: MessageTrace,
         transformation: TransformationRequests,
@@ -42,6 +45,7 @@ class BrokerRequests:
         limits: Limits,
     ) -> None:
         self._query = query
+        self._moves = moves
         self._observers = observers
         self._limits = limits
         self._server = RequestServer(
@@ -132,6 +136,8 @@ class BrokerRequests:
 
     def _profile_argument(self, request: Request) -> str:
         profile = name_argument(request, "profile")
+        if profile in self._moves:
+            raise RequestRefused("moved", moved_detail(profile))
         if profile not in self._query.profiles:
             raise RequestRefused("unknown-profile", f"this broker does not host {profile!r}")
         return profile

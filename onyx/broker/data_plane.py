@@ -42,6 +42,7 @@ from onyx.broker.link_formats import LinkFormats
 from onyx.broker.match_shares import MatchShares
 from onyx.broker.observers import Observers
 from onyx.broker.parcel import Parcel
+from onyx.broker.profile_moves import ProfileMoves
 from onyx.broker.query_plane import QueryPlane
 from onyx.broker.transformation import Cut
 from overlay.link.events import Flow
@@ -76,6 +77,7 @@ class DataPlane:
         observers: Observers,
         rows: RowLog,
         query: QueryPlane,
+        moves: ProfileMoves,
         shares: MatchShares,
         clock: Callable[[], float],
     ) -> None:
@@ -86,6 +88,7 @@ class DataPlane:
         self._trained = trained
         self._observers = observers
         self._query = query
+        self._moves = moves
         self._shares = shares
         self._transformation = query.transformation
         self._deferred = DeferredDeliveries(rows)
@@ -358,6 +361,8 @@ class DataPlane:
             lengths=[len(result) for result in results],
             payload=b"".join(results),
         )
+        if self._moves.intercepts(parcel.root, frame):
+            return
         self._links.send(subscriber, match.profile_id, frame)
         self._counters["delivered"] += 1
         self._counters["dropped_deliveries"] += self._links.drop_oldest(

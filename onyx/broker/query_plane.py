@@ -127,6 +127,30 @@ class QueryPlane:
         self._install(frame.profile, frame.user, parse_profile(frame.text), frame.version)
         self._announce(frame.profile, frame.version)
 
+    def stand_by(self, profile: str, user: str, text: str, version: int, wait: str) -> bool:
+        """Announce a profile that another broker hosts, or a new version of it, so that its
+        messages come here as well; whether it is live at once, else ``waits`` says it of ``wait``.
+
+        Raises ProfileRefused and leaves everything as it was when the text is refused.
+        """
+        parsed = parse_profile(text)
+        known = self.profiles.get(profile)
+        if known is not None:
+            self.matcher.remove(profile)
+        replaced = () if known is None else known.disjuncts
+        self._install(profile, user, parsed, version, replaced)
+        self._store(profile)
+        return not self._send_marker(wait, version)
+
+    def let_go(self, profile: str) -> HostedProfile:
+        """Stop matching and announcing a profile; KeyError when it is not here."""
+        hosted = self.profiles.pop(profile)
+        self.matcher.remove(profile)
+        self.transformation.remove(profile)
+        self._note(self.table.change_local((), hosted.disjuncts))
+        self._rows.delete(HOSTED_SPACE, profile)
+        return hosted
+
     def update(self, profile: str, text: str) -> int:
         """Replace a profile's text; returns the new version.
 
@@ -145,12 +169,7 @@ class QueryPlane:
 
         Returns the version that its absence counts as, for ``waits``.
         """
-        old = self.profiles[profile]
-        del self.profiles[profile]
-        self.matcher.remove(profile)
-        self.transformation.remove(profile)
-        self._note(self.table.change_local((), old.disjuncts))
-        self._rows.delete(HOSTED_SPACE, profile)
+        old = self.let_go(profile)
         self._links.forget(f"subscriber/{profile}")
         changed = ProfileChanged(profile=profile, version=old.version + 1, text=None, user=old.user)
         self._links.send(self._control.registration, REGISTRATION_KEY, changed)
@@ -246,14 +265,18 @@ class QueryPlane:
     def _announce(self, profile: str, version: int) -> None:
         """Make a new version durable, tell the registration service, send the markers."""
         hosted = self.profiles[profile]
-        record = {"user": hosted.user, "text": hosted.text, "version": version}
-        self._rows.put(HOSTED_SPACE, profile, record)
+        self._store(profile)
         changed = ProfileChanged(
             profile=profile, version=version, text=hosted.text, user=hosted.user
         )
         self._links.send(self._control.registration, REGISTRATION_KEY, changed)
         if not self._send_marker(profile, version):
             self._report_live(LiveVersion(profile, version))
+
+    def _store(self, profile: str) -> None:
+        hosted = self.profiles[profile]
+        record = {"user": hosted.user, "text": hosted.text, "version": hosted.version}
+        self._rows.put(HOSTED_SPACE, profile, record)
 
     def _send_marker(self, profile: str, version: int) -> bool:
         """False when there is nobody to wait for."""

@@ -1,6 +1,6 @@
 """``onyx plan make | show | place``: which profiles belong together, and where.
 
-The verbs that need a network, and ``diff``, are in plan_network.py.
+The verbs that need a network, and ``diff``, are in plan_network.py and plan_apply.py.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 
 from formats.errors import SchemaRefused
 from formats.schema import SCHEMA_BYTES_MAX, Schema, read_schema
+from onyx.cli.plan_apply import add_apply_verbs
 from onyx.cli.plan_files import ASSIGNMENT_FILE, PLAN_FILE, load_plan
 from onyx.cli.plan_network import add_network_verbs
 from onyx.cli.spark_options import SPARK_HELP, add_spark_arguments, open_spark
@@ -43,6 +44,7 @@ OTHER_EXAMPLES = """\
   onyx plan show plan
   onyx plan place plan storms.xq
   onyx plan use plan --topology network.toml
+  onyx plan apply plan --topology network.toml
   onyx plan status --topology network.toml
   onyx plan diff plan-may plan-june
 """
@@ -74,6 +76,7 @@ def add_parser(subparsers: Subparsers) -> None:
     place.add_argument("--json", action="store_true", help="print an object a profile")
     set_run(place, run_place)
     add_network_verbs(verbs)
+    add_apply_verbs(verbs)
 
 
 def _add_make(verbs: Subparsers) -> None:

@@ -1,41 +1,51 @@
-"""``onyx plan use | status | diff``: a plan and the network that it is for, or another plan."""
+"""``onyx plan use | status | diff``: a plan and the network that it is for, or another plan.
+
+What moves profiles is in plan_apply.py.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from collections import Counter
+from dataclasses import replace
 from importlib import import_module, util
 from pathlib import Path
 
 import trio
 
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
+from onyx.cli.plan_apply import said
 from onyx.cli.plan_files import ASSIGNMENT_FILE, load_plan, read_plan_text
 from onyx.cli.values import print_json, table
 from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.client_values import PlanProgress
 from onyx.errors import EXIT_DATA, EXIT_OK, EXIT_USAGE, RequestFailed, UserError
 from onyx.registration_client import NetworkClient, RegistrationClient
 from registration.planning.plan import Plan
-from registration.planning.plan_drift import Drift, Measured, PlacedProfile, measure_drift
+from registration.planning.plan_drift import Drift, Measured
 from registration.planning.plan_file import PlanError, from_json, plan_id
 
 USE_DETAILS = f"""\
 The registration service places every new profile at the broker that the plan names,
 except one that insists on its user's location (onyx profile add --near). Profiles that
-are there stay where they are. The plan survives a restart; --none puts it out of force.
+are there stay where they are; onyx plan apply moves them. The plan survives a restart;
+--none puts it out of force.
 {NETWORK_HELP}"""
 
 STATUS_DETAILS = f"""\
 Compares what the plan in force promised with the network as it is: how much of the
 population its patterns cover, how even the partitions are, how many profiles are not
 where it would have them, at what share of the partitions and of the brokers a message
-matches, as the brokers count it. Says when a new plan pays.
+matches, as the brokers count it. Says when a new plan pays, and how far a plan is that
+is being applied.
 {NETWORK_HELP}"""
 
-DIFF_DETAILS = """\
+DIFF_DETAILS = f"""\
 Compares the rules of two plans, and, when both have their assignment beside them, says
-how many profiles would move and between which brokers."""
+how many profiles would move and between which brokers. With one PLAN: that with the one
+in force in a network, and what onyx plan apply would move there.
+{NETWORK_HELP}"""
 
 
 def add_network_verbs(verbs: Subparsers) -> None:
@@ -65,11 +75,12 @@ def add_network_verbs(verbs: Subparsers) -> None:
         "diff",
         "compare two plans",
         details=DIFF_DETAILS,
-        examples="  onyx plan diff plan-may plan-june",
+        examples="  onyx plan diff plan-may plan-june\n"
+        "  onyx plan diff plan-june --topology network.toml",
     )
-    diff.add_argument("old", metavar="OLD")
+    diff.add_argument("old", metavar="OLD", nargs="?", help="default: the plan in force")
     diff.add_argument("new", metavar="NEW")
-    diff.add_argument("--json", action="store_true", help="print one JSON object")
+    add_client_arguments(diff)
     set_run(diff, run_diff)
 
 
@@ -100,10 +111,11 @@ def run_use(arguments: argparse.Namespace) -> int:
 
 
 def run_status(arguments: argparse.Namespace) -> int:
-    plan, drift = trio.run(_measure, arguments)
+    plan, drift, progress = trio.run(_measure, arguments)
     reasons = drift.reasons(plan)
     if arguments.json:
-        print_json(_drift_facts(plan, drift, reasons))
+        applied = {"state": progress.state, "moved": progress.moved}
+        print_json({**_drift_facts(plan, drift, reasons), "applied": applied})
         return EXIT_OK
     facts = plan.facts
     measured = drift.measured
@@ -126,6 +138,8 @@ def run_status(arguments: argparse.Namespace) -> int:
     ]
     print(f"plan {plan_id(plan)} of {plan.topology}")
     print(table(("", "PLAN", "NOW"), rows))
+    if not progress.is_over:
+        print(f"being applied: {said(progress)}")
     for reason in reasons:
         print(f"a new plan pays: {reason}")
     if not reasons:
@@ -137,17 +151,12 @@ def _percent(share: float | None) -> str:
     return "-" if share is None else f"{share:.2%}"
 
 
-async def _measure(arguments: argparse.Namespace) -> tuple[Plan, Drift]:
+async def _measure(arguments: argparse.Namespace) -> tuple[Plan, Drift, PlanProgress]:
     async with RegistrationClient(registration_address(arguments)) as registration:
-        text = await registration.plan()
-        if not text:
-            raise UserError("there is no plan in force; see onyx plan use --help", EXIT_USAGE)
-        try:
-            plan = from_json(text, "the plan in force")
-        except PlanError as error:
-            raise UserError(str(error), EXIT_DATA) from None
+        plan = await _plan_in_force(registration)
+        drift = await registration.census()
+        progress = await registration.plan_progress()
         messages, matched_share = await registration.matched_share()
-        profiles = await registration.profiles(texts=True)
         brokers = await registration.brokers()
     published = matched = 0
     for address in brokers.values():
@@ -156,9 +165,17 @@ async def _measure(arguments: argparse.Namespace) -> tuple[Plan, Drift]:
             published += data.get("published", 0)
             matched += data.get("matched_here", 0)
     share = matched / published / len(brokers) if published else None
-    placed = (PlacedProfile(info.text or "", info.host, info.near) for info in profiles)
-    measured = Measured(share, messages, matched_share)
-    return plan, measure_drift(plan, placed, measured)
+    return plan, replace(drift, measured=Measured(share, messages, matched_share)), progress
+
+
+async def _plan_in_force(registration: RegistrationClient) -> Plan:
+    text = await registration.plan()
+    if not text:
+        raise UserError("there is no plan in force; see onyx plan use --help", EXIT_USAGE)
+    try:
+        return from_json(text, "the plan in force")
+    except PlanError as error:
+        raise UserError(str(error), EXIT_DATA) from None
 
 
 def _drift_facts(plan: Plan, drift: Drift, reasons: list[str]) -> dict[str, object]:
@@ -184,7 +201,13 @@ def _drift_facts(plan: Plan, drift: Drift, reasons: list[str]) -> dict[str, obje
 
 
 def run_diff(arguments: argparse.Namespace) -> int:
-    old, new = load_plan(arguments.old), load_plan(arguments.new)
+    new = load_plan(arguments.new)
+    moves: Counter[tuple[str, str]] | None
+    if arguments.old is None:
+        old, moves = trio.run(_compare_with_network, arguments)
+    else:
+        old = load_plan(arguments.old)
+        moves = _moves(Path(arguments.old), Path(arguments.new))
     before = {rule.pattern: rule for rule in old.rules}
     after = {rule.pattern: rule for rule in new.rules}
     facts: dict[str, object] = {
@@ -197,7 +220,6 @@ def run_diff(arguments: argparse.Namespace) -> int:
         "largest_over_mean": [round(plan.facts.imbalance, 4) for plan in (old, new)],
         "coverage": [round(plan.facts.coverage, 6) for plan in (old, new)],
     }
-    moves = _moves(Path(arguments.old), Path(arguments.new))
     if moves is not None:
         facts["profiles_in_both"] = moves.total()
         facts["profiles_that_move"] = sum(n for (a, b), n in moves.items() if a != b)
@@ -217,6 +239,18 @@ def run_diff(arguments: argparse.Namespace) -> int:
         if rows:
             print(table(("FROM", "TO", "PROFILES"), rows))
     return EXIT_OK
+
+
+async def _compare_with_network(
+    arguments: argparse.Namespace,
+) -> tuple[Plan, Counter[tuple[str, str]]]:
+    """The plan in force, and where the profiles of the network would go by the new one."""
+    async with RegistrationClient(registration_address(arguments)) as registration:
+        old = await _plan_in_force(registration)
+        drift = await registration.census(read_plan_text(arguments.new))
+    moves = Counter(drift.moves)
+    moves["", ""] = drift.profiles - moves.total()  # at home
+    return old, moves
 
 
 def _moves(old: Path, new: Path) -> Counter[tuple[str, str]] | None:

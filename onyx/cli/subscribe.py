@@ -15,9 +15,10 @@ from onyx.cli.network_option import NETWORK_HELP, add_network_arguments, registr
 from onyx.cli.values import positive, print_json
 from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.client_values import Delivery
-from onyx.clients import FAREWELL_SECONDS, Results, User
+from onyx.clients import FAREWELL_SECONDS, User
 from onyx.data_directory import write_atomically
 from onyx.errors import EXIT_OK, UnwritableOutput
+from onyx.results import Results
 
 DETAILS = f"""\
 Results are printed one a message, or written to a directory, one file each, named

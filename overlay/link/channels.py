@@ -74,9 +74,10 @@ class SendingChannel:
             raise ValueError(f"frame {sequence} is stored where {self.last + 1} was expected")
         self.append(data)
 
-    def frames(self) -> Iterator[tuple[int, bytes]]:
-        """What the journal holds, oldest first."""
-        yield from self._frames.items()
+    def frames(self, after: int = 0) -> Iterator[tuple[int, bytes]]:
+        """What the journal holds beyond ``after``, oldest first."""
+        for sequence in range(max(after, self.floor) + 1, self.last + 1):
+            yield sequence, self._frames[sequence]
 
     def begin(self, received: int) -> None:
         """A new connection, on which the peer has everything up to ``received``."""

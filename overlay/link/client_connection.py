@@ -38,6 +38,7 @@ from overlay.link.client_limits import (
     ClientLimits,
     ConnectionFailed,
     RemoteError,
+    Resumption,
 )
 from overlay.link.events import (
     CloseConnection,
@@ -65,7 +66,7 @@ from overlay.link.link_io import Connection
 from overlay.link.link_layer import ANYONE, Arrival, LinkLayer
 from overlay.link.node import open_stream, redial_seconds
 
-FINAL_CODES = frozenset({"replaced", "forgotten", "unsupported-version", "wrong-peer"})
+FINAL_CODES = frozenset({"replaced", "forgotten", "moved", "unsupported-version", "wrong-peer"})
 """Fatal errors after which dialling again would not help; so is any before the hello."""
 TICK_SECONDS = 1.0
 
@@ -81,12 +82,15 @@ async def open_client(
     identity: str,
     formats: Sequence[str] = (),
     limits: ClientLimits = DEFAULT_CLIENT_LIMITS,
+    resumption: Resumption | None = None,
 ) -> AsyncIterator[ClientConnection]:
     """Connect, and stay connected for the length of the block.
 
     ConnectionFailed if there is no hello within ``open_seconds``, RemoteError if it is refused.
     """
     connection = ClientConnection(host, port, role, identity, formats, limits)
+    if resumption is not None:
+        connection.go_on(resumption)
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(connection._run)
@@ -222,12 +226,6 @@ class ClientConnection:
         """Whether ``outcome`` of a published message would not have to wait."""
         return number not in self._open_publishes
 
-    async def wait_settled(self) -> None:
-        """Wait until every message published so far is settled."""
-        last = self._open_publishes[-1] if self._open_publishes else 0
-        while self._open_publishes and self._open_publishes[0] <= last:
-            await self._wait_changed()
-
     # --- subscribing ----------------------------------------------------------------------
 
     def deliveries(self) -> AsyncIterator[Delivery]:
@@ -253,6 +251,18 @@ class ClientConnection:
         self._links.processed(arrival.peer, Flow.MESSAGE, arrival.key, arrival.sequence)
         self._carry_out()
 
+    def go_on(self, resumption: Resumption) -> None:
+        """Before the first connection: what was taken at another host broker is not to come."""
+        self.peer = resumption.peer
+        journal = self._links.journal(self.peer)
+        journal.go_on_behind(Flow.MESSAGE, self._identity, resumption.received)
+
+    @property
+    def processed(self) -> int:
+        """How many deliveries were acknowledged, of all that there ever were."""
+        channel = self._links.journal(self.peer).receiving.get((Flow.MESSAGE, self._identity))
+        return 0 if channel is None else channel.processed
+
     # --- state ----------------------------------------------------------------------------
 
     @property
@@ -275,6 +285,11 @@ class ClientConnection:
         transport = self._transport
         while transport is not None and self._transport is transport:
             await self._wait_changed()
+
+    def give_up(self, code: str, message: str) -> None:
+        """Dial no more; whoever waits is told this."""
+        self._failure = self._failure or RemoteError(code, message)
+        self._notify()
 
     def statistics(self) -> dict[str, object]:
         return {

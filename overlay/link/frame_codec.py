@@ -26,6 +26,7 @@ from typing import Any, cast
 
 import msgpack
 
+import overlay.link.move_frames  # noqa: F401 - its frames are known to the codec from here on
 from overlay.link.errors import ProtocolError
 from overlay.link.frame import FRAME_TYPES, PROTOCOL_VERSION, Frame
 from overlay.link.frame_fields import SEQUENCE_MAX, FieldCheck, field_checks

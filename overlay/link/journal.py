@@ -218,6 +218,19 @@ class Journal:
         """Whether any frame on this flow is not on the wire yet."""
         return any(c.has_waiting for c in self.sending.values() if c.flow is flow)
 
+    # --- channels that move ---------------------------------------------------------------
+
+    def take_over(self, flow: Flow, key: str, acknowledged: int, floor: int) -> None:
+        """A channel that another process has begun goes on here: the next frame is ``floor + 1``,
+        the peer is known to have had what was ``acknowledged``."""
+        channel = self._sending_channel(flow, key)
+        channel.acknowledged, channel.floor = acknowledged, floor
+        self._changed_floors[flow, key] = channel
+
+    def go_on_behind(self, flow: Flow, key: str, received: int) -> None:
+        """So much has come on this channel from the process where it was before."""
+        self.receiving[flow, key] = ReceivingChannel(flow, key, received)
+
     # --- connections ----------------------------------------------------------------------
 
     def resume(self, received: Iterable[tuple[int, str, int]], frame_bytes_max: int) -> None:

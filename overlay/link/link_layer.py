@@ -219,11 +219,9 @@ class LinkLayer:
     def forget(self, peer: str) -> None:
         """Delete all that is kept for a peer, in memory and in the store; closes its connection,
         since numbers begin anew."""
-        session = self._connected.get(peer)
-        if session is not None:
-            detail = "the state of this peer was deleted"
-            session.report(ProtocolError("forgotten", detail, fatal=True))
-            self._retire_if_closed(session)
+        connection = self.connection_of(peer)
+        if connection is not None:
+            self.refuse(connection, "forgotten", "the state of this peer was deleted")
         journal = self._journals.pop(peer, None)
         self._changed.pop(peer, None)
         if journal is not None:
@@ -247,6 +245,12 @@ class LinkLayer:
         journal = self._journal(peer)
         journal.processed(flow, key, sequence)
         self._changed[peer] = journal
+
+    def journal(self, peer: str) -> Journal:
+        """The channels from and to a peer, for whoever moves one from process to process; what is
+        changed there is stored with the next ``drain``."""
+        journal = self._changed[peer] = self._journal(peer)
+        return journal
 
     def connected(self, peer: str) -> bool:
         """Whether hellos were exchanged on a connection that is still there."""

@@ -7,10 +7,10 @@ the messages as brokers have matched them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from registration.planning.plan import Placer, Plan
+from registration.planning.plan import Placement, Placer, Plan
 from yfilter.errors import ProfileRefused
 
 # From here on a new plan pays.
@@ -43,15 +43,16 @@ class Measured:
 @dataclass(frozen=True, slots=True)
 class Drift:
     """``profiles``, of which ``misplaced`` are not at the plan's broker and ``near`` insist on
-    another; ``coverage`` and ``imbalance`` (of the partitions) as they are now; ``measured``: how
-    messages match."""
+    another; ``coverage`` and ``imbalance`` (of the partitions) as they are now; ``moves``: how many
+    would go from which broker to which; ``measured``: how messages match."""
 
     profiles: int
     misplaced: int
     near: int
     coverage: float
     imbalance: float
-    measured: Measured
+    moves: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    measured: Measured = field(default_factory=Measured)
 
     def reasons(self, plan: Plan) -> list[str]:
         """Why a new plan pays; none if it does not."""
@@ -73,42 +74,54 @@ class Drift:
         return found
 
 
-def measure_drift(
-    plan: Plan, profiles: Iterable[PlacedProfile], measured: Measured | None = None
-) -> Drift:
-    """Places every profile anew and compares; about 15 us a profile."""
-    placer = Placer(plan)
-    loads: Counter[int] = Counter()
-    misplaced = near = covered = 0
-    for profile in profiles:
+class DriftCount:
+    """Sums up a population, a profile at a time, so that a large one can be taken in slices."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._placer = Placer(plan)
+        self._loads: Counter[int] = Counter()
+        self._moves: Counter[tuple[str, str]] = Counter()
+        self._near = self._covered = 0
+
+    def add(self, profile: PlacedProfile) -> None:
+        """Place it anew and compare; about 15 us."""
         try:
-            placement = placer.place(profile.text)
+            placement = self._placer.place(profile.text)
         except ProfileRefused:
-            continue  # accepted by another version; it has no place in this plan
-        loads[placement.partition] += 1
-        covered += placement.pattern is not None
-        if profile.near:
-            near += 1
-        elif plan.brokers and not _is_at_home(plan, profile.host, placement.partition):
-            misplaced += 1
-    total = loads.total()
-    return Drift(
-        profiles=total,
-        misplaced=misplaced,
-        near=near,
-        coverage=covered / total if total else 1.0,
-        imbalance=max(loads.values()) * plan.partitions / total if total else 1.0,
-        measured=measured or Measured(),
-    )
+            return  # accepted by another version; it has no place in this plan
+        self._loads[placement.partition] += 1
+        self._covered += placement.pattern is not None
+        self._near += profile.near
+        home = home_of(self._placer.plan, placement, profile)
+        if home is not None:
+            self._moves[profile.host, home] += 1
+
+    def drift(self) -> Drift:
+        """What the profiles that were added come to."""
+        total = self._loads.total()
+        largest = max(self._loads.values(), default=0)
+        return Drift(
+            profiles=total,
+            misplaced=self._moves.total(),
+            near=self._near,
+            coverage=self._covered / total if total else 1.0,
+            imbalance=largest * self._placer.plan.partitions / total if total else 1.0,
+            moves=dict(self._moves),
+        )
+
+
+def home_of(plan: Plan, placement: Placement, profile: PlacedProfile) -> str | None:
+    """The broker where the plan has a profile that is elsewhere; None if it is at home, or insists
+    on its place.  "Don't care" profiles are at home with each broker that has some."""
+    if profile.near or not plan.brokers:
+        return None
+    homes = {plan.broker_of(placement.partition)}
+    if placement.partition in plan.dont_care:
+        homes = {plan.broker_of(partition) for partition in plan.dont_care}
+    return None if profile.host in homes else plan.broker_of(placement.partition)
 
 
 def _grown(where: str, share: float | None, predicted: float, of: str) -> list[str]:
     if share is None or share <= predicted * (1 + SHARE_GROWN):
         return []
     return [f"a message matches {where} {share:.1%} of the {of}, predicted were {predicted:.1%}"]
-
-
-def _is_at_home(plan: Plan, host: str, partition: int) -> bool:
-    if partition in plan.dont_care:
-        return any(plan.broker_of(other) == host for other in plan.dont_care)
-    return plan.broker_of(partition) == host

@@ -10,9 +10,9 @@ import trio
 from lxml import etree
 
 from onyx import DataSource, ProfileNotAccepted, RegistrationClient, RequestFailed, User
-from onyx.clients import Results
 from onyx.errors import NetworkUnreachable
 from onyx.registration_client import NetworkClient
+from onyx.results import Results
 from overlay.link.client_connection import ClientLimits
 from tests.onyx.networks import SAFETY_SECONDS
 

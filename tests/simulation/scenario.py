@@ -15,6 +15,7 @@ import networkx as nx
 from lxml import etree
 
 from onyx.broker.broker_core import BrokerCore
+from overlay.link.frames import Response
 from overlay.link.limits import LinkLimits
 from overlay.topology import Topology, parse_topology
 from registration.registration_core import RegistrationCore
@@ -47,7 +48,6 @@ class Interest:
     """A profile as its user sees it."""
 
     profile: str
-    host: str
     subscriber: SubscriberClient
     versions: list[Version]
     removed: bool = False
@@ -120,12 +120,32 @@ class Scenario:
     # --- what users and sources do ------------------------------------------------------------
 
     def ask(self, client: AskingClient, verb: str, **arguments: object) -> dict[str, object]:
-        """A request answered, whatever breaks on the way."""
+        """A request answered with yes, whatever breaks on the way."""
+        response = self._answer(client, verb, **arguments)
+        assert response.ok, (self.seed, verb, response)
+        return dict(response.result)
+
+    def ask_host(self, interest: Interest, verb: str, **arguments: object) -> None:
+        """The same of the host broker of a profile, whichever it is by then, or until the profile
+        is gone: asked again after a broken connection the broker may have removed it already."""
+        host = interest.subscriber.host
+        while True:
+            answer = self._answer(self.hosts[host], verb, profile=interest.profile, **arguments)
+            if answer.ok:
+                return
+            assert answer.result["code"] in ("moved", "unknown-profile"), (self.seed, answer)
+            shown = self._answer(self.registrar, "profile.show", profile=interest.profile)
+            if not shown.ok:
+                return
+            host = str(shown.result["host"])
+            self.net.run_until(lambda: False, 0.2)
+
+    def _answer(self, client: AskingClient, verb: str, **arguments: object) -> Response:
         request = client.ask(verb, **arguments)
         self.wait(lambda: client.answer(request) is not None, f"{verb} is not answered")
         response = client.answer(request)
-        assert response is not None and response.ok, (self.seed, verb, response)
-        return dict(response.result)
+        assert response is not None
+        return response
 
     def wait(self, condition: Callable[[], bool], complaint: str) -> None:
         assert self.net.run_until(condition, PATIENCE), f"seed {self.seed}: {complaint}"
@@ -148,7 +168,8 @@ class Scenario:
         profile, host = str(result["profile"]), str(result["host"])
         subscriber = SubscriberClient(profile, f"{profile}#1", self.limits)
         version = Version(text, asked, live=self.net.now)
-        interest = self.interests[profile] = Interest(profile, host, subscriber, [version])
+        subscriber.host = host
+        interest = self.interests[profile] = Interest(profile, subscriber, [version])
         self.net.add(f"subscriber/{profile}", lambda rows, instance: subscriber, [f"broker/{host}"])
         return interest
 
@@ -156,17 +177,12 @@ class Scenario:
         old = interest.versions[-1]
         new = Version(text, self.net.now)
         interest.versions.append(new)
-        host = self.hosts[interest.host]
-        self.ask(host, "profile.update", profile=interest.profile, text=text, wait=True)
+        self.ask_host(interest, "profile.update", text=text, wait=True)
         old.ended = new.live = self.net.now
 
     def remove_profile(self, interest: Interest) -> None:
-        """Asked again after a broken connection the broker may say that it is gone already."""
         interest.removed = True
-        host = self.hosts[interest.host]
-        wait = self.random.random() < 0.5
-        request = host.ask("profile.remove", profile=interest.profile, wait=wait)
-        self.wait(lambda: host.answer(request) is not None, "profile.remove is not answered")
+        self.ask_host(interest, "profile.remove", wait=self.random.random() < 0.5)
         interest.versions[-1].ended = self.net.now
 
     def publish(self, source: SourceClient, xml: bytes) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from overlay.link.events import Action, Event
+from overlay.link.events import Action, Event, Flow
 from overlay.link.frames import Delivery, Hello, Publish, Refused, Request, Response
 from overlay.link.limits import LinkLimits
 from overlay.link.link_layer import LinkLayer
@@ -42,19 +42,36 @@ class SourceClient:
 
 
 class SubscriberClient:
-    """Counts what it gets."""
+    """Counts what it gets; ``is_lost`` when its host broker has sent it away, or is away."""
 
     def __init__(self, profile: str, instance: str, limits: LinkLimits) -> None:
+        self.profile = profile
+        self.host = ""
+        self.moves = 0
         self.got: Counter[tuple[str, int]] = Counter()  # (source, number) -> times
         self.results: dict[tuple[str, int], list[bytes]] = {}
         self._links = LinkLayer(
             role="subscriber", identity=profile, instance=instance, formats=[], limits=limits
         )
 
+    @property
+    def is_lost(self) -> bool:
+        return not self._links.connected(f"broker/{self.host}")
+
+    def follow(self, host: str) -> None:
+        """The results come from another host broker now, behind what has come from this one."""
+        key = (Flow.MESSAGE, self.profile)
+        channel = self._links.journal(f"broker/{self.host}").receiving.get(key)
+        received = 0 if channel is None else channel.last
+        self._links.journal(f"broker/{host}").go_on_behind(*key, received)
+        self.host = host
+        self.moves += 1
+
     def handle(self, event: Event, now: float) -> list[Action]:
         for arrival in self._links.handle(event, now):
             frame = arrival.frame
             if isinstance(frame, Delivery):
+                assert arrival.peer == f"broker/{self.host}"
                 self.got[frame.source, frame.number] += 1
                 self.results[frame.source, frame.number] = frame.results()
         return self._links.drain()
@@ -73,7 +90,7 @@ class AskingClient:
     def __init__(self, identity: str, instance: str, limits: LinkLimits) -> None:
         self._questions: dict[str, _Question] = {}
         self._unsent: list[str] = []
-        self._identity = identity
+        self.identity = identity
         self._connection: int | None = None
         self._links = LinkLayer(
             role="client", identity=identity, instance=instance, formats=[], limits=limits
@@ -81,7 +98,7 @@ class AskingClient:
 
     def ask(self, verb: str, **arguments: object) -> str:
         """The id under which ``answer`` will have the response."""
-        request = f"{self._identity}-{len(self._questions)}"
+        request = f"{self.identity}-{len(self._questions)}"
         self._questions[request] = _Question(verb, arguments)
         self._unsent.append(request)
         return request

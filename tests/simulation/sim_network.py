@@ -112,6 +112,12 @@ class SimNetwork:
         for peer in node.dials:
             self._dial(node, node.life, peer)
 
+    def dial_instead(self, node: SimNode, peer: str) -> None:
+        """From now on a process connects to another peer than before."""
+        if node.dials != (peer,):
+            node.dials = (peer,)
+            self._dial(node, node.life, peer)
+
     def crash(self, node: SimNode, downtime: float) -> None:
         """Kill a process now; what it had not committed never was."""
         if node.core is None:
@@ -194,7 +200,7 @@ class SimNetwork:
 
     def _dial(self, node: SimNode, life: int, peer: str) -> None:
         """One attempt; repeats itself while the process lives."""
-        if node.life != life:
+        if node.life != life or peer not in node.dials:
             return
         self.after(self.random.uniform(0.05, 1.0), lambda: self._dial(node, life, peer))
         other = self.nodes.get(peer)

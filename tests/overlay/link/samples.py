@@ -39,6 +39,18 @@ from overlay.link.frames import (
     TreeReady,
     Undecoded,
 )
+from overlay.link.move_frames import (
+    HandedOver,
+    HandoverWanted,
+    MoveEnded,
+    ProfileReleased,
+    ProfileTaken,
+    ReleaseProfile,
+    StandBy,
+    StandingBy,
+    WatershedMarker,
+    WatershedReached,
+)
 
 SAMPLES: tuple[Frame, ...] = (
     Hello(1, "broker", "B1", "run-1", ["xml", "binary"], 65_536, [(3, "B1", 42), (2, "B1", 7)]),
@@ -73,6 +85,16 @@ SAMPLES: tuple[Frame, ...] = (
     DictionaryTrained("B1", "s1", "text", b"dict"),
     Message("B1", "s1", 3, "xml", 1, b"<quote/>", 7),
     Delivery("p7", "s1", 3, [3, 4], b"<a/><bc/>"[:7]),
+    StandBy("p7", 5, "Ann", "/quote", 2),
+    StandingBy("p7", 5, 2),
+    ReleaseProfile("p7", 5, 2),
+    ProfileReleased("p7", 5, 2, 10, 12, 15, [("s1", 40), ("s2", 0)]),
+    HandoverWanted("p7", 5, 12),
+    HandedOver("p7", 5, 13, True, "s1", 39, [3, 4], b"<a/><bc/>"[:7]),
+    ProfileTaken("p7", 5, 2),
+    MoveEnded("p7", 5),
+    WatershedMarker("B1", "B4", 5),
+    WatershedReached("B1", "B4", 5, [("s1", 40)]),
 )
 
 
@@ -137,15 +159,15 @@ def frames_of(cls: type[Frame]) -> st.SearchStrategy[Frame]:
         }
     if cls is SourceAnnounced:
         values["validation"] = st.sampled_from(["off", "report", "reject"])
-    if cls is Delivery:
+    if cls in (Delivery, HandedOver):
         return st.lists(st.binary(max_size=20), max_size=6).flatmap(
             lambda results: st.builds(
-                Delivery,
-                profile=TEXT,
-                source=TEXT,
-                number=st.integers(0, 10**15),
-                lengths=st.just([len(result) for result in results]),
-                payload=st.just(b"".join(results)),
+                cls,
+                **{
+                    **values,
+                    "lengths": st.just([len(result) for result in results]),
+                    "payload": st.just(b"".join(results)),
+                },
             )
         )
     return st.builds(cls, **values)

@@ -133,7 +133,6 @@ async def test_publishing(tmp_path: Path) -> None:
             refused = await source.outcome(2)
             assert refused is not None
             assert (refused.number, refused.code) == (2, "malformed")
-            await source.wait_settled()
             assert await source.outcome(3) is None
             with pytest.raises(KeyError):
                 await source.outcome(3)
@@ -167,7 +166,7 @@ async def test_publishing_waits_for_room(tmp_path: Path) -> None:
             assert numbers == [], "nothing was acknowledged, so there is no room"
             core.hold = False
         with trio.fail_after(20):
-            await source.wait_settled()
+            await source.outcome(4)
         assert numbers == [4]
         assert len(core.taken) == 4
 
@@ -196,9 +195,9 @@ async def test_publishing_across_restarts_of_the_broker(tmp_path: Path) -> None:
                 identity="s1",
                 limits=ClientLimits(link=LinkLimits(window_frames=4)),
             ) as source:
-                for payload in payloads:
-                    await source.publish(payload, "xml")
-                await source.wait_settled()
+                numbers = [await source.publish(payload, "xml") for payload in payloads]
+                for number in numbers:
+                    await source.outcome(number)
                 assert source.statistics()["connections"] != 1
             stop = True
     async with network.run("B") as core:

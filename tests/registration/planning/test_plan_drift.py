@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from overlay.topology import parse_topology
 from registration.planning.need_reader import NeedReader
-from registration.planning.plan import Placer
-from registration.planning.plan_drift import Measured, PlacedProfile, measure_drift
+from registration.planning.plan import Placer, Plan
+from registration.planning.plan_drift import Drift, DriftCount, Measured, PlacedProfile
 from registration.planning.planner import PlanOptions, make_plan
 from registration.planning.value_loads import LocalPopulation, ProfileNeeds
 
@@ -29,43 +29,53 @@ def placed(texts: list[str]) -> list[PlacedProfile]:
     return [PlacedProfile(text, PLAN.broker_of(placer.place(text).partition)) for text in texts]
 
 
+def measure(profiles: list[PlacedProfile], plan: Plan = PLAN) -> Drift:
+    count = DriftCount(plan)
+    for profile in profiles:
+        count.add(profile)
+    return count.drift()
+
+
 def test_as_it_was_made_a_plan_is_good() -> None:
-    drift = measure_drift(PLAN, placed(TEXTS))
+    drift = measure(placed(TEXTS))
     assert (drift.profiles, drift.misplaced, drift.near) == (400, 0, 0)
     assert drift.coverage == 1
     assert drift.reasons(PLAN) == []
 
 
 def test_profiles_that_its_patterns_do_not_cover() -> None:
-    drift = measure_drift(PLAN, placed(TEXTS + [f"//other{n}" for n in range(60)]))
+    drift = measure(placed(TEXTS + [f"//other{n}" for n in range(60)]))
     (reason, *_) = drift.reasons(PLAN)
     assert reason == "the patterns cover 87.0% of the profiles, 100.0% when the plan was made"
 
 
 def test_partitions_that_became_uneven() -> None:
-    drift = measure_drift(PLAN, placed(TEXTS + [TEXTS[0]] * 100))
+    drift = measure(placed(TEXTS + [TEXTS[0]] * 100))
     assert drift.imbalance > 2
     assert any("largest partition" in reason for reason in drift.reasons(PLAN))
 
 
 def test_messages_that_match_at_more_brokers_than_predicted() -> None:
     predicted = replace(PLAN, facts=replace(PLAN.facts, brokers_share=0.2))
-    assert measure_drift(predicted, [], Measured(0.24)).reasons(predicted) == []
-    (reason,) = measure_drift(predicted, [], Measured(0.5)).reasons(predicted)
+    drift = measure([], predicted)
+    assert replace(drift, measured=Measured(0.24)).reasons(predicted) == []
+    (reason,) = replace(drift, measured=Measured(0.5)).reasons(predicted)
     assert reason == "a message matches at 50.0% of the brokers, predicted were 20.0%"
 
 
 def test_messages_that_match_in_more_partitions_than_predicted() -> None:
     predicted = replace(PLAN, facts=replace(PLAN.facts, matched_share=0.1))
+    drift = measure([], predicted)
     few, good, bad = Measured(None, 99, 0.5), Measured(None, 1e5, 0.12), Measured(None, 100, 0.3)
-    assert measure_drift(predicted, [], few).reasons(predicted) == []
-    assert measure_drift(predicted, [], good).reasons(predicted) == []
-    (reason,) = measure_drift(predicted, [], bad).reasons(predicted)
+    assert replace(drift, measured=few).reasons(predicted) == []
+    assert replace(drift, measured=good).reasons(predicted) == []
+    (reason,) = replace(drift, measured=bad).reasons(predicted)
     assert reason == "a message matches in 30.0% of the partitions, predicted were 10.0%"
 
 
 def test_profiles_elsewhere_and_profiles_that_insist_are_told_apart() -> None:
     home = placed(TEXTS[:1])[0]
     away = replace(home, host="B2" if home.host == "B1" else "B1")
-    drift = measure_drift(PLAN, [home, away, replace(away, near=True)])
+    drift = measure([home, away, replace(away, near=True)])
     assert (drift.misplaced, drift.near) == (1, 1)
+    assert drift.moves == {(away.host, home.host): 1}

@@ -1,0 +1,180 @@
+"""Releases: profiles that leave this broker (docs/planning.md, "How a profile moves").
+
+The watershed (watersheds.py) parts the messages of each source: what is not beyond it the old host
+delivers, what is beyond it the new one.  Until it is known of a tree, all that comes on that tree
+is not beyond it.  It is asked for when the profile is live at its new host already, so what lies
+beyond it was accepted by a root that sends it there.
+
+When it is known of all trees, all that is on this side of it is delivered.  What the user has not
+taken is handed over, a portion at a time, and the subscriber is sent away: what he has, he says
+to the new host.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from onyx.broker.query_plane import QueryPlane
+from onyx.broker.watersheds import Watersheds
+from overlay.link.channels import SendingChannel
+from overlay.link.events import Flow
+from overlay.link.frame_codec import LENGTH_BYTES, decode
+from overlay.link.frames import Delivery
+from overlay.link.link_layer import LinkLayer
+from overlay.link.move_frames import HandedOver, HandoverWanted, ProfileReleased, ReleaseProfile
+from overlay.link.row_log import RowLog, read_record
+from registration.catalog import REGISTRATION_KEY
+
+RELEASE_SPACE = "release"
+# What waits for a user is handed over in portions of about so much, each when it is asked for.
+PORTION_BYTES = 1024 * 1024
+_KIND = "out"
+
+
+@dataclass(frozen=True, slots=True)
+class _Release:
+    """``is_done``: the profile is not here any more, but what its user has not taken is."""
+
+    move: int
+    version: int
+    is_done: bool = False
+
+
+class Releases:
+    """The profiles that leave one broker; durable."""
+
+    def __init__(
+        self,
+        query: QueryPlane,
+        links: LinkLayer,
+        rows: RowLog,
+        watersheds: Watersheds,
+        registration: str,
+    ) -> None:
+        """``registration`` is the peer that leads."""
+        self._query = query
+        self._links = links
+        self._rows = rows
+        self._watersheds = watersheds
+        self._registration = registration
+        self._releases: dict[str, _Release] = {}
+        self._counters: Counter[str] = Counter()
+
+    def __contains__(self, profile: str) -> bool:
+        return profile in self._releases
+
+    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
+        for space, key, value in rows:
+            if space == RELEASE_SPACE:
+                self._releases[key] = _Release(**read_record(value))
+
+    def handle_release(self, frame: ReleaseProfile) -> None:
+        """Begin to let go; a profile with another version, or that is gone, stays as it is: the
+        registration service has been told of that already."""
+        hosted = self._query.profiles.get(frame.profile)
+        if hosted is None or hosted.version != frame.version or frame.profile in self._releases:
+            self._counters["too_late"] += 1
+            return
+        self._put(frame.profile, _Release(frame.move, frame.version))
+        self._watersheds.begin(_watershed_name(frame.profile), frame.move, self._query.table.roots)
+
+    def delivers(self, root: str, delivery: Delivery) -> bool:
+        """Whether what a message of a tree gives for a profile that leaves is on this side of the
+        watershed."""
+        watershed = self._watersheds[_watershed_name(delivery.profile)]
+        return root in watershed.waiting or delivery.number <= watershed.numbers.get(
+            delivery.source, 0
+        )
+
+    def handle_watershed(self, name: str) -> None:
+        """A watershed is known; if it is that of a release, all on this side of it is delivered."""
+        kind, _, profile = name.partition("/")
+        if kind == _KIND:
+            self._let_go(profile)
+
+    def handle_wanted(self, frame: HandoverWanted) -> None:
+        """The new host asks for what waits here."""
+        release = self._releases.get(frame.profile)
+        if release is None or release.move != frame.move:
+            return
+        portion = list(_portion(self._channel(frame.profile), frame.after))
+        for position, delivery in portion:
+            handed = HandedOver(
+                profile=frame.profile,
+                move=frame.move,
+                position=position,
+                ends=position == portion[-1][0],
+                source=delivery.source,
+                number=delivery.number,
+                lengths=delivery.lengths,
+                payload=delivery.payload,
+            )
+            self._links.send(self._registration, REGISTRATION_KEY, handed)
+
+    def end(self, profile: str, move: int) -> None:
+        """The profile lives elsewhere: nothing of it is needed here."""
+        release = self._releases.get(profile)
+        if release is not None and release.move == move:
+            del self._releases[profile]
+            self._rows.delete(RELEASE_SPACE, profile)
+            self._links.forget(f"subscriber/{profile}")
+
+    def statistics(self) -> dict[str, int]:
+        return {
+            "leaving": len(self._releases),
+            **{f"out_{name}": count for name, count in self._counters.items()},
+        }
+
+    # --- helpers --------------------------------------------------------------------------
+
+    def _let_go(self, profile: str) -> None:
+        name = _watershed_name(profile)
+        watershed, release = self._watersheds[name], self._releases[profile]
+        self._watersheds.drop(name)
+        self._put(profile, replace(release, is_done=True))
+        self._counters["released"] += 1
+        self._query.let_go(profile)
+        connection = self._links.connection_of(f"subscriber/{profile}")
+        if connection is not None:
+            self._links.refuse(connection, "moved", moved_detail(profile))
+        channel = self._channel(profile)
+        released = ProfileReleased(
+            profile=profile,
+            move=release.move,
+            version=release.version,
+            acknowledged=channel.acknowledged,
+            floor=channel.floor,
+            last=channel.last,
+            watershed=sorted(watershed.numbers.items()),
+        )
+        self._links.send(self._registration, REGISTRATION_KEY, released)
+
+    def _put(self, profile: str, release: _Release) -> None:
+        self._releases[profile] = release
+        record = {"move": release.move, "version": release.version, "is_done": release.is_done}
+        self._rows.put(RELEASE_SPACE, profile, record)
+
+    def _channel(self, profile: str) -> SendingChannel:
+        sending = self._links.journal(f"subscriber/{profile}").sending
+        return sending.get((Flow.MESSAGE, profile)) or SendingChannel(Flow.MESSAGE, profile)
+
+
+def moved_detail(profile: str) -> str:
+    return f"{profile} has another host broker now; the registration service knows which"
+
+
+def _watershed_name(profile: str) -> str:
+    return f"{_KIND}/{profile}"
+
+
+def _portion(channel: SendingChannel, after: int) -> Iterator[tuple[int, Delivery]]:
+    size = 0
+    for position, data in channel.frames(after):
+        frame = decode(data[LENGTH_BYTES:]).frame
+        assert isinstance(frame, Delivery)
+        yield position, frame
+        size += len(data)
+        if size >= PORTION_BYTES:
+            return

@@ -1,0 +1,321 @@
+"""Standbys: profiles on their way to this broker (docs/planning.md, "How a profile moves").
+
+::
+
+    StandBy            announced on every tree; what matches is left to the old host
+       | live
+    StandingBy         what matches is kept
+       | ProfileReleased, with the watershed
+    HandedOver ...     what waited at the old host goes into the subscriber's channel, then what was
+       |               kept beyond the watershed; what is not beyond it the old host has delivered
+    ProfileTaken       a profile of this broker
+       | WatershedReached, for a watershed (watersheds.py) that this broker asks for
+    settled            messages on the old host's side of the watershed cannot come any more
+
+Nothing needs to be kept before the profile is live here: the watershed is asked for later, so all
+that comes until then is on the old host's side of it.  Nor anything of an older version: the old
+host lets go only of a version that is live here.
+
+The subscriber's channel moves with its numbers.  A subscriber says in its hello what it has, and
+here as there is sent what comes behind that: the link layer's own rule, and no other, makes each
+result arrive once.
+
+A message on that side may be slower on its way here than it was on its way to the old host; so also
+when the profile is taken, what it gives is left out until none can come any more.
+
+What is kept is bounded as the backlog of a user who is away, with the same policy: the oldest goes,
+and is counted in what the subscriber is told to have lost.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from onyx.broker.live_wait import LiveVersion
+from onyx.broker.query_plane import QueryPlane
+from onyx.broker.watersheds import Watersheds
+from overlay.link.events import Flow
+from overlay.link.frames import Delivery
+from overlay.link.link_layer import LinkLayer
+from overlay.link.move_frames import (
+    HandedOver,
+    HandoverWanted,
+    ProfileReleased,
+    ProfileTaken,
+    StandBy,
+    StandingBy,
+)
+from overlay.link.row_log import RowLog, read_record
+from registration.catalog import REGISTRATION_KEY
+
+STANDBY_SPACE = "standby"
+KEPT_SPACE = "kept"
+SETTLING_SPACE = "settling"
+_KIND = "in"
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A delivery that waits for the watershed; one thrown away for want of room has no
+    ``payload``."""
+
+    row: str
+    source: str
+    number: int
+    lengths: tuple[int, ...]
+    payload: bytes | None
+
+
+@dataclass(slots=True)
+class _Standby:
+    """``watershed`` and ``last`` (of the old host's channel) once the old host has let go."""
+
+    move: int
+    version: int
+    is_live: bool = False
+    watershed: Mapping[str, int] | None = None
+    last: int = 0
+    kept: list[_Kept] = field(default_factory=list)
+    thrown: int = 0  # so many of ``kept``, the oldest, have no payload any more
+    kept_bytes: int = 0
+    rows: int = 0  # that were ever made
+
+
+class Standbys:
+    """The profiles that stand by at one broker; durable."""
+
+    def __init__(
+        self,
+        query: QueryPlane,
+        links: LinkLayer,
+        rows: RowLog,
+        watersheds: Watersheds,
+        registration: str,
+        backlog_bytes_max: int,
+    ) -> None:
+        """``registration`` is the peer that leads; ``backlog_bytes_max`` bounds the results that
+        are kept of one profile."""
+        self._query = query
+        self._links = links
+        self._rows = rows
+        self._watersheds = watersheds
+        self._registration = registration
+        self._backlog_bytes_max = backlog_bytes_max
+        self._standbys: dict[str, _Standby] = {}
+        self._settling: dict[str, Mapping[str, int]] = {}  # the watersheds of those that were taken
+        self._counters: Counter[str] = Counter()
+
+    def __contains__(self, profile: str) -> bool:
+        return profile in self._standbys
+
+    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
+        kept = []
+        for space, key, value in rows:
+            if space == STANDBY_SPACE:
+                self._standbys[key] = _Standby(**read_record(value))
+            elif space == KEPT_SPACE:
+                kept.append((key, read_record(value)))
+            elif space == SETTLING_SPACE:
+                self._settling[key] = read_record(value)
+        for key, record in sorted(kept, key=lambda row: row[0]):
+            profile, _, number = key.rpartition("|")
+            standby = self._standbys[profile]
+            lengths = tuple(record.pop("lengths"))
+            standby.kept.append(_Kept(row=key, lengths=lengths, **record))
+            standby.rows = int(number)
+            standby.thrown += record["payload"] is None
+            standby.kept_bytes += len(record["payload"] or b"")
+
+    # --- what the registration service says -----------------------------------------------
+
+    def handle_stand_by(self, frame: StandBy) -> None:
+        """A profile comes, or has a new version before it has come; ProfileRefused."""
+        known = self._standbys.get(frame.profile)
+        if known is None and frame.profile in self._query.profiles:
+            self._counters["not_expected"] += 1
+            return
+        is_live = self._query.stand_by(
+            frame.profile, frame.user, frame.text, frame.version, _wait(frame.profile, frame.move)
+        )
+        if known is not None:
+            self._drop(known.kept)
+        self._standbys[frame.profile] = _Standby(frame.move, frame.version)
+        self._store(frame.profile)
+        if is_live:
+            self._report_live(frame.profile)
+
+    def handle_live(self, live: LiveVersion) -> None:
+        """Something is live; perhaps a profile that stands by."""
+        profile, _, move = live.profile.partition("/")
+        standby = self._standbys.get(profile)
+        if standby is not None and (str(standby.move), standby.version) == (move, live.version):
+            self._report_live(profile)
+
+    def handle_released(self, frame: ProfileReleased) -> None:
+        """The old host has let go: here is the watershed, and so much waits there."""
+        standby = self._standby(frame.profile, frame.move)
+        if standby is None:
+            return
+        watershed = dict(frame.watershed)
+        self._drop([kept for kept in standby.kept if kept.number <= watershed.get(kept.source, 0)])
+        standby.kept = [
+            kept for kept in standby.kept if kept.number > watershed.get(kept.source, 0)
+        ]
+        standby.watershed, standby.last = watershed, frame.last
+        standby.thrown = sum(kept.payload is None for kept in standby.kept)
+        floor = frame.floor
+        if standby.thrown:  # the oldest goes, and what waits there is older still
+            floor = frame.last + standby.thrown
+        journal = self._links.journal(f"subscriber/{frame.profile}")
+        journal.take_over(Flow.MESSAGE, frame.profile, frame.acknowledged, floor)
+        self._store(frame.profile)
+        self._go_on(frame.profile, standby, floor)
+
+    def handle_handed_over(self, frame: HandedOver) -> None:
+        """A result that waited at the old host."""
+        standby = self._standby(frame.profile, frame.move)
+        if standby is None:
+            return
+        delivery = Delivery(frame.profile, frame.source, frame.number, frame.lengths, frame.payload)
+        self._send(delivery)
+        self._counters["handed_over"] += 1
+        if frame.ends:
+            self._go_on(frame.profile, standby, frame.position)
+
+    def end(self, profile: str, move: int) -> None:
+        """The profile stays where it is."""
+        standby = self._standby(profile, move)
+        if standby is not None:
+            self._forget(profile, standby)
+            self._query.let_go(profile)
+            self._counters["given_up"] += 1
+
+    def handle_watershed(self, name: str) -> None:
+        """A watershed is known; if it is that of a profile that was taken, that is settled."""
+        kind, _, profile = name.partition("/")
+        if kind == _KIND:
+            self._watersheds.drop(name)
+            del self._settling[profile]
+            self._rows.delete(SETTLING_SPACE, profile)
+
+    # --- what matches ---------------------------------------------------------------------
+
+    def is_delivered(self, delivery: Delivery) -> bool:
+        """Whether the old host of a profile that was taken has delivered this."""
+        watershed = self._settling.get(delivery.profile)
+        return watershed is not None and delivery.number <= watershed.get(delivery.source, 0)
+
+    def keep(self, delivery: Delivery) -> None:
+        """What a message gives for a profile that stands by."""
+        standby = self._standbys[delivery.profile]
+        is_passed = standby.watershed is not None and delivery.number <= standby.watershed.get(
+            delivery.source, 0
+        )
+        if not standby.is_live or is_passed:
+            return
+        standby.rows += 1
+        kept = _Kept(
+            row=f"{delivery.profile}|{standby.rows:016d}",
+            source=delivery.source,
+            number=delivery.number,
+            lengths=tuple(delivery.lengths),
+            payload=delivery.payload,
+        )
+        standby.kept.append(kept)
+        standby.kept_bytes += len(delivery.payload)
+        self._put(kept)
+        while standby.kept_bytes > self._backlog_bytes_max:
+            self._throw_away(standby)
+
+    def statistics(self) -> dict[str, int]:
+        return {
+            "standing_by": len(self._standbys),
+            "settling": len(self._settling),
+            "kept": sum(len(standby.kept) for standby in self._standbys.values()),
+            **{f"in_{name}": count for name, count in self._counters.items()},
+        }
+
+    # --- helpers --------------------------------------------------------------------------
+
+    def _standby(self, profile: str, move: int) -> _Standby | None:
+        standby = self._standbys.get(profile)
+        return standby if standby is not None and standby.move == move else None
+
+    def _report_live(self, profile: str) -> None:
+        standby = self._standbys[profile]
+        standby.is_live = True
+        self._store(profile)
+        self._tell(StandingBy(profile, standby.move, standby.version))
+
+    def _go_on(self, profile: str, standby: _Standby, position: int) -> None:
+        """All through ``position`` is here: ask for more, or be the host."""
+        if position < standby.last:
+            self._tell(HandoverWanted(profile, standby.move, position))
+            return
+        for kept in standby.kept[standby.thrown :]:
+            payload = kept.payload or b""
+            self._send(Delivery(profile, kept.source, kept.number, list(kept.lengths), payload))
+        self._forget(profile, standby)
+        self._settle(profile, standby)
+        self._counters["taken"] += 1
+        self._tell(ProfileTaken(profile, standby.move, standby.version))
+
+    def _settle(self, profile: str, standby: _Standby) -> None:
+        watershed = standby.watershed or {}
+        self._settling[profile] = watershed
+        self._rows.put(SETTLING_SPACE, profile, watershed)
+        self._watersheds.begin(f"{_KIND}/{profile}", standby.move, self._query.table.roots)
+
+    def _send(self, delivery: Delivery) -> None:
+        peer = f"subscriber/{delivery.profile}"
+        self._links.send(peer, delivery.profile, delivery)
+        self._counters["dropped"] += self._links.drop_oldest(
+            peer, Flow.MESSAGE, delivery.profile, self._backlog_bytes_max
+        )
+
+    def _throw_away(self, standby: _Standby) -> None:
+        kept = standby.kept[standby.thrown]
+        standby.kept_bytes -= len(kept.payload or b"")
+        standby.kept[standby.thrown] = replace(kept, lengths=(), payload=None)
+        self._put(standby.kept[standby.thrown])
+        standby.thrown += 1
+        self._counters["thrown_away"] += 1
+
+    def _forget(self, profile: str, standby: _Standby) -> None:
+        del self._standbys[profile]
+        self._rows.delete(STANDBY_SPACE, profile)
+        self._drop(standby.kept)
+
+    def _store(self, profile: str) -> None:
+        standby = self._standbys[profile]
+        record = {
+            "move": standby.move,
+            "version": standby.version,
+            "is_live": standby.is_live,
+            "watershed": standby.watershed,
+            "last": standby.last,
+        }
+        self._rows.put(STANDBY_SPACE, profile, record)
+
+    def _put(self, kept: _Kept) -> None:
+        record = {
+            "source": kept.source,
+            "number": kept.number,
+            "lengths": kept.lengths,
+            "payload": kept.payload,
+        }
+        self._rows.put(KEPT_SPACE, kept.row, record)
+
+    def _drop(self, kept: Iterable[_Kept]) -> None:
+        for entry in kept:
+            self._rows.delete(KEPT_SPACE, entry.row)
+
+    def _tell(self, frame: StandingBy | HandoverWanted | ProfileTaken) -> None:
+        self._links.send(self._registration, REGISTRATION_KEY, frame)
+
+
+def _wait(profile: str, move: int) -> str:
+    """The name under which a standby waits to be live: no other wait of the profile has it."""
+    return f"{profile}/{move}"

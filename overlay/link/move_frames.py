@@ -1,0 +1,203 @@
+"""The frames by which a profile moves from one host broker to another, live.
+
+The registration service stands between the two hosts and leads; everything travels on its channels,
+but for what finds the watershed, which travels on the broadcast trees (docs/planning.md, "How a
+profile moves")::
+
+    registration   old host      new host          each root broker
+         |-- stand-by ------------->|                   placed, announced, silent
+         |<- standing-by -----------|                   live: it misses nothing from here on
+         |-- release-profile ->|
+         |                     |-- watershed-marker ------->|
+         |                     |<- watershed-reached -------|   behind all messages up to it
+         |<- profile-released -|
+         |-- profile-released ----->|
+         |<- handover-wanted -------|                   while results wait at the old host
+         |-- handover-wanted ->|
+         |<- handed-over ------|
+         |-- handed-over ---------->|
+         |<- profile-taken ---------|
+         |-- move-ended ------>|                        all is forgotten
+
+``move`` is the number of the move: what is said about another one is too late.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from overlay.link.errors import ProtocolError
+from overlay.link.events import Flow
+from overlay.link.frame import Frame, on_the_wire
+from overlay.link.frame_fields import BODY, Bound, Name, SequenceNumber, Text
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class StandBy(Frame):
+    """A profile is to be announced and matched, and not delivered yet; once more with each new
+    version that it gets at its host meanwhile."""
+
+    type: ClassVar[str] = "stand-by"
+    flow: ClassVar[Flow] = Flow.QUERY
+    sequenced: ClassVar[bool] = True
+
+    profile: Name
+    move: int
+    user: Name
+    text: Annotated[Text, BODY]
+    version: int
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class StandingBy(Frame):
+    """This version of the profile is live at the host that stands by: every root sends it what
+    the profile wants, and it keeps it."""
+
+    type: ClassVar[str] = "standing-by"
+    flow: ClassVar[Flow] = Flow.QUERY
+    sequenced: ClassVar[bool] = True
+
+    profile: Name
+    move: int
+    version: int
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class ReleaseProfile(Frame):
+    """The host is to ask for the watershed, deliver up to it, and let go of the profile; of no
+    effect when the profile has another version by now, or is gone."""
+
+    type: ClassVar[str] = "release-profile"
+    flow: ClassVar[Flow] = Flow.QUERY
+    sequenced: ClassVar[bool] = True
+
+    profile: Name
+    move: int
+    version: int
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class ProfileReleased(Frame):
+    """The old host has delivered up to the ``watershed`` (source, number; of a source that is not
+    there, nothing), and lets go.
+
+    Its channel to the subscriber stands at ``last``, of which ``acknowledged`` were acknowledged
+    and all up to ``floor`` are gone; the rest waits to be handed over.
+    """
+
+    type: ClassVar[str] = "profile-released"
+    flow: ClassVar[Flow] = Flow.QUERY
+    sequenced: ClassVar[bool] = True
+
+    profile: Name
+    move: int
+    version: int
+    acknowledged: SequenceNumber
+    floor: SequenceNumber
+    last: SequenceNumber
+    watershed: Annotated[list[tuple[Name, SequenceNumber]], Bound(65_536), BODY]
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class HandoverWanted(Frame):
+    """The new host asks for the next results that wait at the old one, those after ``after``."""
+
+    type: ClassVar[str] = "handover-wanted"
+    flow: ClassVar[Flow] = Flow.QUERY
+    sequenced: ClassVar[bool] = True
+
+    profile: Name
+    move: int
+    after: SequenceNumber
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class HandedOver(Frame):
+    """A delivery that waited at the old host with number ``position`` on the subscriber's channel,
+    the number that it keeps; ``ends``: ask for more."""
+
+    type: ClassVar[str] = "handed-over"
+    flow: ClassVar[Flow] = Flow.QUERY
+    sequenced: ClassVar[bool] = True
+
+    profile: Name
+    move: int
+    position: SequenceNumber
+    ends: bool
+    source: Name
+    number: SequenceNumber
+    lengths: Annotated[list[int], Bound(1_000_000), BODY]
+    payload: bytes
+
+    def check(self) -> None:
+        if sum(self.lengths) != len(self.payload):
+            raise ProtocolError(
+                "bad-field",
+                f"lengths add up to {sum(self.lengths)}, the payload has {len(self.payload)} bytes",
+            )
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class ProfileTaken(Frame):
+    """The new host has all that waited and delivers from here on."""
+
+    type: ClassVar[str] = "profile-taken"
+    flow: ClassVar[Flow] = Flow.QUERY
+    sequenced: ClassVar[bool] = True
+
+    profile: Name
+    move: int
+    version: int
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class MoveEnded(Frame):
+    """To the old host: the profile lives elsewhere now.  To one that stands by: it stays where it
+    is.  In either case all that is kept for the move is to be forgotten."""
+
+    type: ClassVar[str] = "move-ended"
+    flow: ClassVar[Flow] = Flow.QUERY
+    sequenced: ClassVar[bool] = True
+
+    profile: Name
+    move: int
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class WatershedMarker(Frame):
+    """Sent up the tree of ``root`` by ``host``, which profiles leave or come to: where is the
+    watershed?"""
+
+    type: ClassVar[str] = "watershed-marker"
+    flow: ClassVar[Flow] = Flow.QUERY
+    sequenced: ClassVar[bool] = True
+
+    root: Name
+    host: Name
+    marker: int
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class WatershedReached(Frame):
+    """The root's answer, on its way down to ``host`` behind all messages up to the last numbers of
+    its sources (source, number), which are the watershed."""
+
+    type: ClassVar[str] = "watershed-reached"
+    flow: ClassVar[Flow] = Flow.MESSAGE
+    sequenced: ClassVar[bool] = True
+
+    root: Name
+    host: Name
+    marker: int
+    numbers: Annotated[list[tuple[Name, SequenceNumber]], Bound(65_536), BODY]

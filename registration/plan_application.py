@@ -1,0 +1,261 @@
+"""PlanApplication: the profiles that are there are moved to where the plan in force has them.
+
+The catalog is gone through, a slice at a time; each profile that is not at home is set on its way
+(moves.py) as long as few enough are under way and not too many have begun this second.  A pass
+that found nothing to do is the last one.
+
+What cannot move now is looked at again in the next pass: it has no room at its home before others
+have left, or its home is away.  A home at which a profile does not become live in time is tried
+again, a few times.
+
+Only what was asked for and what has come of it are stored: what is still to do shows when the
+catalog is gone through again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from enum import StrEnum
+
+from overlay.link.request_server import Result
+from overlay.link.row_log import RowLog, read_record
+from overlay.topology import Topology
+from registration.catalog import Catalog, ProfileEntry
+from registration.moves import Move, Moves, Phase
+from registration.placement_by_plan import PlanPlacement
+
+APPLICATION_SPACE = "application"
+_CURRENT = "current"
+_AWAY = " is away"
+
+SLICE_PROFILES = 500  # looked at before anything else is done; some 10 ms
+STANDBY_SECONDS = 30.0  # within which a profile must be live at its new host
+TRIES_MAX = 3
+RETRY_SECONDS = 5.0  # between two passes when nothing could be begun
+
+RATE = 50.0
+AT_ONCE = 16
+
+
+class State(StrEnum):
+    NEVER = "never"
+    RUNNING = "running"
+    PAUSED = "paused"
+    DONE = "done"
+    ABORTED = "aborted"
+
+
+class PlanApplication:
+    """At most one at a time; a new one takes the place of the one before."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        catalog: Catalog,
+        placement: PlanPlacement,
+        moves: Moves,
+        rows: RowLog,
+        connected: Callable[[str], bool],
+    ) -> None:
+        """``connected(peer)``: whether "broker/B2" is there."""
+        self._capacity = {broker.id: broker.capacity for broker in topology.brokers}
+        self._catalog = catalog
+        self._placement = placement
+        self._moves = moves
+        self._rows = rows
+        self._connected = connected
+        self._state = State.NEVER
+        self._plan = ""
+        self._rate = RATE
+        self._at_once = AT_ONCE
+        self._counters: Counter[str] = Counter()
+        self._came: Counter[str] = Counter()  # by broker
+        self._left: Counter[str] = Counter()
+        self._scan: Iterator[str] = iter(())
+        self._looked_at = 0  # in this pass, of
+        self._to_look_at = 0
+        self._begun_in_pass = 0
+        self._put_off: Counter[str] = Counter()  # in this pass, by reason
+        self._tries: Counter[str] = Counter()
+        self._since: dict[int, float] = {}  # when a move was first seen to stand by
+        self._tokens = 0.0
+        self._now = 0.0
+        self._pass_began = 0.0
+
+    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
+        for space, key, value in rows:
+            if (space, key) == (APPLICATION_SPACE, _CURRENT):
+                record = read_record(value)
+                self._state = State(record["state"])
+                self._plan = record["plan"]
+                self._rate, self._at_once = record["rate"], record["at_once"]
+                self._counters.update(record["counters"])
+                self._came.update(record["came"])
+                self._left.update(record["left"])
+                self._begin_pass()
+
+    # --- what is asked for ----------------------------------------------------------------
+
+    def begin(self, rate: float, at_once: int) -> None:
+        """Move everybody home by the plan in force: at most ``rate`` begin in a second and
+        ``at_once`` are under way.  Asked again while it runs: only these change."""
+        if (
+            self._state not in (State.RUNNING, State.PAUSED)
+            or self._plan != self._placement.plan_id
+        ):
+            for kept in (self._counters, self._came, self._left, self._tries):
+                kept.clear()
+            self._plan = self._placement.plan_id
+            self._begin_pass()
+        self._rate, self._at_once = rate, at_once
+        self._become(State.RUNNING)
+
+    def pause(self) -> None:
+        """Begin no more moves; those under way go on."""
+        if self._state is State.RUNNING:
+            self._become(State.PAUSED)
+
+    def resume(self) -> None:
+        if self._state is State.PAUSED:
+            self._become(State.RUNNING)
+
+    def abort(self) -> None:
+        """Begin no more moves, and give up those whose profiles are still at their old host."""
+        if self._state in (State.RUNNING, State.PAUSED):
+            self._become(State.ABORTED)
+            for move in self._moves:
+                self._give_up(move)
+
+    def progress(self) -> Result:
+        return {
+            "state": self._state.value,
+            "plan": self._plan,
+            "rate": self._rate,
+            "at_once": self._at_once,
+            "moved": self._counters["moved"],
+            "given_up": self._counters["given_up"],
+            "under_way": len(self._moves),
+            "looked_at": self._looked_at,
+            "profiles": self._to_look_at,
+            "put_off": dict(self._put_off),
+            "came": dict(self._came),
+            "left": dict(self._left),
+        }
+
+    # --- what happens ---------------------------------------------------------------------
+
+    def moved(self, move: Move) -> None:
+        """A move is over."""
+        self._counters["moved"] += 1
+        self._came[move.new] += 1
+        self._left[move.old] += 1
+        self._tries.pop(move.profile, None)
+        self._store()
+
+    def run(self, now: float) -> bool:
+        """Go on with it, to be called after every event; whether there is more to do at once."""
+        elapsed = now - self._now if self._now else 0.0
+        self._now = now
+        self._tokens = min(max(1.0, self._rate), self._tokens + elapsed * self._rate)
+        self._give_up_late()
+        if self._state is not State.RUNNING:
+            return False
+        if self._plan != self._placement.plan_id:  # another plan is in force
+            self.abort()
+            return False
+        for _ in range(SLICE_PROFILES):
+            if self._tokens < 1 or self._under_way() >= self._at_once:
+                return False
+            profile = next(self._scan, None)
+            if profile is None:
+                return self._end_pass()
+            self._looked_at += 1
+            self._look_at(profile)
+        return True
+
+    # --- helpers --------------------------------------------------------------------------
+
+    def _begin_pass(self) -> None:
+        profiles = list(self._catalog.profiles)
+        self._scan = iter(profiles)
+        self._looked_at, self._to_look_at = 0, len(profiles)
+        self._begun_in_pass = 0
+        self._pass_began = self._now
+        self._put_off.clear()
+
+    def _end_pass(self) -> bool:
+        """All have been looked at: when nothing is under way any more, look again, or be done."""
+        if self._moves:
+            return False
+        if not self._begun_in_pass:
+            if not any(reason.endswith(_AWAY) for reason in self._put_off):
+                self._become(State.DONE)
+                return False
+            if self._now < self._pass_began + RETRY_SECONDS:
+                return False
+        self._begin_pass()
+        return True
+
+    def _look_at(self, profile: str) -> None:
+        entry = self._catalog.profiles.get(profile)
+        if entry is None or not entry.placed or profile in self._moves:
+            return
+        home = self._placement.home_of(entry)
+        if home is None:
+            return
+        obstacle = self._obstacle(entry, home)
+        if obstacle:
+            self._put_off[obstacle] += 1
+            return
+        self._tokens -= 1
+        self._begun_in_pass += 1
+        self._tries[profile] += 1
+        self._moves.begin(profile, home)
+
+    def _obstacle(self, entry: ProfileEntry, home: str) -> str:
+        """Why a profile cannot go home now; "" if it can."""
+        for broker in (home, entry.host):
+            if not self._connected(f"broker/{broker}"):
+                return f"{broker}{_AWAY}"
+        if self._tries[entry.profile] >= TRIES_MAX:
+            return f"not live at {home} in time"
+        if self._catalog.profiles_by_broker[home] >= self._capacity[home]:
+            return f"{home} is full"
+        return ""
+
+    def _under_way(self) -> int:
+        """The moves that go on; one that waits for a host that is away holds up no others."""
+        return sum(
+            self._connected(f"broker/{move.new}") and self._connected(f"broker/{move.old}")
+            for move in self._moves
+        )
+
+    def _give_up_late(self) -> None:
+        """A profile must become live at its new host in time; until then it can stay."""
+        standing_by = [move for move in self._moves if move.phase is Phase.STANDBY]
+        self._since = {m.number: self._since.get(m.number, self._now) for m in standing_by}
+        for move in standing_by:
+            if self._now - self._since[move.number] > STANDBY_SECONDS:
+                self._give_up(move)
+
+    def _give_up(self, move: Move) -> None:
+        if self._moves.give_up(move.profile):
+            self._counters["given_up"] += 1
+            self._store()
+
+    def _become(self, state: State) -> None:
+        self._state = state
+        self._store()
+
+    def _store(self) -> None:
+        record = {
+            "state": self._state.value,
+            "plan": self._plan,
+            "rate": self._rate,
+            "at_once": self._at_once,
+            "counters": dict(self._counters),
+            "came": dict(self._came),
+            "left": dict(self._left),
+        }
+        self._rows.put(APPLICATION_SPACE, _CURRENT, record)

@@ -1,0 +1,124 @@
+"""What may be asked of the registration service about plans: one verb, one function.
+
+==================  ==========================================================================
+``plan.use``         new profiles are placed by this plan
+``plan.show``        the plan in force
+``plan.census``      the profiles that there are, compared with a plan, in sums; answered when all
+                     have been looked at
+``plan.apply``       the profiles that there are are moved to where the plan in force has them
+``plan.progress``    how far that is
+``plan.pause``, ``plan.resume``, ``plan.abort``
+==================  ==========================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from overlay.link.frames import Request
+from overlay.link.request_server import RequestRefused, Result, Verb, number_argument
+from registration.measured_shares import MeasuredShares
+from registration.placement_by_plan import PLAN_BYTES_MAX, PlanPlacement
+from registration.plan_application import AT_ONCE, RATE, PlanApplication
+from registration.plan_census import PlanCensus
+from registration.planning.plan_file import PlanError
+
+RATE_MAX = 10_000.0
+AT_ONCE_MAX = 1_024
+
+
+class PlanRequests:
+    """The verbs about plans."""
+
+    def __init__(
+        self,
+        placement: PlanPlacement,
+        shares: MeasuredShares,
+        application: PlanApplication,
+        census: PlanCensus,
+    ) -> None:
+        self._placement = placement
+        self._shares = shares
+        self._application = application
+        self._census = census
+
+    @property
+    def verbs(self) -> Mapping[str, Verb]:
+        return {
+            "plan.use": self._use,
+            "plan.show": self._show,
+            "plan.census": self._count,
+            "plan.apply": self._apply,
+            "plan.progress": self._progress,
+            "plan.pause": self._pause,
+            "plan.resume": self._resume,
+            "plan.abort": self._abort,
+        }
+
+    def _use(self, connection: int, request: Request) -> Result:
+        """``plan``: the text of a plan, for all profiles to come; empty to have none."""
+        text = _plan_argument(request)
+        try:
+            used = self._placement.use(text)
+        except PlanError as error:
+            raise RequestRefused("plan-refused", str(error)) from error
+        self._shares.plan_changed()
+        return {"plan": used}
+
+    def _show(self, connection: int, request: Request) -> Result:
+        measured = self._shares.measured()
+        statistics = self._placement.statistics()
+        return {**statistics, "text": self._placement.plan_text, "measured": measured}
+
+    def _count(self, connection: int, request: Request) -> Result | None:
+        """``plan``: the text of a plan, absent: the one in force."""
+        text = _plan_argument(request) if "plan" in request.arguments else b""
+        text = text or self._placement.plan_text
+        if not text:
+            raise _no_plan()
+        try:
+            plan = self._placement.plan_of(text)
+        except PlanError as error:
+            raise RequestRefused("plan-refused", str(error)) from error
+        self._census.ask(connection, request.request, plan)
+        return None
+
+    def _apply(self, connection: int, request: Request) -> Result:
+        """``rate``: moves that begin in a second; ``at_once``: that are under way."""
+        if not self._placement.plan_id:
+            raise _no_plan()
+        rate = number_argument(request, "rate", RATE)
+        at_once = int(number_argument(request, "at_once", AT_ONCE))
+        if not 0 < rate <= RATE_MAX or not 0 < at_once <= AT_ONCE_MAX:
+            raise RequestRefused(
+                "bad-argument",
+                f"'rate' is above 0 and at most {RATE_MAX:g}, 'at_once' 1 to {AT_ONCE_MAX}",
+            )
+        self._application.begin(rate, at_once)
+        return self._application.progress()
+
+    def _progress(self, connection: int, request: Request) -> Result:
+        return self._application.progress()
+
+    def _pause(self, connection: int, request: Request) -> Result:
+        self._application.pause()
+        return self._application.progress()
+
+    def _resume(self, connection: int, request: Request) -> Result:
+        self._application.resume()
+        return self._application.progress()
+
+    def _abort(self, connection: int, request: Request) -> Result:
+        self._application.abort()
+        return self._application.progress()
+
+
+def _plan_argument(request: Request) -> bytes:
+    text = request.arguments.get("plan")
+    if not isinstance(text, bytes) or len(text) > PLAN_BYTES_MAX:
+        raise RequestRefused("bad-argument", f"'plan' must be at most {PLAN_BYTES_MAX} bytes")
+    return text
+
+
+def _no_plan() -> RequestRefused:
+    return RequestRefused("no-plan", "there is no plan in force")
