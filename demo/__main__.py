@@ -26,7 +26,7 @@ from demo.report import Report, to_json
 from demo.scenario import Scenario, ScenarioError, built_in_scenario, folder_scenario
 from onyx import UserError
 from onyx.background import lone_error
-from overlay.topology import Topology, TopologyError, load_topology
+from overlay.topology import Topology, TopologyError, Transformation, load_topology
 
 TOPOLOGY = Path(__file__).resolve().parent.parent / "topologies" / "figure4.toml"
 DEFAULT_SEED = 2004
@@ -44,6 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
     try:
         topology = load_topology(TOPOLOGY)
+        if not options.whole_messages:
+            topology = topology.transforming(Transformation.PROJECTION)
         scenario = _scenario(options, topology)
         stream = sys.stderr if options.json else sys.stdout
         colour = stream.isatty() and "NO_COLOR" not in os.environ
@@ -81,6 +83,11 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--by-location",
         action="store_true",
         help="place profiles near their users instead of by a plan",
+    )
+    parser.add_argument(
+        "--whole-messages",
+        action="store_true",
+        help="cut nothing out of messages that nobody behind a link needs",
     )
     parser.add_argument("--json", action="store_true", help="print the summary as JSON")
     parser.add_argument("--quiet", action="store_true", help="do not show each message on its way")

@@ -268,6 +268,10 @@ class DemoNetwork:
         for visit in self.run.traffic.finish():
             self._watcher.visit(self.run, visit)
         self.run.crossings_counted = now.crossings
+        for of_broker in statistics.values():
+            for sent in of_broker["query"]["transformation"].get("links", {}).values():
+                self.run.crossings_cut += sent.get("cut", 0)
+                self.run.bytes_saved += sent.get("bytes_saved", 0)
         self.run.abnormal += abnormal(statistics)
 
 

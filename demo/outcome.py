@@ -42,8 +42,9 @@ class Run:
 
     ``sources`` by name and ``profiles`` in the scenario's order; ``decisions`` by the message's
     place in the scenario; ``deliveries`` with the source's name in the key, and their results;
-    ``plan`` is what profiles were placed by, None: by location; ``crossings_counted`` and
-    ``abnormal`` as the brokers' own counters have it.
+    ``plan`` is what profiles were placed by, None: by location; ``crossings_counted``,
+    those of them whose message was ``cut`` and about how many bytes that saved, and ``abnormal``,
+    as the brokers' own counters have it.
     """
 
     topology: Topology
@@ -55,6 +56,8 @@ class Run:
     deliveries: list[tuple[DeliveryKey, list[bytes]]] = field(default_factory=list)
     traffic: Traffic = field(default_factory=Traffic)
     crossings_counted: int = 0
+    crossings_cut: int = 0
+    bytes_saved: int = 0
     abnormal: list[str] = field(default_factory=list)
     publish_seconds: float = 0.0
 

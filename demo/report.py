@@ -153,6 +153,12 @@ class Report:
             f"  {total} link crossings, {_size(run.traffic.bytes_total)}; flooding would have "
             f"cost {flooding}: {saved:.0%} saved"
         )
+        if run.crossings_cut:
+            whole = run.traffic.bytes_total + run.bytes_saved
+            self._line(
+                f"  {run.crossings_cut} carried less than the message, what somebody behind the "
+                f"link needs: about {_size(run.bytes_saved)} saved, {run.bytes_saved / whole:.0%}"
+            )
 
     def _show_checks(self, outcome: Outcome) -> None:
         run, verdict = outcome.run, outcome.verdict
@@ -274,6 +280,9 @@ def to_json(outcome: Outcome) -> dict[str, object]:
         ],
         "crossings_total": run.crossings_counted,
         "crossings_of_flooding": outcome.flooding,
+        "crossings_cut": run.crossings_cut,
+        "bytes": run.traffic.bytes_total,
+        "bytes_saved": run.bytes_saved,
         "disagreements": dict(outcome.disagreements),
         "problems": list(outcome.problems),
         "leftovers": list(outcome.leftovers),

@@ -136,6 +136,11 @@ class Topology:
         """Whether messages are cut down on any link."""
         return any(link.transformation is not Transformation.OFF for link in self.links)
 
+    def transforming(self, transformation: Transformation) -> Topology:
+        """The same network with this done to messages on every link."""
+        links = tuple(replace(link, transformation=transformation) for link in self.links)
+        return replace(self, links=links)
+
     def address(self, node_id: str) -> Address:
         """Where a broker or registration node listens; KeyError when there is no such node."""
         if node_id in self._broker_by_id:

@@ -190,21 +190,28 @@ class Transformation:
         return cuts
 
     def note_sent(self, parcel: Parcel, link: str, cut: Cut, sent_bytes: int) -> None:
-        """Count what a cut has saved: what of the message is left is weighed, not written."""
+        """Count what was sent and what a cut has saved, which is weighed, not written."""
         if not self.is_on:
             return
         counts = self._by_link.setdefault(link, Counter())
         counts["messages"] += 1
         counts["bytes"] += sent_bytes
+        counts["weight"] += _weight(cut.parcel.stream)
         if cut.parcel is not parcel:
             counts["cut"] += 1
-            whole, left = _weight(parcel.stream), _weight(cut.parcel.stream)
-            counts["bytes_saved"] += sent_bytes * (whole - left) // left
+            counts["weight_saved"] += _weight(parcel.stream) - _weight(cut.parcel.stream)
 
     def sent(self, link: str) -> Mapping[str, int]:
-        """What was sent over a link: ``messages``, those ``cut``, ``bytes`` of all, and about how
-        many there would be more, ``bytes_saved``."""
-        return dict(self._by_link.get(link, {}))
+        """What was sent over a link: ``messages``, those ``cut``, ``bytes`` of all, and how many
+        there would be more at least, about: ``bytes_saved``."""
+        counts = self._by_link.get(link, Counter())
+        bytes_a_weight = min(1.0, counts["bytes"] / max(1, counts["weight"]))
+        return {
+            "messages": counts["messages"],
+            "cut": counts["cut"],
+            "bytes": counts["bytes"],
+            "bytes_saved": int(bytes_a_weight * counts["weight_saved"]),
+        }
 
     def statistics(self) -> dict[str, object]:
         """``links``: see ``sent``."""
@@ -297,6 +304,6 @@ def _is_same(one: ElementStream, other: ElementStream) -> bool:
 
 
 def _weight(stream: ElementStream) -> int:
-    """About what a message has in bytes, in any form."""
+    """About what a message has in bytes as binary, less its names."""
     values = len(stream.attribute_values) + len(stream.content_values)
     return values + 3 * len(stream) + 2 * len(stream.attribute_name)
