@@ -11,12 +11,12 @@ up to is one delta, with all markers behind it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from hashlib import sha256
 
 from formats import ElementStream
 from onyx.broker.control_plane import ControlPlane
+from onyx.broker.delta_portions import portions, row_key
 from onyx.broker.live_wait import LiveVersion, LiveWaits
 from onyx.broker.transformation import Transformation
 from overlay.link.frames import (
@@ -42,9 +42,6 @@ from yfilter.matcher import Matcher, check_profile
 HOSTED_SPACE = "hosted"
 ROUTE_SPACE = "route"
 TOLD_SPACE = "told"
-# A routing delta is sent in frames of about so much.
-PORTION_BYTES = 256 * 1024
-PORTION_DISJUNCTS = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,9 +193,9 @@ class QueryPlane:
         self._note(self.table.change_child(branch, delta))
         for disjunct in delta.added:
             record = {"branch": branch.name, "link": child, "disjunct": disjunct.text}
-            self._rows.put(ROUTE_SPACE, _row_key(branch.name, child, disjunct), record)
+            self._rows.put(ROUTE_SPACE, row_key(branch.name, child, disjunct.text), record)
         for disjunct in delta.removed:
-            self._rows.delete(ROUTE_SPACE, _row_key(branch.name, child, disjunct))
+            self._rows.delete(ROUTE_SPACE, row_key(branch.name, child, disjunct.text))
 
     def handle_live_marker(self, frame: LiveMarker) -> None:
         """Say that it has come as far as this, and pass it on towards the roots."""
@@ -314,43 +311,17 @@ class QueryPlane:
 
     def _send_up(self, branch: str, delta: Delta) -> None:
         parent = self._control.parent(branch)
-        for added, removed in _portions(texts(delta.added), texts(delta.removed)):
+        for added, removed in portions(texts(delta.added), texts(delta.removed)):
             frame = RoutingDelta(root=branch, added=added, removed=removed)
             self._links.send(f"broker/{parent}", branch, frame)
         for disjunct in delta.added:
             record = {"branch": branch, "disjunct": disjunct.text}
-            self._rows.put(TOLD_SPACE, _row_key(branch, "", disjunct), record)
+            self._rows.put(TOLD_SPACE, row_key(branch, "", disjunct.text), record)
         for disjunct in delta.removed:
-            self._rows.delete(TOLD_SPACE, _row_key(branch, "", disjunct))
+            self._rows.delete(TOLD_SPACE, row_key(branch, "", disjunct.text))
 
     def _report_live(self, live: LiveVersion) -> None:
         if live.profile not in self.profiles:
             return  # removed: the registration service knows already
         frame = ProfileLive(profile=live.profile, version=live.version)
         self._links.send(self._control.registration, REGISTRATION_KEY, frame)
-
-
-def _portions(added: list[str], removed: list[str]) -> Iterator[tuple[list[str], list[str]]]:
-    """A delta in pieces that fit into a frame, additions first so that nothing is ever missing."""
-    for portion in _in_portions(added):
-        yield portion, []
-    for portion in _in_portions(removed):
-        yield [], portion
-
-
-def _in_portions(disjuncts: list[str]) -> Iterator[list[str]]:
-    portion: list[str] = []
-    size = 0
-    for disjunct in disjuncts:
-        portion.append(disjunct)
-        size += len(disjunct.encode())
-        if size >= PORTION_BYTES or len(portion) >= PORTION_DISJUNCTS:
-            yield portion
-            portion, size = [], 0
-    if portion:
-        yield portion
-
-
-def _row_key(branch: str, link: str, disjunct: Conjunction) -> str:
-    digest = sha256(disjunct.text.encode()).hexdigest()[:32]
-    return f"{branch}|{link}|{digest}"

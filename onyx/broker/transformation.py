@@ -18,10 +18,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from hashlib import sha256
 
 from formats import ElementStream
 from onyx.broker.control_plane import ControlPlane
+from onyx.broker.delta_portions import portions, row_key
 from onyx.broker.former_versions import FormerVersions
 from onyx.broker.parcel import Parcel
 from overlay.link.frames import NeedsDelta
@@ -42,9 +42,6 @@ from yfilter.projection.projector import Projector
 NEED_SPACE = "need"
 NEED_TOLD_SPACE = "need-told"
 SINCE_SPACE = "need-since"
-# A delta is sent in frames of about so much.
-PORTION_BYTES = 256 * 1024
-PORTION_NEEDS = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +134,9 @@ class Transformation:
         self._arrived.append((branch, frame.number))
         for need in delta.added:
             record = {"branch": branch.name, "link": child, "need": need.text}
-            self._rows.put(NEED_SPACE, _row_key(branch.name, child, need), record)
+            self._rows.put(NEED_SPACE, row_key(branch.name, child, need.text), record)
         for need in delta.removed:
-            self._rows.delete(NEED_SPACE, _row_key(branch.name, child, need))
+            self._rows.delete(NEED_SPACE, row_key(branch.name, child, need.text))
 
     def flush(self) -> None:
         """Tell the parents what has changed since the last time."""
@@ -251,42 +248,20 @@ class Transformation:
 
     def _send_up(self, own: str, delta: NeedDelta) -> None:
         parent = self._control.parent(own)
-        for added, removed in _portions(delta):
+        for added, removed in portions(_texts(delta.added), _texts(delta.removed)):
             frame = NeedsDelta(
                 root=own, number=self._reflection.next(own), added=added, removed=removed
             )
             self._links.send(f"broker/{parent}", own, frame)
         for need in delta.added:
             record = {"branch": own, "need": need.text}
-            self._rows.put(NEED_TOLD_SPACE, _row_key(own, "", need), record)
+            self._rows.put(NEED_TOLD_SPACE, row_key(own, "", need.text), record)
         for need in delta.removed:
-            self._rows.delete(NEED_TOLD_SPACE, _row_key(own, "", need))
+            self._rows.delete(NEED_TOLD_SPACE, row_key(own, "", need.text))
 
 
-def _portions(delta: NeedDelta) -> Iterator[tuple[list[str], list[str]]]:
-    """A delta in pieces that fit into a frame, additions first so that nothing is ever missing."""
-    for portion in _in_portions(delta.added):
-        yield portion, []
-    for portion in _in_portions(delta.removed):
-        yield [], portion
-
-
-def _in_portions(needs: Iterable[Need]) -> Iterator[list[str]]:
-    portion: list[str] = []
-    size = 0
-    for need in needs:
-        portion.append(need.text)
-        size += len(need.text.encode())
-        if size >= PORTION_BYTES or len(portion) >= PORTION_NEEDS:
-            yield portion
-            portion, size = [], 0
-    if portion:
-        yield portion
-
-
-def _row_key(branch: str, link: str, need: Need) -> str:
-    digest = sha256(need.text.encode()).hexdigest()[:32]
-    return f"{branch}|{link}|{digest}"
+def _texts(needs: Iterable[Need]) -> Iterator[str]:
+    return (need.text for need in needs)
 
 
 def _is_same(one: ElementStream, other: ElementStream) -> bool:
