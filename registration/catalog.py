@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from overlay.link.frames import SourceAnnounced
 from overlay.link.row_log import RowLog, read_record
 
 SOURCE_SPACE = "source"
@@ -78,6 +79,23 @@ class SourceEntry:
             compression=compression,
             **record,
         )
+
+
+def announcement(entry: SourceEntry) -> SourceAnnounced:
+    """What a broker is told of a source."""
+    return SourceAnnounced(
+        source=entry.source,
+        name=entry.name,
+        root=entry.root,
+        location=list(entry.location) if entry.location else None,
+        rate=entry.rate,
+        size=entry.size,
+        schema_name=entry.schema_name,
+        schema_kind=entry.schema_kind,
+        validation=entry.validation,
+        compression=list(entry.compression),
+        payload=entry.schema,
+    )
 
 
 @dataclass(frozen=True, slots=True)

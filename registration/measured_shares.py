@@ -41,6 +41,10 @@ class MeasuredShares:
         self._matched: dict[int, float] = {}
         self._counters: Counter[str] = Counter()
 
+    def use_topology(self, topology: Topology) -> None:
+        """The network has changed."""
+        self._topology = topology
+
     def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
         for space, key, value in rows:
             if space == TOLD_SPACE:

@@ -47,6 +47,10 @@ class PlanPlacement:
                 except PlanError:
                     self._counters["unusable_plan"] += 1
 
+    def use_topology(self, topology: Topology) -> None:
+        """The network has changed; a plan for brokers that are gone stays in force for the rest."""
+        self._topology = topology
+
     def use(self, text: bytes) -> str:
         """Put a plan in force for all profiles to come (empty: none); gives its id.
 

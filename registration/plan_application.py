@@ -59,7 +59,7 @@ class PlanApplication:
         connected: Callable[[str], bool],
     ) -> None:
         """``connected(peer)``: whether "broker/B2" is there."""
-        self._capacity = {broker.id: broker.capacity for broker in topology.brokers}
+        self.use_topology(topology)
         self._catalog = catalog
         self._placement = placement
         self._moves = moves
@@ -82,6 +82,10 @@ class PlanApplication:
         self._tokens = 0.0
         self._now = 0.0
         self._pass_began = 0.0
+
+    def use_topology(self, topology: Topology) -> None:
+        """The network has changed."""
+        self._capacity = {broker.id: broker.capacity for broker in topology.brokers}
 
     def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
         for space, key, value in rows:
@@ -220,7 +224,7 @@ class PlanApplication:
                 return f"{broker}{_AWAY}"
         if self._tries[entry.profile] >= TRIES_MAX:
             return f"not live at {home} in time"
-        if self._catalog.profiles_by_broker[home] >= self._capacity[home]:
+        if self._catalog.profiles_by_broker[home] >= self._capacity.get(home, 0):
             return f"{home} is full"
         return ""
 

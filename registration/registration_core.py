@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from overlay.link.events import Action, CallAgain, Event
+from overlay.link.events import Action, CallAgain, Event, TimePassed
 from overlay.link.frame import Frame
 from overlay.link.frames import (
     Hello,
@@ -20,6 +20,7 @@ from overlay.link.frames import (
     ProfileChanged,
     ProfileLive,
     Request,
+    ShapeReached,
     SourceReady,
 )
 from overlay.link.link_layer import Arrival, LinkLayer
@@ -41,6 +42,8 @@ from registration.plan_application import PlanApplication
 from registration.plan_census import PlanCensus
 from registration.plan_requests import PlanRequests
 from registration.registration_requests import RegistrationRequests
+from registration.shape_changes import ShapeChanges
+from registration.shape_requests import ShapeRequests
 
 
 class RegistrationCore:
@@ -55,7 +58,6 @@ class RegistrationCore:
     ) -> None:
         """``instance`` is new for every start; ``rows`` is what the store held."""
         self.identity = identity
-        self._topology = topology
         self._rows = RowLog()
         self.catalog = Catalog(self._rows)
         self._links = LinkLayer(
@@ -65,6 +67,7 @@ class RegistrationCore:
             formats=[],
             limits=topology.limits.link,
         )
+        self.shapes = ShapeChanges(topology, self.catalog, self._links, self._rows)
         self._placement = PlanPlacement(topology, self._rows)
         self._shares = MeasuredShares(topology, self._placement, self._links, self._rows)
         self.moves = Moves(self.catalog, self._rows, self._send)
@@ -73,8 +76,10 @@ class RegistrationCore:
         )
         self._census = PlanCensus(self.catalog)
         plans = PlanRequests(self._placement, self._shares, self._application, self._census)
+        shape = ShapeRequests(self.shapes, self.catalog, self._use_shape)
+        verbs = {**plans.verbs, **shape.verbs}
         self._requests = RegistrationRequests(
-            topology, self.catalog, self._placement, self._links, self.statistics, plans.verbs
+            self.shapes, self.catalog, self._placement, self._links, self.statistics, verbs
         )
         self._handlers: Mapping[type[Frame], Callable[[Arrival], None]] = {
             SourceReady: self._handle_source_ready,
@@ -82,11 +87,14 @@ class RegistrationCore:
             ProfileLive: self._handle_profile_live,
             PartitionsMatched: self._handle_partitions_matched,
             **dict.fromkeys(_MOVE_FRAMES, self._handle_move),
+            ShapeReached: self._handle_shape_reached,
         }
         self._counters: Counter[str] = Counter()
         stored = list(rows)
         self._links.restore(stored)
         self.catalog.restore(stored)
+        self.shapes.restore(stored)
+        self._use_shape()
         self._placement.restore(stored)
         self._shares.restore(stored)
         self.moves.restore(stored)
@@ -97,6 +105,8 @@ class RegistrationCore:
             self._handle_arrival(arrival)
         has_more = self._application.run(now)
         has_more |= self._census.run(self._requests.answer)
+        if isinstance(event, TimePassed):
+            self.shapes.tick()
         actions = [*self._rows.drain(), *self._links.drain()]
         if has_more:
             actions.append(CallAgain())
@@ -115,6 +125,7 @@ class RegistrationCore:
             "profiles_by_broker": dict(self.catalog.profiles_by_broker),
             "moves": self.moves.statistics(),
             "census": self._census.statistics(),
+            "shape": self.shapes.statistics(),
             "requests": self._requests.statistics(),
             "links": self._links.statistics(),
             "unexpected": dict(self._counters),
@@ -129,8 +140,8 @@ class RegistrationCore:
             self._requests.forget(arrival.connection)
             self._census.forget(arrival.connection)
         elif isinstance(frame, Hello):
-            if role == "broker" and name not in self._topology.broker_ids:
-                detail = f"{name!r} is no broker of {self._topology.name}"
+            if role == "broker" and not self.shapes.knows(name):
+                detail = f"{name!r} is no broker of {self.shapes.topology.name}"
                 self._links.refuse(arrival.connection, "unknown-broker", detail)
             elif role not in ("broker", "client"):
                 detail = f"a {role} connects to its broker, not to the registration service"
@@ -193,7 +204,19 @@ class RegistrationCore:
         assert isinstance(arrival.frame, PartitionsMatched)
         self._shares.handle_matched(arrival.frame)
 
+    def _handle_shape_reached(self, arrival: Arrival) -> None:
+        assert isinstance(arrival.frame, ShapeReached)
+        if self.shapes.handle_reached(arrival.peer.partition("/")[2], arrival.frame):
+            self._use_shape()
+
     # --- helpers --------------------------------------------------------------------------
+
+    def _use_shape(self) -> None:
+        """Place by the network as it is now."""
+        topology = self.shapes.topology
+        self._requests.use_shape()
+        for part in (self._placement, self._shares, self._application):
+            part.use_topology(topology)
 
     def _send(self, broker: str, frame: Frame) -> None:
         self._links.send(f"broker/{broker}", REGISTRATION_KEY, frame)

@@ -28,7 +28,7 @@ from formats import (
     read_compression_dictionary,
     read_schema,
 )
-from overlay.link.frames import PlaceProfile, Request, SourceAnnounced
+from overlay.link.frames import PlaceProfile, Request
 from overlay.link.link_layer import LinkLayer
 from overlay.link.request_server import (
     RequestRefused,
@@ -40,11 +40,11 @@ from overlay.link.request_server import (
     text_argument,
 )
 from overlay.routing.broadcast_tree import broadcast_trees
-from overlay.topology import Topology
 from registration.catalog import REGISTRATION_KEY, Catalog, ProfileEntry, SourceEntry
 from registration.placement import PlacementError, choose_root_broker
 from registration.placement_by_plan import PlanPlacement
 from registration.schema_warnings import schema_warnings
+from registration.shape_changes import ShapeChanges
 from yfilter.errors import ProfileRefused
 from yfilter.matcher import check_profile
 
@@ -58,16 +58,16 @@ class RegistrationRequests:
 
     def __init__(
         self,
-        topology: Topology,
+        shapes: ShapeChanges,
         catalog: Catalog,
         placement: PlanPlacement,
         links: LinkLayer,
         statistics: Callable[[], Result],
-        plan_verbs: Mapping[str, Verb],
+        more_verbs: Mapping[str, Verb],
     ) -> None:
-        self._topology = topology
+        """``use_shape`` must be called before anything is asked."""
+        self._shapes = shapes
         self._placement = placement
-        self._trees = broadcast_trees(topology)
         self._catalog = catalog
         self._links = links
         # source or profile id -> (connection, request, wait until live)
@@ -87,9 +87,14 @@ class RegistrationRequests:
                 "profile.await": self._await_profile,
                 "profile.list": self._list_profiles,
                 "profile.show": self._show_profile,
-                **plan_verbs,
+                **more_verbs,
             },
         )
+
+    def use_shape(self) -> None:
+        """Place by the network as it is now."""
+        self._topology = self._shapes.topology
+        self._trees = broadcast_trees(self._topology)
 
     def handle(self, connection: int, request: Request) -> None:
         self._server.handle(connection, request)
@@ -188,20 +193,7 @@ class RegistrationRequests:
             request=request.request,
         )
         self._catalog.put_source(entry)
-        announced = SourceAnnounced(
-            source=entry.source,
-            name=entry.name,
-            root=root,
-            location=list(location) if location else None,
-            rate=rate,
-            size=size,
-            schema_name=entry.schema_name,
-            schema_kind=entry.schema_kind,
-            validation=validation,
-            compression=list(entry.compression),
-            payload=entry.schema,
-        )
-        self._links.send(f"broker/{root}", REGISTRATION_KEY, announced)
+        self._shapes.announce_source(source)
         return entry
 
     def _schema_argument(self, request: Request) -> Schema | None:

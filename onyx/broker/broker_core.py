@@ -7,6 +7,7 @@ file hands each frame to the plane it belongs to:
 ::
 
     event ─> LinkLayer ─> frame ─┬─ control plane   trees, catalog
+                                 ├─ tree versions   trees that begin and end
                                  ├─ query plane     profiles, routing table
                                  ├─ data plane      messages
                                  ├─ moves           profiles that change their host broker
@@ -24,6 +25,7 @@ from onyx.broker.broker_requests import BrokerRequests
 from onyx.broker.compression_dictionaries import CompressionDictionaries
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.data_plane import DataPlane
+from onyx.broker.live_wait import LiveVersion
 from onyx.broker.match_shares import MatchShares
 from onyx.broker.message_trace import MessageTrace
 from onyx.broker.observers import Observers
@@ -31,11 +33,14 @@ from onyx.broker.profile_moves import SENDERS as MOVE_SENDERS
 from onyx.broker.profile_moves import ProfileMoves
 from onyx.broker.query_plane import QueryPlane
 from onyx.broker.releases import moved_detail
+from onyx.broker.senders import ORDERED, OVER, SENDERS, place_of_sender
 from onyx.broker.transformation import Transformation
 from onyx.broker.transformation_requests import TransformationRequests
-from overlay.link.events import Action, CallAgain, CalledAgain, Event, Flow
+from onyx.broker.tree_versions import TreeVersions
+from overlay.link.events import Action, CallAgain, CalledAgain, DialPeers, Event, Flow
 from overlay.link.frame import Frame
 from overlay.link.frames import (
+    BranchReady,
     DictionaryHeld,
     DictionaryTrained,
     Hello,
@@ -48,13 +53,18 @@ from overlay.link.frames import (
     Publish,
     Request,
     RoutingDelta,
+    ShapeAgreed,
+    ShapeAnnounced,
+    ShapeSettled,
     SourceAnnounced,
+    TreeBegun,
+    TreeEnded,
     TreeReady,
     Undecoded,
 )
 from overlay.link.link_layer import Arrival, LinkLayer
 from overlay.link.row_log import RowLog
-from overlay.topology import Topology
+from overlay.topology import Topology, TopologyError
 from yfilter.errors import ProfileRefused
 from yfilter.matcher import Matcher
 
@@ -121,10 +131,25 @@ class BrokerCore:
             self.statistics,
             limits,
         )
+        self.trees = TreeVersions(
+            self.control,
+            self.query,
+            self.trained,
+            self._links,
+            self._rows,
+            self._hand_on,
+            self._take_ended,
+        )
         self._counters: Counter[str] = Counter()
         self._handlers: Mapping[type[Frame], Callable[[Arrival], None]] = {
             SourceAnnounced: self._handle_source_announced,
+            ShapeAnnounced: self._handle_shape_announced,
+            ShapeAgreed: self._handle_shape_agreed,
+            ShapeSettled: self._handle_shape_settled,
+            TreeBegun: self._handle_tree_begun,
+            TreeEnded: self._handle_tree_ended,
             TreeReady: self._handle_tree_ready,
+            BranchReady: self._handle_branch_ready,
             PlaceProfile: self._handle_place_profile,
             PlanInForce: self._handle_plan_in_force,
             RoutingDelta: self._handle_routing_delta,
@@ -149,14 +174,16 @@ class BrokerCore:
             self.trained.train_next()
             self.query.work()
         for arrival in self._links.handle(event, now):
-            if not isinstance(arrival.frame, Publish | Message):
-                self.data.deliver_deferred()
             self._handle_arrival(arrival)
         self.moves.flush()
         self.query.flush()
         self._observers.flush()
+        self.trees.report_progress()
         actions: list[Action] = [*self._rows.drain(), *self._links.drain()]
         actions += self.data.archive.drain()
+        if self.trees.dials_changed:
+            self.trees.dials_changed = False
+            actions.append(DialPeers(self.control.shapes.dials()))
         if self.data.has_deferred or self.trained.has_enough or self.query.is_working:
             actions.append(CallAgain())
         return actions
@@ -169,6 +196,7 @@ class BrokerCore:
         return {
             "broker": self.identity,
             "control": self.control.statistics(),
+            "trees": self.trees.statistics(),
             "query": self.query.statistics(),
             "moves": self.moves.statistics(),
             "data": self.data.statistics(),
@@ -188,14 +216,17 @@ class BrokerCore:
         self.moves.restore(rows)
         self._shares.restore(rows)
         self.data.restore(rows)
+        self.trees.restore(rows)
 
     def _may_acknowledge(self, peer: str, flow: Flow, key: str) -> bool:
         """Back-pressure is for messages on their way down a tree."""
         role = peer.partition("/")[0]
         if flow is not Flow.MESSAGE or role not in ("source", "broker"):
             return True
-        root = self.identity if role == "source" else key
-        return root not in self.query.table.roots or self.data.may_acknowledge(root)
+        tree = self.control.current_tree if role == "source" else key
+        if self.trees.must_wait(tree):
+            return False
+        return not self.query.table.is_open(tree) or self.data.may_acknowledge(tree)
 
     # --- arrivals -------------------------------------------------------------------------
 
@@ -207,16 +238,26 @@ class BrokerCore:
         if isinstance(arrival.frame, Hello):
             self._check_hello(arrival)
             return
-        sender = self._place_of_sender(arrival)
-        if sender not in _SENDERS.get(type(arrival.frame), ()):
+        sender = place_of_sender(arrival, self.control, self.trees)
+        if sender == OVER:
+            self._counters["tree-over"] += 1
+        elif sender not in SENDERS.get(type(arrival.frame), ()):
             self._unexpected(arrival, "not-expected")
-            return
+        elif isinstance(arrival.frame, ORDERED) and self.trees.must_wait(arrival.key):
+            self.trees.hold(arrival)
+        else:
+            self._hand_on(arrival)
+
+    def _hand_on(self, arrival: Arrival) -> None:
+        if not isinstance(arrival.frame, Publish | Message):
+            self.data.deliver_deferred()
+        assert arrival.frame is not None
         self._handlers[type(arrival.frame)](arrival)
 
     def _check_hello(self, arrival: Arrival) -> None:
         """Sources are validated against the catalog, subscribers against the profiles here."""
         role, _, name = arrival.peer.partition("/")
-        if role == "broker" and name not in self.control.topology.neighbours(self.identity):
+        if role == "broker" and name not in self.control.shapes.neighbours():
             self._links.refuse(
                 arrival.connection, "unknown-broker", f"{name!r} is no neighbour of {self.identity}"
             )
@@ -235,29 +276,6 @@ class BrokerCore:
                 f"{self.identity} is not the host broker of a profile {name!r}",
             )
 
-    def _place_of_sender(self, arrival: Arrival) -> str:
-        """The sender's role; for a broker its place on the tree that the frame is about.
-
-        "" when the frame names a tree, a key or a host that do not go together.
-        """
-        role, _, name = arrival.peer.partition("/")
-        root = getattr(arrival.frame, "root", None)
-        host = getattr(arrival.frame, "host", None)
-        brokers = self.control.topology.broker_ids
-        if root is not None and root not in brokers:
-            return ""
-        if host is not None and (host not in brokers or host == root):
-            return ""
-        if role == "registration" and root is not None:
-            return role if root == self.identity else ""
-        if role != "broker":
-            return role
-        if root is None or arrival.key != root:
-            return ""
-        if name == self.control.parent(root):
-            return "parent"
-        return "child" if name in self.control.children(root) else ""
-
     def _publishes_here(self, source: str) -> bool:
         entry = self.control.sources.get(source)
         return entry is not None and entry.root == self.identity and entry.ready
@@ -274,17 +292,51 @@ class BrokerCore:
 
     def _handle_source_announced(self, arrival: Arrival) -> None:
         assert isinstance(arrival.frame, SourceAnnounced)
-        entry = self.control.add_source(arrival.frame)
+        tree = arrival.key
+        if not arrival.peer.startswith("broker/"):
+            if arrival.frame.root != self.identity:
+                self.control.learn_source(arrival.frame)
+                return
+            tree = self.control.current_tree
+            self.control.use_tree(tree)
+        entry = self.control.add_source(arrival.frame, tree)
         if entry is not None:
             self.trained.adopt_given(entry)
-            self.query.open_tree(entry.root)
+            self.query.open_tree(tree)
             self.query.flush()
-            self.control.await_children(entry)
+            self.control.await_children(entry, tree)
 
     def _handle_tree_ready(self, arrival: Arrival) -> None:
         assert isinstance(arrival.frame, TreeReady)
         self.query.flush()
         self.control.handle_tree_ready(arrival.frame, _name(arrival))
+
+    def _handle_branch_ready(self, arrival: Arrival) -> None:
+        assert isinstance(arrival.frame, BranchReady)
+        self.trees.handle_ready(arrival.frame, _name(arrival))
+
+    def _handle_shape_announced(self, arrival: Arrival) -> None:
+        assert isinstance(arrival.frame, ShapeAnnounced)
+        try:
+            self.trees.handle_announced(arrival.frame)
+        except TopologyError as error:
+            self._unexpected(arrival, "shape-refused", str(error))
+
+    def _handle_shape_agreed(self, arrival: Arrival) -> None:
+        assert isinstance(arrival.frame, ShapeAgreed)
+        self.trees.handle_agreed(arrival.frame)
+
+    def _handle_shape_settled(self, arrival: Arrival) -> None:
+        assert isinstance(arrival.frame, ShapeSettled)
+        self.trees.handle_settled(arrival.frame)
+
+    def _handle_tree_begun(self, arrival: Arrival) -> None:
+        assert isinstance(arrival.frame, TreeBegun)
+        self.trees.handle_begun(arrival.frame)
+
+    def _handle_tree_ended(self, arrival: Arrival) -> None:
+        assert isinstance(arrival.frame, TreeEnded)
+        self.trees.handle_ended(arrival.frame)
 
     def _handle_dictionary_trained(self, arrival: Arrival) -> None:
         assert isinstance(arrival.frame, DictionaryTrained)
@@ -363,6 +415,13 @@ class BrokerCore:
         assert isinstance(arrival.frame, Undecoded)
         self.data.handle_undecoded(arrival.frame, _name(arrival))
 
+    def _take_ended(self, tree: str, live: list[LiveVersion]) -> None:
+        """A tree has ended here, and nobody on it is waited for any more."""
+        self.moves.watersheds.end_tree(tree)
+        for version in live:
+            self.moves.coming.handle_live(version)
+            self._requests.answer_live(version)
+
     # --- requests -------------------------------------------------------------------------
 
     def _handle_request(self, arrival: Arrival) -> None:
@@ -372,23 +431,3 @@ class BrokerCore:
 
 def _name(arrival: Arrival) -> str:
     return arrival.peer.partition("/")[2]
-
-
-# Who may send what: a role, or a place on the tree of the root broker that the frame names.
-_SENDERS: Mapping[type[Frame], frozenset[str]] = {
-    SourceAnnounced: frozenset({"registration", "parent"}),
-    TreeReady: frozenset({"child"}),
-    DictionaryTrained: frozenset({"parent"}),
-    DictionaryHeld: frozenset({"child"}),
-    PlaceProfile: frozenset({"registration"}),
-    PlanInForce: frozenset({"registration"}),
-    RoutingDelta: frozenset({"child"}),
-    NeedsDelta: frozenset({"child"}),
-    LiveMarker: frozenset({"child"}),
-    LiveReached: frozenset({"parent"}),
-    Publish: frozenset({"source"}),
-    Message: frozenset({"parent"}),
-    Undecoded: frozenset({"child"}),
-    Request: frozenset({"client", "source", "subscriber"}),
-    **MOVE_SENDERS,
-}

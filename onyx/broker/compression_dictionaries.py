@@ -30,7 +30,7 @@ source's messages without any dictionary from then on (give_backs.py).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from formats import (
@@ -48,6 +48,7 @@ from onyx.broker.message_samples import MessageSamples
 from overlay.link.frames import DictionaryHeld, DictionaryTrained
 from overlay.link.link_layer import LinkLayer
 from overlay.link.row_log import RowLog, read_record
+from overlay.network_shape import root_of
 from overlay.nodes import AUTO
 from registration.catalog import SourceEntry
 
@@ -77,7 +78,7 @@ class CompressionDictionaries:
         self._samples: dict[tuple[str, WireFormat], MessageSamples] = {}
         self._sampled: set[tuple[str, WireFormat]] = set()  # of which some are kept
         self._enough: dict[tuple[str, WireFormat], None] = {}  # of which there are enough
-        self._forms = _compressed_forms(control)
+        self._forms: dict[str, list[WireFormat]] = {}  # by own tree
         self._counters: Counter[str] = Counter()
 
     def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
@@ -132,7 +133,10 @@ class CompressionDictionaries:
         if not self._limits.dictionary_bytes_max:
             return []
         words = self._control.dictionary_of(source) is not None
-        forms = dict.fromkeys(f if words else f.without_dictionary for f in self._forms)
+        tree = self._control.current_tree
+        if tree not in self._forms:
+            self._forms = {tree: _compressed_forms(self._control)}
+        forms = dict.fromkeys(f if words else f.without_dictionary for f in self._forms[tree])
         return [
             form
             for form in forms
@@ -167,7 +171,7 @@ class CompressionDictionaries:
         if outcome.dictionary is None:
             self._counters["trainings_not_worth_it"] += 1
             return
-        self._take(self._control.identity, source, form, outcome.dictionary)
+        self._take(self._control.current_tree, source, form, outcome.dictionary)
 
     def _is_sample(self, key: tuple[str, WireFormat]) -> bool:
         """Whether a message is to be a sample: it is its turn, the version before is held by
@@ -191,9 +195,14 @@ class CompressionDictionaries:
             self._counters["bad_dictionaries"] += 1
             return
         entry = self._control.sources.get(frame.source)
-        if entry is None or entry.root != frame.root or form not in FORMS:
+        if entry is None or entry.root != root_of(frame.root) or form not in FORMS:
             # The entry went with the disk: nothing is packed or unpacked for it here.
             self._counters["unknown_sources"] += 1
+            self._report(frame.root, frame.source, frame.form, dictionary.version)
+            return
+        known = self._trained.get((frame.source, form), ())
+        if any(version.dictionary.version == dictionary.version for version in known):
+            # The parent on a new tree has it from a child that has joined.
             self._report(frame.root, frame.source, frame.form, dictionary.version)
             return
         self._take(frame.root, frame.source, form, dictionary)
@@ -207,10 +216,32 @@ class CompressionDictionaries:
         for version in self._trained.get((frame.source, form), ()):
             if version.dictionary.version == frame.version and child in version.awaited:
                 version.awaited.remove(child)
-                self._put(frame.root, frame.source, form, version)
+                self._put(frame.source, form, version)
                 if not version.awaited:
                     self._settle(frame.root, frame.source, form, version)
                 return
+
+    def end_tree(self, tree: str, left: Sequence[str]) -> None:
+        """No message comes on a tree any more, and nobody answers on it; ``left`` are the trees of
+        the same root broker that are open.
+
+        Whoever was on it has had what was announced on it.  Children on the others that were not
+        have joined since, and are told before the first message.
+        """
+        members = self._control.tree(tree).parent
+        for (source, form), versions in self._trained.items():
+            entry = self._control.sources.get(source)
+            if entry is None or entry.root != root_of(tree):
+                continue
+            for version in versions:
+                version.awaited.clear()
+            newest = versions[-1]
+            for other in left:
+                joined = [c for c in self._control.children(other) if c not in members]
+                newest.awaited.update(joined)
+                self._announce(other, source, form, newest.dictionary, joined)
+            for version in versions:
+                self._put(source, form, version)
 
     def statistics(self) -> dict[str, object]:
         return {
@@ -236,16 +267,26 @@ class CompressionDictionaries:
         children = self._control.children(root)
         version = _Version(number, dictionary, set(children))
         versions.append(version)
-        self._put(root, source, form, version)
+        self._put(source, form, version)
+        self._announce(root, source, form, dictionary, children)
+        while len(versions) > VERSIONS_MAX:
+            self._forget(source, form, versions.pop(0))
+        if not children:
+            self._settle(root, source, form, version)
+
+    def _announce(
+        self,
+        root: str,
+        source: str,
+        form: WireFormat,
+        dictionary: CompressionDictionary,
+        children: Iterable[str],
+    ) -> None:
         frame = DictionaryTrained(
             root=root, source=source, form=form.value, payload=dictionary.data
         )
         for child in children:
             self._links.send(f"broker/{child}", root, frame)
-        while len(versions) > VERSIONS_MAX:
-            self._forget(source, form, versions.pop(0))
-        if not children:
-            self._settle(root, source, form, version)
 
     def _settle(self, root: str, source: str, form: WireFormat, version: _Version) -> None:
         """Everybody below has a version: what is older is needed no longer."""
@@ -260,7 +301,7 @@ class CompressionDictionaries:
             held = DictionaryHeld(root=root, source=source, form=form, version=version)
             self._links.send(f"broker/{parent}", root, held)
 
-    def _put(self, root: str, source: str, form: WireFormat, version: _Version) -> None:
+    def _put(self, source: str, form: WireFormat, version: _Version) -> None:
         record = {
             "source": source,
             "form": form.value,
@@ -280,9 +321,9 @@ def _row_key(source: str, form: WireFormat, version: _Version) -> str:
 
 def _compressed_forms(control: ControlPlane) -> list[WireFormat]:
     """The forms that links on the tree of this broker compress with zstd, or may choose to."""
-    tree = control.tree(control.identity)
+    tree = control.tree(control.current_tree)
     formats = {
-        control.topology.link(parent, child).format
+        control.shapes.link(parent, child).format
         for parent, children in tree.children.items()
         for child in children
     }

@@ -8,26 +8,32 @@ root has heard from all its children, no broker's interest is missing, and the s
 
     registration ──SourceAnnounced──> root ──> children ──> ... ──> leaves
     registration <──SourceReady────── root <── TreeReady (behind the RoutingDelta) ── leaves
+
+A tree is known by its name, which is that of its root broker until the network's shape changes it
+(overlay/network_shape.py).  A broker that joins has the entries of all sources from the
+registration service before any tree has it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import cache
 from hashlib import sha256
 from typing import cast
 
 from formats import Dictionary, Schema, SchemaKind, Validation, Validator, derive_dictionary
+from onyx.broker.known_shapes import KnownShapes
 from overlay.link.frames import SourceAnnounced, SourceReady, TreeReady
 from overlay.link.link_layer import LinkLayer
 from overlay.link.row_log import RowLog, read_record
-from overlay.routing.branches import Branch, Branches
-from overlay.routing.broadcast_tree import BroadcastTree, broadcast_tree
+from overlay.network_shape import version_of
+from overlay.routing.branches import Branch
+from overlay.routing.broadcast_tree import BroadcastTree
 from overlay.topology import Topology
-from registration.catalog import REGISTRATION_KEY, SOURCE_SPACE, SourceEntry
+from registration.catalog import REGISTRATION_KEY, SOURCE_SPACE, SourceEntry, announcement
 
 AWAITED_SPACE = "awaited"
+CURRENT_SPACE = "tree-current"
 
 
 class ControlPlane:
@@ -35,23 +41,33 @@ class ControlPlane:
 
     def __init__(self, identity: str, topology: Topology, links: LinkLayer, rows: RowLog) -> None:
         self.identity = identity
-        self.topology = topology
+        self.shapes = KnownShapes(identity, topology, rows)
         self.sources: dict[str, SourceEntry] = {}
         self._links = links
         self._rows = rows
-        self._awaited: dict[str, set[str]] = {}  # source -> children whose TreeReady is missing
-        self._tree = cache(lambda root: broadcast_tree(topology, root))
-        self._branches = Branches(self._tree, topology.broker_ids)
+        self._current = ""  # the tree that messages published here go down, once one is in use
+        # source -> the tree it was announced on, and the children whose TreeReady is missing
+        self._awaited: dict[str, tuple[str, set[str]]] = {}
         self._dictionaries: dict[str, Dictionary | None] = {}  # by source, of those in use
         self._validators: dict[str, Validator] = {}
         self._derived: dict[bytes, Dictionary | None] = {}  # by schema: sources may share one
 
     def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
+        rows = list(rows)
+        self.shapes.restore(rows)
         for space, key, value in rows:
             if space == SOURCE_SPACE:
                 self.sources[key] = SourceEntry.from_record(key, read_record(value))
             elif space == AWAITED_SPACE:
-                self._awaited[key] = set(read_record(value)["children"])
+                record = read_record(value)
+                self._awaited[key] = record["tree"], set(record["children"])
+            elif space == CURRENT_SPACE:
+                self._current = read_record(value)["tree"]
+
+    @property
+    def topology(self) -> Topology:
+        """The brokers and links in use."""
+        return self.shapes.topology
 
     @property
     def registration(self) -> str:
@@ -59,52 +75,64 @@ class ControlPlane:
         return f"registration/{self.topology.registration[0].id}"
 
     @property
-    def open_roots(self) -> set[str]:
-        """The root brokers that have a source, so that their trees are in use."""
-        return {entry.root for entry in self.sources.values()}
+    def open_trees(self) -> set[str]:
+        """The trees of the root brokers that have a source, so that they are in use."""
+        trees = {self.shapes.agreed.tree(entry.root) for entry in self.sources.values()}
+        return {tree for tree in trees if tree is not None}
 
-    def tree(self, root: str) -> BroadcastTree:
-        return self._tree(root)
+    @property
+    def current_tree(self) -> str:
+        """The tree that messages published here go down."""
+        return self._current or self.shapes.agreed.tree(self.identity) or self.identity
 
-    def parent(self, root: str) -> str | None:
+    def use_tree(self, tree: str) -> None:
+        """What is published here from now on goes down this tree."""
+        self._current = tree
+        self._rows.put(CURRENT_SPACE, "own", {"tree": tree})
+
+    def tree(self, tree: str) -> BroadcastTree:
+        """By name; KeyError when there is none (any more)."""
+        return self.shapes.tree(tree)
+
+    def parent(self, tree: str) -> str | None:
         """The next broker on the way to the root broker; None at the root itself."""
-        return self.tree(root).parent[self.identity]
+        return self.tree(tree).parent.get(self.identity)
 
-    def children(self, root: str) -> tuple[str, ...]:
-        return self.tree(root).children[self.identity]
+    def children(self, tree: str) -> tuple[str, ...]:
+        return self.tree(tree).children.get(self.identity, ())
 
-    def branch(self, root: str) -> Branch | None:
-        """This broker with all below it on a root broker's tree; None at the root itself."""
-        return self._branches.of(root, self.identity)
+    def branch(self, tree: str) -> Branch | None:
+        """This broker with all below it on a tree; None at the root."""
+        return self.shapes.branch(tree, self.identity)
 
-    def branches_below(self, root: str) -> list[Branch]:
-        """The branches of the children on a root broker's tree."""
-        return [self.branch_of(child, root) for child in self.children(root)]
+    def branches_below(self, tree: str) -> list[Branch]:
+        """The branches of the children on a tree."""
+        return [self.branch_of(child, tree) for child in self.children(tree)]
 
-    def branches(self, roots: Iterable[str]) -> list[Branch]:
+    def branches(self, trees: Iterable[str]) -> list[Branch]:
         """This broker's different branches on some trees."""
-        own = (self.branch(root) for root in roots)
+        own = (self.branch(tree) for tree in trees)
         return list(dict.fromkeys(branch for branch in own if branch is not None))
 
-    def branches_beside(self, own: Branch, roots: Iterable[str]) -> list[Branch]:
+    def branches_beside(self, own: Branch, trees: Iterable[str]) -> list[Branch]:
         """All different branches that hang on the parent of ``own`` on some trees, it included."""
         beside = (
-            self._branches.of(root, child)
-            for root in roots
-            for child in self.tree(root).children[own.parent]
+            self.shapes.branch(tree, child)
+            for tree in trees
+            for child in self.tree(tree).children.get(own.parent, ())
         )
         return list(dict.fromkeys(branch for branch in beside if branch is not None))
 
-    def branch_of(self, child: str, root: str) -> Branch:
-        """The branch of a child on a root broker's tree; KeyError if it is none there."""
-        branch = self._branches.of(root, child)
+    def branch_of(self, child: str, tree: str) -> Branch:
+        """The branch of a child on a tree; KeyError if it is none there."""
+        branch = self.shapes.branch(tree, child)
         if branch is None or branch.parent != self.identity:
             raise KeyError(child)
         return branch
 
-    def hop_towards(self, root: str, broker: str) -> str:
-        """The child on a root broker's tree through which another broker is reached."""
-        return self.tree(root).next_hop_towards(self.identity, broker)
+    def hop_towards(self, tree: str, broker: str) -> str:
+        """The child on a tree through which another broker is reached."""
+        return self.tree(tree).next_hop_towards(self.identity, broker)
 
     def dictionary_of(self, source: str) -> Dictionary | None:
         """What follows from a source's schema; None without a source or a schema.
@@ -132,60 +160,71 @@ class ControlPlane:
             self._validators[source] = Validator(_schema_of(entry))
         return validation, self._validators[source]
 
-    def add_source(self, frame: SourceAnnounced) -> SourceEntry | None:
-        """Take a source into the catalog and pass it on; None when it was known already."""
-        if frame.source in self.sources:
+    def add_source(self, frame: SourceAnnounced, tree: str) -> SourceEntry | None:
+        """Take a source into the catalog and pass it on along ``tree``; None at the root broker
+        when it is known already.
+
+        A source that was not ready when its tree changed is announced once more, on the new one.
+        """
+        entry = self.sources.get(frame.source)
+        if entry is not None and entry.root == self.identity:
             return None
-        entry = SourceEntry(
-            source=frame.source,
-            name=frame.name,
-            root=frame.root,
-            location=(frame.location[0], frame.location[1]) if frame.location else None,
-            rate=frame.rate,
-            size=frame.size,
-            schema_name=frame.schema_name,
-            schema_kind=frame.schema_kind,
-            validation=frame.validation,
-            compression=tuple(frame.compression),
-            schema=frame.payload,
-        )
+        entry = entry or _entry_of(frame)
         self._put_source(entry)
-        for child in self.children(entry.root):
-            self._links.send(f"broker/{child}", entry.root, frame)
+        for child in self.children(tree):
+            self._links.send(f"broker/{child}", tree, frame)
         return entry
 
-    def await_children(self, entry: SourceEntry) -> None:
+    def learn_source(self, frame: SourceAnnounced) -> None:
+        """Another root broker's source, from the registration service: this broker has joined
+        after it was announced."""
+        if frame.source not in self.sources:
+            self._put_source(replace(_entry_of(frame), ready=True))
+
+    def await_children(self, entry: SourceEntry, tree: str) -> None:
         """Begin to wait for the children's TreeReady; to be called when this broker's own
         interests are on their way up."""
-        self._set_awaited(entry, set(self.children(entry.root)))
+        self._set_awaited(entry, tree, set(self.children(tree)))
 
     def handle_tree_ready(self, frame: TreeReady, child: str) -> None:
         entry = self.sources.get(frame.source)
-        if entry is None or frame.source not in self._awaited:
-            return
-        self._set_awaited(entry, self._awaited[frame.source] - {child})
+        tree, children = self._awaited.get(frame.source, ("", set()))
+        # The branches of a tree are called by trees that began with the same version.
+        if entry is not None and child in children and version_of(frame.root) == version_of(tree):
+            self._set_awaited(entry, tree, children - {child})
 
-    def statistics(self) -> dict[str, int]:
+    def announce_again(self, tree: str) -> None:
+        """The tree of this root broker is another from now on: sources for which the old one was
+        not ready yet need the new one."""
+        for entry in list(self.sources.values()):
+            if entry.root == self.identity and not entry.ready:
+                for child in self.children(tree):
+                    self._links.send(f"broker/{child}", tree, announcement(entry))
+                self.await_children(entry, tree)
+
+    def statistics(self) -> dict[str, object]:
         return {
             "sources": len(self.sources),
-            "open_trees": len(self.open_roots),
+            "open_trees": len(self.open_trees),
             "dictionaries": sum(known is not None for known in self._derived.values()),
-            "awaited_children": sum(len(children) for children in self._awaited.values()),
+            "awaited_children": sum(len(children) for _, children in self._awaited.values()),
+            **self.shapes.statistics(),
         }
 
-    def _set_awaited(self, entry: SourceEntry, children: set[str]) -> None:
+    def _set_awaited(self, entry: SourceEntry, tree: str, children: set[str]) -> None:
         if children:
-            self._awaited[entry.source] = children
-            self._rows.put(AWAITED_SPACE, entry.source, {"children": sorted(children)})
+            self._awaited[entry.source] = tree, children
+            record = {"tree": tree, "children": sorted(children)}
+            self._rows.put(AWAITED_SPACE, entry.source, record)
             return
         self._awaited.pop(entry.source, None)
         self._rows.delete(AWAITED_SPACE, entry.source)
-        self._report_ready(entry)
+        self._report_ready(entry, tree)
 
-    def _report_ready(self, entry: SourceEntry) -> None:
+    def _report_ready(self, entry: SourceEntry, tree: str) -> None:
         """This broker's whole subtree is ready for the source."""
         self._put_source(replace(entry, ready=True))
-        branch = self.branch(entry.root)
+        branch = self.branch(tree)
         if branch is None:
             self._links.send(self.registration, REGISTRATION_KEY, SourceReady(source=entry.source))
         else:
@@ -196,6 +235,22 @@ class ControlPlane:
     def _put_source(self, entry: SourceEntry) -> None:
         self.sources[entry.source] = entry
         self._rows.put(SOURCE_SPACE, entry.source, entry.record())
+
+
+def _entry_of(frame: SourceAnnounced) -> SourceEntry:
+    return SourceEntry(
+        source=frame.source,
+        name=frame.name,
+        root=frame.root,
+        location=(frame.location[0], frame.location[1]) if frame.location else None,
+        rate=frame.rate,
+        size=frame.size,
+        schema_name=frame.schema_name,
+        schema_kind=frame.schema_kind,
+        validation=frame.validation,
+        compression=tuple(frame.compression),
+        schema=frame.payload,
+    )
 
 
 def _schema_of(entry: SourceEntry) -> Schema:

@@ -106,9 +106,9 @@ class DataPlane:
     def handle_publish(self, frame: Publish, number: int) -> None:
         """A source's message, the ``number``-th of it; refused to the source when it is bad."""
         self._counters["published"] += 1
-        identity = self._control.identity
+        tree = self._control.current_tree
         try:
-            parcel = self._open(identity, frame.source, number, 0, frame.format, frame.payload)
+            parcel = self._open(tree, frame.source, number, 0, frame.format, frame.payload)
             self._check_fits(parcel.stream, frame.source)
             self._validate(parcel)
             links, local = self._match(parcel)
@@ -123,7 +123,8 @@ class DataPlane:
             self._trained.sample(frame.source, form, parcel.in_form(form))
 
     def handle_message(self, frame: Message) -> None:
-        """A message from the parent on the root broker's tree.
+        """A message from the parent on the root broker's tree.  On one that has ended, where only
+        what was given back comes again, it goes to every child.
 
         What the root has accepted cannot be decoded here only if it was damaged, or if this
         broker lacks what it takes or has tighter limits; it is counted and goes no further, or
@@ -131,7 +132,8 @@ class DataPlane:
         nobody below misses it.
         """
         self._counters["received"] += 1
-        if not self._query.table.is_wanted(frame.root):
+        has_ended = not self._query.table.is_open(frame.root)
+        if not has_ended and not self._query.table.is_wanted(frame.root):
             self._counters["unwanted"] += 1
             return
         try:
@@ -140,6 +142,7 @@ class DataPlane:
                 frame.reflects,
             )
             links, local = self._match(parcel)
+            links = list(self._control.children(frame.root)) if has_ended else links
         except (MessageRefused, DecodeError) as refusal:
             if not self._give_backs.give_back(frame, refusal):
                 self._counters["abandoned"] += 1

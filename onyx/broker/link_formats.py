@@ -49,7 +49,7 @@ class LinkFormats:
     def packing_for(self, parcel: Parcel, child: str) -> Packing:
         """A child that is away has not said what it reads; it gets the link's format, and would
         give back what it could not read."""
-        link = self._control.topology.link(self._control.identity, child)
+        link = self._control.shapes.link(self._control.identity, child)
         listed = self._links.peer_formats(f"broker/{child}")
         if link.format == AUTO:
             wanted = self._chosen(parcel, child, link, listed)
@@ -93,7 +93,7 @@ class LinkFormats:
 
     def _bandwidth(self, child: str) -> tuple[float, str]:
         """(bytes a second, how that is known): given in the topology, measured, or assumed."""
-        link = self._control.topology.link(self._control.identity, child)
+        link = self._control.shapes.link(self._control.identity, child)
         expected = link.bandwidth_kbps * 1000 / 8
         if link.bandwidth_given:
             return expected, "given"

@@ -20,6 +20,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
 from overlay.link.row_log import RowLog, read_record
+from overlay.network_shape import root_of
 
 MARKER_SPACE = "marker"
 MARKER_NUMBER_SPACE = "marker-number"
@@ -94,25 +95,45 @@ class LiveWaits:
         marker = self._markers.get(number)
         if marker is None:
             return []
-        for root in roots:
-            if broker == root:
-                marker.missing = {place for place in marker.missing if place[0] != root}
-            else:
-                marker.missing.discard((root, broker))
-        if marker.missing:
-            if broker in roots:
-                self._put(number)
-            return []
-        del self._markers[number]
-        for version in marker.versions:
-            del self._marker_of[version]
-        self._rows.delete(MARKER_SPACE, str(number))
-        return marker.versions
+        reached = {root for root in roots if root_of(root) == broker}
+        marker.missing.difference_update((root, broker) for root in roots)
+        if reached:
+            marker.missing = {place for place in marker.missing if place[0] not in reached}
+        return self._settle(number) if reached or not marker.missing else []
+
+    def end_tree(self, tree: str) -> list[LiveVersion]:
+        """No message comes on a tree any more, so nobody on it is missing; the versions that were
+        only waited for there.  A tree that comes after it was told of everything before it was
+        used."""
+        concerned = [
+            number
+            for number, marker in self._markers.items()
+            if any(root == tree for root, _ in marker.missing)
+        ]
+        live = []
+        for number in concerned:
+            marker = self._markers[number]
+            marker.missing = {place for place in marker.missing if place[0] != tree}
+            live += self._settle(number)
+        return live
 
     def missing(self, profile: str, version: int) -> set[str]:
         """The brokers that are not known to have a version yet; none when it is live."""
         number = self._marker_of.get(LiveVersion(profile, version))
         return set() if number is None else {broker for _, broker in self._markers[number].missing}
+
+    def _settle(self, number: int) -> list[LiveVersion]:
+        """Some tree is missing no longer; what is live if that was the last."""
+        marker = self._markers[number]
+        if marker.missing:
+            self._put(number)
+            return []
+        del self._markers[number]
+        self._unsent.pop(number, None)
+        for version in marker.versions:
+            del self._marker_of[version]
+        self._rows.delete(MARKER_SPACE, str(number))
+        return marker.versions
 
     def _new(self, roots: Iterable[str]) -> _Marker:
         trees = tuple(roots)

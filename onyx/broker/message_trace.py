@@ -15,6 +15,7 @@ from onyx.broker.data_plane import DataPlane
 from onyx.broker.query_plane import QueryPlane
 from overlay.link.frames import Request
 from overlay.link.request_server import RequestRefused, Result, name_argument
+from overlay.network_shape import root_of, version_of
 from yfilter import Matcher, ProfileMatch, RouteMatch
 from yfilter.engine.linear_paths import Conjunction, LinearPath
 from yfilter.errors import MatchLimitExceeded
@@ -43,8 +44,9 @@ class MessageTrace:
         entry = self._control.sources.get(source)
         if entry is None:
             raise RequestRefused("unknown-source", f"there is no source {source!r}")
+        tree = self._newest_tree(entry.root)
         try:
-            run = self._data.dry_run(entry.root, source, message)
+            run = self._data.dry_run(tree, source, message)
         except (FormatError, MatchLimitExceeded) as refusal:
             raise RequestRefused("message-refused", str(refusal)) from refusal
         taken = {match.link for match in run.decisions if isinstance(match, RouteMatch)}
@@ -54,6 +56,7 @@ class MessageTrace:
         return {
             "broker": self._control.identity,
             "root": entry.root,
+            "tree": tree,
             "profiles": local[:PROFILES_SHOWN],
             "profiles_matched": len(local),
             "links": [
@@ -61,11 +64,20 @@ class MessageTrace:
                     "link": child,
                     "taken": child in taken,
                     **run.sizes.get(child, {}),
-                    **self._reason(entry.root, child, child in taken, run.stream),
+                    **self._reason(tree, child, child in taken, run.stream),
                 }
-                for child in self._control.children(entry.root)
+                for child in self._control.children(tree)
             ],
         }
+
+    def _newest_tree(self, root: str) -> str:
+        """The one in use; while it is being changed, the one that is in use next."""
+        if root == self._control.identity:
+            return self._control.current_tree
+        trees = [tree for tree in self._query.table.roots if root_of(tree) == root]
+        if not trees:
+            raise RequestRefused("unknown-source", f"no tree of {root} is in use here")
+        return max(trees, key=version_of)
 
     def _reason(
         self, root: str, child: str, taken: bool, stream: ElementStream

@@ -42,6 +42,7 @@ from yfilter.matcher import Matcher, check_profile
 HOSTED_SPACE = "hosted"
 ROUTE_SPACE = "route"
 TOLD_SPACE = "told"
+TREE_SPACE = "tree"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +80,20 @@ class QueryPlane:
 
     def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
         """Rebuild from rows; the control plane must have been restored before."""
-        for root in sorted(self._control.open_roots):
-            self.open_tree(root)
         rows = list(rows)
+        for space, key, value in rows:
+            if space == TREE_SPACE:
+                self._open(key)
+                if not read_record(value)["open"]:
+                    self.table.close_tree(key)
+        self._share_out()
         self.transformation.restore(rows)
         self.waits.restore(rows)
         told = [read_record(value) for space, _, value in rows if space == TOLD_SPACE]
+        for name in {record["branch"] for record in told}:
+            own = self._control.branch(name)
+            assert own is not None
+            self.table.keep_own(own)
         self.table.restore_told(
             (record["branch"], self.table.pool.parse(record["disjunct"])) for record in told
         )
@@ -97,6 +106,7 @@ class QueryPlane:
                 record = read_record(value)
                 delta = parse_delta([record["disjunct"]], (), self.table.pool.parse)
                 branch = self._control.branch_of(record["link"], record["branch"])
+                self.table.keep_child(branch)
                 self._note(self.table.change_child(branch, delta))
         self._note(self.table.settle())
         self.transformation.settle()
@@ -175,15 +185,37 @@ class QueryPlane:
 
     # --- trees ----------------------------------------------------------------------------
 
-    def open_tree(self, root: str) -> None:
+    def open_tree(self, tree: str) -> None:
         """A tree comes into use: tell the parent on it what this broker wants."""
-        if root not in self.table.roots:
-            own = self._control.branch(root)
-            news = self.table.open_tree(root, own, self._control.branches_below(root))
-            if own is not None:
-                self._note({own.name: news})
-            self.transformation.open_tree(root)
+        if not self.table.is_open(tree):
+            self._rows.put(TREE_SPACE, tree, {"open": True})
+            self._open(tree)
             self._share_out()
+
+    def close_tree(self, tree: str) -> list[LiveVersion]:
+        """No message comes on a tree any more; what is live, since nobody on it is waited for."""
+        if self.table.is_open(tree):
+            self._rows.put(TREE_SPACE, tree, {"open": False})
+            self.table.close_tree(tree)
+            self._share_out()
+        live = self.waits.end_tree(tree)
+        for version in live:
+            self._report_live(version)
+        return live
+
+    def forget_closed(self) -> None:
+        """No broker needs what was wanted on trees that have ended."""
+        self.transformation.forget_closed()
+        trees, told, wanted = self.table.forget_closed(self._control.shapes.is_alive)
+        for tree in trees:
+            self._rows.delete(TREE_SPACE, tree)
+        for name, disjuncts in told.items():
+            self._news.pop(name, None)
+            for disjunct in disjuncts:
+                self._rows.delete(TOLD_SPACE, row_key(name, "", disjunct.text))
+        for branch, disjuncts in wanted.items():
+            for disjunct in disjuncts:
+                self._rows.delete(ROUTE_SPACE, row_key(branch.name, branch.broker, disjunct.text))
 
     def handle_routing_delta(self, frame: RoutingDelta, child: str) -> None:
         """A child's routing query changes; ProfileRefused when it is not one, KeyError when no
@@ -198,7 +230,10 @@ class QueryPlane:
             self._rows.delete(ROUTE_SPACE, row_key(branch.name, child, disjunct.text))
 
     def handle_live_marker(self, frame: LiveMarker) -> None:
-        """Say that it has come as far as this, and pass it on towards the roots."""
+        """Say that it has come as far as this, and pass it on towards the roots; nobody waits for
+        it on trees that have ended."""
+        if not any(map(self.table.is_open, frame.roots)):
+            return
         hop = self._control.hop_towards(frame.root, frame.host)
         here = self._control.identity
         reached = LiveReached(frame.root, frame.host, frame.marker, here, frame.roots)
@@ -208,6 +243,8 @@ class QueryPlane:
     def handle_live_reached(self, frame: LiveReached) -> list[LiveVersion]:
         """Pass an answer on towards its host; at the host, what is live if that was the last."""
         if frame.host != self._control.identity:
+            if not any(map(self.table.is_open, frame.roots)):
+                return []
             hop = self._control.hop_towards(frame.root, frame.host)
             self._links.send(f"broker/{hop}", frame.root, frame)
             return []
@@ -285,15 +322,22 @@ class QueryPlane:
     def _pass_up(self, host: str, marker: int, roots: Iterable[str]) -> None:
         """One frame for each branch of this broker, with the roots whose trees have it."""
         by_branch: dict[str, list[str]] = {}
-        for root in roots:
+        for root in filter(self.table.is_open, roots):
             branch = self._control.branch(root)
             if branch is not None:
                 by_branch.setdefault(branch.name, []).append(root)
         for name, above in by_branch.items():
             self._behind.append(LiveMarker(root=name, host=host, marker=marker, roots=above))
 
+    def _open(self, tree: str) -> None:
+        own = self._control.branch(tree)
+        news = self.table.open_tree(tree, own, self._control.branches_below(tree))
+        if own is not None:
+            self._note({own.name: news})
+        self.transformation.open_tree(tree)
+
     def _share_out(self) -> None:
-        """The budgets of all own branches, when there is one open tree more."""
+        """The budgets of all own branches, when there is one open tree more or less."""
         limits = self._control.topology.limits
         for own in self._control.branches(self.table.roots):
             budget = table_budget(

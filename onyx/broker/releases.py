@@ -25,6 +25,7 @@ from overlay.link.frames import Delivery
 from overlay.link.link_layer import LinkLayer
 from overlay.link.move_frames import HandedOver, HandoverWanted, ProfileReleased, ReleaseProfile
 from overlay.link.row_log import RowLog, read_record
+from overlay.network_shape import root_of
 from registration.catalog import REGISTRATION_KEY
 
 RELEASE_SPACE = "release"
@@ -84,7 +85,7 @@ class Releases:
         """Whether what a message of a tree gives for a profile that leaves is on this side of the
         watershed."""
         watershed = self._watersheds[_watershed_name(delivery.profile)]
-        return root in watershed.waiting or delivery.number <= watershed.numbers.get(
+        return root_of(root) in watershed.waiting or delivery.number <= watershed.numbers.get(
             delivery.source, 0
         )
 

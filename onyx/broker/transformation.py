@@ -82,6 +82,9 @@ class Transformation:
         for space, key, value in rows:
             if space == NEED_TOLD_SPACE:
                 record = read_record(value)
+                own = self._control.branch(record["branch"])
+                assert own is not None
+                self.table.keep_own(own)
                 self.table.restore_told(record["branch"], Need.parse(record["need"]))
             elif space == SINCE_SPACE:
                 self._since[key] = read_record(value)
@@ -89,6 +92,7 @@ class Transformation:
             if space == NEED_SPACE:
                 record = read_record(value)
                 branch = self._control.branch_of(record["link"], record["branch"])
+                self.table.keep_child(branch)
                 self.table.change_child(branch, NeedDelta((Need.parse(record["need"]),)))
 
     def settle(self) -> None:
@@ -104,6 +108,22 @@ class Transformation:
                 number = self._reflection.come(branch.broker, branch.name)
                 if number is not None:
                     self._arrived.append((branch, number))
+
+    def forget_closed(self) -> None:
+        """No broker needs what was told on trees that have ended."""
+        told, needed = self.table.forget_dead(self._control.shapes.is_alive)
+        self._reflection.forget(told, {(branch.broker, branch.name) for branch in needed})
+        for own, needs in told.items():
+            for need in needs:
+                self._rows.delete(NEED_TOLD_SPACE, row_key(own, "", need.text))
+        for branch, needs in needed.items():
+            for need in needs:
+                self._rows.delete(NEED_SPACE, row_key(branch.name, branch.broker, need.text))
+        for profile, numbers in self._since.items():
+            if not told.keys().isdisjoint(numbers):
+                left = {own: number for own, number in numbers.items() if own not in told}
+                self._since[profile] = left
+                self._rows.put(SINCE_SPACE, profile, left)
 
     def place(self, profile: str, parsed: Profile, former: str | None = None) -> None:
         """A profile of this broker comes, or has a new text, and had another one."""
@@ -228,7 +248,7 @@ class Transformation:
 
     def _left(self, parcel: Parcel, link: str, made: list[Parcel]) -> Parcel:
         """What a link gets; ``made`` is what others get."""
-        mode = self._control.topology.link(self._control.identity, link).transformation
+        mode = self._control.shapes.link(self._control.identity, link).transformation
         needs = self.table.behind(parcel.root, link)
         if mode is Mode.OFF or needs is None:
             return parcel

@@ -6,6 +6,7 @@ from onyx.broker.control_plane import ControlPlane
 from onyx.broker.transformation import Transformation
 from overlay.link.frames import Request
 from overlay.link.request_server import RequestRefused, Result, name_argument
+from overlay.network_shape import root_of
 from overlay.routing.branches import Branch
 from yfilter.projection.needs_query import as_xquery
 
@@ -22,20 +23,20 @@ class TransformationRequests:
     def handle(self, connection: int, request: Request) -> Result:
         """``link``: the neighbour; ``root``, if it is given: of one tree only."""
         link, here = name_argument(request, "link"), self._control.identity
-        if link not in self._control.topology.neighbours(here):
+        if link not in self._control.shapes.neighbours():
             raise RequestRefused("unknown-link", f"{link!r} is no neighbour of {here}")
-        roots = set(self._control.open_roots)
+        roots = self._control.open_trees
         if "root" in request.arguments:
             root = name_argument(request, "root")
-            if root not in roots:
+            roots = {tree for tree in roots if root_of(tree) == root}
+            if not roots:
                 raise RequestRefused("unknown-root", f"{root!r} is the root broker of no source")
-            roots = {root}
         below = {root: link in self._control.children(root) for root in roots}
         branches = {self._control.branch_of(link, root) for root in roots if below[root]}
         return {
             "broker": here,
             "link": link,
-            "transformation": self._control.topology.link(here, link).transformation.value,
+            "transformation": self._control.shapes.link(here, link).transformation.value,
             "branches": [
                 self._branch(branch, sorted(roots & branch.roots))
                 for branch in sorted(branches, key=lambda branch: branch.name)

@@ -7,12 +7,16 @@ come, so has every such message::
     host ──WatershedMarker──> B4 ──WatershedMarker──> B1 (root)       on the query flow
     host <──WatershedReached── B4 <──WatershedReached── B1            on the message flow
 
+The answer comes down the tree that the root uses then, so that it is behind those messages also
+when its tree changes meanwhile (tree_versions.py); a marker whose tree has ended is sent once more
+up the next.
+
 What is begun with one event shares one marker.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from onyx.broker.control_plane import ControlPlane
@@ -20,13 +24,15 @@ from overlay.link.events import Flow
 from overlay.link.link_layer import LinkLayer
 from overlay.link.move_frames import WatershedMarker, WatershedReached
 from overlay.link.row_log import RowLog, read_record
+from overlay.network_shape import root_of, version_of
 
 WATERSHED_SPACE = "watershed"
 
 
 @dataclass(slots=True)
 class Watershed:
-    """``numbers`` by source, of the roots that have answered; ``waiting``: those that have not.
+    """``numbers`` by source, of the root brokers that have answered; ``waiting``: those that have
+    not.
 
     A source that is not in ``numbers``, of a root that has answered or whose tree was not in use
     when the marker left, has its watershed before its first message.
@@ -50,6 +56,7 @@ class Watersheds:
         self._rows = rows
         self._watersheds: dict[str, Watershed] = {}
         self._unmarked: list[str] = []
+        self._lost: set[str] = set()  # root brokers to which a marker may not have come
 
     def __getitem__(self, name: str) -> Watershed:
         return self._watersheds[name]
@@ -62,20 +69,29 @@ class Watersheds:
                     record["marker"], set(record["waiting"]), record["numbers"]
                 )
 
-    def begin(self, name: str, marker: int, roots: Iterable[str]) -> None:
+    def begin(self, name: str, marker: int, trees: Iterable[str]) -> None:
         """Ask the roots of the trees in use; ``marker`` is a number that this broker uses for
         nothing else."""
-        above = {root for root in roots if self._control.parent(root) is not None}
+        above = {root_of(tree) for tree in trees if self._control.parent(tree) is not None}
         self._watersheds[name] = Watershed(marker, above, dict(self._accepted_here()))
         self._unmarked.append(name)
 
-    def flush(self) -> list[str]:
-        """Send the markers; the names of the watersheds that are known without."""
+    def end_tree(self, tree: str) -> None:
+        """No marker goes up a tree any more."""
+        self._lost.add(root_of(tree))
+
+    def flush(self, trees: Sequence[str]) -> list[str]:
+        """Send the markers up the ``trees`` that are open; the names of the watersheds that are
+        known without."""
+        way = {root_of(tree): tree for tree in sorted(trees, key=version_of, reverse=True)}
+        for watershed in self._watersheds.values():
+            for root in sorted(watershed.waiting & self._lost):
+                self._send_up(way.get(root), watershed.marker)
+        self._lost.clear()
         begun = [self._watersheds[name] for name in self._unmarked]
         marker = min((watershed.marker for watershed in begun), default=0)
         for root in sorted({root for watershed in begun for root in watershed.waiting}):
-            frame = WatershedMarker(root=root, host=self._control.identity, marker=marker)
-            self._links.send(f"broker/{self._control.parent(root)}", root, frame)
+            self._send_up(way.get(root), marker)
         for watershed in begun:
             watershed.marker = marker
         names, self._unmarked = self._unmarked, []
@@ -90,7 +106,8 @@ class Watersheds:
             self._links.send(f"broker/{parent}", frame.root, frame)
             return
         numbers = list(self._accepted_here())
-        self._send_down(WatershedReached(frame.root, frame.host, frame.marker, numbers))
+        tree = self._control.current_tree
+        self._send_down(WatershedReached(tree, frame.host, frame.marker, numbers))
 
     def handle_reached(self, frame: WatershedReached) -> list[str]:
         """Pass it on towards the host; there, the names of the watersheds that are known now."""
@@ -99,8 +116,8 @@ class Watersheds:
             return []
         known = []
         for name, watershed in self._watersheds.items():
-            if watershed.marker == frame.marker and frame.root in watershed.waiting:
-                watershed.waiting.remove(frame.root)
+            if watershed.marker == frame.marker and root_of(frame.root) in watershed.waiting:
+                watershed.waiting.remove(root_of(frame.root))
                 watershed.numbers.update(frame.numbers)
                 self._store(name)
                 if watershed.is_known:
@@ -119,6 +136,11 @@ class Watersheds:
                 receiving = self._links.journal(f"source/{source}").receiving
                 channel = receiving.get((Flow.MESSAGE, source))
                 yield source, 0 if channel is None else channel.last
+
+    def _send_up(self, tree: str | None, marker: int) -> None:
+        if tree is not None:
+            frame = WatershedMarker(root=tree, host=self._control.identity, marker=marker)
+            self._links.send(f"broker/{self._control.parent(tree)}", tree, frame)
 
     def _send_down(self, frame: WatershedReached) -> None:
         hop = self._control.hop_towards(frame.root, frame.host)

@@ -1,4 +1,4 @@
-"""``onyx topology check | show``: look at a topology file without starting anything."""
+"""``onyx topology check | show | apply``: a topology file, and the network that runs."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from onyx.cli.drawing import broker_text, draw_network, draw_tree, latency_text
+from onyx.cli.network_option import add_network_arguments
 from onyx.cli.network_svg import network_svg
+from onyx.cli.topology_live import APPLY_EXAMPLES, add_apply, show_live
 from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
-from onyx.errors import EXIT_CONFIG, EXIT_USAGE, UnwritableOutput, UserError
+from onyx.errors import EXIT_CONFIG, EXIT_USAGE, UnwritableOutput, UsageError, UserError
 from overlay.routing.broadcast_tree import BroadcastTree, broadcast_tree, broadcast_trees
 from overlay.toml_table import did_you_mean, quote
 from overlay.topology import Topology, TopologyError, load_topology
@@ -25,6 +27,7 @@ CHECK_EXAMPLES = """\
 
 SHOW_EXAMPLES = """\
   onyx topology show topologies/figure4.toml
+  onyx topology show --live --registration 127.0.0.1:7000
   onyx topology show topologies/mesh.toml --root Tokyo
   onyx topology show topologies/figure4.toml --root B1 --svg figure4.svg
 """
@@ -55,10 +58,10 @@ def add_parser(subparsers: Subparsers) -> None:
     verb = add_verb(
         subparsers,
         "topology",
-        "check a topology file, or show the network it describes",
+        "check or show a topology file, or change a running network into it",
         details="A topology file names the brokers of a network, the links between them and the\n"
         "registration service; its format is described in docs/topologies.md.",
-        examples=CHECK_EXAMPLES + SHOW_EXAMPLES,
+        examples=CHECK_EXAMPLES + SHOW_EXAMPLES + APPLY_EXAMPLES,
     )
     verbs = add_subverbs(verb)
     check = add_verb(
@@ -72,11 +75,17 @@ def add_parser(subparsers: Subparsers) -> None:
         verbs,
         "show",
         "show brokers, links and broadcast trees",
-        details="A broker's broadcast tree is the way that the messages of its sources take.",
+        details="A broker's broadcast tree is the way that the messages of its sources take. With "
+        "--live\nthe network as it runs, whatever file it was started from: links that are down, "
+        "trees with the\nversion they have since, and how far a change is.",
         examples=SHOW_EXAMPLES,
     )
+    check.add_argument("file", metavar="FILE", type=Path, help="a topology file (TOML)")
+    show.add_argument("file", metavar="FILE", type=Path, nargs="?", help="a topology file (TOML)")
+    show.add_argument("--live", action="store_true", help="the network as it runs")
+    add_network_arguments(show)
+    add_apply(verbs)
     for parser in (check, show):
-        parser.add_argument("file", metavar="FILE", type=Path, help="a topology file (TOML)")
         parser.add_argument("--json", action="store_true", help="print JSON")
     show.add_argument("--root", metavar="ID", help="only the broadcast tree of this broker")
     show.add_argument(
@@ -108,6 +117,10 @@ def run_check(arguments: argparse.Namespace) -> int:
 
 def run_show(arguments: argparse.Namespace) -> int:
     """Print the network and its trees, and write the picture that --svg asks for."""
+    if arguments.live:
+        return show_live(arguments)
+    if arguments.file is None:
+        raise UsageError("which topology? give a FILE, or --live for the network that runs")
     topology = load_topology(arguments.file)
     root: str | None = arguments.root
     if root is None:

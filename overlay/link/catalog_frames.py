@@ -1,4 +1,8 @@
-"""Frames of the catalog flow: what data sources there are."""
+"""Frames of the catalog flow: what data sources there are, and which shape the network has.
+
+The registration service numbers the versions of the shape and moves every broker through the
+stages of a change; docs/protocol.md, "When the shape of the network changes".
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,12 @@ from typing import Annotated, ClassVar
 
 from overlay.link.errors import ProtocolError
 from overlay.link.frame import CatalogFrame, on_the_wire
-from overlay.link.frame_fields import Bound, GivenDictionaries, Name
+from overlay.link.frame_fields import BODY, Bound, GivenDictionaries, Name
 
 VALIDATIONS = frozenset({"off", "report", "reject"})
+
+HELD, SWITCHED, SETTLED = 1, 2, 3
+"""The stages of a change of shape at a broker, see ShapeReached."""
 
 
 @on_the_wire
@@ -50,3 +57,52 @@ class SourceReady(CatalogFrame):
     type: ClassVar[str] = "source-ready"
 
     source: Name
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class ShapeAnnounced(CatalogFrame):
+    """There is a new version of the network's shape: ``payload`` is the topology, ``trees`` for
+    each root broker the version since when its tree is what it is, ``down`` the links that are in
+    the topology and out of use, ``lost`` the brokers from which nothing is to be awaited."""
+
+    type: ClassVar[str] = "shape-announced"
+
+    version: int
+    trees: Annotated[list[tuple[Name, int]], Bound(1_000), BODY]
+    down: Annotated[list[tuple[Name, Name]], Bound(10_000), BODY]
+    lost: Annotated[list[Name], Bound(1_000), BODY]
+    payload: bytes
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class ShapeAgreed(CatalogFrame):
+    """Every broker holds ``version`` of the shape: trees may be set up by it."""
+
+    type: ClassVar[str] = "shape-agreed"
+
+    version: int
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class ShapeSettled(CatalogFrame):
+    """Nothing of before ``version`` of the shape is left anywhere: it may be forgotten."""
+
+    type: ClassVar[str] = "shape-settled"
+
+    version: int
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class ShapeReached(CatalogFrame):
+    """How far the sender is with ``version`` of the shape; ``stage`` 1: it holds it; 2: what its
+    own sources publish goes down the new tree; 3: nothing of before is left here, or waits for a
+    neighbour."""
+
+    type: ClassVar[str] = "shape-reached"
+
+    version: int
+    stage: Annotated[int, Bound(SETTLED)]

@@ -10,6 +10,7 @@ therefore loses either the whole call (nobody was told) or nothing.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TypeAlias
@@ -108,4 +109,14 @@ class ArchiveMessage:
     text: str
 
 
-Action: TypeAlias = Put | Delete | SendData | CloseConnection | CallAgain | ArchiveMessage
+@dataclass(frozen=True, slots=True)
+class DialPeers:
+    """From now on dial these peers ("role/id" -> host, port) and no others; those to whom there is
+    no connection at once."""
+
+    dials: Mapping[str, tuple[str, int]]
+
+
+Action: TypeAlias = (
+    Put | Delete | SendData | CloseConnection | CallAgain | ArchiveMessage | DialPeers
+)

@@ -13,7 +13,15 @@ does the rest from the annotations (``frame_fields``).  Bytes on the wire: docs/
 
 from __future__ import annotations
 
-from overlay.link.catalog_frames import VALIDATIONS, SourceAnnounced, SourceReady
+from overlay.link.catalog_frames import (
+    VALIDATIONS,
+    ShapeAgreed,
+    ShapeAnnounced,
+    ShapeReached,
+    ShapeSettled,
+    SourceAnnounced,
+    SourceReady,
+)
 from overlay.link.control_frames import (
     Ack,
     ErrorFrame,
@@ -25,8 +33,17 @@ from overlay.link.control_frames import (
     Response,
     Skipped,
 )
-from overlay.link.message_frames import Delivery, DictionaryTrained, Message, Publish, Refused
+from overlay.link.message_frames import (
+    Delivery,
+    DictionaryTrained,
+    Message,
+    Publish,
+    Refused,
+    TreeBegun,
+    TreeEnded,
+)
 from overlay.link.query_frames import (
+    BranchReady,
     DictionaryHeld,
     LiveMarker,
     LiveReached,
@@ -44,6 +61,7 @@ from overlay.link.query_frames import (
 __all__ = [
     "VALIDATIONS",
     "Ack",
+    "BranchReady",
     "Delivery",
     "DictionaryHeld",
     "DictionaryTrained",
@@ -66,9 +84,15 @@ __all__ = [
     "Request",
     "Response",
     "RoutingDelta",
+    "ShapeAgreed",
+    "ShapeAnnounced",
+    "ShapeReached",
+    "ShapeSettled",
     "Skipped",
     "SourceAnnounced",
     "SourceReady",
+    "TreeBegun",
+    "TreeEnded",
     "TreeReady",
     "Undecoded",
 ]

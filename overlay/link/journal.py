@@ -22,7 +22,7 @@ inbox          ``peer|flow|key``                    [last number processed]
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import TypeAlias
 
 import msgpack
@@ -230,6 +230,23 @@ class Journal:
     def go_on_behind(self, flow: Flow, key: str, received: int) -> None:
         """So much has come on this channel from the process where it was before."""
         self.receiving[flow, key] = ReceivingChannel(flow, key, received)
+
+    def is_drained(self, flow: Flow, keys: Iterable[str]) -> bool:
+        """Whether the peer has acknowledged everything on the channels of a flow."""
+        channels = (self.sending.get((flow, key)) for key in keys)
+        return not any(channel is not None and channel.backlog_bytes for channel in channels)
+
+    def forget_channels(self, keys: Collection[str]) -> None:
+        """Delete the channels with these keys, in both directions."""
+        for name, sender in [entry for entry in self.sending.items() if entry[0][1] in keys]:
+            self._delete_frames(sender, sender.drop(0))
+            self._pending_rows.append(Delete(OUTBOX_FLOOR, self._channel_key(sender)))
+            for known in (self.sending, self._ready, self._changed_floors):
+                known.pop(name, None)
+        for name, receiver in [entry for entry in self.receiving.items() if entry[0][1] in keys]:
+            self._pending_rows.append(Delete(INBOX, self._channel_key(receiver)))
+            for kept in (self.receiving, self._unacknowledged, self._changed_inboxes):
+                kept.pop(name, None)
 
     # --- connections ----------------------------------------------------------------------
 

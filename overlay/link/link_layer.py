@@ -31,8 +31,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from overlay.link.arrival import Arrival
 from overlay.link.errors import ProtocolError, StoreError
 from overlay.link.events import (
     Action,
@@ -63,22 +64,10 @@ from overlay.link.journal import (
 from overlay.link.limits import LinkLimits
 from overlay.link.session import Session, SessionState
 
+__all__ = ["ANYONE", "Arrival", "LinkLayer", "always"]
+
 ANYONE = "*"
 """Dialled without knowing who will answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """A frame for the core; ``frame`` None says that the connection is gone.
-
-    ``key`` and ``sequence`` are the place on the channel of a sequenced frame ("" and 0 else).
-    """
-
-    connection: int
-    peer: str
-    frame: Frame | None
-    key: str = ""
-    sequence: int = 0
 
 
 def always(peer: str, flow: Flow, key: str) -> bool:
@@ -265,6 +254,12 @@ class LinkLayer:
         journal = self._journals.get(peer)
         channel = None if journal is None else journal.sending.get((flow, key))
         return 0 if channel is None else channel.backlog_bytes
+
+    def peers(self, role: str) -> list[str]:
+        """The ids of the peers of a role of which something is kept."""
+        return [
+            name for kind, _, name in (p.partition("/") for p in self._journals) if kind == role
+        ]
 
     def delivery_rate(self, peer: str) -> float | None:
         """Bytes a second that the link to a peer has been seen to carry; None: not known yet."""

@@ -26,6 +26,27 @@ class DictionaryTrained(MessageFrame):
 
 @on_the_wire
 @dataclass(frozen=True, slots=True)
+class TreeBegun(MessageFrame):
+    """The first frame on the way down the new tree ``root``: tell your parent on it what you want
+    of it."""
+
+    type: ClassVar[str] = "tree-begun"
+
+    root: Name
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class TreeEnded(MessageFrame):
+    """The last frame on the way down the tree ``root``: no message comes behind it."""
+
+    type: ClassVar[str] = "tree-ended"
+
+    root: Name
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
 class Publish(MessageFrame):
     """A message from its source to its root broker; its number is the frame's sequence."""
 

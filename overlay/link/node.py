@@ -32,6 +32,7 @@ from overlay.link.events import (
     CloseConnection,
     ConnectionOpened,
     Delete,
+    DialPeers,
     Event,
     Put,
     SendData,
@@ -81,7 +82,7 @@ class NodeLimits:
 
 DEFAULT_NODE_LIMITS = NodeLimits()
 
-_Leaving: TypeAlias = SendData | CloseConnection | ArchiveMessage
+_Leaving: TypeAlias = SendData | CloseConnection | ArchiveMessage | DialPeers
 
 Connect: TypeAlias = Callable[[str, int, float], Awaitable[trio.abc.Stream | None]]
 """(host, port, seconds) -> a stream, or None when there is none within so many seconds."""
@@ -112,16 +113,15 @@ async def run_node(
     """Run ``core`` until cancelled; started once it accepts connections.
 
     ``dials`` maps peers ("role/id") to (host, port) for ``connect``; each is dialled again
-    whenever its connection is lost.  For two nodes that know each other only one may dial.
-    ``archive`` is given what is to be archived, and does not block.  The listeners are closed at
-    the end, the store is not.
+    whenever its connection is lost; the core may change whom (``DialPeers``).  For two nodes that
+    know each other only one may dial.  ``archive`` is given what is to be archived, and does not
+    block.  The listeners are closed at the end, the store is not.
     """
-    node = _Node(core, store, connect, clock, limits, archive)
     async with trio.open_nursery() as nursery:
+        node = _Node(core, store, connect, clock, limits, archive, nursery)
         nursery.start_soon(node.process)
         nursery.start_soon(node.tick)
-        for peer, (host, port) in dials.items():
-            nursery.start_soon(node.dial, peer, host, port)
+        node.dial_peers(dials)
         if listeners:
             await nursery.start(_serve, node, listeners)
         task_status.started()
@@ -153,6 +153,15 @@ async def _serve(
     await trio.serve_listeners(node.accept, list(listeners), task_status=task_status)
 
 
+@dataclass(slots=True)
+class _Dialling:
+    """A peer that is dialled again and again until ``scope`` is cancelled."""
+
+    address: tuple[str, int]
+    scope: trio.CancelScope
+    connected: bool = False
+
+
 class _Node:
     """The state of one ``run_node``."""
 
@@ -164,6 +173,7 @@ class _Node:
         clock: Callable[[], float],
         limits: NodeLimits,
         archive: Callable[[ArchiveMessage], None] | None,
+        nursery: trio.Nursery,
     ) -> None:
         self._archive = archive
         self._core = core
@@ -171,6 +181,8 @@ class _Node:
         self._connect = connect
         self._clock = clock
         self._limits = limits
+        self._nursery = nursery
+        self._dialling: dict[str, _Dialling] = {}
         self._connections: dict[int, Connection] = {}
         self._accepted = 0
         self._numbers = 0
@@ -216,6 +228,9 @@ class _Node:
                 if self._archive is not None:
                     self._archive(action)
                 continue
+            if isinstance(action, DialPeers):
+                self.dial_peers(action.dials)
+                continue
             connection = self._connections.get(action.connection)
             if connection is None:
                 continue
@@ -239,17 +254,32 @@ class _Node:
         finally:
             self._accepted -= 1
 
-    async def dial(self, peer: str, host: str, port: int) -> None:
+    def dial_peers(self, dials: Mapping[str, tuple[str, int]]) -> None:
+        """From now on dial these and no others; whoever waits for its next attempt tries now."""
+        for peer, dialling in list(self._dialling.items()):
+            if dials.get(peer) != dialling.address or not dialling.connected:
+                dialling.scope.cancel()
+                del self._dialling[peer]
+        for peer, address in dials.items():
+            if peer not in self._dialling:
+                dialling = self._dialling[peer] = _Dialling(address, trio.CancelScope())
+                self._nursery.start_soon(self._dial, peer, dialling)
+
+    async def _dial(self, peer: str, dialling: _Dialling) -> None:
+        host, port = dialling.address
         attempt = 0
-        while True:
-            began = trio.current_time()
-            stream = await self._connect(host, port, self._limits.dial_seconds)
-            if stream is not None:
-                await self._run_connection(stream, peer)
-            if trio.current_time() - began >= self._limits.redial_seconds_max:
-                attempt = 0
-            attempt += 1
-            await trio.sleep(redial_seconds(peer, attempt, self._limits))
+        with dialling.scope:
+            while True:
+                began = trio.current_time()
+                stream = await self._connect(host, port, self._limits.dial_seconds)
+                if stream is not None:
+                    dialling.connected = True
+                    await self._run_connection(stream, peer)
+                    dialling.connected = False
+                if trio.current_time() - began >= self._limits.redial_seconds_max:
+                    attempt = 0
+                attempt += 1
+                await trio.sleep(redial_seconds(peer, attempt, self._limits))
 
     async def _run_connection(self, stream: trio.abc.Stream, peer: str) -> None:
         self._numbers += 1

@@ -52,6 +52,18 @@ class TreeReady(QueryFrame):
 
 @on_the_wire
 @dataclass(frozen=True, slots=True)
+class BranchReady(QueryFrame):
+    """The sender's branch, called ``root``, of the new tree ``tree`` is set up: behind the
+    RoutingDelta that says what is wanted there."""
+
+    type: ClassVar[str] = "branch-ready"
+
+    root: Name
+    tree: Name
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
 class LiveMarker(QueryFrame):
     """Sent up the trees of ``roots``, which all have the sender's branch ``root``, after a change
     at ``host``; everything before it is in force where it arrives."""

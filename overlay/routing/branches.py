@@ -10,8 +10,10 @@ a branch is the same on every tree that has it, whichever root broker is above::
         └── B4            └── B4           B3 is not: below it is B1 on one of them
 
 In a network without cycles a broker has as many branches as it has neighbours, however many root
-brokers there are.  A branch is called by its first root; every broker computes the same from the
-same trees, without exchanging a word.
+brokers there are.  Trees that change while the network runs have branches in common with those
+that began with the same version of its shape (``network_shape.py``), so that a branch is the same
+as long as there is any of its trees.  A branch is called by its first tree; every broker computes
+the same from the same trees, without exchanging a word.
 """
 
 from __future__ import annotations
@@ -21,12 +23,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from overlay.network_shape import root_of
 from overlay.routing.broadcast_tree import BroadcastTree
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """``name``     the first of ``roots``, the roots of all trees that have the branch
+    """``name``     the first of ``roots``, the names of all trees that have the branch
     ``brokers``  how many there are in it, ``broker`` counted
     """
 
@@ -41,7 +44,7 @@ _Shape: TypeAlias = tuple[str, str, tuple[int, ...]]  # broker, parent, the shap
 
 
 class Branches:
-    """The branches of the trees of all ``roots``; computed when first asked for."""
+    """The branches of the trees that are named ``roots``; computed when first asked for."""
 
     def __init__(self, tree: Callable[[str], BroadcastTree], roots: Iterable[str]) -> None:
         self._tree = tree
@@ -53,7 +56,9 @@ class Branches:
         one of them is unknown."""
         if not self._by_place:
             self._find()
-        return None if root == broker and root in self._roots else self._by_place[root, broker]
+        if root_of(root) == broker and root in self._roots:
+            return None
+        return self._by_place[root, broker]
 
     def _find(self) -> None:
         numbers: dict[_Shape, int] = {}

@@ -24,7 +24,8 @@ budget by generalisation.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from formats import ElementStream
 from overlay.routing.branches import Branch
@@ -36,13 +37,24 @@ from yfilter.engine.linear_paths import Conjunction
 from yfilter.matcher import LinkTarget, Matcher
 
 
+class Forgotten(NamedTuple):
+    """What a table has no more: ``trees``, what the parents knew by own branch, and what the
+    children wanted."""
+
+    trees: Collection[str]
+    told: Mapping[str, Collection[Conjunction]]
+    wanted: Mapping[Branch, Collection[Conjunction]]
+
+
 class RoutingTable:
     """The routing queries of all links of one broker, on every open tree."""
 
     def __init__(self, matcher: Matcher) -> None:
         self._matcher = matcher
         self._trees: dict[str, tuple[Branch, ...]] = {}  # root -> the children's branches
+        self._closed: set[str] = set()  # of these, the ones on which no message comes any more
         self._upward: dict[str, CoverForest] = {}  # own branch -> what its parent knows
+        self._branches: dict[str, Branch] = {}  # those, by name
         self._own: dict[str, Branch] = {}  # root -> own branch; none where this is the root
         self._wanted: dict[Branch, set[Conjunction]] = {}  # a child's branch -> disjuncts
         self._local: Counter[Conjunction] = Counter()  # disjunct -> profiles here
@@ -51,8 +63,11 @@ class RoutingTable:
 
     @property
     def roots(self) -> tuple[str, ...]:
-        """The root brokers whose trees are open, in order of opening."""
-        return tuple(self._trees)
+        """The trees that are open, each by its name, in order of opening."""
+        return tuple(root for root in self._trees if root not in self._closed)
+
+    def is_open(self, root: str) -> bool:
+        return root in self._trees and root not in self._closed
 
     def open_tree(self, root: str, own: Branch | None, below: Iterable[Branch]) -> Delta:
         """Start a tree; returns what the parent must be told (Aggregate of what is known here).
@@ -71,8 +86,45 @@ class RoutingTable:
         if own.name in self._upward:
             return Delta()
         forest = self._upward[own.name] = CoverForest(pool=self.pool)
+        self._branches[own.name] = own
         known = [*self._local, *(d for branch in self._trees[root] for d in self._wanted[branch])]
         return forest.change(known, ())
+
+    def close_tree(self, root: str) -> None:
+        """No message comes on a tree any more.  What is known of its branches stays until it is
+        certain that no other tree needs them, at this broker or at its neighbours."""
+        if root in self._trees:
+            self._closed.add(root)
+
+    def keep_own(self, own: Branch) -> None:
+        """After a restart: the parent knows something of a branch, though no tree of it be open."""
+        if own.name not in self._upward:
+            self._upward[own.name] = CoverForest(pool=self.pool)
+            self._branches[own.name] = own
+
+    def keep_child(self, branch: Branch) -> None:
+        """After a restart: a child wants something, though no tree of its branch be open."""
+        self._wanted.setdefault(branch, set())
+
+    def forget_closed(self, is_alive: Callable[[str], bool]) -> Forgotten:
+        """Forget the trees that are closed, and the branches that no tree that ``is_alive`` has."""
+        for root in self._closed:
+            del self._trees[root]
+            self._own.pop(root, None)
+        trees = list(self._closed)
+        self._closed.clear()
+        wanted = {}
+        for branch in [b for b in self._wanted if not any(map(is_alive, b.roots))]:
+            wanted[branch] = self._wanted.pop(branch)
+            target = LinkTarget(branch.name, branch.broker, branch.roots)
+            for disjunct in wanted[branch]:
+                self._matcher.remove_route(disjunct, target)
+            self._bytes -= sum(map(disjunct_bytes, wanted[branch]))
+        told = {}
+        for own in [b for b in self._branches.values() if not any(map(is_alive, b.roots))]:
+            del self._branches[own.name]
+            told[own.name] = set(self._upward.pop(own.name).told)
+        return Forgotten(trees, told, wanted)
 
     def set_budget(self, branch: str, budget: Budget) -> Delta:
         """How large the routing query of an own branch may be; returns what its parent must be

@@ -66,6 +66,7 @@ class NeedsTable:
         self._bytes_max = bytes_max
         self._trees: dict[str, tuple[Branch, ...]] = {}  # root -> the children's branches
         self._upward: dict[str, NeedSet] = {}  # own branch -> what its parent knows
+        self._branches: dict[str, Branch] = {}  # those, by name
         self._own: dict[str, Branch] = {}  # root -> own branch; none where this is the root
         self._links: dict[Branch, LinkNeeds] = {}  # a child's branch
         self._local: Counter[Need] = Counter()
@@ -76,15 +77,42 @@ class NeedsTable:
             return
         self._trees[root] = tuple(below)
         for branch in self._trees[root]:
-            if branch not in self._links:
-                self._links[branch] = LinkNeeds(self._make_cutter())
+            self.keep_child(branch)
         if own is not None:
             self._own[root] = own
             if own.name not in self._upward:
-                needs = self._upward[own.name] = NeedSet(self._bytes_max)
+                needs = self.keep_own(own)
                 needs.change(self._local, ())
                 for branch in self._trees[root]:
                     needs.change(self._links[branch].needs, ())
+
+    def keep_own(self, own: Branch) -> NeedSet:
+        """What is told about a branch, also while no tree of it is open."""
+        if own.name not in self._upward:
+            self._upward[own.name] = NeedSet(self._bytes_max)
+            self._branches[own.name] = own
+        return self._upward[own.name]
+
+    def keep_child(self, branch: Branch) -> None:
+        """A child's branch, also while no tree of it is open."""
+        if branch not in self._links:
+            self._links[branch] = LinkNeeds(self._make_cutter())
+
+    def forget_dead(
+        self, is_alive: Callable[[str], bool]
+    ) -> tuple[dict[str, list[Need]], dict[Branch, list[Need]]]:
+        """Forget the trees that are not alive, and the branches of which no tree is; what the
+        parents knew by own branch, and what the children needed."""
+        for root in [root for root in self._trees if not is_alive(root)]:
+            del self._trees[root]
+            self._own.pop(root, None)
+        told, needed = {}, {}
+        for own in [b for b in self._branches.values() if not any(map(is_alive, b.roots))]:
+            del self._branches[own.name]
+            told[own.name] = list(self._upward.pop(own.name).told)
+        for branch in [b for b in self._links if not any(map(is_alive, b.roots))]:
+            needed[branch] = list(self._links.pop(branch).needs)
+        return told, needed
 
     def change_local(self, added: Iterable[Need], removed: Iterable[Need]) -> None:
         """A profile of this broker comes, goes, or changes."""

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from overlay.link.row_log import RowLog, read_record
 
@@ -112,6 +112,19 @@ class Reflection:
         carried = self._carried.get((own, child, branch))
         found = 0 if carried is None else bisect_right(carried.own, reflects)
         return carried.numbers[found - 1] if carried is not None and found else NOTHING
+
+    def forget(self, own: Collection[str], below: Collection[tuple[str, str]]) -> None:
+        """Own branches, and branches of children (child, branch), that are never used again."""
+        for name in own:
+            if self._sent.pop(name, None) is not None:
+                self._rows.delete(SENT_SPACE, name)
+        for child, branch in below:
+            if self._come.pop((child, branch), None) is not None:
+                self._rows.delete(COME_SPACE, f"{child}|{branch}")
+        for to, child, branch in list(self._carried):
+            if to in own or (child, branch) in below:
+                for number in self._carried.pop((to, child, branch)).numbers:
+                    self._rows.delete(CARRIED_SPACE, _key(to, child, branch, number))
 
     def statistics(self) -> dict[str, int]:
         return {

@@ -197,6 +197,7 @@ async def test_a_message_crosses_two_brokers_that_break_and_restart(
 
         publisher = SourceClient("s1", "B1", "1", limits)
         subscriber = SubscriberClient("p1", "1", limits)
+        subscriber.host = "B2"
         net.client(publisher, "broker/B1")
         net.client(subscriber, "broker/B2")
         for number in range(1, 31):

@@ -23,6 +23,7 @@ from overlay.link.events import (
     ConnectionOpened,
     DataReceived,
     Delete,
+    DialPeers,
     Event,
     Put,
     SendData,
@@ -162,7 +163,9 @@ class SimNetwork:
         if any(isinstance(action, CallAgain) for action in node.unsaved):
             node.unsaved = [a for a in node.unsaved if not isinstance(a, CallAgain)]
             node.inbox.insert(0, CalledAgain())
-        told = any(isinstance(action, SendData | CloseConnection) for action in node.unsaved)
+        told = any(
+            isinstance(action, SendData | CloseConnection | DialPeers) for action in node.unsaved
+        )
         if not told and self.random.random() < 0.7:
             self._go_on(node)
             return
@@ -187,6 +190,11 @@ class SimNetwork:
                 self._transmit(node, action.connection, action.data)
             elif isinstance(action, CloseConnection):
                 self._close(node, action.connection)
+            elif isinstance(action, DialPeers):
+                new = [peer for peer in action.dials if peer not in node.dials]
+                node.dials = tuple(action.dials)
+                for peer in new:
+                    self._dial(node, life, peer)
         self._go_on(node)
 
     def _go_on(self, node: SimNode) -> None:
@@ -199,7 +207,7 @@ class SimNetwork:
     # --- connections --------------------------------------------------------------------------
 
     def _dial(self, node: SimNode, life: int, peer: str) -> None:
-        """One attempt; repeats itself while the process lives."""
+        """One attempt; repeats itself while the process lives and is to dial this peer."""
         if node.life != life or peer not in node.dials:
             return
         self.after(self.random.uniform(0.05, 1.0), lambda: self._dial(node, life, peer))

@@ -21,7 +21,6 @@ from overlay.link.frames import (
     Ack,
     Delivery,
     Hello,
-    PartitionsMatched,
     Ping,
     PlaceProfile,
     ProfileChanged,
@@ -86,8 +85,9 @@ def test_vectors_encode_and_decode(vector: dict[str, Any]) -> None:
         values[name] = [tuple(entry) for entry in values[name]]
     if cls is SourceAnnounced:
         values["compression"] = [(form, bytes.fromhex(d)) for form, d in values["compression"]]
-    if cls is PartitionsMatched:
-        values["matched"] = [tuple(entry) for entry in values["matched"]]
+    for name in ("matched", "trees", "down"):
+        if name in values:
+            values[name] = [tuple(entry) for entry in values[name]]
     frame = cls(**values)
     key, sequence = vector.get("key", ""), vector.get("sequence", 0)
     data = bytes.fromhex(vector["hex"])

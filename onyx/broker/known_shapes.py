@@ -1,0 +1,192 @@
+"""KnownShapes: the versions of the network's shape that a broker knows, and the trees in them.
+
+A broker keeps the version in force and every later one, until the registration service says that
+an older one is needed nowhere any more (overlay/network_shape.py).  In between a neighbour is a
+neighbour if it is one in any of them, so that links that go can be emptied, and links that come be
+there before they are needed.  Older versions stay only as the origin of trees that have not changed
+since: what a tree is, and which branches it shares, follows from the version that it began with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from overlay.link.frames import ShapeAnnounced
+from overlay.link.row_log import RowLog, read_record
+from overlay.network_shape import (
+    NetworkShape,
+    first_shape,
+    is_connected,
+    refreshed,
+    root_of,
+    version_of,
+)
+from overlay.nodes import Link
+from overlay.routing.branches import Branch, Branches
+from overlay.routing.broadcast_tree import BroadcastTree, broadcast_tree
+from overlay.topology import Topology, TopologyError, parse_topology
+
+SHAPE_SPACE = "shape"
+AGREED_SPACE = "shape-agreed"
+
+
+class KnownShapes:
+    """By version, oldest first; durable."""
+
+    def __init__(self, identity: str, topology: Topology, rows: RowLog) -> None:
+        """``topology`` is what the process was started with."""
+        self._identity = identity
+        self._rows = rows
+        self._started_with = topology
+        self._shapes = {0: first_shape(topology)}  # in use or to come
+        self._origins: dict[int, NetworkShape] = {}  # older ones of which trees are left
+        self._agreed = self._settled = 0
+        self._trees: dict[str, BroadcastTree] = {}  # by name, as asked for
+        self._branches: dict[int, Branches] = {}  # by the version that the trees began with
+
+    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
+        stored = {}
+        for space, key, value in rows:
+            if space == SHAPE_SPACE:
+                shape = NetworkShape.from_record(int(key), read_record(value))
+                stored[int(key)] = refreshed(shape, self._started_with)
+            elif space == AGREED_SPACE:
+                record = read_record(value)
+                self._agreed, self._settled = record["agreed"], record["settled"]
+        if not stored:
+            # The file may be another one at the next start; what this network began with stays.
+            self._put(self._shapes[0])
+            return
+        versions = sorted(stored)
+        self._shapes = {v: stored[v] for v in versions if v >= self._settled}
+        self._origins = {v: stored[v] for v in versions if v < self._settled}
+
+    @property
+    def newest(self) -> NetworkShape:
+        return next(reversed(self._shapes.values()))
+
+    @property
+    def agreed(self) -> NetworkShape:
+        """The newest that every broker holds: new trees are those of this one."""
+        return self._shapes[self._agreed]
+
+    @property
+    def topology(self) -> Topology:
+        return self.agreed.topology
+
+    def add(self, frame: ShapeAnnounced) -> None:
+        """A version that the registration service has announced; TopologyError when it is none."""
+        file = f"version {frame.version} of the network"
+        try:
+            declared = parse_topology(frame.payload.decode(), file)
+        except UnicodeDecodeError:
+            raise TopologyError(file, "", "is not UTF-8") from None
+        down = frozenset(frozenset(pair) for pair in frame.down)
+        if set(dict(frame.trees)) != set(declared.broker_ids) or not is_connected(declared, down):
+            raise TopologyError(file, "", "its trees are not those of its brokers and links")
+        shape = NetworkShape(frame.version, declared, dict(frame.trees), down, tuple(frame.lost))
+        self._shapes[shape.version] = shape
+        self._put(shape)
+
+    def agree(self, version: int) -> None:
+        """Every broker holds a version."""
+        if version in self._shapes and version > self._agreed:
+            self._agreed = version
+            self._put_stages()
+
+    def settle(self) -> None:
+        """Nothing of before the version that was agreed on is left anywhere."""
+        self._settled = self._agreed
+        self._put_stages()
+        every = self._origins | self._shapes
+        needed = {origin for v in every if v >= self._settled for origin in every[v].origins}
+        for old in [v for v in every if v < self._settled and v not in needed]:
+            self._rows.delete(SHAPE_SPACE, str(old))
+            self._branches.pop(old, None)
+        self._shapes = {v: every[v] for v in every if v >= self._settled}
+        self._origins = {v: every[v] for v in every if v < self._settled and v in needed}
+        self._trees.clear()
+
+    # --- trees and links ------------------------------------------------------------------
+
+    def tree(self, name: str) -> BroadcastTree:
+        """KeyError when no version that is known has a tree of this name."""
+        tree = self._trees.get(name)
+        if tree is None:
+            shape = self._origin(name)
+            if shape is None:
+                raise KeyError(name)
+            tree = self._trees[name] = broadcast_tree(shape.topology, root_of(name))
+        return tree
+
+    def branch(self, tree: str, broker: str) -> Branch | None:
+        """A broker with all below it on a tree; None at the root, KeyError if there is none."""
+        version = version_of(tree)
+        branches = self._branches.get(version)
+        if branches is None:
+            shape = self._origin(tree)
+            if shape is None:
+                raise KeyError(tree)
+            branches = self._branches[version] = Branches(self.tree, shape.new_trees)
+        return branches.of(tree, broker)
+
+    def knows(self, tree: str) -> bool:
+        return self._origin(tree) is not None
+
+    def is_alive(self, tree: str) -> bool:
+        """Whether a version that is in use or to come has a tree."""
+        return any(shape.has_tree(tree) for shape in self._shapes.values())
+
+    def has_broker(self, broker: str) -> bool:
+        return any(shape.has_broker(broker) for shape in self._shapes.values())
+
+    def link(self, a: str, b: str) -> Link:
+        """Between two brokers, as the newest version that has it says; KeyError."""
+        for shape in reversed(self._shapes.values()):
+            try:
+                return shape.declared.link(a, b)
+            except KeyError:
+                continue
+        raise KeyError(f"{a} - {b}")
+
+    def neighbours(self) -> set[str]:
+        """The brokers that may be at the other end of a connection."""
+        return {
+            other
+            for shape in self._shapes.values()
+            if shape.has_broker(self._identity)
+            for other in shape.declared.neighbours(self._identity)
+        }
+
+    def dials(self) -> Mapping[str, tuple[str, int]]:
+        """Whom this broker dials, and where: peer -> (host, port).  Of two neighbours the one with
+        the smaller id dials; a link that is down too, so that it is noticed when it is up."""
+        where: dict[str, tuple[str, int]] = {
+            f"registration/{node.id}": node.listen for node in self.agreed.declared.registration
+        }
+        for version, shape in self._shapes.items():
+            if version <= self._agreed and shape.has_broker(self._identity):
+                for other in shape.declared.neighbours(self._identity):
+                    if self._identity < other:
+                        where[f"broker/{other}"] = shape.declared.address(other)
+        return where
+
+    def statistics(self) -> dict[str, object]:
+        return {
+            "shapes": list(self._shapes),
+            "agreed": self._agreed,
+            "down": [sorted(pair) for pair in sorted(self.agreed.down, key=sorted)],
+        }
+
+    def _origin(self, tree: str) -> NetworkShape | None:
+        """The version that a tree began with."""
+        version = version_of(tree)
+        shape = self._shapes.get(version) or self._origins.get(version)
+        return shape if shape is not None and shape.has_tree(tree) else None
+
+    def _put_stages(self) -> None:
+        record = {"agreed": self._agreed, "settled": self._settled}
+        self._rows.put(AGREED_SPACE, "versions", record)
+
+    def _put(self, shape: NetworkShape) -> None:
+        self._rows.put(SHAPE_SPACE, str(shape.version), shape.record())

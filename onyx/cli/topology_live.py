@@ -1,0 +1,173 @@
+"""``onyx topology apply`` and ``show --live``: the shape of a network while it runs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import trio
+
+from onyx.cli.drawing import draw_network, draw_tree
+from onyx.cli.network_option import (
+    NETWORK_HELP,
+    VARIABLE,
+    add_network_arguments,
+    registration_address,
+)
+from onyx.cli.values import not_negative, print_json
+from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE, UnreadableInput
+from onyx.registration_client import RegistrationClient
+from overlay.network_shape import tree_name, without_links
+from overlay.routing.broadcast_tree import broadcast_trees
+from overlay.topology import load_topology, parse_topology
+
+APPLY_DETAILS = f"""\
+Changes a running network into the one that FILE describes, without stopping it: links and
+brokers come and go, broadcast trees are rebuilt. No message is lost or comes twice over it,
+every source's messages stay in order, and trees that stay the same are not touched.
+
+Prints what is different, then waits until nothing of the old shape is left anywhere, and
+says meanwhile which brokers are not there yet. Interrupted, it goes on without being waited
+for; onyx topology show --live says how far it is.
+
+A broker that joins is started by the onyx up that runs the network, or on its own machine by
+onyx up FILE --broker ID. One that leaves must host no profiles and be the root broker of no
+source. Name, limits and the addresses of running processes cannot be changed so.
+
+Exit code 65 when the change is refused, 69 when it is not in place after --timeout seconds.
+FILE itself says which network, unless it is said otherwise:
+{NETWORK_HELP}"""
+
+APPLY_EXAMPLES = """\
+  onyx topology apply network.toml --dry-run
+  onyx topology apply network.toml
+"""
+
+POLL_SECONDS = 0.2
+REPORT_SECONDS = 2.0
+
+
+def add_apply(verbs: Subparsers) -> None:
+    parser = add_verb(
+        verbs,
+        "apply",
+        "change a running network",
+        details=APPLY_DETAILS,
+        examples=APPLY_EXAMPLES,
+    )
+    parser.add_argument("file", metavar="FILE", type=Path, help="the new topology (TOML)")
+    parser.add_argument("--dry-run", action="store_true", help="only say what would change")
+    parser.add_argument(
+        "--timeout", metavar="SECONDS", type=not_negative, help="wait at most so long"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON, one object a line")
+    add_network_arguments(parser)
+    set_run(parser, run_apply)
+
+
+def run_apply(arguments: argparse.Namespace) -> int:
+    """Ask for the change, and wait until it is in place."""
+    load_topology(arguments.file)  # a mistake is better shown with the file's name
+    return trio.run(_apply, arguments)
+
+
+async def _apply(arguments: argparse.Namespace) -> int:
+    given = arguments.registration is not None or arguments.topology is not None
+    if not given and not os.environ.get(VARIABLE):
+        arguments.topology = arguments.file
+    try:
+        text = arguments.file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UnreadableInput(f"{arguments.file} cannot be read: {error.strerror}") from None
+    async with RegistrationClient(registration_address(arguments)) as registration:
+        question = {"text": text, "dry_run": arguments.dry_run}
+        answer = await registration.call("topology.apply", question)
+        _print_change(answer, arguments)
+        if arguments.dry_run or not answer["changes"]:
+            return EXIT_OK
+        with trio.move_on_after(float("inf") if arguments.timeout is None else arguments.timeout):
+            await _wait_settled(registration, int(answer["version"]), arguments.json)
+            return EXIT_OK
+    print(f"onyx: not in place after {arguments.timeout:g} s; it goes on", file=sys.stderr)
+    return EXIT_UNAVAILABLE
+
+
+async def _wait_settled(registration: RegistrationClient, version: int, as_json: bool) -> None:
+    """Until a version, or a later one, is in place everywhere."""
+    said, said_at = "", trio.current_time()
+    while True:
+        progress = await registration.call("topology.progress")
+        if progress["version"] >= version and progress["stage"] == "settled":
+            break
+        text = progress_text(progress)
+        if text != said and trio.current_time() >= said_at:
+            said, said_at = text, trio.current_time() + REPORT_SECONDS
+            if not as_json:
+                print(f"onyx: {text}", file=sys.stderr, flush=True)
+        await trio.sleep(POLL_SECONDS)
+    if as_json:
+        print_json({"event": "settled", "version": progress["version"]})
+    else:
+        print(f"Version {progress['version']} of the network is in place.")
+
+
+def progress_text(progress: Mapping[str, Any]) -> str:
+    """What a change waits for, in a sentence."""
+    if progress["stage"] == "settled":
+        return f"version {progress['version']} is in place"
+    for stage, what in (
+        ("announced", "to know it"),
+        ("switched", "to set up their new trees"),
+        ("settled", "to finish what was on the old trees"),
+    ):
+        missing = progress["missing"][stage]
+        if missing:
+            return (
+                f"version {progress['version']}: {len(missing)} of {progress['brokers']} brokers "
+                f"still have {what}: {', '.join(missing)}"
+            )
+    return f"version {progress['version']}: nearly in place"
+
+
+def _print_change(answer: Mapping[str, Any], arguments: argparse.Namespace) -> None:
+    if arguments.json:
+        print_json({"event": "plan" if arguments.dry_run else "begun", **answer})
+        return
+    if not answer["changes"]:
+        print("The network is like that already; nothing changes.")
+        return
+    trees = answer["trees"]
+    print("\n".join(answer["changes"]))
+    rebuilt = f"rebuilt: {', '.join(trees)}" if trees else "none is rebuilt"
+    print(f"Broadcast trees: {rebuilt}.", flush=True)
+
+
+def show_live(arguments: argparse.Namespace) -> int:
+    """Print the network as it runs."""
+    answer = trio.run(_live, arguments)
+    if arguments.json:
+        print_json(answer)
+        return EXIT_OK
+    declared = parse_topology(answer["text"], "the running network")
+    print(f"network {declared.name}, {progress_text(answer)}\n")
+    print(draw_network(declared))
+    down = [frozenset(pair) for pair in answer["down"]]
+    for a, b in answer["down"]:
+        print(f"\nThe link {a} - {b} is down.")
+    in_use = without_links(declared, frozenset(down))
+    for root, tree in broadcast_trees(in_use).items():
+        if arguments.root in (None, root):
+            print(f"\n{tree_name(root, answer['trees'][root])}: {draw_tree(in_use, tree)}")
+    return EXIT_OK
+
+
+async def _live(arguments: argparse.Namespace) -> dict[str, Any]:
+    if arguments.file is not None and arguments.registration is None:
+        arguments.topology = arguments.file
+    async with RegistrationClient(registration_address(arguments)) as registration:
+        return dict(await registration.call("topology.show"))

@@ -1,0 +1,21 @@
+"""Arrival: what a core is given of a connection, see link_layer.py."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from overlay.link.frame import Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A frame for the core; ``frame`` None says that the connection is gone.
+
+    ``key`` and ``sequence`` are the place on the channel of a sequenced frame ("" and 0 else).
+    """
+
+    connection: int
+    peer: str
+    frame: Frame | None
+    key: str = ""
+    sequence: int = 0

@@ -1,0 +1,181 @@
+"""NetworkShape: which brokers and links a running network has, as a version of it.
+
+The topology file that a network is started from is version 0.  Every later change (an operator
+applies another file, a link is down or up again) makes the next version; the registration service
+numbers them and keeps them.  ``declared`` is what an operator wants there to be, ``topology`` what
+is in use: the same without the links that are ``down``.
+
+**Trees have names.**  The broadcast tree of a root broker changes only now and then, so a version
+says for each root broker since which version its tree is what it is::
+
+    version 0   tree of B1   B1      B1 -> B2 -> B3
+    version 1                B1      a link between B2 and B4 comes: the tree of B1 is the same
+    version 2                B1@2    B1 -> B2, B1 -> B3: another tree, with a name of its own
+
+The name is the key of everything that belongs to a tree: its channels, routing tables, messages.
+So two versions of a tree exist side by side without ever meeting, and a tree that does not change
+is not touched.  Every broker finds the same trees under the same names, as ``broadcast_tree`` is a
+function of the topology.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from overlay.routing.broadcast_tree import broadcast_trees
+from overlay.topology import Topology, parse_topology, to_toml
+
+Pair: TypeAlias = frozenset[str]
+"""The ends of a link."""
+
+_MARK = "@"  # no broker's id has it
+
+
+def tree_name(root: str, version: int) -> str:
+    """The name of the tree that ``root`` has since ``version``."""
+    return f"{root}{_MARK}{version}" if version else root
+
+
+def root_of(tree: str) -> str:
+    """The root broker of a tree, by its name."""
+    return tree.partition(_MARK)[0]
+
+
+def version_of(tree: str) -> int:
+    """Since when a tree is what it is."""
+    version = tree.partition(_MARK)[2]
+    return int(version) if version.isdecimal() else 0
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkShape:
+    """``tree_versions``: by root broker; ``lost``: brokers of the version before that died with
+    their disks, so that nothing is to be awaited from them."""
+
+    version: int
+    declared: Topology
+    tree_versions: Mapping[str, int]
+    down: frozenset[Pair] = frozenset()
+    lost: tuple[str, ...] = ()
+    topology: Topology = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "topology", without_links(self.declared, self.down))
+
+    def tree(self, root: str) -> str | None:
+        """The name of a root broker's tree; None when there is no such broker."""
+        version = self.tree_versions.get(root)
+        return None if version is None else tree_name(root, version)
+
+    def has_tree(self, tree: str) -> bool:
+        return self.tree(root_of(tree)) == tree
+
+    @property
+    def new_trees(self) -> list[str]:
+        """The trees that began with this version."""
+        return [
+            tree_name(root, since)
+            for root, since in self.tree_versions.items()
+            if since == self.version
+        ]
+
+    @property
+    def origins(self) -> set[int]:
+        """The versions that its trees began with."""
+        return set(self.tree_versions.values())
+
+    def has_broker(self, broker: str) -> bool:
+        return broker in self.tree_versions
+
+    def record(self) -> dict[str, Any]:
+        """For a row of a store."""
+        return {
+            "declared": to_toml(self.declared),
+            "trees": dict(self.tree_versions),
+            "down": [sorted(pair) for pair in sorted(self.down, key=sorted)],
+            "lost": list(self.lost),
+        }
+
+    @classmethod
+    def from_record(cls, version: int, record: Mapping[str, Any]) -> NetworkShape:
+        """TopologyError when its text is no topology."""
+        return cls(
+            version,
+            parse_topology(record["declared"], f"version {version} of the network"),
+            dict(record["trees"]),
+            frozenset(frozenset(pair) for pair in record["down"]),
+            tuple(record["lost"]),
+        )
+
+
+def first_shape(topology: Topology) -> NetworkShape:
+    """The version that a network starts with."""
+    return NetworkShape(0, topology, dict.fromkeys(topology.broker_ids, 0))
+
+
+def next_shape(
+    before: NetworkShape,
+    declared: Topology,
+    down: Iterable[Pair] = (),
+    lost: Iterable[str] = (),
+) -> NetworkShape:
+    """The version after ``before``; a root broker whose tree is the same keeps its name.
+
+    The links that are left must connect all brokers (``is_connected``).
+    """
+    links = {frozenset(link.ends) for link in declared.links}
+    kept_down = frozenset(pair for pair in down if pair in links)
+    version = before.version + 1
+    topology = without_links(declared, kept_down)
+    earlier = broadcast_trees(before.topology)
+    versions = {
+        root: before.tree_versions[root]
+        if root in earlier and earlier[root].parent == tree.parent
+        else version
+        for root, tree in broadcast_trees(topology).items()
+    }
+    return NetworkShape(version, declared, versions, kept_down, tuple(lost))
+
+
+def is_connected(topology: Topology, down: Iterable[Pair] = ()) -> bool:
+    """Whether every broker reaches every other without the links that are down."""
+    left = without_links(topology, frozenset(down))
+    reached = {left.broker_ids[0]}
+    frontier = list(reached)
+    for broker in frontier:
+        new = [other for other in left.neighbours(broker) if other not in reached]
+        reached.update(new)
+        frontier += new
+    return len(reached) == len(left.brokers)
+
+
+def without_links(topology: Topology, pairs: frozenset[Pair]) -> Topology:
+    """The same network without some links; perhaps no longer connected."""
+    if not pairs:
+        return topology
+    return replace(
+        topology,
+        links=tuple(link for link in topology.links if frozenset(link.ends) not in pairs),
+    )
+
+
+def refreshed(shape: NetworkShape, file: Topology) -> NetworkShape:
+    """A version from the store with what a process was started with: addresses, capacities,
+    formats and limits may have changed while it was down, brokers and links have not."""
+    brokers = {broker.id: broker for broker in file.brokers}
+    links = {frozenset(link.ends): link for link in file.links}
+    declared = replace(
+        shape.declared,
+        data_directory=file.data_directory,
+        registration=file.registration,
+        limits=file.limits,
+        archive=file.archive,
+        brokers=tuple(brokers.get(broker.id, broker) for broker in shape.declared.brokers),
+        links=tuple(
+            replace(links.get(frozenset(link.ends), link), latency_ms=link.latency_ms)
+            for link in shape.declared.links
+        ),
+    )
+    return replace(shape, declared=declared)

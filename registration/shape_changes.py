@@ -1,0 +1,239 @@
+"""ShapeChanges: the versions of the network's shape, and how far every broker is with the newest.
+
+::
+
+    apply ──> announced ──all hold it──> agreed ──all have nothing of before──> settled
+               ShapeAnnounced             ShapeAgreed                            ShapeSettled
+
+- *announced*: every broker learns the new version before anybody acts on it, so nobody ever hears
+  of a tree that it does not know.  A broker that joins has the whole catalog ahead of it.
+- *agreed*: root brokers set their new trees up and go over to them (onyx/broker/tree_versions.py).
+- *settled*: what was on the old trees has arrived; links and brokers that left are not needed any
+  more.
+
+A newer version may follow before the last is settled (a link went down): then only the newest is
+waited for.  While a change is under way new sources wait, and profiles are not placed at brokers
+that come or go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from overlay.link.catalog_frames import HELD, SETTLED, SWITCHED
+from overlay.link.events import Flow
+from overlay.link.frames import (
+    ShapeAgreed,
+    ShapeAnnounced,
+    ShapeReached,
+    ShapeSettled,
+)
+from overlay.link.link_layer import LinkLayer
+from overlay.link.request_server import Result
+from overlay.link.row_log import RowLog, read_record
+from overlay.network_shape import NetworkShape, Pair, first_shape, next_shape, refreshed
+from overlay.topology import Topology, to_toml
+from registration.catalog import REGISTRATION_KEY, Catalog, announcement
+
+SHAPE_SPACE = "shape"
+STAGE_SPACE = "shape-stage"
+REACHED_SPACE = "shape-reached"
+WAITING_SPACE = "source-waiting"
+
+_STAGES = {HELD: "announced", SWITCHED: "switched", SETTLED: "settled"}
+
+
+class ShapeChanges:
+    """The shape of the network; durable."""
+
+    def __init__(
+        self, topology: Topology, catalog: Catalog, links: LinkLayer, rows: RowLog
+    ) -> None:
+        """``topology`` is what the process was started with."""
+        self._started_with = topology
+        self._catalog = catalog
+        self._links = links
+        self._rows = rows
+        self._shapes = [first_shape(topology)]  # the settled one, then those under way
+        self._agreed = 0
+        self._reached: dict[str, tuple[int, int]] = {}  # by broker: version and stage
+        self._departing: set[str] = set()  # left, and still to be told the last
+        self._waiting_sources: list[str] = []
+
+    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
+        shapes = []
+        for space, key, value in rows:
+            if space == SHAPE_SPACE:
+                shape = NetworkShape.from_record(int(key), read_record(value))
+                shapes.append(refreshed(shape, self._started_with))
+            elif space == STAGE_SPACE:
+                record = read_record(value)
+                self._agreed = record["agreed"]
+                self._departing = set(record["departing"])
+            elif space == REACHED_SPACE:
+                record = read_record(value)
+                self._reached[key] = record["version"], record["stage"]
+            elif space == WAITING_SPACE:
+                self._waiting_sources.append(key)
+        if shapes:
+            self._shapes = sorted(shapes, key=lambda shape: shape.version)
+        else:
+            self._put(self._shapes[0])
+
+    # --- what there is --------------------------------------------------------------------
+
+    @property
+    def newest(self) -> NetworkShape:
+        return self._shapes[-1]
+
+    @property
+    def is_settled(self) -> bool:
+        return len(self._shapes) == 1
+
+    @property
+    def topology(self) -> Topology:
+        """Where sources and profiles may be placed."""
+        newest = self.newest.topology
+        if self.is_settled:
+            return newest
+        settled = self._shapes[0]
+        return replace(
+            newest,
+            brokers=tuple(
+                broker if settled.has_broker(broker.id) else replace(broker, capacity=0)
+                for broker in newest.brokers
+            ),
+        )
+
+    def knows(self, broker: str) -> bool:
+        """Whether a broker is one of this network, or was and does not know yet that it is not."""
+        return broker in self._departing or any(s.has_broker(broker) for s in self._shapes)
+
+    def progress(self) -> Result:
+        """``version`` and ``stage`` of the newest version; ``missing``: by stage, the brokers that
+        have not reached it."""
+        version = self.newest.version
+        stage = "settled" if self.is_settled else "announced"
+        if not self.is_settled and self._agreed == version:
+            stage = "agreed"
+        missing = {
+            name: [broker for broker in self._concerned() if self._stage(broker) < number]
+            for number, name in _STAGES.items()
+        }
+        return {
+            "version": version,
+            "stage": stage,
+            "missing": {} if self.is_settled else missing,
+            "brokers": len(self._concerned()),
+        }
+
+    # --- changes --------------------------------------------------------------------------
+
+    def change(
+        self, declared: Topology, down: Iterable[Pair] = (), lost: Iterable[str] = ()
+    ) -> NetworkShape:
+        """Begin to change the network into another, which must be connected."""
+        shape = next_shape(self.newest, declared, down, lost)
+        joining = [b for b in declared.broker_ids if not self.knows(b) or b in self._departing]
+        for broker in joining:
+            self._departing.discard(broker)
+            self._reached.pop(broker, None)
+            for entry in self._catalog.sources.values():
+                if entry.source not in self._waiting_sources:
+                    self._links.send(f"broker/{broker}", REGISTRATION_KEY, announcement(entry))
+        self._shapes.append(shape)
+        self._put(shape)
+        self._tell(
+            ShapeAnnounced(
+                version=shape.version,
+                trees=list(shape.tree_versions.items()),
+                down=[(min(pair), max(pair)) for pair in shape.down],
+                lost=list(shape.lost),
+                payload=to_toml(shape.declared).encode(),
+            )
+        )
+        return shape
+
+    def announce_source(self, source: str) -> None:
+        """Tell the root broker of a new source, when no change is under way."""
+        if not self.is_settled:
+            self._waiting_sources.append(source)
+            self._rows.put(WAITING_SPACE, source, {})
+            return
+        entry = self._catalog.sources[source]
+        self._links.send(f"broker/{entry.root}", REGISTRATION_KEY, announcement(entry))
+
+    def handle_reached(self, broker: str, frame: ShapeReached) -> bool:
+        """A broker is further on; whether the change is settled by that."""
+        self._reached[broker] = frame.version, frame.stage
+        record = {"version": frame.version, "stage": frame.stage}
+        self._rows.put(REACHED_SPACE, broker, record)
+        return self._advance()
+
+    def tick(self) -> None:
+        """Time goes on: forget those who have left and been told so."""
+        for broker in sorted(self._departing):
+            peer = f"broker/{broker}"
+            if not self._links.backlog_bytes(peer, Flow.CATALOG, REGISTRATION_KEY):
+                self._departing.remove(broker)
+                self._rows.delete(REACHED_SPACE, broker)
+                self._links.forget(peer)
+                self._put_stage()
+
+    def statistics(self) -> dict[str, object]:
+        return {
+            **self.progress(),
+            "down": [sorted(pair) for pair in self.newest.down],
+            "waiting_sources": len(self._waiting_sources),
+        }
+
+    # --- helpers --------------------------------------------------------------------------
+
+    def _advance(self) -> bool:
+        version = self.newest.version
+        if self.is_settled:
+            return False
+        least = min(self._stage(broker) for broker in self._concerned())
+        if self._agreed < version and least >= HELD:
+            self._agreed = version
+            self._put_stage()
+            self._tell(ShapeAgreed(version=version))
+        if self._agreed < version or least < SETTLED:
+            return False
+        self._tell(ShapeSettled(version=version))
+        left = {b for b in self._concerned() if not self.newest.has_broker(b)}
+        self._departing |= left
+        for old in self._shapes[:-1]:
+            self._rows.delete(SHAPE_SPACE, str(old.version))
+        self._shapes = self._shapes[-1:]
+        self._put_stage()
+        waiting, self._waiting_sources = self._waiting_sources, []
+        for source in waiting:
+            self._rows.delete(WAITING_SPACE, source)
+            self.announce_source(source)
+        return True
+
+    def _concerned(self) -> list[str]:
+        """The brokers of all versions that are not settled, but for those that are lost."""
+        lost = {broker for shape in self._shapes for broker in shape.lost}
+        every = {broker for shape in self._shapes for broker in shape.topology.broker_ids}
+        return sorted(every - lost)
+
+    def _stage(self, broker: str) -> int:
+        version, stage = self._reached.get(broker, (0, 0))
+        return stage if version == self.newest.version else 0
+
+    def _tell(self, frame: ShapeAnnounced | ShapeAgreed | ShapeSettled) -> None:
+        for broker in self._concerned():
+            self._links.send(f"broker/{broker}", REGISTRATION_KEY, frame)
+
+    def _put(self, shape: NetworkShape) -> None:
+        self._rows.put(SHAPE_SPACE, str(shape.version), shape.record())
+
+    def _put_stage(self) -> None:
+        record: Mapping[str, object] = {
+            "agreed": self._agreed,
+            "departing": sorted(self._departing),
+        }
+        self._rows.put(STAGE_SPACE, "stage", record)

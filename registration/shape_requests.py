@@ -1,0 +1,198 @@
+"""What an operator may ask about the shape of the network: one verb, one function.
+
+=====================  =======================================================================
+``topology.apply``     change the network into the one of a topology file, or say what that
+                       would mean (``dry_run``); answered as soon as the change is under way
+``topology.progress``  how far the brokers are
+``topology.show``      the network as it is now
+=====================  =======================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from overlay.link.frames import Request
+from overlay.link.request_server import RequestRefused, Result, Verb, text_argument
+from overlay.network_shape import NetworkShape, next_shape
+from overlay.nodes import BrokerNode, Link
+from overlay.toml_table import did_you_mean
+from overlay.topology import Topology, TopologyError, parse_topology, to_toml
+from registration.catalog import Catalog
+from registration.shape_changes import ShapeChanges
+
+TEXT_LENGTH_MAX = 4 * 1024 * 1024
+NAMED = 10  # profiles and sources that a refusal names
+
+
+class ShapeRequests:
+    """Checks and begins changes of the network's shape."""
+
+    def __init__(self, shapes: ShapeChanges, catalog: Catalog, changed: Callable[[], None]) -> None:
+        """``changed`` is called when a change has begun."""
+        self._shapes = shapes
+        self._catalog = catalog
+        self._changed = changed
+
+    @property
+    def verbs(self) -> dict[str, Verb]:
+        return {
+            "topology.apply": self._apply,
+            "topology.progress": lambda connection, request: self._shapes.progress(),
+            "topology.show": self._show,
+        }
+
+    def _apply(self, connection: int, request: Request) -> Result:
+        """``text``: the topology file; ``lost``: brokers that died with their disks."""
+        text = text_argument(request, "text", TEXT_LENGTH_MAX)
+        lost = _names(request, "lost")
+        now = self._shapes.newest
+        try:
+            wanted = parse_topology(text, "the new topology")
+        except TopologyError as error:
+            raise RequestRefused("topology-refused", str(error)) from error
+        declared = _fitted(now.declared, wanted)
+        self._check_leaving(now, declared, lost)
+        described = describe_change(now, declared, lost)
+        result: Result = {"version": now.version, "changes": described, "trees": []}
+        if not described:
+            return result
+        down = [pair for pair in now.down if pair <= set(declared.broker_ids)]
+        new = next_shape(now, declared, down, lost)
+        result = {
+            **result,
+            "version": new.version,
+            "trees": sorted(r for r, since in new.tree_versions.items() if since == new.version),
+        }
+        if request.arguments.get("dry_run") is True:
+            return result
+        if not self._shapes.is_settled:
+            progress = self._shapes.progress()
+            raise RequestRefused(
+                "change-under-way",
+                f"version {progress['version']} of the network is not in place everywhere yet; "
+                "onyx topology show --live says who is missing",
+            )
+        self._shapes.change(declared, down, lost)
+        self._changed()
+        return result
+
+    def _check_leaving(self, now: NetworkShape, declared: Topology, lost: list[str]) -> None:
+        """Who leaves has nothing any more that anybody would miss."""
+        for broker in lost:
+            if not now.has_broker(broker):
+                hint = did_you_mean(broker, now.declared.broker_ids)
+                raise RequestRefused("bad-argument", f"there is no broker {broker!r}{hint}")
+            if broker in declared.broker_ids:
+                raise RequestRefused(
+                    "bad-argument", f"{broker} is said to be lost, but the topology still has it"
+                )
+        staying = {*declared.broker_ids, *lost}
+        for broker in [b for b in now.declared.broker_ids if b not in staying]:
+            sources = [s.source for s in self._catalog.sources.values() if s.root == broker]
+            if sources:
+                raise RequestRefused(
+                    "broker-in-use",
+                    f"{broker} cannot leave: it is the root broker of {_listed(sources)}",
+                )
+            if self._catalog.profiles_by_broker[broker]:
+                hosted = [p.profile for p in self._catalog.profiles.values() if p.host == broker]
+                raise RequestRefused(
+                    "broker-in-use",
+                    f"{broker} cannot leave: it hosts {_listed(hosted)}; move them first "
+                    "(onyx plan apply) or remove them",
+                )
+
+    def _show(self, connection: int, request: Request) -> Result:
+        shape = self._shapes.newest
+        return {
+            "text": to_toml(shape.declared),
+            "down": [sorted(pair) for pair in sorted(shape.down, key=sorted)],
+            "trees": dict(shape.tree_versions),
+            **self._shapes.progress(),
+        }
+
+
+def describe_change(now: NetworkShape, declared: Topology, lost: Iterable[str] = ()) -> list[str]:
+    """What is different, a line each: ``+ broker B7``, ``- link B1 - B2``, ``~ link ...``."""
+    before = {broker.id: broker for broker in now.declared.brokers}
+    after = {broker.id: broker for broker in declared.brokers}
+    lines = [f"+ broker {broker}" for broker in after if broker not in before]
+    for broker, node in before.items():
+        if broker not in after:
+            lines.append(f"- broker {broker}" + (" (lost)" if broker in lost else ""))
+        else:
+            lines += _differences(f"broker {broker}", node, after[broker])
+    links_before = {frozenset(link.ends): link for link in now.declared.links}
+    links_after = {frozenset(link.ends): link for link in declared.links}
+    lines += [f"+ {_link(link)}" for pair, link in links_after.items() if pair not in links_before]
+    for pair, link in links_before.items():
+        if pair not in links_after:
+            lines.append(f"- {_link(link)}")
+        else:
+            lines += _differences(_link(link), link, replace(links_after[pair], ends=link.ends))
+    return lines
+
+
+def _differences(what: str, before: BrokerNode | Link, after: BrokerNode | Link) -> list[str]:
+    names = [name for name in before.__slots__ if name not in ("ends", "id", "bandwidth_given")]
+    changed = [n for n in names if getattr(before, n) != getattr(after, n)]
+    return [f"~ {what}: {n} {getattr(before, n)} -> {getattr(after, n)}" for n in changed]
+
+
+def _fitted(now: Topology, wanted: Topology) -> Topology:
+    """The new network with what a running one cannot change taken from it; RequestRefused where
+    the file says otherwise."""
+    for what, is_value, shall_be in (
+        ("name", now.name, wanted.name),
+        ("registration", [n.id for n in now.registration], [n.id for n in wanted.registration]),
+        ("limits", now.limits, wanted.limits),
+        ("archive", now.archive, wanted.archive),
+        ("whether any link transforms messages", now.transforms, wanted.transforms),
+    ):
+        if is_value != shall_be:
+            raise RequestRefused(
+                "topology-refused",
+                f"{what} is {shall_be} in the new topology and {is_value} in the running network; "
+                "it can be changed only by stopping and starting the network",
+            )
+    running = {broker.id: broker for broker in now.brokers}
+    brokers = []
+    for broker in wanted.brokers:
+        known = running.get(broker.id)
+        if known is None and not broker.listen.port:
+            raise RequestRefused(
+                "topology-refused",
+                f"{broker.id} is new and listens at port 0: give a port, so that the other brokers "
+                "can be told where it is",
+            )
+        if known is not None and broker.listen not in (known.listen, (known.listen.host, 0)):
+            raise RequestRefused(
+                "topology-refused",
+                f"{broker.id} listens at {known.listen}, the new topology says {broker.listen}; an "
+                "address can be changed only by stopping and starting the network",
+            )
+        brokers.append(broker if known is None else replace(broker, listen=known.listen))
+    return replace(
+        wanted,
+        brokers=tuple(brokers),
+        registration=now.registration,
+        data_directory=now.data_directory,
+    )
+
+
+def _link(link: Link) -> str:
+    return f"link {link.ends[0]} - {link.ends[1]}"
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
+
+
+def _names(request: Request, key: str) -> list[str]:
+    value = request.arguments.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise RequestRefused("bad-argument", f"{request.verb}: {key!r} must be a list of names")
+    return value

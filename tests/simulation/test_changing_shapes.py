@@ -1,0 +1,125 @@
+"""Networks whose links come and go while messages, profiles, connections and processes do.
+
+What holds is what holds of every scenario (scenario.py), and in the end that nothing of an earlier
+shape is left anywhere.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import pytest
+
+from overlay.network_shape import is_connected
+from overlay.nodes import Link
+from overlay.topology import Topology, to_toml
+from registration.registration_core import RegistrationCore
+from tests.simulation.scenario import Scenario
+from tests.simulation.test_exactly_once import change_something, random_message, random_path
+
+RUNS = int(os.environ.get("ONYX_SIMULATION_SHAPE_RUNS", "10"))
+FIRST_SEED = int(os.environ.get("ONYX_SIMULATION_SEED", "1"))
+RUNS_PER_TEST = 5
+
+
+class ChangingScenario(Scenario):
+    """A scenario with an operator."""
+
+    @property
+    def registration(self) -> RegistrationCore | None:
+        core = self.net.nodes[f"registration/{self.topology.registration[0].id}"].core
+        assert core is None or isinstance(core, RegistrationCore)
+        return core
+
+    def is_settled(self) -> bool:
+        return self.registration is not None and self.registration.shapes.is_settled
+
+    def change_links(self) -> None:
+        """Begin to change the network, once the last change is over."""
+        self.wait(self.is_settled, "a change of shape is not settled")
+        changed = self.other_links()
+        if changed is None:
+            return
+        request = self.registrar.ask("topology.apply", text=to_toml(changed))
+        self.wait(lambda: self.registrar.answer(request) is not None, "no answer to apply")
+        self.topology = changed
+
+    def other_links(self) -> Topology | None:
+        """One link more, one less, or with another latency; None when that cannot be."""
+        topology, random = self.topology, self.random
+        ids = topology.broker_ids
+        absent = [(a, b) for a in ids for b in ids if a < b and b not in topology.neighbours(a)]
+        choice = random.random()
+        if choice < 0.4 and absent:
+            link = Link(random.choice(absent), latency_ms=float(random.randint(1, 50)))
+            return replace(topology, links=(*topology.links, link))
+        if choice < 0.7 and topology.links:
+            gone = random.choice(topology.links)
+            left = tuple(link for link in topology.links if link is not gone)
+            changed = replace(topology, links=left)
+            return changed if is_connected(changed) else None
+        if topology.links:
+            chosen = random.choice(topology.links)
+            other = replace(chosen, latency_ms=float(random.randint(1, 100)))
+            links = tuple(other if link is chosen else link for link in topology.links)
+            return replace(topology, links=links)
+        return None
+
+    def left_over(self) -> list[str]:
+        """What of earlier shapes is still known somewhere."""
+        faults = []
+        for broker in self.topology.broker_ids:
+            core = self._core(broker)
+            trees = core.trees.statistics()
+            shape = core.control.shapes.newest
+            stale = [tree for tree in core.query.table.roots if not shape.has_tree(tree)]
+            if stale or trees["held_frames"] or trees["setting_up"]:
+                faults.append(f"{broker}: {stale} {trees}")
+            neighbours = {f"broker/{other}" for other in shape.declared.neighbours(broker)}
+            known = {f"broker/{other}" for other in core._links.peers("broker")}
+            if not known <= neighbours:
+                faults.append(f"{broker} still knows {known - neighbours}")
+        return faults
+
+
+def run(seed: int) -> ChangingScenario:
+    scenario = ChangingScenario(seed, brokers=2 + seed % 6)
+    random = scenario.random
+    scenario.net.disturb(
+        cut_every=random.choice([0.5, 2.0, 10.0, 1000.0]),
+        crash_every=random.choice([2.0, 5.0, 1000.0]),
+        may_crash=scenario.server_peers,
+    )
+    for _ in range(random.randint(1, 5)):
+        scenario.add_profile(random_path(scenario))
+    sources = [scenario.register_source()]
+    for _ in range(random.randint(20, 50)):
+        action = random.random()
+        if action < 0.65:
+            scenario.publish(random.choice(sources), random_message(scenario))
+        elif action < 0.7 and len(sources) < 4:
+            sources.append(scenario.register_source())
+        elif action < 0.8:
+            change_something(scenario)
+        else:
+            scenario.change_links()
+        scenario.net.run_until(lambda: False, random.uniform(0, 0.3))
+    scenario.settle()
+    scenario.wait(scenario.is_settled, "the last change is not settled")
+    scenario.net.run_until(lambda: False, 30.0)
+    return scenario
+
+
+@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + RUNS, RUNS_PER_TEST))
+def test_nothing_is_lost_or_doubled_when_links_come_and_go(first: int) -> None:
+    versions = 0
+    for seed in range(first, first + RUNS_PER_TEST):
+        scenario = run(seed)
+        assert not scenario.missing(), f"seed {seed}"
+        assert not scenario.wrong(), f"seed {seed}"
+        assert not scenario.unexplained(), f"seed {seed}"
+        assert not scenario.left_over(), f"seed {seed}"
+        assert scenario.registration is not None
+        versions += scenario.registration.shapes.newest.version
+    assert versions > RUNS_PER_TEST
