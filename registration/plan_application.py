@@ -79,7 +79,7 @@ class PlanApplication:
         self._put_off: Counter[str] = Counter()  # in this pass, by reason
         self._tries: Counter[str] = Counter()
         self._since: dict[int, float] = {}  # when a move was first seen to stand by
-        self._tokens = 0.0
+        self._tokens = 0.0  # moves that may begin; a second's worth is saved up
         self._now = 0.0
         self._pass_began = 0.0
 
@@ -159,9 +159,8 @@ class PlanApplication:
 
     def run(self, now: float) -> bool:
         """Go on with it, to be called after every event; whether there is more to do at once."""
-        elapsed = now - self._now if self._now else 0.0
+        self._tokens = min(max(1.0, self._rate), self._tokens + (now - self._now) * self._rate)
         self._now = now
-        self._tokens = min(max(1.0, self._rate), self._tokens + elapsed * self._rate)
         self._give_up_late()
         if self._state is not State.RUNNING:
             return False

@@ -53,7 +53,7 @@ class Peer:
         self.closed = False
         self._beside = beside
         self.withhold = False
-        self._links = LinkLayer(
+        self.links = LinkLayer(
             role=role,
             identity=name,
             instance="test",
@@ -78,18 +78,18 @@ class Peer:
 
     def send(self, key: str, frame: Frame) -> None:
         """A sequenced frame to the core."""
-        self._links.send(self._beside.name, key, frame)
+        self.links.send(self._beside.name, key, frame)
         self._flush()
 
     def reply(self, frame: Frame) -> None:
         """An unsequenced frame to the core."""
-        self._links.reply(1, frame)
+        self.links.reply(1, frame)
         self._flush()
 
     def ask(self, verb: str, **arguments: object) -> Response | None:
         """A request; the answer if there is one already."""
         request = f"q{next(self._beside.numbers)}"
-        self._links.reply(1, Request(request=request, verb=verb, arguments=arguments))
+        self.links.reply(1, Request(request=request, verb=verb, arguments=arguments))
         self._flush()
         return self.answer(request)
 
@@ -120,13 +120,13 @@ class Peer:
         self._take(DataReceived(1, data))
 
     def _take(self, event: Event) -> None:
-        for arrival in self._links.handle(event, 0.0):
+        for arrival in self.links.handle(event, 0.0):
             if arrival.frame is not None:
                 self.got.append(arrival.frame)
         self._flush()
 
     def _flush(self) -> None:
-        for action in self._links.drain():
+        for action in self.links.drain():
             if isinstance(action, SendData) and not self.closed:
                 self._beside.tell(DataReceived(self.number, action.data))
 

@@ -1,0 +1,233 @@
+"""A broker to which a profile comes, and one that it leaves: B4 of Figure 4, on the tree of B1."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from onyx.broker import releases
+from overlay.link.frames import (
+    Delivery,
+    LiveMarker,
+    LiveReached,
+    ProfileChanged,
+    ProfileLive,
+    Response,
+    RoutingDelta,
+    Skipped,
+)
+from overlay.link.move_frames import (
+    HandedOver,
+    HandoverWanted,
+    MoveEnded,
+    ProfileReleased,
+    ProfileTaken,
+    ReleaseProfile,
+    StandBy,
+    StandingBy,
+    WatershedMarker,
+    WatershedReached,
+)
+from tests.beside import Peer
+from tests.onyx.broker.test_broker_core import FIGURE4, NEWS, SF, Setting, message
+from tests.registration.test_registration_core import refused
+
+LONG = NEWS.replace(b"</nitf>", b"<body>%s</body></nitf>" % (b"x" * 10_000))
+BACKLOG = 9 * len(LONG) // 2  # four deliveries, which are the message, and what is around them
+
+
+class Moving(Setting):
+    """With a source at B1, and short of room for results."""
+
+    def __init__(self) -> None:
+        limits = replace(FIGURE4.limits, delivery_backlog_bytes_max=BACKLOG)
+        super().__init__(replace(FIGURE4, limits=limits))
+        self.announce()
+        self.children_ready()
+
+    def lead(self, *frames: StandBy | ReleaseProfile | ProfileReleased | HandedOver) -> None:
+        for frame in frames:
+            self.registration.send("registration", frame)
+
+    def publish(self, *numbers: int) -> None:
+        for number in numbers:
+            self.brokers["B1"].send("B1", message(LONG, number))
+
+    def live(self) -> None:
+        """What was announced has come to the root."""
+        for marker in self.brokers["B1"].take(LiveMarker):
+            reached = LiveReached("B1", "B4", marker.marker, "B1", ["B1"])
+            self.brokers["B1"].send("B1", reached)
+
+    def watershed(self, number: int) -> None:
+        """It is asked for, and the root answers."""
+        for marker in self.brokers["B1"].take(WatershedMarker):
+            reached = WatershedReached("B1", "B4", marker.marker, [("s1", number)])
+            self.brokers["B1"].send("B1", reached)
+
+    def subscriber(self) -> Peer:
+        return self.beside.peer("subscriber", "p1")
+
+
+def numbers(peer: Peer) -> list[int]:
+    return [frame.number for frame in peer.take(Delivery)]
+
+
+def stand_by(version: int = 1, text: str = SF, move: int = 5) -> StandBy:
+    return StandBy(profile="p1", move=move, user="ann", text=text, version=version)
+
+
+def released(acknowledged: int, floor: int, last: int, watershed: int) -> ProfileReleased:
+    return ProfileReleased("p1", 5, 1, acknowledged, floor, last, [("s1", watershed)])
+
+
+def handed_over(position: int, ends: bool = False) -> HandedOver:
+    return HandedOver("p1", 5, position, ends, "s1", position, [len(LONG)], LONG)
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_what_waited_comes_first_then_what_was_kept_beyond_the_watershed(restarts: bool) -> None:
+    setting = Moving()
+
+    def step() -> None:
+        if restarts:
+            setting.restart()
+
+    setting.lead(stand_by())
+    assert setting.brokers["B1"].take(RoutingDelta)
+    setting.publish(4)
+    step()
+    assert setting.registration.all(StandingBy) == []
+    setting.live()
+    assert setting.registration.take(StandingBy) == [StandingBy("p1", 5, 1)]
+    assert setting.registration.all(ProfileChanged) == setting.registration.all(ProfileLive) == []
+    setting.publish(5, 6, 8)
+    step()
+    assert setting.subscriber().error == "moved"
+    setting.lead(released(acknowledged=1, floor=2, last=4, watershed=6))
+    assert setting.registration.take(HandoverWanted) == [HandoverWanted("p1", 5, 2)]
+    step()
+    setting.lead(handed_over(3, ends=True))
+    assert setting.registration.take(HandoverWanted) == [HandoverWanted("p1", 5, 3)]
+    step()
+    setting.publish(9)
+    setting.lead(handed_over(4, ends=True))
+    assert setting.registration.take(ProfileTaken) == [ProfileTaken("p1", 5, 1)]
+    step()
+    subscriber = setting.subscriber()
+    assert numbers(subscriber) == [3, 4, 8, 9]
+    (skipped,) = subscriber.all(Skipped)
+    assert (skipped.through, skipped.lost) == (2, 1), "as the old host would have said"
+    setting.publish(6, 10)  # the first had a slow way here
+    assert numbers(subscriber) == [10]
+    step()
+    setting.watershed(10)
+    assert not [row for row in setting.beside.rows if row[0] in ("watershed", "settling", "kept")]
+
+
+def test_who_has_taken_results_elsewhere_goes_on_behind_them() -> None:
+    setting = Moving()
+    setting.lead(stand_by())
+    setting.live()
+    setting.lead(released(acknowledged=1, floor=1, last=3, watershed=3))
+    setting.publish(4)
+    setting.lead(handed_over(2), handed_over(3, ends=True))
+    subscriber = Peer(setting.beside, "subscriber", "p1", setting.topology.limits.link, [])
+    subscriber.links.journal("broker/B4").go_on_behind(Delivery.flow, "p1", 2)
+    assert numbers(subscriber.connect()) == [3, 4]
+
+
+def test_of_what_is_kept_the_oldest_goes_and_with_it_what_waited_at_the_old_host() -> None:
+    setting = Moving()
+    setting.lead(stand_by())
+    setting.live()
+    setting.publish(*range(1, 11))  # six of them do not fit
+    setting.restart()
+    setting.lead(released(acknowledged=1, floor=2, last=5, watershed=3))
+    assert setting.registration.all(HandoverWanted) == []
+    assert setting.registration.all(ProfileTaken) == [ProfileTaken("p1", 5, 1)]
+    subscriber = setting.subscriber()
+    (skipped,) = subscriber.all(Skipped)
+    # 2 to 5 of the old host, and of the messages beyond the watershed 4 to 6.
+    assert (skipped.through, skipped.lost) == (8, 7)
+    assert numbers(subscriber) == [7, 8, 9, 10]
+
+
+def test_another_version_stands_by_anew_and_a_move_that_is_over_leaves_nothing() -> None:
+    setting = Moving()
+    before = len(setting.beside.rows)
+    setting.lead(stand_by())
+    setting.live()
+    setting.publish(1)
+    setting.lead(stand_by(version=2, text="//nitf"))
+    setting.live()
+    assert [frame.version for frame in setting.registration.take(StandingBy)] == [1, 2]
+    setting.lead(stand_by(version=2, text="/wrong[", move=6))
+    assert setting.registration.error == "profile-refused"
+    setting.registration.connect()
+    setting.registration.send("registration", MoveEnded("p1", 4))  # another move
+    assert "p1" in setting.core.query.profiles
+    setting.registration.send("registration", MoveEnded("p1", 5))
+    assert setting.core.query.profiles == {}
+    kept = {space for space, _ in setting.beside.rows}
+    assert not kept & {"standby", "kept", "hosted", "release", "watershed"}
+    assert before
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_the_old_host_delivers_up_to_the_watershed_and_hands_over(
+    restarts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(releases, "PORTION_BYTES", 2 * len(LONG))
+    setting = Moving()
+
+    def step() -> None:
+        if restarts:
+            setting.restart()
+
+    setting.place(SF)
+    setting.live()
+    subscriber = setting.subscriber()
+    setting.publish(1)
+    assert numbers(subscriber) == [1]
+    user = setting.beside.peer("client", "u")
+    setting.lead(ReleaseProfile("p1", 5, 2))
+    assert setting.brokers["B1"].all(WatershedMarker) == [], "it has not that version"
+    setting.lead(ReleaseProfile("p1", 5, 1))
+    assert refused(user.ask("profile.update", profile="p1", text="/x")) == "moved"
+    setting.publish(2)
+    assert numbers(subscriber) == [2], "not known yet, so on this side"
+    subscriber.disconnect()
+    setting.publish(3, 4, 5)
+    step()
+    setting.watershed(5)
+    (frame,) = setting.registration.take(ProfileReleased)
+    assert frame == ProfileReleased("p1", 5, 1, 2, 2, 5, [("s1", 5)])
+    setting.publish(6)
+    assert setting.subscriber().error == "moved"
+    step()
+    got = []
+    after = 2
+    while after < 5:
+        setting.registration.send("registration", HandoverWanted("p1", 5, after))
+        portion = setting.registration.take(HandedOver)
+        assert [handed.ends for handed in portion] == [False] * (len(portion) - 1) + [True]
+        got += [(handed.position, handed.number) for handed in portion]
+        after = portion[-1].position
+        step()
+    assert got == [(3, 3), (4, 4), (5, 5)]
+    setting.registration.send("registration", MoveEnded("p1", 5))
+    assert setting.subscriber().error == "unknown-profile"
+    assert not [key for _, key in setting.beside.rows if "p1" in key]
+    assert [response.ok for response in user.all(Response)] == [False]
+
+
+def test_the_root_answers_behind_what_it_has_sent() -> None:
+    setting = Setting()
+    setting.announce(root="B4")
+    setting.children_ready(root="B4")
+    setting.brokers["B5"].send("B4", WatershedMarker("B4", "B5", 7))
+    assert setting.brokers["B5"].all(WatershedReached) == [
+        WatershedReached("B4", "B5", 7, [("s1", 0)])
+    ]
