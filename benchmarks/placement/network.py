@@ -1,24 +1,21 @@
-"""Link crossings and matching time in a network of brokers, by how profiles are placed.
+"""Link crossings and processor time in a network of brokers, by how profiles are placed.
 
-A message goes down the broadcast tree of its root broker to every broker that hosts a profile which
-it matches; every broker on the way receives it once.  That is what routing queries without
-generalisation do, for profiles whose routing query is exact.  Three placements: at random, at the
-broker nearest to the user, and by a plan.
+The brokers are their own cores (core_network.py): a message is parsed at its root broker, routed
+by the routing tables that the profiles have brought about, matched and delivered at their hosts.
+Three placements of the same profiles: at random, at the broker nearest to the user, and by a plan.
 """
 
 from __future__ import annotations
 
 import math
-import time
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from formats import parse_text
+from benchmarks.benchmark import WrongAnswers
+from benchmarks.placement.core_network import CoreNetwork
 from overlay.nodes import Address, BrokerNode, Link, Place, RegistrationNode
-from overlay.routing.broadcast_tree import BroadcastTree, broadcast_trees
 from overlay.topology import Topology
 from registration.placement import great_circle_km
 from registration.planning.need_reader import NeedReader
@@ -29,67 +26,70 @@ from yfilter import Matcher
 
 PARTITIONS_A_BROKER = 4
 TOPICS, AREAS = 400, 300
+SOURCES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkResult:
-    """By placement, a message: links crossed, brokers that receive it, and the time of all of
-    them to parse and match it (microseconds)."""
+    """By placement, a message: links crossed, and the time of all brokers (microseconds).
+    ``matches`` a message."""
 
     crossings: dict[str, float]
-    brokers: dict[str, float]
     cpu_us: dict[str, float]
     flooding: float
     matches: float
-    predicted_share: float
 
 
 def measure_network(
     brokers: int, profiles: int, messages: int, seed: int, progress: Callable[[str], None]
 ) -> NetworkResult:
+    """WrongAnswers when not every match was delivered."""
     random = Random(seed)
     topology = make_topology(brokers, random)
-    trees = broadcast_trees(topology)
     texts = [make_profile(random) for _ in range(profiles)]
     news = [make_message(random) for _ in range(2 * messages)]
-    progress(f"placing {profiles:,} profiles at {brokers} brokers")
     placed = {
         "random": [random.choice(topology.broker_ids) for _ in texts],
         "location": [_nearest(topology, _somewhere(random)) for _ in texts],
+        "pep": _planned(topology, texts, news[messages:]),
     }
-    reader = NeedReader()
-    population = LocalPopulation(ProfileNeeds(reader.read(text)) for text in texts)
-    samples = [(values_of(entry), 1.0) for entry in news[messages:]]
-    options = PlanOptions(PARTITIONS_A_BROKER * brokers, topology)
-    plan = make_plan(population, options, Evidence(messages=samples))
-    placer = Placer(plan)
-    placed["pep"] = [plan.broker_of(placer.place(text).partition) for text in texts]
     everywhere = Matcher()
     for number, text in enumerate(texts):
         everywhere.add(text, str(number))
-    data = [message_xml(entry) for entry in news[:messages]]
-    matched = [list(map(int, everywhere.matched_ids(entry))) for entry in data]
-    roots = [random.choice(topology.broker_ids) for _ in data]
+    data = [message_xml(entry) for entry in news]
+    matches = sum(len(everywhere.matched_ids(entry)) for entry in data[:messages])
+    roots = random.choices(topology.broker_ids, k=SOURCES)
     crossings: dict[str, float] = {}
-    receiving: dict[str, float] = {}
     cpu_us: dict[str, float] = {}
     for name, hosts in placed.items():
-        progress(f"{len(data):,} messages, profiles placed by {name}")
-        reached = [
-            _reached(trees[root], {hosts[number] for number in numbers})
-            for root, numbers in zip(roots, matched, strict=True)
-        ]
-        receiving[name] = sum(map(len, reached)) / len(reached)
-        crossings[name] = receiving[name] - 1
-        cpu_us[name] = _matching_us(texts, hosts, reached, data)
-    return NetworkResult(
-        crossings=crossings,
-        brokers=receiving,
-        cpu_us=cpu_us,
-        flooding=brokers - 1,
-        matches=sum(map(len, matched)) / len(matched),
-        predicted_share=plan.facts.matched_share,
-    )
+        progress(f"{profiles:,} profiles at {brokers} brokers, placed by {name}")
+        network = CoreNetwork(topology, roots)
+        network.host(texts, hosts)
+        progress(f"{messages:,} messages")
+        for number, entry in enumerate(data[messages:]):  # until the lazy states are there
+            network.publish(number % SOURCES, entry)
+        before = {key: network.counted(key) for key in ("crossings", "delivered")}
+        network.cpu_s = 0.0
+        for number, entry in enumerate(data[:messages]):
+            network.publish(number % SOURCES, entry)
+        cpu_us[name] = 1e6 * network.cpu_s / messages
+        crossings[name] = (network.counted("crossings") - before["crossings"]) / messages
+        delivered = network.counted("delivered") - before["delivered"]
+        if delivered != matches:
+            raise WrongAnswers(f"placed by {name}: {matches} matches, {delivered} were delivered")
+    return NetworkResult(crossings, cpu_us, brokers - 1, matches / messages)
+
+
+def _planned(
+    topology: Topology, texts: Sequence[str], samples: Sequence[tuple[int, int, int]]
+) -> list[str]:
+    """The host broker of each profile by a plan of all of them."""
+    reader = NeedReader()
+    population = LocalPopulation(ProfileNeeds(reader.read(text)) for text in texts)
+    evidence = Evidence(messages=[(values_of(entry), 1.0) for entry in samples])
+    options = PlanOptions(PARTITIONS_A_BROKER * len(topology.brokers), topology)
+    placer = Placer(make_plan(population, options, evidence))
+    return [placer.plan.broker_of(placer.place(text).partition) for text in texts]
 
 
 def make_topology(brokers: int, random: Random) -> Topology:
@@ -157,34 +157,3 @@ def message_xml(message: tuple[int, int, int]) -> bytes:
 def _zipf(random: Random, values: int) -> int:
     """1 to ``values``, with the exponent 0.5: popular things, but not one above all."""
     return 1 + int(values * random.random() ** 2)
-
-
-def _reached(tree: BroadcastTree, hosts: set[str]) -> set[str]:
-    """The brokers that receive a message for these hosts: they, and all on the way."""
-    return {tree.root}.union(*(tree.path(host) for host in hosts))
-
-
-def _matching_us(
-    texts: Sequence[str],
-    hosts: Sequence[str],
-    reached: Sequence[set[str]],
-    data: Sequence[bytes],
-) -> float:
-    """The time of all brokers for a message: each receives it, and has its own profiles."""
-    local: Mapping[str, Matcher] = defaultdict(Matcher)
-    for number, (text, host) in enumerate(zip(texts, hosts, strict=True)):
-        local[host].add(text, str(number))
-    used = 0.0
-    for warm in (True, False):
-        used = 0.0
-        for message, brokers in zip(data, reached, strict=True):
-            stream = parse_text(message)
-            for broker in sorted(brokers):
-                start = time.process_time()
-                local[broker].matched_ids(stream)
-                used += time.process_time() - start
-            if not warm:
-                start = time.process_time()
-                parse_text(message)
-                used += (time.process_time() - start) * len(brokers)
-    return 1e6 * used / len(data)
