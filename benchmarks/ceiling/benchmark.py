@@ -114,6 +114,7 @@ class _Engine:
         """Microseconds that matching takes, once the message is bound."""
         index = self.index
         index._begin(stream)
+        index._twigs.begin()  # even if the message is bound already
         start = self._clock()
         index._run.match(index._epoch, Priority.PROFILE + 1, _VISITS_MAX, None)
         return (self._clock() - start) / 1000
@@ -127,11 +128,13 @@ class _Engine:
         """Match the messages until all their states are in the present tables."""
         states = self.index._run.states
         for _ in range(_PASSES_MAX):
-            before = states.computed, states.used_bytes()
+            twigs = self.index._twigs.states
+            before = states.computed, twigs.computed, states.used_bytes()
             for stream in self.streams:
                 self.match(stream)
             if self.index._run.states is states and before == (
                 states.computed,
+                twigs.computed,
                 states.used_bytes(),
             ):
                 return

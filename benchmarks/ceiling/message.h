@@ -20,8 +20,13 @@ typedef struct {
     const uint8_t *octets;
     const double *numbers;
     const int32_t *exact, *in_namespace, *any_namespace, *label_bits;
-    uint64_t mask;
+    const int64_t *twig_slots;
+    const int32_t *twig_states;
+    int32_t *twig_lists;
+    const int32_t *twig_queries;
+    uint64_t mask, twig_mask;
     int32_t shift, clock, start, queries;
+    int32_t twig_shift, twig_clock, twig_start, twigs, questions_min;
 } Tables;
 
 /* Columns of a message, one after another in the table of pointers and sizes that is recorded. */
@@ -39,7 +44,7 @@ typedef struct {
 
 static Tables T;
 static struct { void *data; int64_t room; } staged[COLUMNS];
-static int elements, names, own_count;
+static int elements, names, own_count, too_much;
 
 #define INTS(column) ((const int32_t *)staged[column].data)
 #define OCTETS(column) ((const uint8_t *)staged[column].data)

@@ -88,10 +88,26 @@ static void wait_for(int query, int record, int required, int element)
     waiting_count++;
 }
 
+static void take_groups(int32_t *group, const int32_t *end, int element)
+{
+    for (; group < end; group += 4 + 2 * group[1]) {
+        int at = ancestor(element, group[0] & 31, group[0] & 32);
+        if (INTS(END)[at] == at + 1 || (group[2] == epoch_now && group[3] == at))
+            continue;
+        group[2] = epoch_now;
+        group[3] = at;
+        R.candidates += group[1];
+        const uint64_t *row = twig_row(at, group[1]);
+        for (int i = 4; i < 4 + 2 * group[1]; i += 2)
+            if (has_twig(row, group[i + 1], at, 0))
+                find(group[i]);
+    }
+}
+
 static void take_list(int32_t *list, int element)
 {
     int sure = list[1], quick = list[2], slow = list[3];
-    const int32_t *at = list + 4;
+    int32_t *at = list + 5;
     R.candidates += quick + slow;
     if (list[0] != epoch_now) {
         list[0] = epoch_now;
@@ -104,6 +120,7 @@ static void take_list(int32_t *list, int element)
             find(at[0]);
     for (int i = 0; i < slow; i++, at += 3)
         wait_for(at[0], -at[1], at[2], element);
+    take_groups(at, at + list[4], element);
 }
 
 static int first_bound(const double *bounds, int count, double number, int above)
@@ -131,7 +148,7 @@ static void take_range(const int32_t *list, int operator, double number, int ele
     case 4: low = 0; break;
     }
     R.candidates += high - low;
-    for (const int32_t *at = list + 4 + 3 * low; low < high; low++, at += 3) {
+    for (const int32_t *at = list + 5 + 3 * low; low < high; low++, at += 3) {
         if (at[1] < 0)
             wait_for(at[0], -at[1], at[2], element);
         else if (at[1] == 0 || ancestor_holds(at[1], element))
@@ -339,7 +356,7 @@ static int64_t now(int processor_time)
 int replay(const Tables *tables, const Column *message, int epoch, int processor_time, Replayed *out)
 {
     T = *tables;
-    if (stage(message))
+    if (stage(message) || begin_rows())
         return -1;
     if (mark_words < T.queries / 64 + 1) {
         mark_words = T.queries / 64 + 1;

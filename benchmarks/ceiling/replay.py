@@ -24,6 +24,11 @@ _FIRST_EPOCH = 1_000_000_000  # that no list has seen: the engine counts from 1
 _POINTERS = (
     *("slots", "states", "lists", "bounds", "words", "atoms", "octets", "numbers"),
     *("exact", "in_namespace", "any_namespace", "label_bits"),
+    *("twig_slots", "twig_states", "twig_lists", "twig_queries"),
+)
+_NUMBERS = (
+    *("shift", "clock", "start", "queries"),
+    *("twig_shift", "twig_clock", "twig_start", "twigs", "questions_min"),
 )
 
 
@@ -31,7 +36,8 @@ class _Tables(ctypes.Structure):
     _fields_ = (
         *((name, ctypes.c_void_p) for name in _POINTERS),
         ("mask", ctypes.c_uint64),
-        *((name, ctypes.c_int32) for name in ("shift", "clock", "start", "queries")),
+        ("twig_mask", ctypes.c_uint64),
+        *((name, ctypes.c_int32) for name in _NUMBERS),
     )
 
 
@@ -89,6 +95,8 @@ class Replay:
 
     def _tables_of(self, index: Index) -> _Tables:
         states, symbols = index._run.states, index._symbols
+        twigs = index._twigs
+        of_twigs = twigs.states
         columns = (
             states.transitions._slots,
             states.states,
@@ -102,6 +110,10 @@ class Replay:
             symbols.in_namespace,
             symbols.any_namespace,
             states.label_bits,
+            of_twigs.transitions._slots,
+            of_twigs.states,
+            of_twigs.accepts.lists,
+            twigs.trie.queries,
         )
         tables = _Tables()
         for name, column in zip(_POINTERS, columns, strict=True):
@@ -111,6 +123,12 @@ class Replay:
         tables.clock = index._trie.clock
         tables.start = index._run._state[0]
         tables.queries = index._trie.query_bound
+        tables.twig_mask = of_twigs.transitions._mask
+        tables.twig_shift = of_twigs.transitions._shift
+        tables.twig_clock = twigs.trie.clock
+        tables.twig_start = twigs.start()
+        tables.twigs = twigs.trie.query_bound
+        tables.questions_min = twigs.questions_min
         return tables
 
     def _address(self, column: array[int] | array[float]) -> int:

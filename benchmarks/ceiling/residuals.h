@@ -3,7 +3,7 @@
 #ifndef CEILING_RESIDUALS_H
 #define CEILING_RESIDUALS_H
 
-#include "message.h"
+#include "twigs.h"
 
 enum { LEVELS = 9, DEPTH_ROOM = 4096, KNOWN = 1 << 13 };
 
@@ -13,7 +13,7 @@ static uint64_t reached_at[LEVELS][DEPTH_ROOM], passed_at[LEVELS][DEPTH_ROOM];
 
 /* What is known of nested paths in nested paths and of those from the message, of this message. */
 static struct { int64_t key; int32_t epoch, value; } known[KNOWN];
-static int known_count, known_epoch, too_much;
+static int known_count, known_epoch;
 
 static int within(int record, int first, int end, int level);
 
@@ -24,11 +24,6 @@ static int ancestor(int element, int steps, int absolute)
     while (steps-- > 0)
         element = INTS(PARENT)[element];
     return element;
-}
-
-static int ancestor_holds(int code, int element)
-{
-    return holds(ancestor(element, code & 31, code & 32), code >> 6);
 }
 
 static int accepts(int symbol, int label)
@@ -68,16 +63,36 @@ static int within_once(int record, int element, int level)
     return value;
 }
 
+static int within_below(int record, int element, int level)
+{
+    if (level == 0)
+        return within(record, element + 1, INTS(END)[element], 1);
+    return within_once(record, element, level + 1);
+}
+
+static int has_twig(const uint64_t *row, int twig, int element, int level)
+{
+    if (row)
+        return (row[twig >> 6] >> (twig & 63)) & 1;
+    return within_below(T.twig_queries[5 * (int64_t)twig + 4], element, level);
+}
+
+static int ancestor_holds(int code, int element)
+{
+    element = ancestor(element, code & 31, code & 32);
+    if (code & 64)
+        return has_twig(twig_row(element, 1), code >> 7, element, 0);
+    return holds(element, code >> 7);
+}
+
 static int check(const int32_t *asked, int element, int level)
 {
     switch (asked[0]) {
     case 5: return holds(element, asked[1]);
     case 6: return exists(element, asked[1]);
     case 7: return value_holds(element, asked[1], -1, asked[2], 0);
-    case 8:
-        if (level == 0)
-            return within(asked[1], element + 1, INTS(END)[element], 1);
-        return within_once(asked[1], element, level + 1);
+    case 8: return within_below(asked[1], element, level);
+    case 10: return has_twig(twig_row(element, 1), asked[1], element, level);
     case 9: return within_once(asked[1], -1, 1);
     default: return value_holds(element, asked[1], asked[0], 0, T.numbers[asked[2]]);
     }

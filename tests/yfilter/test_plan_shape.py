@@ -12,7 +12,7 @@ from tests.yfilter.random_cases import random_linear_profile, random_profile
 from yfilter import Conjunction, LinkTarget, Matcher, routing_query
 from yfilter.language.query_ast import Profile
 
-INDEX = ("queries", "nodes", "atoms", "records", "symbols", "attributes")
+INDEX = ("queries", "nodes", "atoms", "records", "twigs", "symbols", "attributes")
 NETWORK = ("path", "selection", "join", "residual", "and")
 NORTH, SOUTH = LinkTarget("r", "north"), LinkTarget("r", "south")
 
@@ -54,7 +54,7 @@ def sizes(made: Matcher) -> dict[str, int]:
         (["/a/b", "/a/b", "$msg/a/b (: again :)"], {"queries": 1, "nodes": 2, "symbols": 2}),
         (
             ["/a[b][c]", "/a[c][b]", "/a[b and c]", "/a[c][b][c]"],
-            {"queries": 4, "nodes": 1, "records": 3, "symbols": 3},
+            {"queries": 4, "nodes": 1, "records": 3, "twigs": 2, "symbols": 3},
         ),
         # A common beginning is there once, with its access predicate; a // is one node.
         (["/a/b/c", "/a/b/d", "/a/b"], {"queries": 3, "nodes": 4, "symbols": 4}),
@@ -73,10 +73,10 @@ def sizes(made: Matcher) -> dict[str, int]:
             ['/a[@x = "1"]', '/a[@x = "1"][@y = "2"]', '/b[@x = "1"]//c[@y = "2"]'],
             {"queries": 3, "nodes": 8, "atoms": 2, "symbols": 3, "attributes": 2},
         ),
-        # A nested path is one record, whatever it stands on, and what is left of two profiles, too.
+        # A nested path is one twig, whatever it stands on.
         (
             ["/a[b/c]", "/x/y[b/c]", "/x//z[b/c]"],
-            {"queries": 3, "nodes": 5, "records": 2, "symbols": 6},
+            {"queries": 3, "nodes": 5, "records": 1, "twigs": 1, "symbols": 6},
         ),
         (
             [f'/a[@x = "{number}"][b][@z]' for number in range(20)],
@@ -85,6 +85,7 @@ def sizes(made: Matcher) -> dict[str, int]:
                 "nodes": 22,
                 "atoms": 20,
                 "records": 2,
+                "twigs": 1,
                 "symbols": 2,
                 "attributes": 2,
             },
@@ -148,7 +149,7 @@ def test_classes_share_comparisons_residuals_and_names_but_no_nodes() -> None:
     local = sizes(matcher([text]))
     both = sizes(matcher([text], transformations=[(text, NORTH)]))
     assert both["nodes"] == 2 * local["nodes"] and both["queries"] == 2
-    for shared in ("atoms", "records", "symbols", "attributes"):
+    for shared in ("atoms", "records", "twigs", "symbols", "attributes"):
         assert both[shared] == local[shared]
     routed = sizes(matcher([text], routes=[('/a/d and /a[@x = "1"]/b/c', NORTH)]))
     assert routed["symbols"] == local["symbols"]

@@ -12,9 +12,12 @@ cdef class AcceptLists:
     cdef int _lists_used
     cdef int _bounds_used
     cdef int _touched
+    cdef int[::1] _next
 
     cdef int make(self, int[::1] members, int first, int count) except -1
     cdef int make_range(self, int[::1] members, int first, int count) except -1
     cdef int copy(self, AcceptLists older, int source) except -1
     cdef long long used_bytes(self) noexcept
+    cdef int _lay_out(self) except -1
+    cdef int _write(self, int query, int residual) except -1
     cdef int _reserve(self, int count) except -1

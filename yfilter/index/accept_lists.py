@@ -1,13 +1,17 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """AcceptLists: the queries that states accept, one generation's.
 
-A list is three sections behind their lengths: those that are sure, those
-with one equality of an ancestor to look up, those with a residual to check, and what the message
-has to contain for it to hold::
+A list is four sections behind their lengths: those that are sure, those with one equality of an
+ancestor to look up, those with a residual to check, and what the message has to contain for it to
+hold, and those with one twig of an ancestor to look up, by the ancestor (see residuals.py)::
 
-    lists   epoch n1 n2 n3 | query … | query residual … | query residual required …
-    ranged  epoch n  place -1 | query residual required …
+    lists   epoch n1 n2 n3 w4 | query … | query residual … | query residual required … | group …
+    group   position n epoch element | query twig …
+    ranged  epoch n place -1 0 | query residual required …
                                                     with their numbers, ascending, in ``bounds``
+
+``epoch``, and the element of a group, are those that it was last taken for; ``w4`` is the length of
+all groups.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ try:
 except ImportError:
     from formats import cython_stub as cython
 
-from yfilter.index.columns import grown, reserved_doubles, reserved_ints
+from yfilter.index.columns import grown, ints, reserved_doubles, reserved_ints
 
 if cython.compiled:
     from cython.cimports.yfilter.index.atoms import AtomTable
@@ -41,62 +45,36 @@ class AcceptLists:
         self._lists_used = 1
         self._bounds_used = 0
         self._touched = 0
+        self._next = ints(67)  # of each section, how many or where the next one goes
 
     def make(self, members: cython.int[::1], first: cython.int, count: cython.int) -> cython.int:
         """The list of a state with these members; its place, or 0 if it accepts nothing."""
         nodes: cython.int[::1] = self.trie.nodes
         queries: cython.int[::1] = self.trie.queries
-        end: cython.int = first + count
-        words: cython.int[::1] = self.records.words
-        sure: cython.int = 0
-        quick: cython.int = 0
-        slow: cython.int = 0
+        total: cython.int = 0
         touched: cython.int = 0
         i: cython.int
         query: cython.int
-        residual: cython.int
         place: cython.int
         # PERF: loads that nothing waits for, so that what follows is in the cache.
-        for i in range(first, end):
+        for i in range(first, first + count):
             touched ^= queries[5 * nodes[10 * members[i] + 3]]
         self._touched = touched
-        for i in range(first, end):
+        for i in range(67):
+            self._next[i] = 0
+        for i in range(first, first + count):
             query = nodes[10 * members[i] + 3]
             while query:
-                residual = queries[5 * query + 3]
-                if residual == 0:
-                    sure += 1
-                elif residual > 0:
-                    quick += 1
-                else:
-                    slow += 1
+                self._next[_section(queries[5 * query + 3])] += 1
+                total += 1
                 query = queries[5 * query + 1]
-        if sure + quick + slow == 0:
+        if total == 0:
             return 0
-        place = self._reserve(4 + sure + 2 * quick + 3 * slow)
-        self.lists[place] = 0
-        self.lists[place + 1] = sure
-        self.lists[place + 2] = quick
-        self.lists[place + 3] = slow
-        slow = place + 4 + sure + 2 * quick
-        quick = place + 4 + sure
-        sure = place + 4
-        for i in range(first, end):
+        place = self._lay_out()
+        for i in range(first, first + count):
             query = nodes[10 * members[i] + 3]
             while query:
-                residual = queries[5 * query + 3]
-                if residual == 0:
-                    self.lists[sure] = query
-                    sure += 1
-                elif residual > 0:
-                    self.lists[quick] = query
-                    self.lists[quick + 1] = residual
-                    quick += 2
-                else:
-                    self.lists[slow] = query
-                    self.lists[slow + 1] = residual
-                    self.lists[slow + 2] = words[1 - residual]
-                    slow += 3
+                self._write(query, queries[5 * query + 3])
                 query = queries[5 * query + 1]
         return place
 
@@ -118,20 +96,21 @@ class AcceptLists:
         count = len(found)
         if count == 0:
             return 0
-        place = self._reserve(4 + 3 * count)
+        place = self._reserve(5 + 3 * count)
         if self._bounds_used + count > len(self.bounds):
             self.bounds = grown(self.bounds, 2 * (self._bounds_used + count))
         self.lists[place] = 0
         self.lists[place + 1] = count
         self.lists[place + 2] = self._bounds_used
         self.lists[place + 3] = -1
+        self.lists[place + 4] = 0
         for i in range(count):
             self.bounds[self._bounds_used + i] = found[i][0]
             query = found[i][1]
             residual = self.trie.queries[5 * query + 3]
-            self.lists[place + 4 + 3 * i] = query
-            self.lists[place + 5 + 3 * i] = residual
-            self.lists[place + 6 + 3 * i] = self.records.words[1 - residual] if residual < 0 else 0
+            self.lists[place + 5 + 3 * i] = query
+            self.lists[place + 6 + 3 * i] = residual
+            self.lists[place + 7 + 3 * i] = self.records.words[1 - residual] if residual < 0 else 0
         self._bounds_used += count
         return place
 
@@ -141,7 +120,7 @@ class AcceptLists:
         place: cython.int
         ranged: cython.bint = older.lists[source + 3] < 0
         count: cython.int = older.lists[source + 1]
-        length: cython.int = 4 + count
+        length: cython.int = 5 + count + older.lists[source + 4]
         if ranged:
             length += 2 * count
         else:
@@ -162,9 +141,73 @@ class AcceptLists:
         total: cython.longlong = self._lists_used
         return 4 * total + 8 * self._bounds_used
 
+    def _lay_out(self) -> cython.int:
+        """Room for as many of each section as ``next`` says; then it says where they begin."""
+        following: cython.int[::1] = self._next
+        sure: cython.int = following[0]
+        quick: cython.int = following[1]
+        slow: cython.int = following[2]
+        groups: cython.int = 0
+        section: cython.int
+        at: cython.int
+        for section in range(3, 67):
+            if following[section]:
+                groups += 4 + 2 * following[section]
+        at = self._reserve(5 + sure + 2 * quick + 3 * slow + groups)
+        place: cython.int = at
+        self.lists[at] = 0
+        self.lists[at + 1] = sure
+        self.lists[at + 2] = quick
+        self.lists[at + 3] = slow
+        self.lists[at + 4] = groups
+        following[0] = at + 5
+        following[1] = following[0] + sure
+        following[2] = following[1] + 2 * quick
+        at = following[2] + 3 * slow
+        for section in range(3, 67):
+            if following[section]:
+                groups = following[section]
+                self.lists[at] = section - 3
+                self.lists[at + 1] = groups
+                self.lists[at + 2] = 0
+                following[section] = at + 4
+                at += 4 + 2 * groups
+        return place
+
+    def _write(self, query: cython.int, residual: cython.int) -> cython.int:
+        """Put a query into its section."""
+        section: cython.int = _section(residual)
+        at: cython.int = self._next[section]
+        self.lists[at] = query
+        if section == 0:
+            self._next[section] = at + 1
+        elif section == 1:
+            self.lists[at + 1] = residual
+            self._next[section] = at + 2
+        elif section == 2:
+            self.lists[at + 1] = residual
+            self.lists[at + 2] = self.records.words[1 - residual]
+            self._next[section] = at + 3
+        else:
+            self.lists[at + 1] = residual >> 7
+            self._next[section] = at + 2
+        return 0
+
     def _reserve(self, count: cython.int) -> cython.int:
         place: cython.int = self._lists_used
         if place + count > len(self.lists):
             self.lists = grown(self.lists, 2 * (place + count))
         self._lists_used = place + count
         return place
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _section(residual: cython.int) -> cython.int:
+    """0 sure, 1 quick, 2 slow, and from 3 on the groups by the position of the ancestor."""
+    if residual == 0:
+        return 0
+    if residual < 0:
+        return 2
+    return 3 + (residual & 63) if residual & 64 else 1

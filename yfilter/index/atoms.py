@@ -31,7 +31,7 @@ OPERATORS = 5
 ATTRIBUTE, HASH, PLACE, LENGTH, USERS, FIRST_EDGE, EDGES, SEEN = range(8)
 
 # Other code counts on atoms fitting into as many bits.
-ATOM_BITS = 25
+ATOM_BITS = 24
 
 _SEED = hash("yfilter.index.atoms") & 0xFFFFFFFFFFFF
 

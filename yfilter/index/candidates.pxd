@@ -1,4 +1,5 @@
 from yfilter.index.accept_lists cimport AcceptLists
+from yfilter.index.twigs cimport Twigs
 from yfilter.index.message_view cimport MessageView
 from yfilter.index.residuals cimport Residuals
 from yfilter.index.trie cimport Trie
@@ -8,6 +9,7 @@ cdef class Candidates:
     cdef MessageView view
     cdef readonly Residuals residuals
     cdef Trie trie
+    cdef Twigs _twigs
     cdef public int[::1] found
     cdef public int count
     cdef public long long candidates
@@ -37,6 +39,8 @@ cdef class Candidates:
     cdef bint is_any_wanted(self) noexcept
     cdef int end(self) noexcept
     cdef int _take_list(self, int place, int element) except -1
+    cdef int _take_groups(self, int at, int end, int element) except -1
+    cdef int _take_group(self, int first, int end, int row, int ancestor) except -1
     cdef int _take_wanted(self, int place, int element) except -1
     cdef int _take(self, int query, int residual, int element) except -1
     cdef int _take_range(self, AcceptLists accepts, int offer) except -1

@@ -37,6 +37,7 @@ class Candidates:
     def __init__(self, view: MessageView, residuals: Residuals, trie: Trie) -> None:
         self.view = view
         self.residuals = residuals
+        self._twigs = residuals.twigs
         self.trie = trie
         self.found = ints(1024)
         self.count = 0
@@ -134,9 +135,9 @@ class Candidates:
         sure: cython.int = self._lists[place + 1]
         quick: cython.int = self._lists[place + 2]
         slow: cython.int = self._lists[place + 3]
-        at: cython.int = place + 4
+        at: cython.int = place + 5
         i: cython.int
-        self._cover_found(sure + quick + slow)
+        self._cover_found(sure + quick + slow + self._lists[place + 4])
         self.residuals.visits += 1 + ((quick + slow) >> 3)
         if self._groups is not None:
             return self._take_wanted(place, element)
@@ -153,6 +154,47 @@ class Candidates:
         for i in range(at, at + 3 * slow, 3):
             if self._is_possible(self._lists[i + 2]):
                 self._wait(self._lists[i], -self._lists[i + 1], element)
+        at += 3 * slow
+        return self._take_groups(at, at + self._lists[place + 4], element)
+
+    def _take_groups(self, at: cython.int, end: cython.int, element: cython.int) -> cython.int:
+        """The queries with a twig of an ancestor, once for each ancestor."""
+        ancestor: cython.int
+        count: cython.int
+        row: cython.int
+        while at < end:
+            count = self._lists[at + 1]
+            ancestor = self.residuals.ancestor(element, self._lists[at] & 31, self._lists[at] & 32)
+            if self.view.end[ancestor] > ancestor + 1 and (
+                self._lists[at + 2] != self._epoch or self._lists[at + 3] != ancestor
+            ):
+                self._lists[at + 2] = self._epoch
+                self._lists[at + 3] = ancestor
+                self.candidates += count
+                self.residuals.visits += 1 + (count >> 3)
+                row = self.residuals.twig_row(ancestor, count)
+                self._take_group(at + 4, at + 4 + 2 * count, row, ancestor)
+            at += 4 + 2 * count
+        return 0
+
+    def _take_group(
+        self, first: cython.int, end: cython.int, row: cython.int, ancestor: cython.int
+    ) -> cython.int:
+        """The queries of a group whose twig is found below an ancestor that has this row."""
+        # PERF: of ten thousands of queries; without a call for each.
+        lists: cython.int[::1] = self._lists
+        rows: cython.ulonglong[::1] = self._twigs.rows
+        twig: cython.int
+        i: cython.int
+        if row < 0:
+            for i in range(first, end, 2):
+                if self.residuals.has_twig(row, lists[i + 1], ancestor, 0):
+                    self._find(lists[i])
+            return 0
+        for i in range(first, end, 2):
+            twig = lists[i + 1]
+            if (rows[row + (twig >> 6)] >> (twig & 63)) & 1:
+                self._find(lists[i])
         return 0
 
     def _take_range(self, accepts: AcceptLists, offer: cython.int) -> cython.int:
@@ -178,7 +220,7 @@ class Candidates:
         self.residuals.visits += 1 + ((high - low) >> 3)
         if self._groups is None:
             self.candidates += high - low
-        for i in range(place + 4 + 3 * low, place + 4 + 3 * high, 3):
+        for i in range(place + 5 + 3 * low, place + 5 + 3 * high, 3):
             residual = self._lists[i + 1]
             if self._groups is not None:
                 self._take(self._lists[i], residual, element)
@@ -194,7 +236,8 @@ class Candidates:
         sure: cython.int = self._lists[place + 1]
         quick: cython.int = self._lists[place + 2]
         slow: cython.int = self._lists[place + 3]
-        at: cython.int = place + 4
+        end: cython.int
+        at: cython.int = place + 5
         i: cython.int
         if self._lists[place] != self._epoch:
             self._lists[place] = self._epoch
@@ -206,6 +249,12 @@ class Candidates:
         at += 2 * quick
         for i in range(at, at + 3 * slow, 3):
             self._take(self._lists[i], self._lists[i + 1], element)
+        at += 3 * slow
+        end = at + self._lists[place + 4]
+        while at < end:
+            for i in range(at + 4, at + 4 + 2 * self._lists[at + 1], 2):
+                self._take(self._lists[i], self._lists[i + 1] << 7 | 64 | self._lists[at], element)
+            at += 4 + 2 * self._lists[at + 1]
         return 0
 
     def _take(self, query: cython.int, residual: cython.int, element: cython.int) -> cython.int:

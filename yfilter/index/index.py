@@ -50,7 +50,8 @@ from yfilter.index.run import TOO_COSTLY, Run
 from yfilter.index.subscriber_runs import SubscriberRuns
 from yfilter.index.symbols import SymbolTable
 from yfilter.index.target_groups import TargetGroups
-from yfilter.index.trie import EDGE, NODE, NUMBER, RESIDUAL, ROOTS, USES, Trie
+from yfilter.index.trie import NODE, NUMBER, RESIDUAL, USES, Trie
+from yfilter.index.twigs import Twigs
 from yfilter.language.query_ast import NodeKind
 
 LAZY_BYTES_MAX = 512 * 1024 * 1024
@@ -71,9 +72,13 @@ class Index:
         self._atoms = AtomTable()
         self._records = RecordPool()
         self._trie = Trie(self._atoms)
-        self._writer = ResidualWriter(self._symbols, self._atoms, self._records)
+        self._twig_trie = Trie(self._atoms)
         self._view = MessageView(self._atoms)
-        self._residuals = Residuals(self._view, self._records, self._symbols)
+        self._twigs = Twigs(
+            self._view, self._symbols, self._records, self._twig_trie, self._new_twig_states
+        )
+        self._writer = ResidualWriter(self._symbols, self._atoms, self._records, self._twigs)
+        self._residuals = Residuals(self._view, self._records, self._symbols, self._twigs)
         self._candidates = Candidates(self._view, self._residuals, self._trie)
         self._run = Run(self._view, self._candidates, self._trie, self._new_states)
         self._groups = TargetGroups()
@@ -117,7 +122,7 @@ class Index:
         node = self._trie.queries[row + NODE]
         residual = self._trie.queries[row + RESIDUAL]
         number = self._trie.queries[row + NUMBER]
-        edges = self._edges(node)
+        edges = self._trie.edges_to(node)
         self._trie.remove_query(query)
         for edge in edges:
             if edge & 3 == 3:
@@ -167,12 +172,13 @@ class Index:
 
     def statistics(self) -> dict[str, int]:
         """Sizes of the structure, and counts over all messages."""
-        parts = (self._trie, self._atoms, self._records)
+        parts = (self._trie, self._twig_trie, self._atoms, self._records)
         return {
             **self._trie.statistics(),
             **self._atoms.statistics(),
             **self._records.statistics(),
             **self._symbols.statistics(),
+            **self._twigs.statistics(),
             "index_bytes": sum(part.size_bytes() for part in parts),
             "index_bytes_used": sum(part.used_bytes() for part in parts),
             **self._run.states.statistics(),
@@ -210,7 +216,8 @@ class Index:
 
     def _begin(self, stream: ElementStream) -> None:
         """Show a message to the run, unless it is there and nothing has changed since."""
-        if max(self._epoch, self._trie.clock, self._groups.stamp) >= _TIME_MAX:
+        times = self._trie.clock, self._twigs.trie.clock, self._twigs.stamp
+        if max(self._epoch, self._groups.stamp, *times) >= _TIME_MAX:
             self._restart()
         self._epoch += 1
         if self._shown is not None and self._shown[0] is stream and self._shown[1] == self._changes:
@@ -219,6 +226,7 @@ class Index:
         self._symbols.translate(stream.names)
         self._run.states.begin(self._symbols)
         self._view.bind(stream, self._symbols)
+        self._twigs.begin()
 
     def _match(self, priority: Priority, visits_max: int, groups: TargetGroups | None) -> int:
         """How many queries of a class stand in the candidates' ``found``."""
@@ -254,14 +262,6 @@ class Index:
                 node = self._trie.extend(node, atom << 2 | 3)
         return node
 
-    def _edges(self, node: int) -> list[int]:
-        """The edges from the root to a node, backwards."""
-        edges = []
-        while node > ROOTS:
-            edges.append(self._trie.nodes[10 * node + EDGE])
-            node = self._trie.nodes[10 * node]
-        return edges
-
     def _constants(self, condition: Condition) -> int:
         if not condition.is_equality:
             return 0
@@ -272,18 +272,19 @@ class Index:
         return self._atoms.equalities[attribute] if attribute < len(self._atoms.equalities) else 0
 
     def _new_states(self, older: LazyStates | None) -> LazyStates:
-        return LazyStates(
-            self._trie,
-            self._atoms,
-            self._records,
-            self._symbols,
-            self._lazy_bytes_max // 2,
-            older,
-        )
+        return self._states(self._trie, self._lazy_bytes_max * 7 // 16, older)
+
+    def _new_twig_states(self, older: LazyStates | None) -> LazyStates:
+        return self._states(self._twig_trie, self._lazy_bytes_max // 16, older)
+
+    def _states(self, trie: Trie, bytes_max: int, older: LazyStates | None) -> LazyStates:
+        """A generation of lazy states, of two that share a bound."""
+        return LazyStates(trie, self._atoms, self._records, self._symbols, bytes_max, older)
 
     def _restart(self) -> None:
         """Count epochs and times from the beginning again; no one may remember the old ones."""
         self._epoch = 0
         self._groups.restart()
+        self._twigs.restart()
         self._trie.restart_clock()
         self._run.forget_states()

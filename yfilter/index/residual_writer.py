@@ -8,6 +8,7 @@ holds it for its query.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeGuard
 
 from yfilter.index.access_path import AccessPath, Anywhere, Condition, Step, Way, fixed_depth
 from yfilter.index.atoms import ATOM_BITS, ATTRIBUTE, EQUAL, AtomTable
@@ -22,8 +23,10 @@ from yfilter.index.residuals import (
     NESTED,
     ON_PATH,
     QUICK_DEPTH_MAX,
+    TWIG,
 )
 from yfilter.index.symbols import STRING_VALUE, TEXT_NODE, SymbolTable
+from yfilter.index.twigs import Twigs
 from yfilter.language.query_ast import NodeKind, Operator
 
 OPERATORS = {
@@ -34,14 +37,17 @@ OPERATORS = {
     Operator.GE: 4,
 }
 # The cheapest first.
-_ORDER = {ATOM: 0, EXISTS: 1, DIFFERS: 3, NESTED: 4, ANYWHERE: 5}
+_ORDER = {ATOM: 0, EXISTS: 1, DIFFERS: 3, TWIG: 4, NESTED: 5, ANYWHERE: 6}
 
 
 class ResidualWriter:
     """``acquire`` and ``release`` residuals and what stands in them."""
 
-    def __init__(self, symbols: SymbolTable, atoms: AtomTable, records: RecordPool) -> None:
+    def __init__(
+        self, symbols: SymbolTable, atoms: AtomTable, records: RecordPool, twigs: Twigs
+    ) -> None:
         self._symbols = symbols
+        self._twigs = twigs
         self._atoms = atoms
         self._records = records
 
@@ -60,13 +66,10 @@ class ResidualWriter:
             (0, True) if isinstance(condition, Anywhere) else fixed_depth(path.spine, at)
             for at, condition in left
         ]
-        first, at = left[0][1], depths[0]
-        if len(left) == 1 and isinstance(first, Condition) and first.is_equality and at:
-            up, absolute = at
-            atom = self.acquire_atom(first)
-            if up <= QUICK_DEPTH_MAX and atom < 1 << ATOM_BITS:
-                return atom << 6 | absolute << 5 | up
-            self.release_atom(atom)
+        if len(left) == 1 and depths[0] is not None:
+            quick = self._quick(left[0][1], *depths[0])
+            if quick:
+                return quick
         if None in depths:
             return -self._record(self._on_path(path.spine, [one for _, one in left]))
         return -self._record(
@@ -77,7 +80,7 @@ class ResidualWriter:
 
     def release(self, residual: int) -> None:
         if residual > 0:
-            self.release_atom(residual >> 6)
+            self._release_check(TWIG if residual & 64 else ATOM, residual >> 7, 0)
         elif residual < 0:
             self._release_record(-residual)
 
@@ -101,6 +104,19 @@ class ResidualWriter:
             return STRING_VALUE
         assert condition.test is not None
         return self._symbols.acquire_attribute(condition.test)
+
+    def _quick(self, condition: Condition | Way | Anywhere, depth: int, absolute: bool) -> int:
+        """A residual of one condition without a record, 0 if there is none."""
+        is_twig = _is_twig(condition)
+        if depth > QUICK_DEPTH_MAX or not (
+            is_twig or (isinstance(condition, Condition) and condition.is_equality)
+        ):
+            return 0
+        check = self._check(condition)
+        if check[1] < 1 << ATOM_BITS:
+            return check[1] << 7 | is_twig << 6 | absolute << 5 | depth
+        self._release_check(*check)
+        return 0
 
     def _record(self, numbers: list[int]) -> int:
         record = self._records.acquire(numbers)
@@ -153,7 +169,10 @@ class ResidualWriter:
         if isinstance(condition, Anywhere):
             return ANYWHERE, self._record(self._way(BELOW, condition.way, 0)), 0
         if not isinstance(condition, Condition):
-            return NESTED, self._record(self._way(BELOW, condition, 0)), 0
+            record = self._record(self._way(BELOW, condition, 0))
+            if _is_twig(condition):
+                return TWIG, self._twigs.acquire(record), 0
+            return NESTED, record, 0
         if condition.is_equality:
             return ATOM, self.acquire_atom(condition), 0
         attribute = self.acquire_attribute(condition)
@@ -202,17 +221,32 @@ class ResidualWriter:
             for place in range(offset + 3, offset + 3 + 3 * checks, 3):
                 self._release_check(*numbers[place : place + 3])
 
+    def _release_twig(self, twig: int) -> None:
+        record = self._twigs.record(twig)
+        if self._records.words[record - 1] == 1:
+            self._twigs.remove(twig)
+        self._release_record(record)
+
     def _release_check(self, kind: int, first: int, second: int) -> None:
         if kind in (NESTED, ANYWHERE):
             self._release_record(first)
         elif kind == ATOM:
             self.release_atom(first)
+        elif kind == TWIG:
+            self._release_twig(first)
         else:
             if kind == DIFFERS:
                 self.release_atom(second)
             elif kind != EXISTS:
                 self._atoms.release_number(second)
             self._symbols.release_attribute(first)
+
+
+def _is_twig(condition: Condition | Way | Anywhere) -> TypeGuard[Way]:
+    """Whether it is a nested path of nothing but names."""
+    return not isinstance(condition, Condition | Anywhere) and not any(
+        step.conditions for step in condition
+    )
 
 
 def _rarer(one: int, other: int) -> int:

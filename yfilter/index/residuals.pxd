@@ -1,3 +1,4 @@
+from yfilter.index.twigs cimport Twigs
 from yfilter.index.message_view cimport MessageView
 from yfilter.index.record_pool cimport RecordPool
 from yfilter.index.symbols cimport SymbolTable
@@ -5,6 +6,7 @@ from yfilter.index.symbols cimport SymbolTable
 
 cdef class Residuals:
     cdef MessageView view
+    cdef readonly Twigs twigs
     cdef RecordPool records
     cdef int[::1] words
     cdef int[::1] _path
@@ -23,9 +25,11 @@ cdef class Residuals:
     cdef int[::1] any_namespace
 
     cdef bint hold(self, int record, int element) except -1
-    cdef bint ancestor_holds(self, int code, int element) noexcept
+    cdef bint ancestor_holds(self, int code, int element) except -1
+    cdef int ancestor(self, int element, int steps, bint absolute) noexcept
+    cdef int twig_row(self, int element, int count) except -2
+    cdef bint has_twig(self, int row, int twig, int element, int level) except -1
     cdef bint _fixed(self, int record, int element) except -1
-    cdef int _ancestor(self, int element, int steps, bint absolute) noexcept
     cdef bint _on_path(self, int record, int element) except -1
     cdef bint _found_anywhere(self, int record) except -1
     cdef bint _found_below(self, int record, int element, int level) except -1

@@ -1,9 +1,9 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Residuals: what is left to verify of a candidate, a query whose access predicate holds.
 
-A residual is 0 for nothing; a number above 0 for one equality of an element whose depth is known
-(``atom << 6 | is_absolute << 5 | depth``, from the root or up from the candidate's element); below
-0 it is the record with its sign turned::
+A residual is 0 for nothing; a number above 0 for one equality or twig of an element whose depth
+is known (``number << 7 | is_twig << 6 | is_absolute << 5 | depth``, from the root or up from the
+candidate's element); below 0 it is the record with its sign turned::
 
     FIXED    mode required count      | position kind a b | …       elements of known depth
     ON_PATH  mode required count      | offset … | step | step …    some way down to the element
@@ -17,6 +17,7 @@ A residual is 0 for nothing; a number above 0 for one equality of an element who
     EXISTS   attribute
     DIFFERS  attribute  atom           some value that is another
     NESTED   record                    a path found below
+    TWIG   twig                    the same, of nothing but names: see twigs.py
     ANYWHERE record                    a path found from the message, looked for once a message
 
 ``required`` is what the message must contain somewhere: ``atom << 1 | 1``, ``symbol << 1`` or 0.
@@ -42,13 +43,15 @@ if cython.compiled:
     from cython.cimports.yfilter.index.message_view import MessageView
     from cython.cimports.yfilter.index.record_pool import RecordPool
     from cython.cimports.yfilter.index.symbols import SymbolTable
+    from cython.cimports.yfilter.index.twigs import Twigs
 else:
     from yfilter.index.message_view import MessageView
     from yfilter.index.record_pool import RecordPool
     from yfilter.index.symbols import SymbolTable
+    from yfilter.index.twigs import Twigs
 
 FIXED, ON_PATH, BELOW = 0, 1, 2
-ATOM, EXISTS, DIFFERS, NESTED, ANYWHERE = 5, 6, 7, 8, 9
+ATOM, EXISTS, DIFFERS, NESTED, ANYWHERE, TWIG = 5, 6, 7, 8, 9, 10
 
 STEPS_MAX = 62  # of a way, one bit each
 LEVELS_MAX = 8  # of nested paths in nested paths
@@ -61,8 +64,11 @@ class Residuals:
     ``visits`` counts the elements looked at, beyond ``visits_max`` every answer is no.
     """
 
-    def __init__(self, view: MessageView, records: RecordPool, symbols: SymbolTable) -> None:
+    def __init__(
+        self, view: MessageView, records: RecordPool, symbols: SymbolTable, twigs: Twigs
+    ) -> None:
         self.view = view
+        self.twigs = twigs
         self.records = records
         self.visits = 0
         self.visits_max = 0
@@ -94,8 +100,34 @@ class Residuals:
         return self._on_path(record, element)
 
     def ancestor_holds(self, code: cython.int, element: cython.int) -> cython.bint:
-        """Whether the one equality of a residual above 0 holds for an element."""
-        return self.view.holds(self._ancestor(element, code & 31, code & 32), code >> 6)
+        """Whether the one condition of a residual above 0 holds for an element."""
+        element = self.ancestor(element, code & 31, code & 32)
+        if code & 64:
+            return self.has_twig(self.twig_row(element, 1), code >> 7, element, 0)
+        return self.view.holds(element, code >> 7)
+
+    def ancestor(self, element: cython.int, steps: cython.int, absolute: cython.bint) -> cython.int:
+        """The ancestor so many steps up, or so many down from the root."""
+        if absolute:
+            steps = self.view.depth[element] - steps
+        for _ in range(steps):
+            element = self.view.parent[element]
+        return element
+
+    def twig_row(self, element: cython.int, count: cython.int) -> cython.int:
+        """Where the bits of an element's twigs begin; -1 if each is to be looked for."""
+        walked: cython.longlong = self.twigs.walked
+        row: cython.int = self.twigs.row(element, count, self.visits_max - self.visits)
+        self.visits += self.twigs.walked - walked
+        return row
+
+    def has_twig(
+        self, row: cython.int, twig: cython.int, element: cython.int, level: cython.int
+    ) -> cython.bint:
+        """Whether a twig is found below an element that has this row."""
+        if row < 0:
+            return self._found_below(self.twigs.record(twig), element, level)
+        return (self.twigs.rows[row + (twig >> 6)] >> (twig & 63)) & 1
 
     def _cover(self, depth: int) -> None:
         self._width = depth + 3
@@ -109,21 +141,11 @@ class Residuals:
         at: cython.int
         place: cython.int = record + 3
         for _ in range(self.words[record + 2]):
-            at = self._ancestor(element, self.words[place] >> 1, self.words[place] & 1)
+            at = self.ancestor(element, self.words[place] >> 1, self.words[place] & 1)
             if not self._check(place + 1, at, 0):
                 return False
             place += 4
         return True
-
-    def _ancestor(
-        self, element: cython.int, steps: cython.int, absolute: cython.bint
-    ) -> cython.int:
-        """The ancestor so many steps up, or so many down from the root."""
-        if absolute:
-            steps = self.view.depth[element] - steps
-        for _ in range(steps):
-            element = self.view.parent[element]
-        return element
 
     def _on_path(self, record: cython.int, element: cython.int) -> cython.bint:
         depth: cython.int = self.view.depth[element]
@@ -341,6 +363,8 @@ class Residuals:
         self.visits += 1
         if kind == 5:
             return self.view.holds(element, first)
+        if kind == 10:
+            return self.has_twig(self.twig_row(element, 1), first, element, level)
         if kind == 8:
             return self._found_below(first, element, level)
         if kind == 9:

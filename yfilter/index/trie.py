@@ -234,6 +234,14 @@ class Trie:
         self._note(parent, edge)
         return 0
 
+    def edges_to(self, node: int) -> list[int]:
+        """The edges from the root to a node, backwards."""
+        edges = []
+        while node > ROOTS:
+            edges.append(self.nodes[10 * node + EDGE])
+            node = self.nodes[10 * node]
+        return edges
+
     def restart_clock(self) -> None:
         """Begin at time 1 again; whoever remembers a time has to forget it."""
         for node in range(self._node_bound):

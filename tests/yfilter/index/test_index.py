@@ -27,6 +27,8 @@ EMPTY = (
     "index_queries",
     "index_atoms",
     "index_records",
+    "index_twigs",
+    "index_twig_nodes",
     "index_symbols",
     "index_attributes",
     "index_bytes_used",
@@ -68,6 +70,9 @@ def test_changes_and_messages_interleaved_agree_with_each_profile_alone(
 ) -> None:
     rng = Random(seed)
     index = Index(lazy_bytes_max)
+    if seed % 2:  # else twigs are looked for one by one, for here they are few
+        index._twigs.questions_min = 0
+        index._twigs.row_bytes_max = 32
     empty = sizes(index)
     live: dict[int, PathExpression] = {}
     matched = 0
@@ -95,6 +100,35 @@ def test_changes_and_messages_interleaved_agree_with_each_profile_alone(
     for query in live:
         index.remove(query)
     assert sizes(index) == empty
+
+
+def test_twigs_found_together_are_those_found_one_by_one() -> None:
+    rng = Random(5)
+    names = "abcd*"
+    alone, together = Index(), Index()
+    together._twigs.questions_min = 0
+    for _ in range(300):
+        main, twig = (
+            "".join(rng.choice(("/", "/", "//")) + rng.choice(names) for _ in range(length))
+            for length in (rng.randint(1, 3), rng.randint(2, 4))
+        )
+        text = f"{main}[{twig.lstrip('/')}]{rng.choice(('', '/a', '//b', '/*/c'))}"
+        assert add(alone, text) == add(together, text)
+    for _ in range(100):
+        stream = random_message(rng).stream
+        assert sorted(together.match(stream, VISITS_MAX)) == sorted(alone.match(stream, VISITS_MAX))
+    assert alone.statistics()["index_twig_visits"] < together.statistics()["index_twig_visits"]
+
+
+def test_many_queries_that_ask_of_an_element_cost_one_walk() -> None:
+    index = Index()
+    for number in range(500):
+        add(index, f"/a[b{number}/c]")
+    message = parse_text(f"<a>{'<b7><c/></b7>' * 50}</a>".encode())
+    assert index.match(message, VISITS_MAX) == [8]
+    statistics = index.statistics()
+    assert statistics["index_twig_visits"] == 100
+    assert statistics["index_visits"] < 250
 
 
 def test_the_bound_of_the_lazy_states_is_kept_by_new_generations() -> None:

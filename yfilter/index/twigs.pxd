@@ -1,0 +1,36 @@
+from yfilter.index.lazy_states cimport LazyStates
+from yfilter.index.message_view cimport MessageView
+from yfilter.index.record_pool cimport RecordPool
+from yfilter.index.symbols cimport SymbolTable
+from yfilter.index.trie cimport Trie
+
+
+cdef class Twigs:
+    cdef MessageView view
+    cdef SymbolTable symbols
+    cdef RecordPool records
+    cdef readonly Trie trie
+    cdef readonly LazyStates states
+    cdef readonly unsigned long long[::1] rows
+    cdef readonly long long walked
+    cdef readonly int stamp
+    cdef public int row_bytes_max
+    cdef public int questions_min
+    cdef object _new_states
+    cdef int _words
+    cdef int _row_count
+    cdef int _owners
+    cdef int[::1] _row_of
+    cdef int[::1] _owner
+    cdef int[::1] _path
+
+    cpdef int begin(self) except -1
+    cpdef int start(self) except -1
+    cpdef int record(self, int twig) noexcept
+    cdef int row(self, int element, int count, long long visits_max) except -2
+    cdef int _made(self, int element, long long visits_max) except -1
+    cdef int _walk(self, int element, int row, long long visits_max) except -1
+    cdef int _moved(self, int top, int depth, int label) except -1
+    cdef int _turn(self, int top, int depth) except -1
+    cdef int _take(self, int place, int row) except -1
+    cdef int _forget_rows(self) except -1
