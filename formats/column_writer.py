@@ -17,7 +17,7 @@ try:
 except ImportError:
     from formats import cython_stub as cython
 
-from formats.element_stream import ElementStream
+from formats.element_stream import NO_PIECES, ElementStream
 from formats.names import QualifiedName
 
 _Declaration: TypeAlias = tuple[str, str]  # prefix, namespace
@@ -191,6 +191,7 @@ class ColumnWriter:
         of_elements, of_attributes = self._element_columns, self._attribute_columns
         of_content = self._content_columns
         stream = ElementStream.__new__(ElementStream)  # PERF: without 16 empty columns first
+        stream.pieces = NO_PIECES
         stream.names = names
         stream.element_name = of_elements[0][:elements]
         stream.element_parent = of_elements[1][:elements]

@@ -26,8 +26,9 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
+from types import MappingProxyType
 
 from formats.names import QualifiedName
 
@@ -40,6 +41,7 @@ class ContentKind(IntEnum):
     PROCESSING_INSTRUCTION = 2
 
 
+NO_PIECES: Mapping[tuple[int, str], bytes] = MappingProxyType({})
 _FEW_DECLARATIONS = 16  # looked at one after the other
 
 
@@ -67,6 +69,7 @@ class ElementStream:
         "element_name",
         "element_parent",
         "names",
+        "pieces",
     )
 
     def __init__(self) -> None:
@@ -86,6 +89,9 @@ class ElementStream:
         self.content_next = array("i")  # [C]
         self.content_offset = array("i", [0])  # [C + 1] into content_values
         self.content_values = b""
+        # What was computed on the way of some elements, beside the message: (element, digest of
+        # the expression) -> markup; see yfilter/projection/parts.py.
+        self.pieces: Mapping[tuple[int, str], bytes] = NO_PIECES
 
     def __len__(self) -> int:
         """The number of elements."""

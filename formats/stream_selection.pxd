@@ -15,6 +15,7 @@ cdef class StreamSelection:
     cpdef int begin(self, object stream) except -1
     cpdef Py_ssize_t kept_bytes(self) except -1
     cpdef object selected(self)
+    cpdef int place_of(self, int element) except -1
     cdef int _select_elements(self, object result) except -1
     cdef int _select_attributes(self, object result) except -1
     cdef int _select_declarations(self, object result) except -1

@@ -110,6 +110,10 @@ class StreamSelection:
         self._select_content(result)
         return result
 
+    def place_of(self, element: cython.int) -> cython.int:
+        """The number of a marked element in ``selected``, once that was asked for."""
+        return self._before[element]
+
     def _select_elements(self, result: ElementStream) -> cython.int:
         count: cython.Py_ssize_t = len(self._element_parent)
         old: cython.Py_ssize_t

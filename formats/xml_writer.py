@@ -125,6 +125,11 @@ class XmlWriter:
         else:
             self._raw(f"<?{value}?>".encode())
 
+    def markup(self, markup: bytes) -> None:
+        """What another writer has written, where no default namespace is in force."""
+        if markup:
+            self._raw(markup)
+
     def getvalue(self) -> bytes:
         """What was written, in UTF-8 and without an XML declaration."""
         if self._open:

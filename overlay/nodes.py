@@ -18,10 +18,11 @@ LinkFormat: TypeAlias = WireFormat | Literal["auto"]
 
 class Transformation(StrEnum):
     """What is done to messages on a link (section 4.2.2): nothing; what nobody behind it needs is
-    cut out."""
+    cut out; and what ``return`` clauses make of them is computed where that makes them smaller."""
 
     OFF = "off"
     PROJECTION = "projection"
+    FULL = "full"
 
 
 class Address(NamedTuple):

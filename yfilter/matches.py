@@ -12,8 +12,9 @@ from yfilter.language.matching_path import matching_path
 from yfilter.language.nodes import DOCUMENT
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import Profile
-from yfilter.language.result import render
+from yfilter.language.result import render, render_with_parts
 from yfilter.local_queries import tree_of
+from yfilter.projection.parts import with_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +58,17 @@ class Rendering:
 
     def results(self) -> list[bytes]:
         if self._results is None:
-            self._results = render(self.profile, self._stream, self.bindings(), self._limits)
+            self._results = self._rendered()
         return self._results
+
+    def _rendered(self) -> list[bytes]:
+        if self._stream.pieces:
+            put_in, parts = with_parts(self.profile)
+            if parts:
+                return render_with_parts(
+                    self.profile, put_in, self._stream, self.bindings(), self._limits
+                )
+        return render(self.profile, self._stream, self.bindings(), self._limits)
 
 
 class _QueryMatch:

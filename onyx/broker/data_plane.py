@@ -139,7 +139,7 @@ class DataPlane:
         try:
             parcel = self._open(
                 *(frame.root, frame.source, frame.number, frame.hops, frame.format, frame.payload),
-                frame.reflects,
+                *(frame.reflects, frame.pieces),
             )
             links, local = self._match(parcel)
             links = list(self._control.children(frame.root)) if has_ended else links
@@ -225,9 +225,10 @@ class DataPlane:
         format_name: str,
         payload: bytes,
         reflects: int = WHOLE,
+        pieces: bytes = b"",
     ) -> Parcel:
-        wire_format = wire_format_of(format_name)
-        return Parcel(self._codebook, root, source, number, hops, wire_format, payload, reflects)
+        form = wire_format_of(format_name)
+        return Parcel(self._codebook, root, source, number, hops, form, payload, reflects, pieces)
 
     def _check_fits(self, stream: ElementStream, source: str) -> None:
         """Every broker takes the message, whatever the format of its link; MessageRefused
@@ -314,7 +315,7 @@ class DataPlane:
 
     def _reopen(self, record: dict[str, Any]) -> tuple[Parcel, Iterable[Match]]:
         """What was deferred when the process ended; only local profiles are left to look at."""
-        names = ("root", "source", "number", "hops", "format", "payload", "reflects")
+        names = ("root", "source", "number", "hops", "format", "payload", "reflects", "pieces")
         parcel = self._open(*(record[name] for name in names))
         return parcel, self._local_profiles(parcel)
 
@@ -334,6 +335,7 @@ class DataPlane:
             hops=parcel.hops + 1,
             payload=payload,
             reflects=cut.reflects,
+            pieces=cut.parcel.pieces,
         )
         self._links.send(f"broker/{child}", parcel.root, frame)
         self._crossings[child] += 1

@@ -64,6 +64,7 @@ class DeferredDeliveries:
             "format": parcel.wire_format.value,
             "payload": parcel.payload,
             "reflects": parcel.reflects,
+            "pieces": parcel.pieces,
         }
         self._rows.put(DEFERRED_SPACE, key, record)
         self._waiting.append((key, parcel, matches))

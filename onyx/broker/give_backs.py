@@ -53,6 +53,7 @@ class GiveBacks:
             hops=frame.hops,
             payload=frame.payload,
             reflects=frame.reflects,
+            pieces=frame.pieces,
         )
         self._links.send(f"broker/{parent}", frame.root, undecoded)
         return True
@@ -88,6 +89,7 @@ class GiveBacks:
             hops=frame.hops,
             payload=payload,
             reflects=frame.reflects,
+            pieces=frame.pieces,
         )
         self._links.send(f"broker/{child}", frame.root, again)
         return True

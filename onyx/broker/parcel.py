@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from formats import ElementStream, WireFormat, trained_version
 from onyx.broker.codebook import Codebook
 from overlay.transformation.reflection import WHOLE
+from yfilter.projection.pieces import PIECES_BYTES_MAX, pack_pieces, unpack_pieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,8 @@ class Packing:
 class Parcel:
     """The ``number``-th message of ``source`` on the tree of ``root``.
 
-    ``reflects``: by which needs of this broker it has been cut, see Message.
+    ``reflects``: by which needs of this broker it has been cut, ``pieces``: what was computed of it
+    on the way; see Message.
     """
 
     __slots__ = (
@@ -46,6 +48,7 @@ class Parcel:
         "is_cut",
         "number",
         "payload",
+        "pieces",
         "reflects",
         "root",
         "source",
@@ -62,6 +65,7 @@ class Parcel:
         wire_format: WireFormat,
         payload: bytes,
         reflects: int = WHOLE,
+        pieces: bytes = b"",
     ) -> None:
         self.root = root
         self.source = source
@@ -70,6 +74,7 @@ class Parcel:
         self.wire_format = wire_format
         self.payload = payload
         self.reflects = reflects
+        self.pieces = pieces
         self.is_cut = False  # then it has no payload
         self._codebook = codebook
         self._stream: ElementStream | None = None
@@ -87,6 +92,7 @@ class Parcel:
             self.wire_format,
             b"",
             self.reflects,
+            pack_pieces(stream.pieces),
         )
         left.is_cut = True
         left._stream = stream
@@ -96,7 +102,10 @@ class Parcel:
     def stream(self) -> ElementStream:
         """MessageRefused or DecodeError when the payload is bad or cannot be read here."""
         if self._stream is None:
-            self._stream = self._codebook.decode(self.source, self.wire_format, self.payload)
+            stream = self._codebook.decode(self.source, self.wire_format, self.payload)
+            if self.pieces:
+                stream.pieces = unpack_pieces(self.pieces, len(stream), PIECES_BYTES_MAX)
+            self._stream = stream
         return self._stream
 
     def in_form(self, form: WireFormat) -> bytes:

@@ -36,8 +36,9 @@ from yfilter.language.query_ast import Profile
 from yfilter.matcher import Matcher
 from yfilter.matches import Match, ProfileMatch
 from yfilter.projection.needs import Need
+from yfilter.projection.part_needs import part_needs_of
 from yfilter.projection.profile_needs import needs_of
-from yfilter.projection.projector import Projector
+from yfilter.projection.transformer import Transformer
 
 NEED_SPACE = "need"
 NEED_TOLD_SPACE = "need-told"
@@ -60,7 +61,8 @@ class Transformation:
         self._links = links
         self._rows = rows
         self.is_on = control.topology.transforms
-        self.table = NeedsTable(Projector, control.topology.limits.needs_max_bytes)
+        self._has_parts = any(link.transformation is Mode.FULL for link in control.topology.links)
+        self.table = NeedsTable(self._cutter, control.topology.limits.needs_max_bytes)
         self._reflection = Reflection(rows)
         self._needs: dict[str, tuple[Need, ...]] = {}  # by profile here
         self._since: dict[str, dict[str, int]] = {}  # profile -> own branch -> number of its change
@@ -130,7 +132,7 @@ class Transformation:
         if self.is_on:
             if former is not None and profile not in self._placed:
                 self._former.keep(profile, former, self._since[profile])
-            needs = needs_of(parsed)
+            needs = part_needs_of(parsed) if self._has_parts else needs_of(parsed)
             self.table.change_local(needs, self._needs.get(profile, ()))
             self._needs[profile] = needs
             self._placed[profile] = None
@@ -246,6 +248,10 @@ class Transformation:
         since = self._since.get(match.profile_id, {}).get(own.name, NOTHING)
         return match.profile_id not in self._placed and since <= parcel.reflects
 
+    def _cutter(self, child: str) -> Transformer:
+        link = self._control.topology.link(self._control.identity, child)
+        return Transformer(restructures=link.transformation is Mode.FULL)
+
     def _left(self, parcel: Parcel, link: str, made: list[Parcel]) -> Parcel:
         """What a link gets; ``made`` is what others get."""
         mode = self._control.shapes.link(self._control.identity, link).transformation
@@ -295,10 +301,12 @@ def _is_same(one: ElementStream, other: ElementStream) -> bool:
         and one.content_values == other.content_values
         and one.attribute_name == other.attribute_name
         and one.content_next == other.content_next
+        and one.pieces == other.pieces
     )
 
 
 def _weight(stream: ElementStream) -> int:
     """About what a message has in bytes as binary, less its names."""
     values = len(stream.attribute_values) + len(stream.content_values)
+    values += sum(map(len, stream.pieces.values()))
     return values + 3 * len(stream) + 2 * len(stream.attribute_name)

@@ -26,7 +26,8 @@ behind the link it prints the transformation query, that is what is left of a me
 the profiles behind the link, by their host brokers; and the bytes saved so far, since the broker
 was started.
 
-A link cuts its messages when the topology says transformation = "projection" for it.
+A link cuts its messages when the topology says transformation = "projection" for it, or "full":
+then parts of return clauses are computed on the way, too, where that makes messages smaller.
 {NETWORK_HELP}"""
 
 PROFILES_NAMED = 8

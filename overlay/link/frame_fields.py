@@ -68,6 +68,8 @@ GivenDictionaries: TypeAlias = Annotated[
     list[tuple[Name, Annotated[bytes, Bound(COMPRESSION_DICTIONARY_BYTES_MAX)]]], Bound(8), BODY
 ]
 """Compression dictionaries, each with the form that it is for."""
+Pieces: TypeAlias = Annotated[bytes, Bound(1 << 24), BODY]
+"""What was computed of a message on the way, packed (yfilter/projection/pieces.py)."""
 
 Check: TypeAlias = Callable[[str, object], object]
 """(name of the field, value) -> the value as the dataclass holds it; raises ProtocolError."""

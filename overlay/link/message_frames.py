@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from overlay.link.errors import ProtocolError
 from overlay.link.frame import MessageFrame, on_the_wire
-from overlay.link.frame_fields import BODY, Bound, Detail, Name, SequenceNumber
+from overlay.link.frame_fields import BODY, Bound, Detail, Name, Pieces, SequenceNumber
 
 
 @on_the_wire
@@ -78,7 +78,7 @@ class Message(MessageFrame):
     """A message on its way down the broadcast tree of ``root``.
 
     ``reflects`` 0: it is whole.  Else it may be cut, by what the receiver needs as of its
-    NeedsDelta of that number; 1: as of none.
+    NeedsDelta of that number; 1: as of none.  ``pieces``: what was computed of it on the way.
     """
 
     type: ClassVar[str] = "message"
@@ -90,6 +90,7 @@ class Message(MessageFrame):
     hops: int
     payload: bytes
     reflects: SequenceNumber = 0
+    pieces: Pieces = b""
 
 
 @on_the_wire

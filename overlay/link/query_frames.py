@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from overlay.link.frame import QueryFrame, on_the_wire
-from overlay.link.frame_fields import BODY, Bound, Name, SequenceNumber, Text
+from overlay.link.frame_fields import BODY, Bound, Name, Pieces, SequenceNumber, Text
 
 
 @on_the_wire
@@ -146,6 +146,7 @@ class Undecoded(QueryFrame):
     hops: int
     payload: bytes
     reflects: SequenceNumber = 0
+    pieces: Pieces = b""
 
 
 @on_the_wire

@@ -5,7 +5,7 @@
     profiles here ──needs──┐
                            ├──NeedSet──> what this broker's branch needs ──> parent
     child links ───needs───┘                        as deltas
-          └──> a Projector for each, which cuts its messages
+          └──> a Transformer for each, which cuts its messages
 
 What trees have in common is there once, as in the routing table (overlay/routing/branches.py).
 
@@ -26,13 +26,13 @@ from yfilter.projection.needs import Need
 
 
 class Cutter(Protocol):
-    """A Projector: ``project`` leaves of a message what the needs keep, or the message itself when
-    that is nearly all."""
+    """A Transformer: ``project`` leaves of a message what the needs keep, or the message itself
+    when that is nearly all."""
 
     def add(self, need: Need) -> None: ...
     def remove(self, need: Need) -> None: ...
     def project(self, stream: ElementStream) -> ElementStream: ...
-    def statistics(self) -> dict[str, int]: ...
+    def statistics(self) -> dict[str, int | str]: ...
 
 
 class LinkNeeds:
@@ -60,8 +60,9 @@ class LinkNeeds:
 class NeedsTable:
     """The needs of all links of one broker, on every open tree, and of its profiles."""
 
-    def __init__(self, make_cutter: Callable[[], Cutter], bytes_max: int) -> None:
-        """``bytes_max``: of what is told about one own branch."""
+    def __init__(self, make_cutter: Callable[[str], Cutter], bytes_max: int) -> None:
+        """``make_cutter`` makes that of the link to a child; ``bytes_max``: of what is told about
+        one own branch."""
         self._make_cutter = make_cutter
         self._bytes_max = bytes_max
         self._trees: dict[str, tuple[Branch, ...]] = {}  # root -> the children's branches
@@ -96,7 +97,7 @@ class NeedsTable:
     def keep_child(self, branch: Branch) -> None:
         """A child's branch, also while no tree of it is open."""
         if branch not in self._links:
-            self._links[branch] = LinkNeeds(self._make_cutter())
+            self._links[branch] = LinkNeeds(self._make_cutter(branch.broker))
 
     def forget_dead(
         self, is_alive: Callable[[str], bool]
@@ -176,7 +177,9 @@ class NeedsTable:
             upward.update(needs.statistics())
         cutters: Counter[str] = Counter()
         for link in self._links.values():
-            cutters.update(link.cutter.statistics())
+            for name, value in link.cutter.statistics().items():
+                if isinstance(value, int):
+                    cutters[name] += value
         return {
             "local_needs": len(self._local),
             "link_needs": sum(len(link.needs) for link in self._links.values()),

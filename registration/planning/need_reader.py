@@ -41,11 +41,10 @@ from yfilter.language.query_ast import (
     Origin,
     PathExpression,
     Profile,
-    new_focus,
-    same_focus,
 )
 from yfilter.language.query_parser import parse_profile
 from yfilter.language.shapes import MARK, Blank, PlainPath, Shaped, Word, parts_of
+from yfilter.language.subexpressions import new_focus, same_focus
 
 _BLANK = re.compile(rf"{MARK}([0-9]+)\.?{MARK}")
 _ANY_STEP = "/*"

@@ -346,7 +346,7 @@ def random_topology(
             lines.append(f'transformation = "{random.choice(transformations)}"')
     lines += ["[limits]", f"max_disjuncts = {random.choice([1, 1, 2, 1_000])}"]
     if len(transformations) > 1:
-        lines.append(f"needs_max_bytes = {random.choice([1, 200, 500, 100_000])}")
+        lines.append(f"needs_max_bytes = {random.choice([1, 400, 100_000, 100_000])}")
     lines += ["[limits.link]", f"window_frames = {random.choice([1, 3, 64])}"]
     lines += ["[limits.training]", "samples = 16", "retrain_messages = 16"]
     return parse_topology("\n".join(lines), "simulated")

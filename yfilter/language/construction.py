@@ -24,6 +24,7 @@ from yfilter.language.nodes import (
     Node,
     NodeType,
     Value,
+    Written,
 )
 from yfilter.language.path_parser import INITIAL_NAMESPACES
 from yfilter.language.query_ast import Computed, Constructor, Expression, Markup, NodeKind
@@ -133,6 +134,9 @@ class _ContentWriter:
                 self._copy_element(item.node)
             else:
                 self._construct(item)
+        elif isinstance(item, Written):
+            self._evaluator.charge_bytes(len(item.markup))
+            self.xml.markup(item.markup)
         elif isinstance(item, Detached):
             self._detached(item)
         elif not isinstance(item, Node):

@@ -47,6 +47,7 @@ from yfilter.language.nodes import (
     Untyped,
     Value,
     Variables,
+    Written,
     document_order,
     element_node,
 )
@@ -54,6 +55,7 @@ from yfilter.language.operator_evaluation import cast_value, operation, quantifi
 from yfilter.language.positions import is_positional
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
 from yfilter.language.query_ast import (
+    PART_VARIABLE,
     And,
     Cast,
     Comparison,
@@ -71,6 +73,7 @@ from yfilter.language.query_ast import (
     Operation,
     Or,
     Origin,
+    Part,
     PathExpression,
     Quantified,
     Sequence,
@@ -402,6 +405,15 @@ class Evaluator(Budget):
         )
         return self.value(chosen, focus)
 
+    def part(self, part: Part, focus: Focus) -> Value:
+        """As it came with the message, if it did."""
+        (bound,) = value = focus.variables[part.variable]
+        if isinstance(bound, Node) and bound.tree == 0 and bound.type is NodeType.ELEMENT:
+            piece = self.stream.pieces.get((bound.number, part.digest))
+            if piece is not None:
+                return [Written(NodeKind.NODE, None, "", markup=piece)] if piece else []
+        return self.value(part.expression, Focus(DOCUMENT, 1, 1, {PART_VARIABLE: value}))
+
 
 _CHILDREN = LocationStep(False, NodeKind.NODE, None)
 
@@ -428,4 +440,5 @@ _HANDLERS: dict[type, Callable[[Evaluator, Any, Focus], Value]] = {
     Markup: detached,
     Computed: detached,
     Flwor: lambda self, flwor, focus: list(flwor_items(self, flwor, focus)),
+    Part: Evaluator.part,
 }

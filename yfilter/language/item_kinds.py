@@ -34,6 +34,7 @@ from yfilter.language.query_ast import (
     Operation,
     Or,
     Origin,
+    Part,
     PathExpression,
     Quantified,
     Sequence,
@@ -144,6 +145,8 @@ def kinds_of(expression: Expression, variables: Mapping[str, Kinds], context: Ki
             return _union(parts, variables, context)
         case Conditional(_, consequence, alternative):
             return _union((consequence, alternative), variables, context)
+        case Part():
+            return ANYTHING
         case Constructor():
             return ItemKind.ELEMENT
         case Markup():

@@ -41,9 +41,8 @@ from yfilter.language.query_ast import (
     PathExpression,
     Profile,
     Sequence,
-    new_focus,
-    same_focus,
 )
+from yfilter.language.subexpressions import new_focus, same_focus
 
 # How long conditions may become by writing out variables; the conjuncts beyond are left to the
 # remainder.

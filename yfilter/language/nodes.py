@@ -118,6 +118,13 @@ class Detached:
     node: Node | None = field(default=None)
 
 
+@dataclass(slots=True, eq=False)
+class Written(Detached):
+    """Items that are written already; nothing is done with them but making them content."""
+
+    markup: bytes = b""
+
+
 class DynamicError(Exception):
     """What XPath calls a dynamic error; ``code`` is its name there, such as FORG0001."""
 

@@ -28,7 +28,12 @@ from yfilter.language.functions import (
 )
 from yfilter.language.node_functions import NODE_FUNCTIONS
 from yfilter.language.nodes import Atom, DynamicError, Focus, Untyped, Value
-from yfilter.language.query_ast import Cast, Expression, FunctionCall, new_focus, same_focus
+from yfilter.language.query_ast import (
+    Cast,
+    Expression,
+    FunctionCall,
+)
+from yfilter.language.subexpressions import new_focus, same_focus
 
 if TYPE_CHECKING:
     from yfilter.language.evaluation import Evaluator

@@ -15,9 +15,8 @@ from yfilter.language.query_ast import (
     NodeKind,
     Origin,
     PathExpression,
-    new_focus,
-    same_focus,
 )
+from yfilter.language.subexpressions import new_focus, same_focus
 
 ANY_DEPTH = LocationStep(False, NodeKind.NODE, None, (), Axis.DESCENDANT_OR_SELF)
 

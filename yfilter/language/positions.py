@@ -31,8 +31,8 @@ from yfilter.language.query_ast import (
     PathExpression,
     Sequence,
     Typed,
-    same_focus,
 )
+from yfilter.language.subexpressions import same_focus
 
 _ARITHMETIC = frozenset(("+", "-", "*", "div", "idiv", "mod", "to", "negate"))
 _PLAIN_KINDS = frozenset(

@@ -10,7 +10,6 @@ hashable, so that equal parts of different profiles can be shared by looking the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
@@ -312,6 +311,23 @@ class OrderKey:
     empty_greatest: bool = False
 
 
+PART_VARIABLE = "binding"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An expression in content of a constructor whose value was perhaps computed on the way, for
+    the element that is ``variable``: a *piece* of the message, of the part's ``digest``.
+
+    ``expression`` calls that element PART_VARIABLE.  A part is in no profile that a user writes;
+    projection/parts.py puts it in.
+    """
+
+    variable: str
+    digest: str
+    expression: Expression
+
+
 Clause: TypeAlias = ForClause | LetClause | WhereClause
 
 
@@ -343,6 +359,7 @@ Expression: TypeAlias = (
     | Markup
     | Computed
     | Flwor
+    | Part
 )
 
 
@@ -405,56 +422,3 @@ class Profile:
             inside = [part for part in self.body.content if isinstance(part, Flwor)]
             return inside[0] if len(inside) == 1 else None
         return None
-
-
-def same_focus(expression: Expression) -> Iterator[Expression]:
-    """The direct parts of an expression whose context item is that of the expression itself."""
-    match expression:
-        case PathExpression():
-            if expression.start is not None:
-                yield expression.start
-        case Mapped(left):
-            yield left
-        case Comparison(left, _, right):
-            yield from (left, right)
-        case And(parts) | Or(parts) | Sequence(parts):
-            yield from parts
-        case Operation(_, operands) | FunctionCall(_, operands):
-            yield from operands
-        case Conditional(condition, consequence, alternative):
-            yield from (condition, consequence, alternative)
-        case Quantified(_, bindings, condition):
-            yield from (source for _, source in bindings)
-            yield condition
-        case Cast(operand) | Typed(operand):
-            yield operand
-        case Constructor():
-            for _, value in expression.attributes:
-                yield from (part for part in value if not isinstance(part, str))
-            yield from (part for part in expression.content if not isinstance(part, str))
-        case Computed(_, name, content):
-            if name is not None and not isinstance(name, QualifiedName):
-                yield name
-            yield content
-        case Flwor():
-            yield from _parts_of_flwor(expression)
-
-
-def new_focus(expression: Expression) -> Iterator[Expression]:
-    """The direct parts of an expression with another context item."""
-    if isinstance(expression, PathExpression):
-        for step in expression.steps:
-            yield from step.predicates
-    elif isinstance(expression, Mapped):
-        yield expression.right
-
-
-def _parts_of_flwor(flwor: Flwor) -> Iterator[Expression]:
-    for clause in flwor.clauses:
-        match clause:
-            case ForClause(_, source) | LetClause(_, source) | WhereClause(source):
-                yield source
-    if flwor.where is not None:
-        yield flwor.where
-    yield from (key.key for key in flwor.order)
-    yield flwor.result

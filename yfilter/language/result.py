@@ -36,6 +36,7 @@ from yfilter.language.nodes import (
     Node,
     NodeType,
     Value,
+    Written,
     element_node,
 )
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
@@ -48,7 +49,7 @@ from yfilter.language.query_ast import (
     PathExpression,
     Profile,
 )
-from yfilter.language.result_plan import ResultPlan, is_plain_message, result_plan
+from yfilter.language.result_plan import NoPiece, ResultPlan, is_plain_message, result_plan
 
 _FOCUS = Focus(DOCUMENT, 1, 1, {})
 
@@ -75,6 +76,32 @@ def render(
         return _documents(profile, part, Evaluator(stream, limits), bindings)
     except DynamicError:
         return []
+
+
+def render_with_parts(
+    profile: Profile,
+    put_in: Profile,
+    stream: ElementStream,
+    bindings: Sequence[int],
+    limits: EvaluationLimits = DEFAULT_EVALUATION_LIMITS,
+) -> list[bytes]:
+    """As ``render``, of a message with pieces; ``put_in`` is the profile with its parts."""
+    if not bindings:
+        return []
+    part = matching_part(profile)
+    plan = None if part.has_remainder else _plan_with_parts(put_in)
+    if plan is not None and part.binds and is_plain_message(stream):
+        try:
+            return plan.results(stream, sorted(set(bindings)), Budget(limits))
+        except NoPiece:
+            pass
+    try:
+        return _documents(put_in, part, Evaluator(stream, limits), bindings)
+    except DynamicError:
+        return []
+
+
+_plan_with_parts = lru_cache(maxsize=4096)(result_plan)
 
 
 @lru_cache(maxsize=4096)
@@ -153,7 +180,7 @@ def _document(evaluator: Evaluator, item: Item) -> bytes:
         text = _whole_text(evaluator.stream)
         evaluator.charge_bytes(len(text))
         return text
-    is_element = isinstance(item, Construction) or (
+    is_element = isinstance(item, Construction | Written) or (
         isinstance(item, Node) and item.type in (NodeType.ELEMENT, NodeType.DOCUMENT)
     )
     if not is_element:

@@ -20,6 +20,7 @@ from formats.xml_writer import escaped_text, escaped_value, subtree_writer
 from yfilter.language.budget import Budget
 from yfilter.language.query_ast import (
     ANY,
+    PART_VARIABLE,
     Constructor,
     Expression,
     Flwor,
@@ -28,6 +29,7 @@ from yfilter.language.query_ast import (
     NameTest,
     NodeKind,
     Origin,
+    Part,
     PathExpression,
     Profile,
 )
@@ -64,7 +66,19 @@ class _Element:
     content: tuple[_Piece, ...]
 
 
-_Piece: TypeAlias = "bytes | _Copies | _Text | _Element"
+@dataclass(frozen=True, slots=True)
+class _Spliced:
+    """What came with the message for the bound element; ``otherwise`` where nothing has come."""
+
+    digest: str
+    otherwise: _Piece | None
+
+
+class NoPiece(Exception):
+    """A piece has not come, and a plan cannot say how it is computed."""
+
+
+_Piece: TypeAlias = "bytes | _Copies | _Text | _Element | _Spliced"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +89,7 @@ class ResultPlan:
     around: tuple[bytes, bytes] | None
 
     def results(self, stream: ElementStream, bindings: list[int], budget: Budget) -> list[bytes]:
-        """The documents.  Raises MatchLimitExceeded."""
+        """The documents.  Raises MatchLimitExceeded, and NoPiece for a profile with parts."""
         writing = _writing(stream)
         writing.budget = budget
         documents = []
@@ -104,7 +118,9 @@ def result_plan(profile: Profile) -> ResultPlan | None:
     if not isinstance(clause, ForClause) or clause.position:
         return None
     each = _piece(flwor.result, clause.variable)
-    if not isinstance(each, _Copies | _Element) or (isinstance(each, _Copies) and each.way.steps):
+    if not isinstance(each, _Copies | _Element | _Spliced) or (
+        isinstance(each, _Copies) and each.way.steps
+    ):
         return None
     if profile.body is flwor:
         return ResultPlan(each, None)
@@ -136,8 +152,19 @@ class _Writing:
             strings = self._strings(piece.way, binding)
             if strings and strings[0]:
                 self._add(parts, escaped_text(strings[0]).encode())
+        elif isinstance(piece, _Spliced):
+            self._splice(parts, piece, binding)
         else:
             self._write_element(parts, piece, binding)
+
+    def _splice(self, parts: list[bytes], spliced: _Spliced, binding: int) -> None:
+        markup = self.stream.pieces.get((binding, spliced.digest))
+        if markup:
+            self._add(parts, markup)
+        elif markup is None:
+            if spliced.otherwise is None:
+                raise NoPiece
+            self.write(parts, spliced.otherwise, binding)
 
     def _write_element(self, parts: list[bytes], element: _Element, binding: int) -> None:
         parts += (b"<", element.tag)
@@ -240,6 +267,8 @@ def _piece(expression: str | Expression, variable: str) -> _Piece | None:
             return None if way is None else _Text(way)
         case Constructor():
             return _element(expression, variable)
+        case Part(of, digest, inner) if of == variable:
+            return _Spliced(digest, _piece(inner, PART_VARIABLE))
         case _:
             return None
 

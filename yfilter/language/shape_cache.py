@@ -32,11 +32,10 @@ from yfilter.language.query_ast import (
     Expression,
     PathExpression,
     Profile,
-    new_focus,
-    same_focus,
 )
 from yfilter.language.query_lexer import NAME_CHARACTERS, NCNAME
 from yfilter.language.shapes import MARK, PlainPath, PlainStep, Shape, Shaped, Word, take_apart
+from yfilter.language.subexpressions import new_focus, same_focus
 
 LENGTH_MAX = 2_048
 PLAIN_LENGTH_MAX = 512  # and so within ProfileLimits.steps_max

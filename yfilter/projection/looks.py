@@ -46,8 +46,8 @@ from yfilter.language.query_ast import (
     Quantified,
     Sequence,
     Typed,
-    same_focus,
 )
+from yfilter.language.subexpressions import same_focus
 from yfilter.projection.needs import Kept, Kind, Steps
 
 PLACES_MAX = 256  # of one value; beyond that, everything is looked at

@@ -35,9 +35,10 @@ from yfilter.projection.need_parts import (
     Disjunct,
     Group,
 )
-from yfilter.projection.needs import Kind, Need, Steps, touched
+from yfilter.projection.needs import Kept, Kind, Need, Steps, touched
 
-Looked: TypeAlias = tuple[Kind, NameTest | None]
+# A kind, and the attribute or the part.
+Looked: TypeAlias = tuple[Kind, NameTest | str | None]
 
 
 class Node:
@@ -107,7 +108,7 @@ class NeedTable:
             group = binding.groups[need.kept] = Group(self._new_bit())
             for kept in need.kept:
                 place = self._node(need.binding + kept.steps)
-                looked = (kept.kind, kept.attribute)
+                looked = _looked(kept)
                 place.kept[looked] = place.kept.get(looked, 0) | group.bit
             if any(kept.kind is Kind.SUBTREE and not kept.steps for kept in need.kept):
                 binding.full |= group.bit
@@ -134,7 +135,7 @@ class NeedTable:
         self._free_bits.append(group.bit)
         for kept in need.kept:
             place = self._node(need.binding + kept.steps)
-            looked = (kept.kind, kept.attribute)
+            looked = _looked(kept)
             place.kept[looked] &= ~group.bit
             if not place.kept[looked]:
                 del place.kept[looked]
@@ -232,5 +233,10 @@ class NeedTable:
 
 
 _PlacedAtom: TypeAlias = tuple[Node, Check, Operator | None, object]
+
+
+def _looked(kept: Kept) -> Looked:
+    return kept.kind, kept.part if kept.kind is Kind.PART else kept.attribute
+
 
 _SUBJECTS = {NodeKind.ATTRIBUTE: ATTRIBUTE, NodeKind.TEXT: TEXT, NodeKind.SELF: VALUE}

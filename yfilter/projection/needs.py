@@ -21,6 +21,7 @@ kind                    kept
 ``ATTRIBUTE``           the element, and its attributes of the test
 ``VALUE``               the element with all below it, but for attributes
 ``SUBTREE``             the element with all below it
+``PART``                the element, and the value of an expression there, or all that this looks at
 ======================  ===========================================================================
 
 **Touched.**  Conditions look at attributes and string values of elements that may be there for
@@ -51,10 +52,12 @@ from yfilter.language.query_ast import (
     NodeKind,
     Origin,
     PathExpression,
-    same_focus,
 )
 from yfilter.language.query_parser import parse_expression
 from yfilter.language.query_text import unparse
+from yfilter.language.subexpressions import same_focus
+
+_RETURN = " return "
 
 Steps: TypeAlias = tuple[StructuralStep, ...]
 
@@ -66,11 +69,12 @@ class Kind(IntEnum):
     ATTRIBUTE = 1
     VALUE = 2
     SUBTREE = 3
+    PART = 4
 
     @property
     def is_deep(self) -> bool:
         """Whether elements below are kept as closely."""
-        return self >= Kind.VALUE
+        return self in (Kind.VALUE, Kind.SUBTREE)
 
     def includes(self, other: Kind) -> bool:
         """Whether this is as close a look, whatever the attributes."""
@@ -79,21 +83,28 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A path that is kept; no steps are the binding itself.  ``attribute`` with ATTRIBUTE only."""
+    """A path that is kept; no steps are the binding itself.
+
+    ``attribute`` with ATTRIBUTE only; ``part`` with PART only, an expression's text (parts.py).
+    """
 
     steps: Steps
     kind: Kind
     attribute: NameTest | None = None
+    part: str = ""
 
     def __str__(self) -> str:
         steps = _location_steps(self.steps)
         if self.attribute is not None:
             steps = (*steps, LocationStep(False, NodeKind.ATTRIBUTE, self.attribute))
         path = unparse(PathExpression(Origin.CONTEXT, steps))
-        return f"{self.kind.name.lower()} {path}"
+        part = f"{_RETURN}{self.part}" if self.part else ""
+        return f"{self.kind.name.lower()} {path}{part}"
 
     def covers(self, other: Kept) -> bool:
         """Whether all that ``other`` keeps is kept; a no may be wrong."""
+        if self.kind is Kind.PART:
+            return self == other
         if self.steps == other.steps:
             attribute = self.attribute in (None, other.attribute)
             return self.kind.includes(other.kind) and (attribute or other.kind is Kind.NODE)
@@ -209,6 +220,7 @@ def _parse_path(text: str) -> Steps:
 def _parse_kept(text: str) -> Kept:
     kind_name, _, path_text = text.partition(" ")
     kind = Kind[kind_name.upper()]
+    path_text, _, part = path_text.partition(_RETURN)
     path = parse_expression(path_text, CONJUNCTION_LIMITS)
     attribute = None
     if kind is Kind.ATTRIBUTE and isinstance(path, PathExpression) and path.steps:
@@ -217,7 +229,7 @@ def _parse_kept(text: str) -> Kept:
             raise _no_need(text)
         attribute = last.test
         path = PathExpression(path.origin, path.steps[:-1])
-    kept = Kept(_steps_of(path, Origin.CONTEXT), kind, attribute)
+    kept = Kept(_steps_of(path, Origin.CONTEXT), kind, attribute, part)
     if str(kept) != text:
         raise _no_need(text)
     return kept

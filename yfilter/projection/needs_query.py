@@ -12,19 +12,22 @@
         }</entry>
     }</feed>
 
-An element that is kept bare is a constructor of its name, one whose text is kept ``string``.  The
+An element that is kept bare is a constructor of its name, one whose text is kept ``string``; a part
+stands where it is computed, or what it looks at is kept instead (transformer.py).  The
 query says what is kept, each need by itself; a cut message has all of it in its own place once, and
 what conditions look at beside (needs.py).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from yfilter.engine.linear_paths import Conjunction
 from yfilter.engine.nfa import StructuralStep
 from yfilter.language.query_ast import (
+    PART_VARIABLE,
     LocationStep,
     NameTest,
     NodeKind,
@@ -37,6 +40,7 @@ from yfilter.projection.needs import EVERYTHING, Kept, Kind, Need, Steps
 CONDITIONS_SHOWN = 8  # of one for clause
 NEEDS_SHOWN = 50  # for clauses
 _INDENT = "  "
+_BOUND = re.compile(rf"\${PART_VARIABLE}\b")
 
 
 def as_xquery(needs: Iterable[Need]) -> str:
@@ -64,6 +68,7 @@ class _Place:
 
     kind: Kind = Kind.NODE
     attributes: list[NameTest] = field(default_factory=list)
+    parts: list[str] = field(default_factory=list)
     below: dict[StructuralStep, _Place] = field(default_factory=dict)
 
     def mark(self, steps: Steps, kept: Kept) -> None:
@@ -71,6 +76,8 @@ class _Place:
             self.below.setdefault(steps[0], _Place()).mark(steps[1:], kept)
         elif kept.attribute is not None:
             self.attributes.append(kept.attribute)
+        elif kept.part:
+            self.parts.append(kept.part)
         else:
             self.kind = max(self.kind, kept.kind)
 
@@ -131,6 +138,7 @@ def _content(place: _Place, variable: str, next_name: str) -> list[str]:
     ]
     if place.kind is Kind.VALUE:
         parts.append([f"string(${variable})"])
+    parts += [[_BOUND.sub(f"${variable}", part)] for part in place.parts]
     for step, below in place.below.items():
         path = _path(variable, (step,))
         if below.kind is Kind.SUBTREE:

@@ -39,9 +39,8 @@ from yfilter.language.query_ast import (
     Origin,
     PathExpression,
     Profile,
-    new_focus,
-    same_focus,
 )
+from yfilter.language.subexpressions import new_focus, same_focus
 from yfilter.projection.looks import BINDING, DOCUMENT, Looks, LooksEverywhere, Place, Scope
 from yfilter.projection.needs import EVERYTHING, Kept, Kind, Need, Steps
 

@@ -5,7 +5,7 @@ from yfilter.projection.check_answers cimport CheckAnswers
 from yfilter.projection.need_parts cimport Atom, Binding, Check, Disjunct
 from yfilter.projection.need_states cimport NeedStates
 
-cdef int VISITS_MAX, WHOLES_BEFORE_REST, RESTS_MAX, _VALUE_BELOW, _ALL_BELOW, _ALL, _NODE, _ATTRIBUTE, _VALUE, _SUBTREE, _TAG_BYTES
+cdef int VISITS_MAX, WHOLES_BEFORE_REST, RESTS_MAX, _VALUE_BELOW, _ALL_BELOW, _ALL, _NODE, _ATTRIBUTE, _VALUE, _SUBTREE, _PART, _TAG_BYTES
 cdef double WHOLE_SHARE
 
 @cython.final
@@ -22,6 +22,7 @@ cdef OpenBinding _opened(Binding binding, int element, int end)
 @cython.final
 cdef class Projector:
     cdef public object table
+    cdef public list parts
     cdef NeedStates _states
     cdef CheckAnswers _answers
     cdef StreamSelection _selection

@@ -42,11 +42,11 @@ else:
     from yfilter.projection.need_states import NeedStates
 
 VISITS_MAX = 2_000_000  # questions answered and elements looked at, a message
-WHOLES_BEFORE_REST = 4  # messages passed on whole, one after the other
+WHOLES_BEFORE_REST = 16  # messages passed on whole, one after the other
 RESTS_MAX = 15  # messages that are then passed on whole without a look, between looks
 WHOLE_SHARE = 0.95  # a message of which so much is kept is passed on as it is
 
-_NODE, _ATTRIBUTE, _VALUE, _SUBTREE = range(4)  # needs.Kind
+_NODE, _ATTRIBUTE, _VALUE, _SUBTREE, _PART = range(5)  # needs.Kind
 
 # Marks beside those of StreamSelection: all below is kept, too, without or with attributes.
 _VALUE_BELOW = 8
@@ -86,7 +86,10 @@ def _opened(binding: Binding, element: cython.int, end: cython.int) -> OpenBindi
 
 
 class Projector:
-    """Add and remove needs; ``project`` messages."""
+    """Add and remove needs; ``project`` messages.
+
+    ``parts``: of the message looked at last, the parts that are wanted, each with its element.
+    """
 
     def __init__(self, whole_share: float = WHOLE_SHARE) -> None:
         """``whole_share``: of a message, from which on it is passed on as it is."""
@@ -104,6 +107,7 @@ class Projector:
         self._wholes = 0  # in a row
         self._rest = 0
         self._rested = 0
+        self.parts: list[tuple[int, str]] = []
 
     def add(self, need: Need) -> None:
         """Keep what a need asks for, too."""
@@ -119,6 +123,7 @@ class Projector:
         """The message with what is needed; the very same if that is nearly all of it."""
         self._messages += 1
         if self._rest > 0:
+            self.parts = []
             self._rest -= 1
             self._rested += 1
             return stream
@@ -133,6 +138,11 @@ class Projector:
         self._elements += len(stream)
         self._elements_kept += len(projected)
         return projected
+
+    def place_of(self, element: int) -> int:
+        """Where an element is in what the last call of ``project`` gave, if that was not all."""
+        place: int = self._selection.place_of(element)
+        return place
 
     def statistics(self) -> dict[str, int]:
         """``projected_whole``: messages passed on as they were, ``projection_over_limit`` of them
@@ -151,6 +161,7 @@ class Projector:
     def decide(self, stream: ElementStream) -> StreamSelection | None:
         """What is kept, good until the next call; None for everything."""
         elements: cython.int = len(stream)
+        self.parts = []
         root = self.table.document
         if root.always & root.full:
             return None
@@ -372,7 +383,9 @@ class Projector:
             self._selection.elements[element] |= 1 | 2 | 8
         else:
             self._selection.elements[element] |= 1
-            if kind == _ATTRIBUTE and test is not None:
+            if kind == _PART:
+                self.parts.append((element, str(test)))
+            elif kind == _ATTRIBUTE and test is not None:
                 accepted: bytes = self._states.accepted(test)
                 for i in range(self._attribute_start[element], self._attribute_start[element + 1]):
                     if accepted[self._attribute_name[i]]:

@@ -77,8 +77,9 @@ def test_only_sequenced_frames_leave_the_control_flow() -> None:
 def test_vectors_encode_and_decode(vector: dict[str, Any]) -> None:
     cls = FRAME_TYPES[vector["type"]]
     values = dict(vector["fields"])
-    if "payload" in values:
-        values["payload"] = bytes.fromhex(values["payload"])
+    for name in ("payload", "pieces"):
+        if name in values:
+            values[name] = bytes.fromhex(values[name])
     if cls is Hello:
         values["received"] = [tuple(entry) for entry in values["received"]]
     for name in values.keys() & {"watershed", "numbers"}:

@@ -1,0 +1,201 @@
+"""What is computed on the way is what the host would have computed, over several brokers."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from random import Random
+
+import pytest
+from lxml import etree
+
+from formats import WireFormat, decode, encode, parse_text
+from formats.element_stream import ElementStream
+from formats.errors import DecodeError
+from tests.formats.support import assert_invariants
+from yfilter.errors import ProfileRefused
+from yfilter.language.query_parser import parse_profile
+from yfilter.matcher import Matcher
+from yfilter.matches import ProfileMatch
+from yfilter.projection.needs import Need
+from yfilter.projection.part_needs import part_needs_of
+from yfilter.projection.parts import part_of_text, with_parts
+from yfilter.projection.pieces import pack_pieces, unpack_pieces
+from yfilter.projection.projector import Projector
+from yfilter.projection.transformer import Transformer
+
+
+def picture(number: int) -> str:
+    return sha256(b"%d" % number).hexdigest()
+
+
+FEED = (
+    "<feed><title>f</title>"
+    + "".join(
+        f'<item id="{n}" k="{n % 3}"><title>t{n}</title><body><p>a{n}</p><img>{picture(n)}</img>'
+        f"<!--c--><p>b{n} &amp; c</p><table><row><cell>{n}</cell><cell/></row></table></body>"
+        f"<tag>x</tag><tag>y{n}</tag></item>"
+        for n in range(6)
+    )
+    + "</feed>"
+).encode()
+
+# Drop images and comments; rename; tables to lists; a constructor around what others have, too.
+INNER = "<text>{for $p in $i/body/* where not($p/self::img) return $p}</text>"
+LIST = "<l>{for $c in $i/body/table/row/cell return <li>{string($c)}</li>}</l>"
+PROFILES = [
+    f"for $i in /feed/item where $i/@k = 1 return {INNER}",
+    f"for $i in /feed/item where $i/@k = 2 return <news>{{$i/title}}{INNER}</news>",
+    f"for $i in /feed/item return <a n='{{$i/@id}}'>{{$i/tag}}{INNER}{{/feed/title}}</a>",
+    "for $i in /feed/item return <headline>{string($i/title)}</headline>",
+    f"<all>{{for $i in /feed/item where $i/@k != 0 return {LIST}}}</all>",
+    "for $i in /feed/item[tag = 'y4'] return $i",
+    'for $i in /feed/item return <t>{string-join($i/tag, ",")}<b>{count($i/body/*)}</b></t>',
+    "//item[@k = 1]",
+]
+
+
+def results(texts: list[str], stream: ElementStream) -> list[list[bytes]]:
+    matcher = Matcher(index=False)
+    for number, text in enumerate(texts):
+        matcher.add(text, str(number))
+    found: dict[str, list[bytes]] = {}
+    for match in matcher.match(stream):
+        assert isinstance(match, ProfileMatch)
+        found[match.profile_id] = [
+            bytes(etree.tostring(etree.fromstring(result), method="c14n"))
+            for result in match.results()
+        ]
+    return [found.get(str(number), []) for number in range(len(texts))]
+
+
+def transformer(needs: tuple[Need, ...], restructures: bool = True) -> Transformer:
+    made = Transformer(restructures=restructures, new_projector=lambda: Projector(whole_share=2))
+    for need in needs:
+        made.add(need)
+    return made
+
+
+def sent(link: Transformer, stream: ElementStream) -> ElementStream:
+    """Over a link and read again."""
+    left = link.project(stream)
+    assert_invariants(left)
+    again = decode(encode(left, WireFormat.BINARY), WireFormat.BINARY)
+    again.pieces = unpack_pieces(pack_pieces(left.pieces), len(left), 1 << 20)
+    assert again.pieces == left.pieces
+    return again
+
+
+def needs_of_all(texts: list[str]) -> tuple[Need, ...]:
+    needs = tuple(need for text in texts for need in part_needs_of(parse_profile(text)))
+    for need in needs:
+        assert Need.parse(need.text) == need
+    return needs
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_results_are_the_same_after_any_links(seed: int) -> None:
+    rng = Random(seed)
+    texts = rng.sample(PROFILES, rng.randint(1, 5))
+    others = rng.sample(PROFILES, rng.randint(0, 3))
+    stream = parse_text(FEED)
+    expected = results(texts, stream)
+    links = [
+        transformer(needs_of_all(texts + others), rng.random() < 0.7),
+        transformer(needs_of_all(texts), rng.random() < 0.7),
+        transformer(needs_of_all(texts)),
+    ]
+    for _ in range(3):
+        left = stream
+        for link in links:
+            left = sent(link, left)
+            assert results(texts, left) == expected, (texts, left.pieces)
+
+
+def test_what_is_common_is_computed_once_and_taken_into_what_is_larger() -> None:
+    stream = parse_text(FEED)
+    larger = [
+        f"for $i in /feed/item return <n{number}><head>{'h' * 60}</head>{INNER}</n{number}>"
+        for number in range(4)
+    ]
+    first, second = transformer(needs_of_all(larger)), transformer(needs_of_all(larger[:1]))
+    common = sent(first, stream)
+    assert first.statistics()["way"] == "common"
+    assert len(common.pieces) == 6  # of each item one, for all four profiles
+    assert all(piece.startswith(b"<text>") for piece in common.pieces.values())
+    largest = sent(second, common)
+    assert results(larger[:1], largest) == results(larger[:1], stream)
+    assert len(largest) < len(stream)
+
+
+def test_a_part_that_saves_nothing_is_left_to_the_host() -> None:
+    link = transformer(
+        needs_of_all(["for $i in /feed/item return <headline>{string($i/title)}</headline>"])
+    )
+    assert not link.project(parse_text(FEED)).pieces
+    assert link.statistics()["way"] == "plain"
+
+
+def test_changes_of_needs() -> None:
+    stream = parse_text(FEED)
+    link = transformer(needs_of_all(PROFILES[:1]))
+    assert link.project(stream).pieces
+    link.add(needs_of_all(PROFILES[1:2])[0])
+    assert results(PROFILES[:2], link.project(stream)) == results(PROFILES[:2], stream)
+    link.remove(needs_of_all(PROFILES[1:2])[0])
+    assert results(PROFILES[:1], link.project(stream)) == results(PROFILES[:1], stream)
+    with pytest.raises(KeyError):
+        link.remove(needs_of_all(PROFILES[1:2])[0])
+
+
+@pytest.mark.parametrize(
+    ("profile", "parts"),
+    [
+        ("for $v in //a return <x>{$v/b}</x>", ["<x>{$binding/b}</x>"]),
+        ("for $w in //a return <x>{$w/b}</x>", ["<x>{$binding/b}</x>"]),
+        # Neither what stands outside the element nor other variables.
+        ("for $v in //a return <x>{$v/../b}<y>{1 + $v/c}</y></x>", ["<y>{1 + $binding/c}</y>"]),
+        (
+            "for $v in //a let $w := $v/b return <x>{count($w)}{count($v/c)}</x>",
+            ["count($binding/c)"],
+        ),
+        ("for $v in //a return <x>{$v/following::b}</x>", []),
+        # What may be an attribute has to go into its element.
+        ("for $v in //a return <x>{/b}{for $k in $v/k return $k/@y}</x>", []),
+        # What is in another namespace by default would say so.
+        ("for $v in //a return <x xmlns='urn:x'>{/b}<y>{count($v/b)}</y></x>", []),
+        # What is the same for every message needs no piece.
+        ("for $v in //a return <x>{/b}<y>{1 + 1}</y></x>", []),
+        # A document for each item.
+        ("for $v in //a return (<x/>, $v/b)", []),
+        ("//a", []),
+    ],
+)
+def test_parts_of_profiles(profile: str, parts: list[str]) -> None:
+    found = with_parts(parse_profile(profile))[1]
+    assert [part.text for part in found] == parts
+    for part in found:
+        assert part_of_text(part.text) == part
+
+
+@pytest.mark.parametrize("text", ["", "$binding/b", "<x>{$other}</x>", "<x>{/a}</x>", "1 return 2"])
+def test_texts_that_are_no_parts(text: str) -> None:
+    with pytest.raises(ProfileRefused):
+        part_of_text(text)
+
+
+def test_pieces_that_cannot_be_read() -> None:
+    packed = pack_pieces({(0, "d"): b"<x/>", (2, "e"): b""})
+    assert unpack_pieces(packed, 3, 100) == {(0, "d"): b"<x/>", (2, "e"): b""}
+    rng = Random(1)
+    for _ in range(300):
+        damaged = bytearray(packed)
+        damaged[rng.randrange(len(damaged))] ^= 1 << rng.randrange(8)
+        try:
+            unpack_pieces(bytes(damaged), 3, 100)
+        except DecodeError:
+            continue
+    for size in range(1, len(packed)):
+        with pytest.raises(DecodeError):
+            unpack_pieces(packed[:size], 3, 100)
+    with pytest.raises(DecodeError):
+        unpack_pieces(packed, 2, 100)

@@ -1,0 +1,84 @@
+"""The direct parts of an expression, by whether its context item is theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from formats.names import QualifiedName
+from yfilter.language.query_ast import (
+    And,
+    Cast,
+    Comparison,
+    Computed,
+    Conditional,
+    Constructor,
+    Expression,
+    Flwor,
+    ForClause,
+    FunctionCall,
+    LetClause,
+    Mapped,
+    Operation,
+    Or,
+    Part,
+    PathExpression,
+    Quantified,
+    Sequence,
+    Typed,
+    WhereClause,
+)
+
+
+def same_focus(expression: Expression) -> Iterator[Expression]:
+    """The direct parts of an expression whose context item is that of the expression itself."""
+    match expression:
+        case PathExpression():
+            if expression.start is not None:
+                yield expression.start
+        case Mapped(left):
+            yield left
+        case Comparison(left, _, right):
+            yield from (left, right)
+        case And(parts) | Or(parts) | Sequence(parts):
+            yield from parts
+        case Operation(_, operands) | FunctionCall(_, operands):
+            yield from operands
+        case Conditional(condition, consequence, alternative):
+            yield from (condition, consequence, alternative)
+        case Quantified(_, bindings, condition):
+            yield from (source for _, source in bindings)
+            yield condition
+        case Cast(operand) | Typed(operand):
+            yield operand
+        case Part():
+            yield expression.expression
+        case Constructor():
+            for _, value in expression.attributes:
+                yield from (part for part in value if not isinstance(part, str))
+            yield from (part for part in expression.content if not isinstance(part, str))
+        case Computed(_, name, content):
+            if name is not None and not isinstance(name, QualifiedName):
+                yield name
+            yield content
+        case Flwor():
+            yield from _parts_of_flwor(expression)
+
+
+def new_focus(expression: Expression) -> Iterator[Expression]:
+    """The direct parts of an expression with another context item."""
+    if isinstance(expression, PathExpression):
+        for step in expression.steps:
+            yield from step.predicates
+    elif isinstance(expression, Mapped):
+        yield expression.right
+
+
+def _parts_of_flwor(flwor: Flwor) -> Iterator[Expression]:
+    for clause in flwor.clauses:
+        match clause:
+            case ForClause(_, source) | LetClause(_, source) | WhereClause(source):
+                yield source
+    if flwor.where is not None:
+        yield flwor.where
+    yield from (key.key for key in flwor.order)
+    yield flwor.result

@@ -1,0 +1,273 @@
+"""Parts: what of a ``return`` clause can be computed on the way (section 4.2.2, restructuring).
+
+A *part* is an expression there that depends on nothing but the bound element, so its value can be
+computed at any broker that has what it looks at, once for all profiles that have the part::
+
+    for $n in //nitf where $n/head/@id = 5 return
+        <news>{$n/head/title}<body>{for $p in $n/body/* where not($p/img) return $p}</body></news>
+        └───────────────────────────────────── a part ───────────────────────────────────────────┘
+                                   └───────────────── a part in it ───────────────┘
+
+The value, a *piece* of markup, travels beside the message, by the element and the part's digest
+(pieces.py).  Nothing is put into the message itself, where wildcards would see it.  Whoever has a
+piece takes it in place of the expression: as a result, or as content of a larger part.
+
+A part stands where its value becomes content of constructors without namespaces, alone between
+braces; so its markup is the same wherever it is computed.  Its text is in terms of ``$binding``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any, TypeVar
+
+from yfilter.errors import ProfileRefused
+from yfilter.language.item_kinds import ANYTHING, ItemKind, kinds_of
+from yfilter.language.matching_path import matching_part
+from yfilter.language.query_ast import (
+    ANY,
+    PART_VARIABLE,
+    Constructor,
+    Expression,
+    Flwor,
+    ForClause,
+    LetClause,
+    Literal,
+    Markup,
+    NameTest,
+    Origin,
+    Part,
+    PathExpression,
+    Profile,
+    Quantified,
+)
+from yfilter.language.query_parser import reread
+from yfilter.language.query_text import unparse
+from yfilter.projection.looks import BINDING, DOCUMENT, Looks, LooksEverywhere, Scope
+from yfilter.projection.needs import Kept, Kind
+
+PART_TEXT_MAX = 4096  # characters; what is larger is left to the host
+
+_DIGEST_BYTES = 8
+_ANYWHERE = ((True, NameTest(ANY, ANY)),)
+_BEFORE = f"for ${PART_VARIABLE} in //* return "
+_NOTHING = Literal("")
+
+_Tree = TypeVar("_Tree")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPart:
+    """``expression`` is in terms of ``$binding``, with its own parts, ``inner``, put in."""
+
+    digest: str
+    text: str
+    expression: Expression
+    inner: tuple[KnownPart, ...]
+
+    def with_all_inner(self) -> Iterator[KnownPart]:
+        """The part itself and all in it, a larger one before those in it."""
+        yield self
+        for part in self.inner:
+            yield from part.with_all_inner()
+
+
+@lru_cache(maxsize=4096)
+def with_parts(profile: Profile) -> tuple[Profile, tuple[KnownPart, ...]]:
+    """The profile with its largest parts put in, and these parts; itself if it has none."""
+    flwor = profile.flwor
+    if flwor is None or not flwor.clauses or not _is_plain(profile.body):
+        return profile, ()
+    first = flwor.clauses[0]
+    if not isinstance(first, ForClause) or not isinstance(first.path, PathExpression):
+        return profile, ()
+    is_bound = first.path.origin is Origin.MESSAGE and matching_part(profile).binds
+    if not is_bound or first.variable in _bound(flwor.clauses[1:]):
+        return profile, ()
+    found: list[KnownPart] = []
+    # What is not in a constructor is a document for each item.
+    if not isinstance(flwor.result, Constructor):
+        return profile, ()
+    result = _with_part(flwor.result, first.variable, found)
+    return (_with_result(profile, flwor, result) if found else profile), tuple(found)
+
+
+def without_parts(profile: Profile) -> Profile:
+    """A profile that ``with_parts`` gave, with nothing in the place of its parts."""
+    flwor = profile.flwor
+    assert flwor is not None
+    result = flwor.result
+    if isinstance(result, Part):
+        # It always yields an element, which nothing goes into.
+        assert isinstance(result.expression, Constructor)
+        result = Constructor(result.expression.name, declarations=result.expression.declarations)
+    return _with_result(profile, flwor, _left_out(result, None))
+
+
+@lru_cache(maxsize=4096)
+def part_of_text(text: str) -> KnownPart:
+    """The part of a text; ProfileRefused if it is none."""
+    body = reread(_BEFORE + text).body if len(text) <= PART_TEXT_MAX else None
+    part = _part_of(body.result, PART_VARIABLE) if isinstance(body, Flwor) else None
+    if part is None or part.text != text:
+        raise ProfileRefused(
+            "not-a-part", "not a part of a profile", text[:200], expected="a part's text"
+        )
+    return part
+
+
+@lru_cache(maxsize=4096)
+def looked_at(part: KnownPart, chosen: frozenset[str]) -> tuple[Kept, ...]:
+    """What a part looks at, seen from its element; without what the ``chosen`` of the parts in it
+    look at, which are given by digest and may be the part itself."""
+    if part.digest in chosen:
+        return (Kept((), Kind.NODE),)
+    looks = _looks(_left_out(part.expression, chosen))
+    assert looks is not None
+    return looks
+
+
+# -- what is a part
+
+
+def _with_part(expression: Expression, variable: str, found: list[KnownPart]) -> Expression:
+    """The expression as a part, or with parts put into its content."""
+    part = _part_of(expression, variable)
+    if part is not None:
+        found.append(part)
+        return Part(variable, part.digest, part.expression)
+    if isinstance(expression, Constructor) and _is_plain(expression):
+        return _with_content(expression, variable, found)
+    return expression
+
+
+def _with_content(constructor: Constructor, variable: str, found: list[KnownPart]) -> Constructor:
+    content = tuple(
+        piece if isinstance(piece, str) else _with_part(piece, variable, found)
+        for piece in constructor.content
+    )
+    return replace(constructor, content=content)
+
+
+def _part_of(expression: Expression, variable: str) -> KnownPart | None:
+    if isinstance(expression, PathExpression | Literal | Markup):
+        return None  # of which the message itself is the shortest form
+    if not _is_closed(expression, variable):
+        return None
+    kinds = kinds_of(expression, {variable: ItemKind.ELEMENT}, ANYTHING)
+    if kinds & (ItemKind.ATTRIBUTE | ItemKind.DOCUMENT):
+        return None
+    expression = _renamed(expression, variable)
+    text = unparse(expression)
+    looks = _looks(expression)
+    if len(text) > PART_TEXT_MAX or looks is None or looks == (Kept((), Kind.NODE),):
+        return None
+    inner: list[KnownPart] = []
+    if isinstance(expression, Constructor) and _is_plain(expression):
+        expression = _with_content(expression, PART_VARIABLE, inner)
+    digest = blake2b(text.encode(), digest_size=_DIGEST_BYTES).hexdigest()
+    return KnownPart(digest, text, expression, tuple(inner))
+
+
+def _is_plain(expression: Expression) -> bool:
+    """Whether what is in it, if it is a constructor, is in no namespace by default."""
+    return not isinstance(expression, Constructor) or not expression.declarations
+
+
+def _is_closed(expression: Expression, variable: str) -> bool:
+    """Whether no other variable comes into it, and none of the names means two things."""
+    bound = _bound(expression)
+    used = {
+        node.variable
+        for node in _nodes(expression)
+        if isinstance(node, PathExpression) and node.origin is Origin.VARIABLE
+    }
+    return used - bound <= {variable} and not bound & {variable, PART_VARIABLE}
+
+
+def _looks(expression: Expression) -> tuple[Kept, ...] | None:
+    """From the element; None if it is not only about what is in the element."""
+    looks = Looks(_ANYWHERE)
+    try:
+        looks.value(expression, Kind.SUBTREE, Scope({PART_VARIABLE: (BINDING,)}, (DOCUMENT,)))
+    except (LooksEverywhere, RecursionError):
+        return None
+    if looks.in_message:
+        return None
+    looks.mark((BINDING,), Kind.NODE)
+    kept = tuple(looks.at_binding)
+    return tuple(one for one in kept if not any(o.covers(one) for o in kept if o != one))
+
+
+# -- trees
+
+
+def _with_result(profile: Profile, flwor: Flwor, result: Expression) -> Profile:
+    changed = replace(flwor, result=result)
+    body = profile.body
+    if isinstance(body, Constructor):
+        content = tuple(changed if part is flwor else part for part in body.content)
+        return Profile(replace(body, content=content), profile.text)
+    return Profile(changed, profile.text)
+
+
+def _left_out(tree: _Tree, chosen: frozenset[str] | None) -> _Tree:
+    """With nothing in the place of the parts that are chosen, all for None, and the others
+    themselves."""
+
+    def change(node: object) -> object:
+        if not isinstance(node, Part):
+            return node
+        if chosen is None or node.digest in chosen:
+            return _NOTHING
+        return _left_out(node.expression, chosen)
+
+    changed: _Tree = _changed(tree, change)
+    return changed
+
+
+def _renamed(expression: Expression, variable: str) -> Expression:
+    def change(node: object) -> object:
+        if isinstance(node, PathExpression) and node.variable == variable:
+            return replace(node, variable=PART_VARIABLE)
+        return node
+
+    renamed: Expression = _changed(expression, change)
+    return renamed
+
+
+def _changed(tree: Any, change: Any) -> Any:
+    """The tree with each node in it changed, those below first."""
+    if type(tree) is tuple:
+        return tuple([_changed(part, change) for part in tree])
+    if not is_dataclass(tree) or isinstance(tree, type):
+        return tree
+    parts = {field.name: getattr(tree, field.name) for field in fields(tree)}
+    changed = {name: _changed(part, change) for name, part in parts.items()}
+    return change(tree if changed == parts else replace(tree, **changed))
+
+
+def _nodes(tree: object) -> Iterator[object]:
+    if type(tree) is tuple:
+        for part in tree:
+            yield from _nodes(part)
+    elif is_dataclass(tree) and not isinstance(tree, type):
+        yield tree
+        for field in fields(tree):
+            yield from _nodes(getattr(tree, field.name))
+
+
+def _bound(tree: object) -> set[str]:
+    """The variables that are bound somewhere in it."""
+    bound: set[str] = set()
+    for node in _nodes(tree):
+        if isinstance(node, ForClause):
+            bound |= {node.variable, node.position}
+        elif isinstance(node, LetClause):
+            bound.add(node.variable)
+        elif isinstance(node, Quantified):
+            bound.update(name for name, _ in node.bindings)
+    return bound
