@@ -10,14 +10,15 @@ On the data plane it cuts what goes to a child whose link says so, and says what
 
     Message(reflects=7) ──> host        profiles announced by 7 take part; later ones do not
 
-With no such link in the topology nothing is said, and nothing is cut.
+A broker that says nothing needs everything, in its parent's eyes.  With no such link in the
+topology nobody says anything, and nothing is cut; where only some do, it is right as well.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from formats import ElementStream
 from onyx.broker.control_plane import ControlPlane
@@ -35,7 +36,7 @@ from overlay.transformation.reflection import NOTHING, WHOLE, Reflection
 from yfilter.language.query_ast import Profile
 from yfilter.matcher import Matcher
 from yfilter.matches import Match, ProfileMatch
-from yfilter.projection.needs import Need
+from yfilter.projection.needs import EVERYTHING, Need
 from yfilter.projection.part_needs import part_needs_of
 from yfilter.projection.profile_needs import needs_of
 from yfilter.projection.transformer import Transformer
@@ -60,8 +61,7 @@ class Transformation:
         self._control = control
         self._links = links
         self._rows = rows
-        self.is_on = control.topology.transforms
-        self._has_parts = any(link.transformation is Mode.FULL for link in control.topology.links)
+        self.is_on = self._has_parts = False
         self.table = NeedsTable(self._cutter, control.topology.limits.needs_max_bytes)
         self._reflection = Reflection(rows)
         self._needs: dict[str, tuple[Need, ...]] = {}  # by profile here
@@ -76,9 +76,12 @@ class Transformation:
 
     def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
         """What was told and what children have said; the trees must be open, local profiles come
-        after that, and then ``settle``."""
+        after that, and then ``settle``.  To be called at every start."""
+        topology = self._control.shapes.newest.declared
+        self.is_on = topology.transforms
+        self._has_parts = any(link.transformation is Mode.FULL for link in topology.links)
         if not self.is_on:
-            return
+            self.table.change_local((EVERYTHING,), ())
         rows = list(rows)
         self._reflection.restore(rows)
         for space, key, value in rows:
@@ -90,11 +93,14 @@ class Transformation:
                 self.table.restore_told(record["branch"], Need.parse(record["need"]))
             elif space == SINCE_SPACE:
                 self._since[key] = read_record(value)
+        for child, name in self._reflection.heard():
+            branch = self._control.branch_of(child, name)
+            self.table.keep_child(branch)
+            self.table.change_child(branch, NeedDelta(removed=(EVERYTHING,)))
         for space, _, value in rows:
             if space == NEED_SPACE:
                 record = read_record(value)
                 branch = self._control.branch_of(record["link"], record["branch"])
-                self.table.keep_child(branch)
                 self.table.change_child(branch, NeedDelta((Need.parse(record["need"]),)))
 
     def settle(self) -> None:
@@ -103,13 +109,12 @@ class Transformation:
             self._placed.pop(profile, None)
 
     def open_tree(self, root: str) -> None:
-        if self.is_on:
-            below = self._control.branches_below(root)
-            self.table.open_tree(root, self._control.branch(root), below)
-            for branch in below:  # whose changes may now have another way up
-                number = self._reflection.come(branch.broker, branch.name)
-                if number is not None:
-                    self._arrived.append((branch, number))
+        below = self._control.branches_below(root)
+        self.table.open_tree(root, self._control.branch(root), below)
+        for branch in below:  # whose changes may now have another way up
+            number = self._reflection.come(branch.broker, branch.name)
+            if number is not None:
+                self._arrived.append((branch, number))
 
     def forget_closed(self) -> None:
         """No broker needs what was told on trees that have ended."""
@@ -129,20 +134,19 @@ class Transformation:
 
     def place(self, profile: str, parsed: Profile, former: str | None = None) -> None:
         """A profile of this broker comes, or has a new text, and had another one."""
+        if former is not None and profile not in self._placed:
+            self._former.keep(profile, former, self._since.get(profile, {}))
         if self.is_on:
-            if former is not None and profile not in self._placed:
-                self._former.keep(profile, former, self._since[profile])
             needs = part_needs_of(parsed) if self._has_parts else needs_of(parsed)
             self.table.change_local(needs, self._needs.get(profile, ()))
             self._needs[profile] = needs
-            self._placed[profile] = None
+        self._placed[profile] = None
 
     def remove(self, profile: str) -> None:
-        if profile in self._needs:
-            self.table.change_local((), self._needs.pop(profile))
-            self._placed.pop(profile, None)
-            self._since.pop(profile, None)
-            self._former.forget(profile)
+        self.table.change_local((), self._needs.pop(profile, ()))
+        self._placed.pop(profile, None)
+        self._former.forget(profile)
+        if self._since.pop(profile, None) is not None:
             self._rows.delete(SINCE_SPACE, profile)
 
     def handle_delta(self, frame: NeedsDelta, child: str) -> None:
@@ -152,6 +156,10 @@ class Transformation:
         delta = NeedDelta(
             tuple(map(Need.parse, frame.added)), tuple(map(Need.parse, frame.removed))
         )
+        is_first = self._reflection.come(child, branch.name) is None
+        if is_first and all(branch != other for other, _ in self._arrived):
+            # Until it says that it does not need everything.
+            delta = replace(delta, added=(EVERYTHING, *delta.added))
         self.table.change_child(branch, delta)
         self._arrived.append((branch, frame.number))
         for need in delta.added:
@@ -162,17 +170,23 @@ class Transformation:
 
     def flush(self) -> None:
         """Tell the parents what has changed since the last time."""
-        for own, delta in self.table.take().items():
-            self._send_up(own, delta)
+        news = self.table.take()
+        for own in self.table.own_branches:
+            if self._reflection.last(own) == NOTHING:
+                self._send_first(own)
+            elif own in news:
+                self._send_up(own, news[own])
         for branch, number in self._arrived:
             carriers = self.table.carriers(branch)
             self._reflection.carry(branch.broker, branch.name, number, carriers)
         self._arrived.clear()
         for profile in self._placed:
-            numbers = {own: self._reflection.last(own) for own in self.table.own_branches}
-            self._since[profile] = numbers
+            last = {own: self._reflection.last(own) for own in self.table.own_branches}
+            numbers = {own: number for own, number in last.items() if number != NOTHING}
             self._former.told(profile, numbers)
-            self._rows.put(SINCE_SPACE, profile, numbers)
+            if numbers or profile in self._since:
+                self._since[profile] = numbers
+                self._rows.put(SINCE_SPACE, profile, numbers)
         self._placed.clear()
 
     def taking_part(self, parcel: Parcel, matches: Iterable[Match]) -> Iterator[Match]:
@@ -198,8 +212,6 @@ class Transformation:
     def cuts(self, parcel: Parcel, links: Iterable[str]) -> Mapping[str, Cut]:
         """The message as each of these children gets it; those that need the same of it share
         what is left, and its bytes."""
-        if not self.is_on:
-            return {link: Cut(parcel, WHOLE) for link in links}
         made: list[Parcel] = [parcel]
         cuts = {}
         for link in links:
@@ -271,6 +283,12 @@ class Transformation:
         name = None if own is None else own.name
         below = self._control.branch_of(link, parcel.root)
         return self._reflection.reflected(name, link, below.name, parcel.reflects)
+
+    def _send_first(self, own: str) -> None:
+        """As long as this broker says nothing, its parent takes it to need everything."""
+        told = self.table.told_about(own)
+        if EVERYTHING not in told:
+            self._send_up(own, NeedDelta(tuple(told), (EVERYTHING,)))
 
     def _send_up(self, own: str, delta: NeedDelta) -> None:
         parent = self._control.parent(own)

@@ -22,7 +22,7 @@ from typing import Protocol
 from formats import ElementStream
 from overlay.routing.branches import Branch
 from overlay.transformation.need_set import NeedDelta, NeedSet
-from yfilter.projection.needs import Need
+from yfilter.projection.needs import EVERYTHING, Need
 
 
 class Cutter(Protocol):
@@ -36,13 +36,15 @@ class Cutter(Protocol):
 
 
 class LinkNeeds:
-    """What is needed in a child's branch, and what leaves just that of a message."""
+    """What is needed in a child's branch, everything until it has said anything, and what leaves
+    just that of a message."""
 
     __slots__ = ("cutter", "needs")
 
     def __init__(self, cutter: Cutter) -> None:
         self.cutter = cutter
-        self.needs: dict[Need, None] = {}
+        self.needs: dict[Need, None] = {EVERYTHING: None}
+        cutter.add(EVERYTHING)
 
     def change(self, delta: NeedDelta) -> NeedDelta:
         """Gives what was news."""
@@ -164,7 +166,11 @@ class NeedsTable:
     def told(self, root: str) -> set[Need]:
         """What the parent on a tree knows; nothing at the root broker."""
         own = self._own.get(root)
-        return set() if own is None else set(self._upward[own.name].told)
+        return set() if own is None else self.told_about(own.name)
+
+    def told_about(self, own: str) -> set[Need]:
+        """What the parent of an own branch knows."""
+        return set(self._upward[own].told)
 
     def aggregate(self, root: str) -> set[Need]:
         """All that this broker stands for on a tree."""

@@ -85,6 +85,10 @@ class Reflection:
         """The last change of a child's branch that has come."""
         return self._come.get((child, branch))
 
+    def heard(self) -> Iterable[tuple[str, str]]:
+        """The branches, (child, branch), of which changes have come."""
+        return tuple(self._come)
+
     def carry(self, child: str, branch: str, number: int, carriers: Iterable[str]) -> None:
         """A child's change has come, and what follows from it has been told about the own branches
         ``carriers``."""

@@ -19,6 +19,7 @@ from overlay.topology import Transformation
 from tests.beside import Peer
 from tests.onyx.broker.test_broker_core import FIGURE4, Setting, delta
 from yfilter.language.query_parser import parse_profile
+from yfilter.projection.needs import EVERYTHING
 from yfilter.projection.profile_needs import needs_of
 
 LINKS = tuple(replace(link, transformation=Transformation.PROJECTION) for link in FIGURE4.links)
@@ -30,8 +31,12 @@ TITLE_OF_A, OTHER_OF_B = b"<x><t>A</t></x>", b"<x><u>2</u></x>"
 
 
 def open_setting() -> Setting:
+    """The children have said that they need nothing, with their change 2."""
     setting = Setting(CUTTING)
     setting.announce()
+    for child in ("B5", "B6"):
+        setting.brokers[child].send("B1", NOTHING_NEEDED)
+    assert setting.brokers["B1"].take(NeedsDelta) == [NOTHING_NEEDED]
     return setting
 
 
@@ -40,6 +45,9 @@ def needs(*profiles: str, number: int, removed: tuple[str, ...] = ()) -> NeedsDe
         return [need.text for one in them for need in needs_of(parse_profile(one))]
 
     return NeedsDelta("B1", number, texts(profiles), texts(removed))
+
+
+NOTHING_NEEDED = NeedsDelta("B1", 2, [], [EVERYTHING.text])
 
 
 def message(number: int, reflects: int, xml: bytes = FEED) -> Message:
@@ -68,7 +76,7 @@ def test_needs_go_up_ahead_of_the_routing_query_and_the_marker() -> None:
         if isinstance(frame, NeedsDelta | RoutingDelta | LiveMarker)
     ]
     assert kinds == [NeedsDelta, RoutingDelta, LiveMarker]
-    assert setting.brokers["B1"].all(NeedsDelta) == [needs(TITLES, number=2)]
+    assert setting.brokers["B1"].all(NeedsDelta) == [needs(TITLES, number=3)]
 
 
 def test_nothing_is_told_where_no_link_cuts() -> None:
@@ -78,16 +86,64 @@ def test_nothing_is_told_where_no_link_cuts() -> None:
     assert setting.brokers["B1"].all(NeedsDelta) == []
 
 
+def test_a_child_that_says_nothing_needs_everything() -> None:
+    setting = Setting(CUTTING)
+    setting.announce()
+    setting.place(TITLES)
+    b1, b5, b6 = (setting.brokers[name] for name in ("B1", "B5", "B6"))
+    for child in (b5, b6):
+        child.send("B1", delta("/f"))
+    b5.send("B1", NOTHING_NEEDED)
+    assert b1.all(NeedsDelta) == []
+    b1.send("B1", message(1, reflects=0))
+    assert [frame.reflects for frame in b5.take(Message)] == [2]
+    assert [(text_of(frame), frame.reflects) for frame in b6.take(Message)] == [(FEED, 0)]
+    setting.restart()
+    assert b1.all(NeedsDelta) == []
+    b6.send("B1", NeedsDelta("B1", 2, needs(OTHERS, number=2).added, []))  # not all of it yet
+    assert b1.all(NeedsDelta) == []
+    setting.restart()
+    b6.send("B1", NeedsDelta("B1", 3, [], [EVERYTHING.text]))
+    first, last = b1.take(NeedsDelta)
+    assert (first.number, last.number) == (2, 3)
+    assert set(first.added) == {*needs(TITLES, number=2).added, *needs(OTHERS, number=2).added}
+    assert (first.removed, last.added, last.removed) == ([], [], [EVERYTHING.text])
+
+
+def test_a_broker_that_cuts_nothing_any_more_needs_everything_again() -> None:
+    setting = open_setting()
+    setting.place(TITLES)
+    setting.brokers["B1"].take(NeedsDelta)
+    setting.topology = FIGURE4
+    setting.restart()
+    told = setting.brokers["B1"].take(NeedsDelta)
+    assert [(frame.added, frame.removed) for frame in told] == [
+        ([EVERYTHING.text], []),
+        ([], needs(TITLES, number=3).added),
+    ]
+    setting.topology = CUTTING
+    setting.restart()
+    told = setting.brokers["B1"].take(NeedsDelta)
+    assert [(frame.added, frame.removed) for frame in told] == [
+        (needs(TITLES, number=3).added, []),
+        ([], [EVERYTHING.text]),
+    ]
+    peer = subscriber(setting)
+    for number, reflects in enumerate((told[0].number, told[1].number), 1):
+        setting.brokers["B1"].send("B1", message(number, reflects=reflects))
+    assert 2 in [frame.number for frame in peer.take(Delivery)]
+
+
 def test_a_child_gets_what_is_needed_behind_it() -> None:
     setting = open_setting()
-    setting.brokers["B5"].send("B1", needs(TITLES, number=2))
+    setting.brokers["B5"].send("B1", needs(TITLES, number=3))
     setting.brokers["B5"].send("B1", delta("/f/i"))
-    setting.brokers["B6"].send("B1", needs("/f", number=2))
+    setting.brokers["B6"].send("B1", needs("/f", number=3))
     setting.brokers["B6"].send("B1", delta("/f"))
     setting.brokers["B1"].send("B1", message(1, reflects=0))
     (cut,) = setting.brokers["B5"].take(Message)
     assert text_of(cut) == b'<f><i k="a"><t>A</t></i></f>'
-    assert cut.reflects == 2
+    assert cut.reflects == 3
     (whole,) = setting.brokers["B6"].take(Message)
     assert (text_of(whole), whole.reflects) == (FEED, 0)
 
@@ -96,23 +152,23 @@ def test_a_message_reflects_what_its_needs_became_upward() -> None:
     setting = open_setting()
     b1, b5 = setting.brokers["B1"], setting.brokers["B5"]
     b5.send("B1", delta("/f"))
-    b5.send("B1", needs(TITLES, number=2))
-    b5.send("B1", needs(OTHERS, number=3))
-    assert [frame.number for frame in b1.take(NeedsDelta)] == [2, 3]
-    for reflects in (1, 2, 3):
+    b5.send("B1", needs(TITLES, number=3))
+    b5.send("B1", needs(OTHERS, number=4))
+    assert [frame.number for frame in b1.take(NeedsDelta)] == [3, 4]
+    for reflects in (2, 3, 4):
         b1.send("B1", message(reflects, reflects=reflects))
-    assert [frame.reflects for frame in b5.take(Message)] == [1, 2, 3]
+    assert [frame.reflects for frame in b5.take(Message)] == [2, 3, 4]
     setting.restart()
-    b1.send("B1", message(4, reflects=2))
-    b1.send("B1", message(5, reflects=0))
-    assert [frame.reflects for frame in b5.take(Message)] == [2, 3]
+    b1.send("B1", message(5, reflects=3))
+    b1.send("B1", message(6, reflects=0))
+    assert [frame.reflects for frame in b5.take(Message)] == [3, 4]
 
 
 def test_a_profile_takes_part_when_a_message_reflects_it() -> None:
     setting = open_setting()
     setting.place(TITLES)
     peer = subscriber(setting)
-    for number, reflects in enumerate((1, 2, 0), 1):
+    for number, reflects in enumerate((2, 3, 0), 1):
         setting.brokers["B1"].send("B1", message(number, reflects=reflects))
     assert [frame.number for frame in peer.take(Delivery)] == [2, 3]
 
@@ -122,8 +178,8 @@ def test_messages_of_before_a_change_are_answered_by_the_former_text() -> None:
     setting.place(TITLES)
     peer, asker = subscriber(setting), setting.beside.peer("client", "asker")
     asker.ask("profile.update", profile="p1", text=OTHERS)
-    assert [frame.number for frame in setting.brokers["B1"].take(NeedsDelta)] == [2, 3, 4]
-    for number, reflects in enumerate((1, 2, 3, 4, 0), 1):
+    assert [frame.number for frame in setting.brokers["B1"].take(NeedsDelta)] == [3, 4, 5]
+    for number, reflects in enumerate((2, 3, 4, 5, 0), 1):
         setting.brokers["B1"].send("B1", message(number, reflects=reflects))
     assert results(peer) == [[TITLE_OF_A], [TITLE_OF_A], [OTHER_OF_B], [OTHER_OF_B]]
 
@@ -132,24 +188,25 @@ def test_what_a_child_cannot_read_reflects_the_same_when_it_is_sent_again() -> N
     setting = open_setting()
     b5 = setting.brokers["B5"]
     b5.send("B1", delta("/f"))
-    b5.send("B1", needs(TITLES, number=2))
+    b5.send("B1", needs(TITLES, number=3))
     setting.brokers["B1"].send("B1", message(1, reflects=0))
     (cut,) = b5.take(Message)
     back = Undecoded("B1", "s1", 1, cut.format, cut.hops, cut.payload, cut.reflects)
     b5.send("B1", back)
-    assert [again.reflects for again in b5.take(Message)] == [2]
+    assert [again.reflects for again in b5.take(Message)] == [3]
 
 
 def test_the_root_cuts_what_is_published() -> None:
     setting = Setting(CUTTING)
     setting.announce(root="B4")
-    setting.brokers["B5"].send("B1", replace(needs(TITLES, number=2), root="B1"))
+    setting.brokers["B5"].send("B1", needs(TITLES, number=2))
+    setting.brokers["B5"].send("B1", NeedsDelta("B1", 3, [], [EVERYTHING.text]))
     setting.brokers["B5"].send("B1", delta("/f"))
     setting.children_ready(root="B4")
     source = setting.beside.peer("source", "s1")
     source.send("s1", Publish("s1", "text", FEED))
     (cut,) = setting.brokers["B5"].take(Message)
-    assert cut.reflects == 2
+    assert cut.reflects == 3
     assert b"<u>" not in text_of(cut)
 
 
