@@ -42,6 +42,8 @@ from yfilter.language.query_parser import parse_profile
 UNBOUNDED = 2**60
 MIB = 1024 * 1024
 CHANGES = 200
+PLANNED = 20_000  # profiles that a plan is made of
+LESSONS = 20  # times that the messages for warming up are shown to those who learn
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -52,6 +54,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--messages", metavar="N", type=positive, default=200)
     parser.add_argument(
         "--placement", choices=("pep", "random"), default="pep", help="of the profiles"
+    )
+    parser.add_argument("--shape", choices=("mesh", "tree"), default="mesh", help="of the network")
+    parser.add_argument(
+        "--interests", choices=("news", "uniform"), default="news", help="of the profiles"
     )
     parser.add_argument(
         "--lookup",
@@ -89,8 +95,9 @@ def run(options: argparse.Namespace) -> Report:
     report.condition(
         "network",
         "network",
-        f"{options.brokers} brokers, {options.sources} root brokers, {options.number:,} profiles "
-        f"placed by {options.placement}, {options.messages} messages, seed {options.seed}",
+        f"{options.shape} of {options.brokers} brokers, {options.sources} root brokers, "
+        f"{options.number:,} profiles ({options.interests}) placed by {options.placement}, "
+        f"{options.messages} messages, seed {options.seed}",
     )
     world = _make_world(options, options.number)
     exact, within = _tell_crossings(report, world)
@@ -105,24 +112,28 @@ def run(options: argparse.Namespace) -> Report:
 
 
 def _make_world(options: argparse.Namespace, number: int) -> _World:
+    """Equal profiles are placed and parsed once; a plan is made of a sample of them."""
     _progress(f"{number:,} profiles")
     random = Random(options.seed)
-    topology = make_topology(options.brokers, random)
-    texts = [make_profile(random) for _ in range(number)]
+    topology = make_topology(options.brokers, random, 1 if options.shape == "tree" else 2)
+    uniform = options.interests == "uniform"
+    texts = [make_profile(random, uniform=uniform) for _ in range(number)]
     news = [make_message(random) for _ in range(2 * options.messages)]
     roots = random.sample(topology.broker_ids, options.sources)
     disjuncts = {text: routing_query(parse_profile(text)) for text in dict.fromkeys(texts)}
-    hosts = [random.choice(topology.broker_ids) for _ in texts]
     if options.placement == "pep":
         reader = NeedReader()
-        population = LocalPopulation(ProfileNeeds(reader.read(text)) for text in texts)
+        planned = texts[:PLANNED]
+        population = LocalPopulation(ProfileNeeds(reader.read(text)) for text in planned)
         samples = [(values_of(entry), 1.0) for entry in news[options.messages :]]
         plan_options = PlanOptions(PARTITIONS_A_BROKER * options.brokers, topology)
         plan = make_plan(population, plan_options, Evidence(messages=samples))
         placer = Placer(plan)
-        hosts = [plan.broker_of(placer.place(text).partition) for text in texts]
+        hosted = [(plan.broker_of(placer.place(text).partition), text) for text in disjuncts]
+    else:
+        hosted = [(random.choice(topology.broker_ids), text) for text in texts]
     interests: dict[str, list[Conjunction]] = {broker: [] for broker in topology.broker_ids}
-    for host, text in zip(hosts, texts, strict=True):
+    for host, text in dict.fromkeys(hosted):
         interests[host].extend(disjuncts[text])
     distinct = {broker: list(dict.fromkeys(own)) for broker, own in interests.items()}
     texts_of = [message_xml(entry) for entry in news]
@@ -142,18 +153,31 @@ def _tell_crossings(report: Report, world: _World) -> tuple[TableNetwork, TableN
     report.figure("exact_crossings", "routing", crossed, against="flooding_crossings")
     _progress("tables within a tenth of it")
     within = TableNetwork(world.topology, world.roots, world.interests, largest // 10)
+    _, crossed_guessing, _ = _crossings(world, within, optimum)
+    _progress("they learn from what comes for nothing")
+    for lesson in range(LESSONS):
+        within.learn(lesson, world.roots, world.warming, optimum)
     _, crossed_within, _ = _crossings(world, within, optimum)
     report.figure(
-        "budget_crossings", "within a budget", crossed_within, against="flooding_crossings"
+        "estimated_crossings", "within a budget", crossed_guessing, against="flooding_crossings"
+    )
+    report.figure(
+        "budget_crossings", "the same, when learned", crossed_within, against="flooding_crossings"
     )
     report.figure("crossings_over_optimum_exact", "routing / optimum", crossed / best)
-    report.figure("crossings_over_optimum_budget", "in budget / optimum", crossed_within / best)
+    report.figure(
+        "crossings_over_optimum_estimated", "in budget / optimum", crossed_guessing / best
+    )
+    report.figure(
+        "crossings_over_optimum_budget", "in budget, learned / optimum", crossed_within / best
+    )
+    report.figure("revised", "generalisations given up for others", within.sum_of("revised"))
     largest_within = max(map(within.table_bytes, world.topology.broker_ids))
     report.figure("exact_table_bytes", "largest table", largest, "B")
     report.figure(
         "budget_table_bytes", "within a budget", largest_within, "B", against="exact_table_bytes"
     )
-    report.figure("generalisations", "generalisations", within.generalisations())
+    report.figure("generalisations", "generalisations", within.sum_of("generalisations"))
     for depth, level in sorted(levels.items()):
         report.figure(
             f"lookup_us_depth_{depth}",

@@ -92,13 +92,14 @@ def _planned(
     return [placer.plan.broker_of(placer.place(text).partition) for text in texts]
 
 
-def make_topology(brokers: int, random: Random) -> Topology:
-    """Brokers at random places; each new one linked to the two nearest that are there."""
+def make_topology(brokers: int, random: Random, links_each: int = 2) -> Topology:
+    """Brokers at random places; each new one linked to the nearest that are there: with one link
+    each a tree, else a mesh."""
     nodes: list[BrokerNode] = []
     links: list[Link] = []
     for number in range(brokers):
         node = BrokerNode(f"B{number + 1}", Address("localhost", 7001 + number), _somewhere(random))
-        near = sorted(nodes, key=lambda other: _km(node, other))[:2]
+        near = sorted(nodes, key=lambda other: _km(node, other))[:links_each]
         links += [
             Link((other.id, node.id), latency_ms=1 + _km(node, other) / 200) for other in near
         ]
@@ -125,11 +126,13 @@ def _nearest(topology: Topology, place: Place) -> str:
     return min(topology.brokers, key=km).id
 
 
-def make_profile(random: Random) -> str:
-    """What a reader of news wants: a subject, mostly of an area as well."""
-    subject = f'/nitf[head/tobject/@subject = "s{_zipf(random, TOPICS)}"]'
+def make_profile(random: Random, *, uniform: bool = False) -> str:
+    """What a reader of news wants: a subject, mostly of an area as well; the popular ones more
+    often, or any as often."""
+    pick = _any if uniform else _zipf
+    subject = f'/nitf[head/tobject/@subject = "s{pick(random, TOPICS)}"]'
     if random.random() < 0.7:
-        return f'{subject}[head/pubdata/@area = "a{_zipf(random, AREAS)}"]'
+        return f'{subject}[head/pubdata/@area = "a{pick(random, AREAS)}"]'
     return f"{subject}[body/@urgency <= {random.randint(1, 8)}]"
 
 
@@ -157,3 +160,7 @@ def message_xml(message: tuple[int, int, int]) -> bytes:
 def _zipf(random: Random, values: int) -> int:
     """1 to ``values``, with the exponent 0.5: popular things, but not one above all."""
     return 1 + int(values * random.random() ** 2)
+
+
+def _any(random: Random, values: int) -> int:
+    return random.randint(1, values)

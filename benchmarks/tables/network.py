@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from benchmarks.benchmark import WrongAnswers
-from formats import ElementStream
+from formats import ElementStream, parse_text
 from overlay.routing.branches import Branch, Branches
 from overlay.routing.broadcast_tree import broadcast_trees
 from overlay.routing.delta import Delta, DeltaSum
@@ -54,7 +54,8 @@ class TableNetwork:
 
     def change(self, broker: str, added: Conjunction, removed: Conjunction) -> int:
         """One profile is replaced by another; how many deltas crossed links for it."""
-        return self._tell(broker, self.tables[broker].change_local([added], [removed]))
+        told = self._tell(broker, self.tables[broker].change_local([added], [removed]))
+        return told + self._settle()
 
     def reached(self, root: str, stream: ElementStream, levels: Mapping[int, Level]) -> set[str]:
         """The brokers that receive a message; the look-ups are timed by depth."""
@@ -73,8 +74,36 @@ class TableNetwork:
     def table_bytes(self, broker: str) -> int:
         return self.tables[broker].statistics()["table_bytes"]
 
-    def generalisations(self) -> int:
-        return sum(table.statistics().get("generalisations", 0) for table in self.tables.values())
+    def sum_of(self, name: str) -> int:
+        """One of the statistics, of all tables."""
+        return sum(table.statistics().get(name, 0) for table in self.tables.values())
+
+    def learn(
+        self, lesson: int, roots: Sequence[str], messages: Sequence[bytes], optimum: Optimum
+    ) -> None:
+        """Publish messages once more; brokers where they come for nothing take note, and choose
+        other generalisations if they must."""
+        for number, text in enumerate(messages, lesson * len(messages)):
+            root = roots[number % len(roots)]
+            stream = parse_text(text)
+            wanted = optimum.brokers(stream)
+            pending = [root]
+            while pending:
+                broker = pending.pop()
+                matches = self.matchers[broker].match(stream, root)
+                links = [match.link for match in matches if isinstance(match, RouteMatch)]
+                pending += links
+                self.tables[broker].arrived(root, root, number)
+                if not links and broker not in wanted:
+                    self._tell(broker, self.tables[broker].blame(root, stream))
+                    self._settle()
+
+    def _settle(self) -> int:
+        """Until no routing query is being generalised any more; how many deltas."""
+        told = 0
+        while working := [name for name, table in self.tables.items() if table.is_working]:
+            told += sum(self._tell(broker, self.tables[broker].work()) for broker in working)
+        return told
 
     def _open(self, table_bytes_max: int) -> None:
         """Each tree from the leaves up, so that every branch is told once."""
