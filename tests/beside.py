@@ -14,7 +14,9 @@ from formats import WireFormat
 from overlay.link.events import (
     Action,
     ArchiveMessage,
+    BatchHandled,
     CallAgain,
+    CallAtEnd,
     CalledAgain,
     CloseConnection,
     ConnectionLost,
@@ -177,3 +179,5 @@ class Beside:
                 self.archived.append(action)
         if any(isinstance(action, CallAgain) for action in actions):
             self._waiting.insert(0, CalledAgain())
+        if any(isinstance(action, CallAtEnd) for action in actions):
+            self._waiting.insert(0, BatchHandled())

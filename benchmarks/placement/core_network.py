@@ -16,7 +16,9 @@ from typing import Protocol, TypeAlias
 from onyx.broker.broker_core import BrokerCore
 from overlay.link.events import (
     Action,
+    BatchHandled,
     CallAgain,
+    CallAtEnd,
     CalledAgain,
     ConnectionOpened,
     DataReceived,
@@ -139,6 +141,8 @@ class CoreNetwork:
             self._events.append((other, DataReceived(number, bytes(data))))
         if any(isinstance(action, CallAgain) for action in actions):
             self._events.appendleft((peer, CalledAgain()))
+        if any(isinstance(action, CallAtEnd) for action in actions):
+            self._events.appendleft((peer, BatchHandled()))
 
 
 class _Client:

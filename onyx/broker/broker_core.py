@@ -37,7 +37,16 @@ from onyx.broker.senders import ORDERED, OVER, SENDERS, place_of_sender
 from onyx.broker.transformation import Transformation
 from onyx.broker.transformation_requests import TransformationRequests
 from onyx.broker.tree_versions import TreeVersions
-from overlay.link.events import Action, CallAgain, CalledAgain, DialPeers, Event, Flow
+from overlay.link.events import (
+    Action,
+    BatchHandled,
+    CallAgain,
+    CallAtEnd,
+    CalledAgain,
+    DialPeers,
+    Event,
+    Flow,
+)
 from overlay.link.frame import Frame
 from overlay.link.frames import (
     BranchReady,
@@ -176,7 +185,8 @@ class BrokerCore:
         for arrival in self._links.handle(event, now):
             self._handle_arrival(arrival)
         self.moves.flush()
-        self.query.flush()
+        if isinstance(event, BatchHandled):
+            self.query.flush()
         self._observers.flush()
         self.trees.report_progress()
         actions: list[Action] = [*self._rows.drain(), *self._links.drain()]
@@ -186,6 +196,8 @@ class BrokerCore:
             actions.append(DialPeers(self.control.shapes.dials()))
         if self.data.has_deferred or self.trained.has_enough or self.query.is_working:
             actions.append(CallAgain())
+        if self.query.has_news:
+            actions.append(CallAtEnd())
         return actions
 
     def connected(self, peer: str) -> bool:

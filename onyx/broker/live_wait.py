@@ -79,6 +79,10 @@ class LiveWaits:
             marker = self._markers[self._last] = self._new(roots)
         self._join(self._last, marker, version)
 
+    @property
+    def has_unsent(self) -> bool:
+        return bool(self._unsent)
+
     def take_unsent(self) -> list[tuple[int, tuple[str, ...]]]:
         """The markers that must go up now, with the roots that they are for."""
         for number in self._unsent:

@@ -5,8 +5,8 @@ what is new of them sent to the parent on every open tree (Aggregate, as a delta
 marker that tells when it is live.  A child's delta changes the routing table (Collect) and goes
 on upward as far as it is news there.
 
-Nothing goes up before ``flush``: under load many changes come with one event, and what they add
-up to is one delta, with all markers behind it.
+Nothing goes up before ``flush``: under load many changes wait together, and what they add up to is
+one delta, with one marker behind it.
 """
 
 from __future__ import annotations
@@ -111,9 +111,14 @@ class QueryPlane:
         self._note(self.table.settle())
         self.transformation.settle()
 
+    @property
+    def has_news(self) -> bool:
+        """Whether there is something to ``flush``."""
+        return bool(self._news or self._behind or self.waits.has_unsent)
+
     def flush(self) -> None:
-        """Tell the parents what has changed since the last time; to be called whenever an event
-        has been handled, and before this broker says that a tree is ready."""
+        """Tell the parents what has changed since the last time; to be called whenever the events
+        that waited together have been handled, and before this broker says that a tree is ready."""
         self.transformation.flush()
         for branch, news in self._news.items():
             self._send_up(branch, news.take())

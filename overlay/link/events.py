@@ -56,7 +56,14 @@ class CalledAgain:
     """The answer to CallAgain, ahead of all other events."""
 
 
-Event: TypeAlias = ConnectionOpened | DataReceived | ConnectionLost | TimePassed | CalledAgain
+@dataclass(frozen=True, slots=True)
+class BatchHandled:
+    """The answer to CallAtEnd, behind the events that waited with the one it answers."""
+
+
+Event: TypeAlias = (
+    ConnectionOpened | DataReceived | ConnectionLost | TimePassed | CalledAgain | BatchHandled
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +107,12 @@ class CallAgain:
 
 
 @dataclass(frozen=True, slots=True)
+class CallAtEnd:
+    """What to say depends on what comes next: call with BatchHandled, once, when the events that
+    wait together have been handled, before anything of theirs is committed."""
+
+
+@dataclass(frozen=True, slots=True)
 class ArchiveMessage:
     """Keep an accepted message, the ``number``-th of ``source``, for later backtests: as well as
     the shell can, without anybody waiting for it."""
@@ -118,5 +131,5 @@ class DialPeers:
 
 
 Action: TypeAlias = (
-    Put | Delete | SendData | CloseConnection | CallAgain | ArchiveMessage | DialPeers
+    Put | Delete | SendData | CloseConnection | CallAgain | CallAtEnd | ArchiveMessage | DialPeers
 )

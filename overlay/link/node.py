@@ -6,6 +6,7 @@
               |  events                                    (bounded inbox: TCP pushes back)
               v
     one processing task: a batch of waiting events -> core.handle each     <── CalledAgain ──┐
+              |  if CallAtEnd: BatchHandled                                                   |
               |  Put, Delete of the whole batch: one transaction, in a thread               |
               v                                                                             |
     SendData, CloseConnection handed to the connections, which write ─── if CallAgain ──────┘
@@ -17,7 +18,7 @@ of the core or the store ends the node: it is started again from what was commit
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 from zlib import crc32
@@ -27,7 +28,9 @@ import trio
 from overlay.link.events import (
     Action,
     ArchiveMessage,
+    BatchHandled,
     CallAgain,
+    CallAtEnd,
     CalledAgain,
     CloseConnection,
     ConnectionOpened,
@@ -197,14 +200,13 @@ class _Node:
                 batch: list[Event] = [CalledAgain()] if again else await self._batch()
                 leaving: list[_Leaving] = []
                 again = False
-                for event in batch:
-                    for action in self._core.handle(event, self._clock()):
-                        if isinstance(action, Put | Delete):
-                            unsaved.append(action)
-                        elif isinstance(action, CallAgain):
-                            again = True
-                        else:
-                            leaving.append(action)
+                for action in self._handle(batch):
+                    if isinstance(action, Put | Delete):
+                        unsaved.append(action)
+                    elif isinstance(action, CallAgain):
+                        again = True
+                    elif not isinstance(action, CallAtEnd):
+                        leaving.append(action)
                 if unsaved and (leaving or self._is_due(batch, unsaved)):
                     changes, unsaved = unsaved, []
                     await trio.to_thread.run_sync(self._store.commit, changes)
@@ -214,6 +216,16 @@ class _Node:
         finally:
             if unsaved:
                 self._store.commit(unsaved)
+
+    def _handle(self, batch: list[Event]) -> Iterator[Action]:
+        """What the core makes of a batch, and of its end if it asks for that."""
+        asked = False
+        for event in batch:
+            for action in self._core.handle(event, self._clock()):
+                asked |= isinstance(action, CallAtEnd)
+                yield action
+        if asked:
+            yield from self._core.handle(BatchHandled(), self._clock())
 
     def _is_due(self, batch: list[Event], unsaved: list[Put | Delete]) -> bool:
         """Changes that nobody is told about (an acknowledgement came in, a row can go) wait for

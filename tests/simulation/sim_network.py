@@ -16,7 +16,9 @@ from typing import Protocol
 
 from overlay.link.events import (
     Action,
+    BatchHandled,
     CallAgain,
+    CallAtEnd,
     CalledAgain,
     CloseConnection,
     ConnectionLost,
@@ -160,6 +162,9 @@ class SimNetwork:
             size = 1
         batch, node.inbox = node.inbox[:size], node.inbox[size:]
         node.unsaved += [action for event in batch for action in node.core.handle(event, self.now)]
+        if any(isinstance(action, CallAtEnd) for action in node.unsaved):
+            node.unsaved = [a for a in node.unsaved if not isinstance(a, CallAtEnd)]
+            node.unsaved += node.core.handle(BatchHandled(), self.now)
         if any(isinstance(action, CallAgain) for action in node.unsaved):
             node.unsaved = [a for a in node.unsaved if not isinstance(a, CallAgain)]
             node.inbox.insert(0, CalledAgain())
