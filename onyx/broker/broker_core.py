@@ -185,6 +185,7 @@ class BrokerCore:
         for arrival in self._links.handle(event, now):
             self._handle_arrival(arrival)
         self.moves.flush()
+        self.query.transformation.flush()  # needs are numbered by event, ahead of the rest
         if isinstance(event, BatchHandled):
             self.query.flush()
         self._observers.flush()
