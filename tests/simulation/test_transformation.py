@@ -149,7 +149,7 @@ def test_results_are_those_of_whole_messages(first: int) -> None:
 
 def test_the_simulation_really_cuts() -> None:
     seen: Counter[str] = Counter()
-    for seed in (2, 3, 4, 9, 10, 11, 12, 18):
+    for seed in (2, 3, 4, 8, 9, 10, 11, 12, 18):
         scenario = run(seed)
         for node in scenario.net.nodes.values():
             if isinstance(node.core, BrokerCore):
