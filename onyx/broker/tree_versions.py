@@ -107,6 +107,7 @@ class TreeVersions:
 
     def handle_agreed(self, frame: ShapeAgreed) -> None:
         """Everybody knows it: the sources of this broker get their tree of it."""
+        self._query.flush()  # on the trees of before
         self._shapes.agree(frame.version)
         self.dials_changed = True
         self._leave_lost()
@@ -123,6 +124,7 @@ class TreeVersions:
         """Nothing of before is left anywhere."""
         if frame.version != self._shapes.agreed.version:
             return
+        self._query.flush()
         self._shapes.settle()
         self.dials_changed = True
         self._query.forget_closed()
@@ -226,6 +228,7 @@ class TreeVersions:
         self._control.announce_again(tree)
 
     def _end(self, tree: str) -> None:
+        self._query.flush()
         for child in self._control.children(tree):
             self._links.send(f"broker/{child}", tree, TreeEnded(root=tree))
         self._tell_ended(tree, self._query.close_tree(tree))
