@@ -25,7 +25,8 @@ class MatchLimits:
                    of the network take in, and ancestors visited by joins; beyond it the match ends
                    with MatchLimitExceeded, code ``too-many-tuples``
     lazy_bytes_max the index's lazily made states, in bytes; beyond it a new generation of them
-                   begins, which takes over what messages still use.  The answers are the same
+                   begins, which takes over what messages still use.  The answers are the same.
+                   0: 2 KB for each query there is then, at least 512 MB and at most 4 GB
     evaluation     what one condition of the network, and the rendering of one profile, may cost
                    on one message; a profile beyond it does not match the message, the others do
     """
@@ -35,7 +36,7 @@ class MatchLimits:
     transformations_max: int = 100_000
     visits_max: int = 100_000_000
     tuples_max: int = 10_000_000
-    lazy_bytes_max: int = 512 * 1024 * 1024
+    lazy_bytes_max: int = 0
     evaluation: EvaluationLimits = DEFAULT_EVALUATION_LIMITS
 
 

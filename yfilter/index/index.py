@@ -54,19 +54,22 @@ from yfilter.index.trie import NODE, NUMBER, RESIDUAL, USES, Trie
 from yfilter.index.twigs import Twigs
 from yfilter.language.query_ast import NodeKind
 
-LAZY_BYTES_MAX = 512 * 1024 * 1024
+# The bound of the lazy states where none is given: so much a query, within these two.
+_LAZY_BYTES_A_QUERY = 2048
+_LAZY_BYTES = 512 << 20, 4096 << 20
 _TIME_MAX = 2_000_000_000  # epochs, stamps and times of changes are columns of 32 bits
 
 
 class Index:
     """Add and remove plans; match messages.
 
-    ``lazy_bytes_max`` bounds the lazy states; the answers do not depend on it.  ``candidates`` and
+    ``lazy_bytes_max`` bounds the lazy states, 0 for what so many queries may need (see
+    MatchLimits); the answers do not depend on it.  ``candidates`` and
     ``passed_over`` count by class, over all messages; ``visits_last`` is what the class matched
     last has cost.
     """
 
-    def __init__(self, lazy_bytes_max: int = LAZY_BYTES_MAX) -> None:
+    def __init__(self, lazy_bytes_max: int = 0) -> None:
         self._lazy_bytes_max = lazy_bytes_max
         self._symbols = SymbolTable()
         self._atoms = AtomTable()
@@ -219,6 +222,8 @@ class Index:
         times = self._trie.clock, self._twigs.trie.clock, self._twigs.stamp
         if max(self._epoch, self._groups.stamp, *times) >= _TIME_MAX:
             self._restart()
+        if self._epoch == 0:
+            self._run.forget_states()  # times of before, or when there were no queries yet
         self._epoch += 1
         if self._shown is not None and self._shown[0] is stream and self._shown[1] == self._changes:
             return
@@ -272,19 +277,24 @@ class Index:
         return self._atoms.equalities[attribute] if attribute < len(self._atoms.equalities) else 0
 
     def _new_states(self, older: LazyStates | None) -> LazyStates:
-        return self._states(self._trie, self._lazy_bytes_max * 7 // 16, older)
+        return self._states(self._trie, self._lazy_bytes * 7 // 16, older)
 
     def _new_twig_states(self, older: LazyStates | None) -> LazyStates:
-        return self._states(self._twig_trie, self._lazy_bytes_max // 16, older)
+        return self._states(self._twig_trie, self._lazy_bytes // 16, older)
 
     def _states(self, trie: Trie, bytes_max: int, older: LazyStates | None) -> LazyStates:
         """A generation of lazy states, of two that share a bound."""
         return LazyStates(trie, self._atoms, self._records, self._symbols, bytes_max, older)
 
+    @property
+    def _lazy_bytes(self) -> int:
+        low, high = _LAZY_BYTES
+        wanted = _LAZY_BYTES_A_QUERY * self._trie.statistics()["index_queries"]
+        return self._lazy_bytes_max or min(max(low, wanted), high)
+
     def _restart(self) -> None:
         """Count epochs and times from the beginning again; no one may remember the old ones."""
-        self._epoch = 0
+        self._epoch = 0  # and the lazy states, with the next message
         self._groups.restart()
         self._twigs.restart()
         self._trie.restart_clock()
-        self._run.forget_states()

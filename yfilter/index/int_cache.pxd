@@ -11,6 +11,10 @@ cdef class IntCache:
     cdef inline int get(self, long long key) noexcept
     cdef int get_all(self, long long[::1] keys, int[::1] values, int count) noexcept
     cdef inline int recall(self, long long key) noexcept
+    cdef int retire(self, long long key) except -1
     cdef int put(self, long long key, int value) except -1
     cdef int _grow(self) except -1
     cpdef long long size_bytes(self)
+
+
+cdef int former(int value) noexcept

@@ -91,7 +91,7 @@ class IntCache:
         return -1
 
     def put(self, key: cython.longlong, value: cython.int) -> cython.int:
-        """Set a value; a negative one says that the key is absent."""
+        """Set a value; those below 0 are ABSENT and what ``retire`` puts."""
         mask: cython.ulonglong
         place: cython.ulonglong
         mask = self._mask
@@ -107,6 +107,13 @@ class IntCache:
         self._slots[2 * place + 1] = value
         return 0
 
+    def retire(self, key: cython.longlong) -> cython.int:
+        """Say that a key is absent; what it had is told by ``former``."""
+        value: cython.int = self.recall(key)
+        if value >= 0:
+            self.put(key, -3 - value)
+        return 0
+
     def size_bytes(self) -> cython.longlong:
         return 8 * (len(self._slots) + len(self._before))
 
@@ -120,6 +127,11 @@ class IntCache:
         self._slots = reserved_longs(2 * (self._mask + 1))
         self._count = 0
         return 0
+
+
+def former(value: cython.int) -> cython.int:
+    """What a key had before it was retired, given what it is said to have now; or 0."""
+    return -3 - value if value < -2 else 0
 
 
 @cython.cfunc

@@ -1,8 +1,9 @@
 from yfilter.index.accept_lists cimport AcceptLists
 from yfilter.index.atoms cimport AtomTable
-from yfilter.index.int_cache cimport IntCache
+from yfilter.index.int_cache cimport IntCache, former
 from yfilter.index.loop_sets cimport LoopSets, hash_of
 from yfilter.index.node_set cimport NodeSet
+from yfilter.index.steps cimport Steps, asked_bit
 from yfilter.index.symbols cimport SymbolTable
 from yfilter.index.trie cimport Trie, edge_bit, name_bit
 
@@ -11,9 +12,6 @@ cdef class LazyStates:
     cdef Trie trie
     cdef AtomTable atoms
     cdef LazyStates older
-    cdef int[::1] exact
-    cdef int[::1] in_namespace
-    cdef int[::1] any_namespace
     cdef int[::1] only_label
     cdef readonly int[::1] label_bits
     cdef readonly int[::1] states
@@ -24,7 +22,9 @@ cdef class LazyStates:
     cdef readonly AcceptLists accepts
     cdef readonly IntCache transitions
     cdef IntCache _sets
+    cdef Steps _steps
     cdef NodeSet _set
+    cdef int _leaning_on
     cdef int _bound
     cdef int _next_row
     cdef int _members_used
@@ -41,19 +41,20 @@ cdef class LazyStates:
     cpdef long long used_bytes(self)
     cdef long long _key(self, int state, int edge) noexcept
     cdef bint is_full(self) noexcept
-    cdef int _step(self, int state, int edge) except -1
+    cdef int _step(self, int state, int edge, int before) except -1
+    cdef int _computed_step(self, int state, int edge) except -1
+    cdef int _other_step(self, int state, int edge) except? -1
+    cdef bint _may_differ(self, int state, int edge) noexcept
     cdef int _carried_step(self, int state, int edge) except? -1
-    cdef int _name_step(self, int state, int label) except -1
-    cdef int _edge_step(self, int state, int edge) except -1
-    cdef int _atom_step(self, int state, int edge) except -1
-    cdef int _take_parents(self, int state, int bits) noexcept
     cdef int _intern(self, int loops) except -1
     cdef int _find(self, int loops, NodeSet nodes, long long key) noexcept
     cdef int _twin(self, int loops, NodeSet nodes) except -1
     cdef int _new_state(self, int loops, long long key) except -1
     cdef int _refresh(self, int state) except -1
+    cdef int _lean(self, int state, int other) except -1
     cdef int _derive(self, int state) except -1
     cdef int _outdated(self, int state) except -1
+    cdef int _put_loops_right(self, int state) except -1
     cdef int _put_right(self, int state, int node) except -1
     cdef int _forget_name(self, int state, int symbol) except -1
-    cdef bint _has_member(self, int state, int node) noexcept
+    cdef int _forget(self, int state, int edge) except -1

@@ -14,6 +14,7 @@ cdef class LoopSets:
     cdef int _used
 
     cdef int union(self, int loops, int[::1] nodes, int first, int count) except -1
+    cdef int carry(self, LoopSets older, int loops) except -1
     cdef int last_change(self, int loops) except -1
     cdef long long used_bytes(self) noexcept
     cdef int _intern(self, int count) except -1

@@ -70,6 +70,10 @@ class LoopSets:
             return loops
         return self._intern(merged)
 
+    def carry(self, older: LoopSets, loops: cython.int) -> cython.int:
+        """The same set as one of the generation before."""
+        return self.union(0, older.members, older.sets[8 * loops], older.sets[8 * loops + 1])
+
     def last_change(self, loops: cython.int) -> cython.int:
         """The time of the last change of a member; what is known of them is right from now on."""
         i: cython.int

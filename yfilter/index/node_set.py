@@ -23,13 +23,13 @@ else:
 
 
 class NodeSet:
-    """``count`` nodes and ``loop_count`` loops; ``parents`` is room for ``push_children``."""
+    """``count`` nodes and ``loop_count`` loops."""
 
     def __init__(self, trie: Trie) -> None:
         self.trie = trie
         self.nodes = ints(256)
         self.loops = ints(256)
-        self.parents = ints(256)
+        self._parents = ints(256)
         self._children = ints(256)
         self.count = 0
         self.loop_count = 0
@@ -38,13 +38,6 @@ class NodeSet:
         """Begin a new set."""
         self.count = 0
         self.loop_count = 0
-
-    def cover(self, count: cython.int) -> cython.int:
-        """Room for so many parents."""
-        if count >= len(self.parents):
-            self.parents = ints(2 * count)
-            self._children = ints(2 * count)
-        return 0
 
     def push(self, node: cython.int) -> cython.int:
         """Add a node, unless it is 0, and its loop."""
@@ -58,10 +51,31 @@ class NodeSet:
             self.loop_count += self.loops[self.loop_count] != 0
         return 0
 
-    def push_children(self, count: cython.int, edge: cython.int) -> cython.int:
-        """Add what is behind an edge of the first so many of ``parents``."""
+    def choose_parents(
+        self,
+        members: cython.int[::1],
+        bits_of: cython.int[::1],
+        first: cython.int,
+        count: cython.int,
+        bits: cython.int,
+    ) -> cython.int:
+        """How many of a range of nodes have one of some bits; ``push_children`` is about them."""
         i: cython.int
-        self.trie.child_of_all(self.parents, count, edge, self._children)
+        found: cython.int = 0
+        parents: cython.int[::1]
+        if count >= len(self._parents):
+            self._parents = ints(2 * count)
+            self._children = ints(2 * count)
+        parents = self._parents
+        for i in range(first, first + count):
+            parents[found] = members[i]
+            found += (bits_of[i] & bits) != 0
+        return found
+
+    def push_children(self, count: cython.int, edge: cython.int) -> cython.int:
+        """Add what is behind an edge of the parents, which are so many."""
+        i: cython.int
+        self.trie.child_of_all(self._parents, count, edge, self._children)
         for i in range(count):
             self.push(self._children[i])
         return 0

@@ -131,6 +131,21 @@ def test_many_queries_that_ask_of_an_element_cost_one_walk() -> None:
     assert statistics["index_visits"] < 250
 
 
+def test_what_a_change_does_not_concern_is_not_computed_again() -> None:
+    message = parse_text(b'<a><b><c x="1"><d/></c></b></a>')
+    index = Index()
+    for text in ("/a/b/c/d", '/a/b/c[@x = "1"]/d', "/a//c", "/a/b/*"):
+        add(index, text)
+    assert len(index.match(message, VISITS_MAX)) == 4
+    steps = index.statistics()["index_lazy_steps_computed"]
+    add(index, "/a/e")  # an edge that is not met
+    assert len(index.match(message, VISITS_MAX)) == 4
+    assert index.statistics()["index_lazy_steps_computed"] == steps
+    add(index, "/*/b")  # three sets have a node more; what is behind the last is as before
+    assert len(index.match(message, VISITS_MAX)) == 5
+    assert index.statistics()["index_lazy_steps_computed"] <= steps + 3 < 2 * steps
+
+
 def test_the_bound_of_the_lazy_states_is_kept_by_new_generations() -> None:
     rng = Random(3)
     roomy, tight = Index(), Index(16_384)

@@ -1,0 +1,26 @@
+from yfilter.index.atoms cimport AtomTable
+from yfilter.index.loop_sets cimport LoopSets
+from yfilter.index.node_set cimport NodeSet
+from yfilter.index.symbols cimport SymbolTable
+from yfilter.index.trie cimport Trie, edge_bit, name_bit
+
+
+cdef class Steps:
+    cdef NodeSet found
+    cdef Trie _trie
+    cdef AtomTable _atoms
+    cdef int[::1] _exact
+    cdef int[::1] _in_namespace
+    cdef int[::1] _any_namespace
+    cdef int[::1] _label_bits
+
+    cdef int by_loops(self, LoopSets loops, int number, int label) except -1
+    cdef int by_name(
+        self, int[::1] members, int[::1] names, int first, int count, int label
+    ) except -1
+    cdef int by_edge(
+        self, int[::1] members, int[::1] edges, int first, int count, int edge
+    ) except -1
+
+
+cdef int asked_bit(int edge) noexcept

@@ -1,0 +1,117 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Steps: which nodes are behind an edge of some others.
+
+Nodes come as a range of a column, with a column of their edge bits beside it (see trie.name_bit),
+so that the few that may have the edge are found without a look at all.
+"""
+
+from __future__ import annotations
+
+try:
+    import cython
+except ImportError:
+    from formats import cython_stub as cython
+
+if cython.compiled:
+    from cython.cimports.yfilter.index.atoms import AtomTable
+    from cython.cimports.yfilter.index.loop_sets import LoopSets
+    from cython.cimports.yfilter.index.node_set import NodeSet
+    from cython.cimports.yfilter.index.symbols import SymbolTable
+    from cython.cimports.yfilter.index.trie import Trie, edge_bit, name_bit
+else:
+    from yfilter.index.atoms import AtomTable
+    from yfilter.index.loop_sets import LoopSets
+    from yfilter.index.node_set import NodeSet
+    from yfilter.index.symbols import SymbolTable
+    from yfilter.index.trie import Trie, edge_bit, name_bit
+
+
+class Steps:
+    """``found`` has the nodes; ``by_loops`` begins a step by a name, ``by_name`` adds to it."""
+
+    def __init__(self, trie: Trie, atoms: AtomTable) -> None:
+        self.found = NodeSet(trie)
+        self._trie = trie
+        self._atoms = atoms
+
+    def begin(self, symbols: SymbolTable) -> None:
+        """For a new message, whose names were translated."""
+        self._exact = symbols.exact
+        self._in_namespace = symbols.in_namespace
+        self._any_namespace = symbols.any_namespace
+        self._label_bits = symbols.label_bits
+
+    def by_loops(self, loops: LoopSets, number: cython.int, label: cython.int) -> cython.int:
+        """Begin with what is behind a name of a set of loops, which stay themselves."""
+        row: cython.int = 8 * number
+        self.found.clear()
+        return self.by_name(loops.members, loops.names, loops.sets[row], loops.sets[row + 1], label)
+
+    def by_name(
+        self,
+        members: cython.int[::1],
+        names: cython.int[::1],
+        first: cython.int,
+        count: cython.int,
+        label: cython.int,
+    ) -> cython.int:
+        """Add what is behind a name, by each symbol of its label and ``*``."""
+        nodes: NodeSet = self.found
+        parents: cython.int = nodes.choose_parents(members, names, first, count, name_bit(0))
+        nodes.push_children(parents, 0)
+        if label:
+            parents = nodes.choose_parents(members, names, first, count, self._label_bits[label])
+            if self._exact[label]:
+                nodes.push_children(parents, self._exact[label] << 2)
+            if self._in_namespace[label]:
+                nodes.push_children(parents, self._in_namespace[label] << 2)
+            if self._any_namespace[label]:
+                nodes.push_children(parents, self._any_namespace[label] << 2)
+        return 0
+
+    def by_edge(
+        self,
+        members: cython.int[::1],
+        edges: cython.int[::1],
+        first: cython.int,
+        count: cython.int,
+        edge: cython.int,
+    ) -> cython.int:
+        """What is behind an attribute or an atom."""
+        nodes: NodeSet = self.found
+        node: cython.int
+        row: cython.int = 8 * (edge >> 2)
+        nodes.clear()
+        # The shorter way: from the atom's edges up, or from the members down.
+        if edge & 3 == 3 and self._atoms.atoms[row + 6] <= count // 16:
+            node = self._atoms.atoms[row + 5]
+            while node:
+                if _contains(members, first, count, self._trie.nodes[10 * node]):
+                    nodes.push(node)
+                node = self._trie.nodes[10 * node + 6]
+            return 0
+        return nodes.push_children(
+            nodes.choose_parents(members, edges, first, count, edge_bit(edge)), edge
+        )
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _contains(
+    column: cython.int[::1], first: cython.int, count: cython.int, node: cython.int
+) -> cython.bint:
+    low: cython.int = first
+    high: cython.int = first + count
+    middle: cython.int
+    while low < high:
+        middle = (low + high) >> 1
+        if column[middle] < node:
+            low = middle + 1
+        else:
+            high = middle
+    return low < first + count and column[low] == node
+
+
+def asked_bit(edge: cython.int) -> cython.int:
+    """One of 29 bits for an edge, above the lowest two."""
+    return 4 << (edge % 29)
