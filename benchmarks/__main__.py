@@ -21,6 +21,7 @@ from benchmarks.pep import PEP
 from benchmarks.profiles import PROFILES
 from benchmarks.results import RESULTS
 from benchmarks.routing import ROUTING
+from benchmarks.transformation import TRANSFORMATION
 
 BENCHMARKS: tuple[Benchmark, ...] = (
     MATCH,
@@ -31,6 +32,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     PROFILES,
     RESULTS,
     ROUTING,
+    TRANSFORMATION,
 )
 
 EXIT_GOOD, EXIT_WRONG, EXIT_NOT_RUN = 0, 1, 2

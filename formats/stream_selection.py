@@ -8,7 +8,8 @@ made by copying what is marked and numbering it anew, without a look at any valu
     mark       1    3    0    0    7     ->
     parent    -1    0    1    2    0          -1    0    0
 
-The table of names is kept as it is, so that numbers of names mean the same.
+Names that nothing is called any more leave the table where they are many; else it stays the same
+object, whose head in the binary forms is known.
 
 The marks of a valid selection: a marked element has a marked parent, and the children of one with
 CONTENT are marked.  So no two texts ever become neighbours.
@@ -39,6 +40,7 @@ class StreamSelection:
         self._element_room = array("B", bytes(256))
         self._attribute_room = array("B", bytes(256))
         self._before_room = array("i", bytes(4 * 257))
+        self._number_room = array("i", bytes(4))
         self.elements = self._element_room
         self.attributes = self._attribute_room
         self._before = self._before_room
@@ -106,6 +108,7 @@ class StreamSelection:
         result.names = self.stream.names
         self._select_elements(result)
         self._select_attributes(result)
+        self._select_names(result)
         self._select_declarations(result)
         self._select_content(result)
         return result
@@ -187,6 +190,34 @@ class StreamSelection:
                     offset[kept] = values
             start[self._before[element] + 1] = kept
         result.attribute_values = bytes(run[:values])
+        return 0
+
+    def _select_names(self, result: ElementStream) -> cython.int:
+        """Without those that are not used, if they are a quarter or more."""
+        count: cython.Py_ssize_t = len(self.stream.names)
+        place: cython.Py_ssize_t
+        used: cython.int = 0
+        self._number_room = array("i", bytes(4 * count))
+        number: cython.int[::1] = self._number_room
+        elements: cython.int[::1] = result.element_name
+        attributes: cython.int[::1] = result.attribute_name
+        for place in range(len(elements)):
+            number[elements[place]] = 1
+        for place in range(len(attributes)):
+            number[attributes[place]] = 1
+        for place in range(count):
+            if number[place]:
+                number[place] = used
+                used += 1
+            else:
+                number[place] = -1
+        if 4 * used > 3 * count:
+            return 0
+        result.names = [self.stream.names[place] for place in range(count) if number[place] >= 0]
+        for place in range(len(elements)):
+            elements[place] = number[elements[place]]
+        for place in range(len(attributes)):
+            attributes[place] = number[attributes[place]]
         return 0
 
     def _select_declarations(self, result: ElementStream) -> cython.int:

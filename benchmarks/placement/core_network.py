@@ -9,7 +9,7 @@ profiles can be hosted wherever a placement says.
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Sequence
 from typing import Protocol, TypeAlias
 
@@ -47,6 +47,8 @@ class CoreNetwork:
             broker: BrokerCore(topology, broker, "benchmark") for broker in topology.broker_ids
         }
         self.cpu_s = 0.0  # of all brokers, since it was last set to 0
+        self.cpu_of: defaultdict[str, float] = defaultdict(float)  # seconds of each broker, ever
+        self.sent_bytes: Counter[tuple[str, str]] = Counter()  # between brokers, (from, to), ever
         self._topology = topology
         self._cores: dict[str, _Core] = {f"broker/{name}": c for name, c in self.brokers.items()}
         self._other: dict[_End, _End] = {}
@@ -128,7 +130,9 @@ class CoreNetwork:
             start = time.process_time()
             actions = self._cores[peer].handle(event, 0.0)
             if peer.startswith("broker/"):
-                self.cpu_s += time.process_time() - start
+                spent = time.process_time() - start
+                self.cpu_s += spent
+                self.cpu_of[peer.removeprefix("broker/")] += spent
             self._carry_out(peer, actions)
 
     def _carry_out(self, peer: str, actions: Sequence[Action]) -> None:
@@ -138,6 +142,10 @@ class CoreNetwork:
                 leaving.setdefault(action.connection, bytearray()).extend(action.data)
         for connection, data in leaving.items():
             other, number = self._other[peer, connection]
+            if peer.startswith("broker/") and other.startswith("broker/"):
+                self.sent_bytes[peer.removeprefix("broker/"), other.removeprefix("broker/")] += len(
+                    data
+                )
             self._events.append((other, DataReceived(number, bytes(data))))
         if any(isinstance(action, CallAgain) for action in actions):
             self._events.appendleft((peer, CalledAgain()))

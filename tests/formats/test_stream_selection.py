@@ -8,6 +8,7 @@ import pytest
 
 from formats import FORMS, ContentKind, ElementStream, decode, encode, parse_text, to_text
 from formats.element_stream import ElementStreamBuilder
+from formats.names import QualifiedName
 from formats.stream_selection import ATTRIBUTES, CONTENT, KEPT, StreamSelection
 from tests.formats.support import assert_invariants, canonical, columns
 from tests.formats.test_subtree_writer import random_element
@@ -29,11 +30,13 @@ def random_marks(rng: Random, stream: ElementStream, selection: StreamSelection)
                 selection.attributes[attribute] = rng.random() < share
 
 
-def rebuilt(stream: ElementStream, selection: StreamSelection) -> ElementStream:
-    """The same selection by events; the root element's name may not be the first of the table."""
+def rebuilt(
+    stream: ElementStream, selection: StreamSelection, names: list[QualifiedName]
+) -> ElementStream:
+    """The same selection by events, on a table of names."""
     builder = ElementStreamBuilder()
-    builder._stream.names = list(stream.names)
-    builder._name_ids = {name: number for number, name in enumerate(stream.names)}
+    builder._stream.names = list(names)
+    builder._name_ids = {name: number for number, name in enumerate(names)}
 
     def content(first: int, element: int, following: int) -> int:
         """What stands before an element, and inside another one."""
@@ -90,7 +93,10 @@ def test_copied_is_rebuilt(seed: int) -> None:
         stream = parse_text(f"<?p i?><root xmlns:p='urn:p'>{document}</root><!--c-->".encode())
         random_marks(rng, stream, selection)
         selected = selection.selected()
-        assert columns(selected) == columns(rebuilt(stream, selection))
+        assert columns(selected) == columns(rebuilt(stream, selection, selected.names))
+        unused = set(stream.names) - {selected.name_of(element) for element in range(len(selected))}
+        unused -= {selected.names[name] for name in selected.attribute_name}
+        assert 4 * len(unused) <= len(stream.names) or not unused & set(selected.names)
         assert_invariants(selected)
         assert selection.kept_bytes() == len(selected.attribute_values) + len(
             selected.content_values

