@@ -175,7 +175,7 @@ class DataPlane:
                 "format": packing.wire_format.value,
                 "bytes": len(cut.parcel.packed(packing)),
                 "bytes_whole": len(parcel.packed(packing)),
-                "transformation": self._control.topology.link(
+                "transformation": self._control.shapes.link(
                     self._control.identity, link
                 ).transformation.value,
             }

@@ -261,7 +261,7 @@ class Transformation:
         return match.profile_id not in self._placed and since <= parcel.reflects
 
     def _cutter(self, child: str) -> Transformer:
-        link = self._control.topology.link(self._control.identity, child)
+        link = self._control.shapes.link(self._control.identity, child)
         return Transformer(restructures=link.transformation is Mode.FULL)
 
     def _left(self, parcel: Parcel, link: str, made: list[Parcel]) -> Parcel:

@@ -83,23 +83,24 @@ class NeedsTable:
             self.keep_child(branch)
         if own is not None:
             self._own[root] = own
-            if own.name not in self._upward:
-                needs = self.keep_own(own)
-                needs.change(self._local, ())
-                for branch in self._trees[root]:
-                    needs.change(self._links[branch].needs, ())
+            self.keep_own(own)
 
-    def keep_own(self, own: Branch) -> NeedSet:
+    def keep_own(self, own: Branch) -> None:
         """What is told about a branch, also while no tree of it is open."""
         if own.name not in self._upward:
-            self._upward[own.name] = NeedSet(self._bytes_max)
+            needs = self._upward[own.name] = NeedSet(self._bytes_max)
             self._branches[own.name] = own
-        return self._upward[own.name]
+            needs.change(self._local, ())
+            for branch, link in self._links.items():
+                if own.name in branch.roots:
+                    needs.change(link.needs, ())
 
     def keep_child(self, branch: Branch) -> None:
         """A child's branch, also while no tree of it is open."""
         if branch not in self._links:
-            self._links[branch] = LinkNeeds(self._make_cutter(branch.broker))
+            link = self._links[branch] = LinkNeeds(self._make_cutter(branch.broker))
+            for own in self.carriers(branch):
+                self._upward[own].change(link.needs, ())
 
     def forget_dead(
         self, is_alive: Callable[[str], bool]

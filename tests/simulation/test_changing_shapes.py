@@ -12,11 +12,11 @@ from dataclasses import replace
 import pytest
 
 from overlay.network_shape import is_connected
-from overlay.nodes import Link
+from overlay.nodes import Link, Transformation
 from overlay.topology import Topology, to_toml
 from registration.registration_core import RegistrationCore
+from tests.simulation import test_exactly_once, test_transformation
 from tests.simulation.scenario import Scenario
-from tests.simulation.test_exactly_once import change_something, random_message, random_path
 
 RUNS = int(os.environ.get("ONYX_SIMULATION_SHAPE_RUNS", "10"))
 FIRST_SEED = int(os.environ.get("ONYX_SIMULATION_SEED", "1"))
@@ -38,7 +38,9 @@ class ChangingScenario(Scenario):
     def change_links(self) -> None:
         """Begin to change the network, once the last change is over."""
         self.wait(self.is_settled, "a change of shape is not settled")
-        changed = self.other_links()
+        cuts = len(self.transformations) > 1 and self.topology.links
+        is_other_cut = cuts and self.random.random() < 0.4
+        changed = self.other_transformation() if is_other_cut else self.other_links()
         if changed is None:
             return
         request = self.registrar.ask("topology.apply", text=to_toml(changed))
@@ -66,6 +68,14 @@ class ChangingScenario(Scenario):
             return replace(topology, links=links)
         return None
 
+    def other_transformation(self) -> Topology:
+        """Another one on a link."""
+        topology, random = self.topology, self.random
+        chosen = random.choice(topology.links)
+        other = replace(chosen, transformation=random.choice(list(Transformation)))
+        links = tuple(other if link is chosen else link for link in topology.links)
+        return replace(topology, links=links)
+
     def left_over(self) -> list[str]:
         """What of earlier shapes is still known somewhere."""
         faults = []
@@ -83,8 +93,24 @@ class ChangingScenario(Scenario):
         return faults
 
 
-def run(seed: int) -> ChangingScenario:
-    scenario = ChangingScenario(seed, brokers=2 + seed % 6)
+WHOLE = (
+    ("off",),
+    test_exactly_once.random_path,
+    test_exactly_once.random_message,
+    test_exactly_once.change_something,
+)
+CUT = (
+    ("off", "projection", "full"),
+    test_transformation.random_profile,
+    test_transformation.random_message,
+    test_transformation.change_something,
+)
+
+
+def run(seed: int, *, cut: bool = False) -> ChangingScenario:
+    """``cut``: on some links messages are cut, and which these are changes as well."""
+    transformations, random_profile, random_message, change_something = CUT if cut else WHOLE
+    scenario = ChangingScenario(seed, brokers=2 + seed % 6, transformations=transformations)
     random = scenario.random
     scenario.net.disturb(
         cut_every=random.choice([0.5, 2.0, 10.0, 1000.0]),
@@ -92,7 +118,7 @@ def run(seed: int) -> ChangingScenario:
         may_crash=scenario.server_peers,
     )
     for _ in range(random.randint(1, 5)):
-        scenario.add_profile(random_path(scenario))
+        scenario.add_profile(random_profile(scenario))
     sources = [scenario.register_source()]
     for _ in range(random.randint(20, 50)):
         action = random.random()
@@ -111,11 +137,12 @@ def run(seed: int) -> ChangingScenario:
     return scenario
 
 
+@pytest.mark.parametrize("cut", [False, True])
 @pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + RUNS, RUNS_PER_TEST))
-def test_nothing_is_lost_or_doubled_when_links_come_and_go(first: int) -> None:
+def test_nothing_is_lost_or_doubled_when_links_come_and_go(first: int, cut: bool) -> None:
     versions = 0
     for seed in range(first, first + RUNS_PER_TEST):
-        scenario = run(seed)
+        scenario = run(seed, cut=cut)
         assert not scenario.missing(), f"seed {seed}"
         assert not scenario.wrong(), f"seed {seed}"
         assert not scenario.unexplained(), f"seed {seed}"
