@@ -1,5 +1,5 @@
-"""Profiles move from broker to broker while links break, processes die and profiles change: every
-message reaches each live profile once, before, during and after; see moving.py."""
+"""Profiles move from broker to broker while links break, come and go, processes die and profiles
+change: every message reaches each live profile once, before, during and after; see moving.py."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import os
 import pytest
 
 from tests.simulation.moving import MovingScenario
+from tests.simulation.test_changing_shapes import ChangingScenario
 from tests.simulation.test_exactly_once import change_something, random_message
 
-RUNS = int(os.environ.get("ONYX_MOVE_RUNS", "16"))
+RUNS = int(os.environ.get("ONYX_MOVE_RUNS", "12"))
 FIRST_SEED = int(os.environ.get("ONYX_MOVE_SEED", "1"))
-RUNS_PER_TEST = 8
+RUNS_PER_TEST = 6
 
 # What test_exactly_once.random_path makes.
 TEXTS = [
@@ -31,8 +32,17 @@ TEXTS = [
 ]
 
 
-def run(seed: int) -> MovingScenario:
-    scenario = MovingScenario(seed, brokers=2 + seed % 5, texts=TEXTS)
+class MovingAndChanging(MovingScenario, ChangingScenario):
+    """Also the broadcast trees are rebuilt."""
+
+    def settle(self) -> None:
+        super().settle()
+        self.wait(self.is_settled, "the last change is not settled")
+        self.net.run_until(lambda: False, 30.0)
+
+
+def run(seed: int, kind: type[MovingScenario] = MovingScenario) -> MovingScenario:
+    scenario = kind(seed, brokers=2 + seed % 5, texts=TEXTS)
     random = scenario.random
     scenario.net.disturb(
         cut_every=random.choice([0.5, 2.0, 10.0]),
@@ -51,7 +61,10 @@ def run(seed: int) -> MovingScenario:
         elif action < 0.85:
             scenario.apply_plan()
         elif action < 0.9:
-            scenario.change_course()
+            if isinstance(scenario, ChangingScenario) and random.random() < 0.8:
+                scenario.change_links()
+            else:
+                scenario.change_course()
         else:
             change_something(scenario)
         scenario.net.run_until(lambda: False, random.uniform(0, 0.3))
@@ -59,8 +72,8 @@ def run(seed: int) -> MovingScenario:
     return scenario
 
 
-def check(seed: int) -> MovingScenario:
-    scenario = run(seed)
+def check(seed: int, kind: type[MovingScenario] = MovingScenario) -> MovingScenario:
+    scenario = run(seed, kind)
     assert not scenario.missing(), f"seed {seed}"
     assert not scenario.wrong(), f"seed {seed}"
     assert not scenario.unexplained(), f"seed {seed}"
@@ -74,3 +87,15 @@ def test_profiles_move_and_every_message_arrives_once(first: int) -> None:
     for seed in range(first, min(first + RUNS_PER_TEST, FIRST_SEED + RUNS)):
         moved += check(seed).moved()
     assert moved > 2 * RUNS_PER_TEST
+
+
+def test_profiles_move_while_trees_are_rebuilt() -> None:
+    moved = versions = 0
+    for seed in range(FIRST_SEED, FIRST_SEED + RUNS // 3):
+        scenario = check(seed, MovingAndChanging)
+        assert isinstance(scenario, MovingAndChanging)
+        assert not scenario.left_over(), f"seed {seed}"
+        assert scenario.registration is not None
+        moved += scenario.moved()
+        versions += scenario.registration.shapes.newest.version
+    assert moved > RUNS // 3 and versions > RUNS // 3
