@@ -1,5 +1,6 @@
 from yfilter.index.atoms cimport AtomTable
 from yfilter.index.record_pool cimport RecordPool
+from yfilter.index.sorting cimport sort_by
 from yfilter.index.trie cimport Trie
 
 
@@ -13,6 +14,8 @@ cdef class AcceptLists:
     cdef int _bounds_used
     cdef int _touched
     cdef int[::1] _next
+    cdef double[::1] _numbers
+    cdef int[::1] _queries
 
     cdef int make(self, int[::1] members, int first, int count) except -1
     cdef int make_range(self, int[::1] members, int first, int count) except -1

@@ -21,15 +21,17 @@ try:
 except ImportError:
     from formats import cython_stub as cython
 
-from yfilter.index.columns import grown, ints, reserved_doubles, reserved_ints
+from yfilter.index.columns import doubles, grown, ints, reserved_doubles, reserved_ints
 
 if cython.compiled:
     from cython.cimports.yfilter.index.atoms import AtomTable
     from cython.cimports.yfilter.index.record_pool import RecordPool
+    from cython.cimports.yfilter.index.sorting import sort_by
     from cython.cimports.yfilter.index.trie import Trie
 else:
     from yfilter.index.atoms import AtomTable
     from yfilter.index.record_pool import RecordPool
+    from yfilter.index.sorting import sort_by
     from yfilter.index.trie import Trie
 
 
@@ -45,6 +47,8 @@ class AcceptLists:
         self._lists_used = 1
         self._bounds_used = 0
         self._touched = 0
+        self._numbers = doubles(64)
+        self._queries = ints(64)
         self._next = ints(67)  # of each section, how many or where the next one goes
 
     def make(self, members: cython.int[::1], first: cython.int, count: cython.int) -> cython.int:
@@ -86,16 +90,21 @@ class AcceptLists:
         query: cython.int
         residual: cython.int
         place: cython.int
-        found = []
+        found: cython.int = 0
         for i in range(first, first + count):
             query = self.trie.nodes[10 * members[i] + 3]
             while query:
-                found.append((self.atoms.numbers[self.trie.queries[5 * query + 4]], query))
+                if found == len(self._queries):
+                    self._queries = grown(self._queries, 2 * found)
+                    self._numbers = grown(self._numbers, 2 * found)
+                self._numbers[found] = self.atoms.numbers[self.trie.queries[5 * query + 4]]
+                self._queries[found] = query
+                found += 1
                 query = self.trie.queries[5 * query + 1]
-        found.sort()
-        count = len(found)
+        count = found
         if count == 0:
             return 0
+        sort_by(self._numbers, self._queries, count)
         place = self._reserve(5 + 3 * count)
         if self._bounds_used + count > len(self.bounds):
             self.bounds = grown(self.bounds, 2 * (self._bounds_used + count))
@@ -105,8 +114,8 @@ class AcceptLists:
         self.lists[place + 3] = -1
         self.lists[place + 4] = 0
         for i in range(count):
-            self.bounds[self._bounds_used + i] = found[i][0]
-            query = found[i][1]
+            self.bounds[self._bounds_used + i] = self._numbers[i]
+            query = self._queries[i]
             residual = self.trie.queries[5 * query + 3]
             self.lists[place + 5 + 3 * i] = query
             self.lists[place + 6 + 3 * i] = residual
