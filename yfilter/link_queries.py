@@ -104,6 +104,10 @@ class LinkQueries:
             self._leave_index(place)
 
     @property
+    def is_empty(self) -> bool:
+        return not self._routes and not self._transformations
+
+    @property
     def has_transformations(self) -> bool:
         return bool(self._transformations)
 

@@ -257,12 +257,14 @@ class Matcher:
         matching = MessageMatch(
             self._index, self._network, self._link_queries, message, root, self._limits
         )
-        self._unfinished.add(matching)
+        if not self._link_queries.is_empty:
+            self._unfinished.add(matching)
         return matching
 
     def _end(self, matching: MessageMatch) -> None:
         self._unfinished.discard(matching)
-        self._work.add(matching.run)
+        if matching.run is not None:
+            self._work.add(matching.run)
 
     def _finish(self, matching: MessageMatch, stamp: int) -> Iterator[Match]:
         try:

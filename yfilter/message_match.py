@@ -32,7 +32,7 @@ Urgent: TypeAlias = str | tuple[Transformation, list[str], Elements | None]
 
 
 class MessageMatch:
-    """``urgent`` and then ``local`` drive it; ``run`` is its part on the network."""
+    """``urgent`` and then ``local`` drive it; ``run`` is its part on the network, if any."""
 
     def __init__(
         self,
@@ -44,14 +44,17 @@ class MessageMatch:
         limits: MatchLimits,
     ) -> None:
         self.stream = stream
-        self.run = MessageRun(network, stream, root, limits)
+        self.run = None if network.is_idle else MessageRun(network, stream, root, limits)
         self._index = index
         self._link_queries = link_queries
         self._root = root
         self._visits_left = limits.visits_max
         self._found: deque[Urgent] = deque()
         self._failure: MatchLimitExceeded | None = None
-        self._finding = self._find_urgent()
+        self._reached: list[str] = []
+        self._finding: Iterator[Urgent] = iter(())
+        if not link_queries.is_empty:
+            self._finding = self._find_urgent()
 
     def urgent(self) -> Iterator[Urgent]:
         """Each link of the tree whose routing query holds, once, as soon as it is known; then the
@@ -78,11 +81,14 @@ class MessageMatch:
         """Each local query that matches: by its number in the index, or with its elements."""
         if self._index is not None:
             yield from self._index.match(self.stream, self._visits_left)
-        yield from self.run.queries()
+        if self.run is not None:
+            yield from self.run.queries()
 
     def _find_urgent(self) -> Iterator[Urgent]:
-        yield from self._links()
-        links = self.run.reached
+        for link in self._links():
+            self._reached.append(link)
+            yield link
+        links = self._reached
         if not links or not self._link_queries.has_transformations:
             return
         if self._index is not None:
@@ -91,8 +97,9 @@ class MessageMatch:
             for number in numbers:
                 transformation = self._link_queries.transformation(number)
                 yield transformation, self._taken(transformation), None
-        for transformation, elements in self.run.transformations():
-            yield transformation, self._taken(transformation), elements
+        if self.run is not None:
+            for transformation, elements in self.run.transformations():
+                yield transformation, self._taken(transformation), elements
 
     def _links(self) -> Iterator[str]:
         links: list[str] = []
@@ -104,8 +111,8 @@ class MessageMatch:
                 raise
             self._visits_left -= self._index.visits_last
             yield from links
-        yield from self.run.links(links)
+        if self.run is not None:
+            yield from self.run.links(links)
 
     def _taken(self, transformation: Transformation) -> list[str]:
-        reached = self.run.reached
-        return [link for link in transformation.links_of(self._root) if link in reached]
+        return [link for link in transformation.links_of(self._root) if link in self._reached]

@@ -69,11 +69,6 @@ class MessageRun:
     def tuples(self) -> int:
         return self._scratch.tuples
 
-    @property
-    def reached(self) -> list[str]:
-        """The links reached so far."""
-        return list(self._reached)
-
     def links(self, reached: Iterable[str]) -> Iterator[str]:
         """Each link of the tree whose routing query holds and that is not ``reached`` already."""
         self._reached.update(dict.fromkeys(reached))

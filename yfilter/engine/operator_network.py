@@ -78,6 +78,11 @@ class OperatorNetwork:
         """Whether some operator leads to a target of a class."""
         return self._attached[priority] > 0
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no operator leads to any target."""
+        return not any(self._attached)
+
     def release(self, operator: Operator) -> None:
         """Take the operator out if nothing uses it any more, and then what only served it."""
         pending = [operator]
