@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks import machine
 from benchmarks.benchmark import Benchmark, count, positive
 from benchmarks.placement.figure9 import REPEATS, FigureNineResult, measure
-from benchmarks.placement.network import SOURCES, measure_network
+from benchmarks.placement.network import SOURCES, SUBJECTS, measure_network
 from benchmarks.placement.population import PATTERNS, FigureNine
 from benchmarks.placement.real import measure_real
 from benchmarks.placement.scaling import measure_job
@@ -46,7 +46,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     size.add_argument("--messages", metavar="N", type=positive, default=200, help="at each point")
     size.add_argument("--derived", metavar="N", type=positive, default=20_000, help="for --data")
     size.add_argument("--brokers", metavar="N", type=positive, default=50, help="for --network")
-    size.add_argument("--hosted", metavar="N", type=positive, default=10_000, help="for --network")
+    size.add_argument("--hosted", metavar="N", type=positive, default=20_000, help="for --network")
+    size.add_argument(
+        "--subjects",
+        metavar="N",
+        type=positive,
+        default=SUBJECTS,
+        help="for --network: that profiles name, most with one of three quarters as many areas",
+    )
     parser.add_argument("--seed", metavar="N", type=count, default=1)
     parser.add_argument("--svg", metavar="FILE", type=Path, help="draw the curves of Figure 9")
 
@@ -170,12 +177,18 @@ def _tell_scaling(report: Report, options: argparse.Namespace) -> None:
 
 def _tell_network(report: Report, options: argparse.Namespace) -> None:
     result = measure_network(
-        options.brokers, options.hosted, options.messages, options.seed, _progress
+        options.brokers,
+        options.hosted,
+        options.subjects,
+        options.messages,
+        options.seed,
+        _progress,
     )
     report.condition(
         "network",
         "network",
-        f"{options.brokers} brokers, {options.hosted:,} profiles on subject and area, "
+        f"{options.brokers} brokers, {options.hosted:,} profiles on one of {options.subjects} "
+        "subjects, most of an area as well, "
         f"{options.messages} messages of {SOURCES} sources",
     )
     report.figure("network_matches", "network, matches a message", result.matches)

@@ -32,7 +32,7 @@ from overlay.topology import Topology
 from registration.catalog import REGISTRATION_KEY
 
 _End: TypeAlias = tuple[str, int]  # a peer, and the number of a connection there
-_PORTION = 2_000  # profiles that are placed at a time
+_PORTION = 5_000  # profiles that are placed at a time
 
 
 class _Core(Protocol):

@@ -25,8 +25,8 @@ from registration.planning.value_loads import LocalPopulation, ProfileNeeds
 from yfilter import Matcher
 
 PARTITIONS_A_BROKER = 4
-TOPICS, AREAS = 400, 300
 SOURCES = 3
+SUBJECTS = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +41,18 @@ class NetworkResult:
 
 
 def measure_network(
-    brokers: int, profiles: int, messages: int, seed: int, progress: Callable[[str], None]
+    brokers: int,
+    profiles: int,
+    subjects: int,
+    messages: int,
+    seed: int,
+    progress: Callable[[str], None],
 ) -> NetworkResult:
     """WrongAnswers when not every match was delivered."""
     random = Random(seed)
     topology = make_topology(brokers, random)
-    texts = [make_profile(random) for _ in range(profiles)]
-    news = [make_message(random) for _ in range(2 * messages)]
+    texts = [make_profile(random, subjects) for _ in range(profiles)]
+    news = [make_message(random, subjects) for _ in range(2 * messages)]
     placed = {
         "random": [random.choice(topology.broker_ids) for _ in texts],
         "location": [_nearest(topology, _somewhere(random)) for _ in texts],
@@ -126,18 +131,18 @@ def _nearest(topology: Topology, place: Place) -> str:
     return min(topology.brokers, key=km).id
 
 
-def make_profile(random: Random, *, uniform: bool = False) -> str:
+def make_profile(random: Random, subjects: int = SUBJECTS, *, uniform: bool = False) -> str:
     """What a reader of news wants: a subject, mostly of an area as well; the popular ones more
     often, or any as often."""
     pick = _any if uniform else _zipf
-    subject = f'/nitf[head/tobject/@subject = "s{pick(random, TOPICS)}"]'
+    subject = f'/nitf[head/tobject/@subject = "s{pick(random, subjects)}"]'
     if random.random() < 0.7:
-        return f'{subject}[head/pubdata/@area = "a{pick(random, AREAS)}"]'
+        return f'{subject}[head/pubdata/@area = "a{pick(random, _areas(subjects))}"]'
     return f"{subject}[body/@urgency <= {random.randint(1, 8)}]"
 
 
-def make_message(random: Random) -> tuple[int, int, int]:
-    return _zipf(random, TOPICS), _zipf(random, AREAS), random.randint(1, 8)
+def make_message(random: Random, subjects: int = SUBJECTS) -> tuple[int, int, int]:
+    return _zipf(random, subjects), _zipf(random, _areas(subjects)), random.randint(1, 8)
 
 
 def values_of(message: tuple[int, int, int]) -> Values:
@@ -155,6 +160,10 @@ def message_xml(message: tuple[int, int, int]) -> bytes:
         f'<nitf><head><tobject subject="s{subject}"/><pubdata area="a{area}"/></head>'
         f'<body urgency="{urgency}">{paragraphs}</body></nitf>'
     ).encode()
+
+
+def _areas(subjects: int) -> int:
+    return max(1, subjects * 3 // 4)
 
 
 def _zipf(random: Random, values: int) -> int:

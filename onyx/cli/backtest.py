@@ -30,11 +30,11 @@ from registration.spark.session import Session
 from yfilter import ProfileRefused
 
 DETAILS = f"""\
-Replays an archive: XML files, or Parquet with a column message (name and time are used
-where they are there). For each profile: how many messages it matches, what comes out,
-bytes a day, and the load that it would put on the network: messages that satisfy its
-routing query, and with --plan and --topology those that would come to its host broker
-for its sake only.
+Replays an archive: what brokers have written (onyx up --archive), XML files, or Parquet
+with a column message (name and time are used where they are there). For each profile:
+how many messages it matches, what comes out, bytes a day, and the load that it would
+put on the network: messages that satisfy its routing query, and with --plan and
+--topology those that would come to its host broker for its sake only.
 
 With --weights a whole population is replayed and only its loads are written, which
 onyx plan make --weights reads: profiles count by what is delivered to them.

@@ -124,8 +124,8 @@ def _add_make(verbs: Subparsers) -> None:
         metavar="DIR|PARQUET",
         action="append",
         default=[],
-        help="messages to see how often patterns occur: XML files, or Parquet with a column "
-        "message; may be repeated",
+        help="messages to see how often patterns occur: what brokers have written (onyx up "
+        "--archive), XML files, or Parquet with a column message; may be repeated",
     )
     parser.add_argument(
         "--samples",
