@@ -170,24 +170,26 @@ class Transformation:
 
     def flush(self) -> None:
         """Tell the parents what has changed since the last time."""
-        news = self.table.take()
-        for own in self.table.own_branches:
-            if self._reflection.last(own) == NOTHING:
-                self._send_first(own)
-            elif own in news:
-                self._send_up(own, news[own])
+        if self.table.is_changed:
+            news = self.table.take()
+            for own in self.table.own_branches:
+                if self._reflection.last(own) == NOTHING:
+                    self._send_first(own)
+                elif own in news:
+                    self._send_up(own, news[own])
         for branch, number in self._arrived:
             carriers = self.table.carriers(branch)
             self._reflection.carry(branch.broker, branch.name, number, carriers)
         self._arrived.clear()
-        for profile in self._placed:
+        if self._placed:
             last = {own: self._reflection.last(own) for own in self.table.own_branches}
             numbers = {own: number for own, number in last.items() if number != NOTHING}
-            self._former.told(profile, numbers)
-            if numbers or profile in self._since:
-                self._since[profile] = numbers
-                self._rows.put(SINCE_SPACE, profile, numbers)
-        self._placed.clear()
+            for profile in self._placed:
+                self._former.told(profile, numbers)
+                if numbers or profile in self._since:
+                    self._since[profile] = numbers
+                    self._rows.put(SINCE_SPACE, profile, numbers)
+            self._placed.clear()
 
     def taking_part(self, parcel: Parcel, matches: Iterable[Match]) -> Iterator[Match]:
         """The matches of profiles here without those of which a message may lack something; where

@@ -73,6 +73,7 @@ class NeedsTable:
         self._own: dict[str, Branch] = {}  # root -> own branch; none where this is the root
         self._links: dict[Branch, LinkNeeds] = {}  # a child's branch
         self._local: Counter[Need] = Counter()
+        self.is_changed = False  # since ``take``
 
     def open_tree(self, root: str, own: Branch | None, below: Iterable[Branch]) -> None:
         """``own``: this broker's branch on it, None at the root; ``below``: its children's."""
@@ -87,6 +88,7 @@ class NeedsTable:
 
     def keep_own(self, own: Branch) -> None:
         """What is told about a branch, also while no tree of it is open."""
+        self.is_changed = True
         if own.name not in self._upward:
             needs = self._upward[own.name] = NeedSet(self._bytes_max)
             self._branches[own.name] = own
@@ -97,6 +99,7 @@ class NeedsTable:
 
     def keep_child(self, branch: Branch) -> None:
         """A child's branch, also while no tree of it is open."""
+        self.is_changed = True
         if branch not in self._links:
             link = self._links[branch] = LinkNeeds(self._make_cutter(branch.broker))
             for own in self.carriers(branch):
@@ -120,6 +123,7 @@ class NeedsTable:
 
     def change_local(self, added: Iterable[Need], removed: Iterable[Need]) -> None:
         """A profile of this broker comes, goes, or changes."""
+        self.is_changed = True
         fresh, gone = [], []
         for need in dict.fromkeys(added):
             self._local[need] += 1
@@ -136,6 +140,7 @@ class NeedsTable:
     def change_child(self, branch: Branch, delta: NeedDelta) -> None:
         """A child's needs change; KeyError when no open tree has the branch.  Adding what is there
         and removing what is not are ignored, so that a delta may be applied again."""
+        self.is_changed = True
         news = self._links[branch].change(delta)
         for own in self.carriers(branch):
             self._upward[own].change(news.added, news.removed)
@@ -146,10 +151,12 @@ class NeedsTable:
 
     def restore_told(self, own: str, need: Need) -> None:
         """What the parent knew before a restart; to be called before anything else is there."""
+        self.is_changed = True
         self._upward[own].restore(need)
 
     def take(self) -> dict[str, NeedDelta]:
         """By own branch, what the parents must be told since the last time."""
+        self.is_changed = False
         news = {own: needs.take() for own, needs in self._upward.items()}
         return {own: delta for own, delta in news.items() if delta}
 
