@@ -73,8 +73,9 @@ class DataDirectory:
         if _shape(earlier) != _shape(topology):
             raise DataDirectoryError(
                 f"{self.path} holds the data of a network of another shape (brokers or links "
-                f"differ from {self.topology_file}); give another --data, or remove it to start "
-                "anew"
+                f"differ from {self.topology_file}, which it can be started from); give another "
+                "--data, remove it to start anew, or change the running network with onyx topology "
+                "apply"
             )
 
     def write_topology(self, topology: Topology) -> Path:

@@ -11,6 +11,10 @@ nothing running.  Afterwards a process that dies is started again at the same ad
 listening socket lives here, so that connections wait in the backlog meanwhile - with what it had
 on disk.
 
+The network may change meanwhile (``onyx topology apply``): brokers that join are started, those
+that have left are stopped when nobody needs them any more, and the resolved topology is written
+anew.
+
 Invariants: when the block is left, by whatever way, no process, port or file descriptor remains;
 when this very process is killed its children see their lifeline end and stop by themselves.
 """
@@ -18,6 +22,7 @@ when this very process is killed its children see their lifeline end and stop by
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, contextmanager
@@ -31,8 +36,9 @@ from onyx.background import background_tasks
 from onyx.child_process import ChildProcess, RestartPolicy, describe_exit
 from onyx.data_directory import DataDirectory
 from onyx.errors import LaunchError
-from onyx.listening import bind_all, bound_address
-from overlay.topology import Topology
+from onyx.listening import bind, bind_all, bound_address, listen_addresses
+from onyx.shape_follower import follow_shape
+from overlay.topology import Topology, TopologyError
 
 __all__ = ["LaunchEvent", "RestartPolicy", "RunningNetwork", "describe_exit", "launch"]
 
@@ -49,6 +55,19 @@ class RunningNetwork:
         self.topology_file = topology_file
         self.failure: LaunchError | None = None
         self._children = {child.node_id: child for child in children}
+
+    @property
+    def node_ids(self) -> list[str]:
+        """The nodes that are run; others after the network has changed."""
+        return list(self._children)
+
+    def add(self, child: ChildProcess) -> None:
+        """A broker has joined."""
+        self._children[child.node_id] = child
+
+    def remove(self, node_id: str) -> None:
+        """A broker has left."""
+        del self._children[node_id]
 
     @property
     def registration(self) -> str:
@@ -113,35 +132,83 @@ async def launch(
         )
         topology_file = directory.write_topology(resolved)
         lifeline = stack.enter_context(_lifeline())
-        children = [
-            ChildProcess(
-                node_id,
-                topology_file,
-                listener.fileno(),
-                lifeline,
-                policy,
-                report,
-                write_line or _write_to_stderr,
-            )
-            for node_id, listener in sockets.items()
-        ]
+        write = write_line or _write_to_stderr
+
+        def child_of(node_id: str, listener: socket.socket) -> ChildProcess:
+            listen_fd = listener.fileno()
+            return ChildProcess(node_id, topology_file, listen_fd, lifeline, policy, report, write)
+
+        children = [child_of(node_id, listener) for node_id, listener in sockets.items()]
         network = RunningNetwork(resolved, topology_file, children)
         async with background_tasks() as nursery:
+            keeper = _Keeper(network, directory, nursery, child_of, write)
+            stack.callback(keeper.close)
             for child in children:
-                nursery.start_soon(_supervise, child, network, nursery.cancel_scope)
+                keeper.start(child)
             await _wait_all_ready(children, policy)
+            nursery.start_soon(follow_shape, network.registration, keeper.change)
             yield network
         if network.failure is not None:
             raise network.failure
 
 
-async def _supervise(child: ChildProcess, network: RunningNetwork, scope: trio.CancelScope) -> None:
-    """A child that is given up takes the whole network down, as one clean error."""
-    try:
-        await child.run()
-    except LaunchError as error:
-        network.failure = network.failure or error
-        scope.cancel()
+class _Keeper:
+    """Keeps those processes alive that the network needs, also when that changes."""
+
+    def __init__(
+        self,
+        network: RunningNetwork,
+        directory: DataDirectory,
+        nursery: trio.Nursery,
+        child_of: Callable[[str, socket.socket], ChildProcess],
+        write_line: Callable[[str], None],
+    ) -> None:
+        self._network = network
+        self._directory = directory
+        self._nursery = nursery
+        self._child_of = child_of
+        self._write_line = write_line
+        self._scopes: dict[str, trio.CancelScope] = {}
+        self._listeners: dict[str, socket.socket] = {}  # of brokers that joined
+
+    def start(self, child: ChildProcess) -> None:
+        scope = self._scopes[child.node_id] = trio.CancelScope()
+        self._nursery.start_soon(self._supervise, child, scope)
+
+    async def change(self, topology: Topology) -> None:
+        """Other brokers have to run; one whose address is not of this machine is somebody else's
+        to start."""
+        topology = replace(topology, data_directory=self._directory.path)
+        self._directory.write_topology(topology)
+        self._network.topology = topology
+        for key, node_id, address in listen_addresses(topology):
+            if node_id not in self._scopes:
+                try:
+                    listener = self._listeners[node_id] = bind(address, "the network", key)
+                except TopologyError as error:
+                    self._write_line(f"onyx: {node_id} is not started here: {error}")
+                    continue
+                child = self._child_of(node_id, listener)
+                self._network.add(child)
+                self.start(child)
+        for node_id in self._network.node_ids:
+            if node_id not in {other for _, other, _ in listen_addresses(topology)}:
+                self._scopes.pop(node_id).cancel()
+                self._network.remove(node_id)
+                self._write_line(f"onyx: {node_id} has left the network and is stopped")
+
+    def close(self) -> None:
+        for listener in self._listeners.values():
+            listener.close()
+
+    async def _supervise(self, child: ChildProcess, scope: trio.CancelScope) -> None:
+        """A child that is given up takes the whole network down, as one clean error."""
+        try:
+            with scope:
+                await child.run()
+        except LaunchError as error:
+            self._network.failure = self._network.failure or error
+            self._nursery.cancel_scope.cancel()
 
 
 async def _wait_all_ready(children: list[ChildProcess], policy: RestartPolicy) -> None:

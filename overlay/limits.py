@@ -64,6 +64,8 @@ class Limits:
     max_disjuncts               of one link's routing query on one tree (generalise)
     needs_max_bytes             told about one link and tree, of what is needed of messages (widen)
     profile_length_max          characters in the text of one profile (refuse)
+    link_down_after_s           seconds after which a link without a connection counts as down, and
+                                is taken out of use as long as others connect the network
     profiles_max                profiles in the whole network (refuse)
     sources_max                 data sources in the whole network (refuse)
     """
@@ -77,6 +79,7 @@ class Limits:
     max_disjuncts: int = 1_000_000
     needs_max_bytes: int = 4 * MIB
     profile_length_max: int = 64 * KIB
+    link_down_after_s: float = 30.0
     profiles_max: int = 1_000_000
     sources_max: int = 10_000
 
@@ -94,6 +97,9 @@ def read_limits(top: TomlTable) -> Limits:
         message=MessageLimits(**_read_counts(message_table, MessageLimits())),
         link=_read_link_limits(link_table),
         training=TrainingLimits(**_read_counts(training_table, TrainingLimits())),
+        link_down_after_s=table.number(
+            "link_down_after_s", 0.1, 86_400, Limits().link_down_after_s
+        ),
         **_read_counts(table, Limits()),
     )
     if limits.link.frame_bytes_max < limits.message.bytes_max:

@@ -181,6 +181,12 @@ class Catalog:
         self.profiles_by_broker[entry.host] -= 1
         self._rows.delete(PROFILE_SPACE, profile)
 
+    def remove_source(self, source: str) -> None:
+        entry = self.sources.pop(source)
+        self._by_request.pop(entry.request, None)
+        self.volume_by_root[entry.root] -= round(entry.volume)
+        self._rows.delete(SOURCE_SPACE, source)
+
     def change_profile(self, profile: str, **changes: Any) -> ProfileEntry | None:
         """The entry with some fields replaced; None if there is no such profile."""
         entry = self.profiles.get(profile)

@@ -16,9 +16,11 @@ from overlay.link.events import Action, CallAgain, Event, TimePassed
 from overlay.link.frame import Frame
 from overlay.link.frames import (
     Hello,
+    LinkReported,
     PartitionsMatched,
     ProfileChanged,
     ProfileLive,
+    Relayed,
     Request,
     ShapeReached,
     SourceReady,
@@ -35,6 +37,7 @@ from overlay.link.request_server import Result
 from overlay.link.row_log import RowLog
 from overlay.topology import Topology
 from registration.catalog import REGISTRATION_KEY, Catalog
+from registration.link_reports import LinkReports
 from registration.measured_shares import MeasuredShares
 from registration.moves import Moves
 from registration.placement_by_plan import PlanPlacement
@@ -68,6 +71,7 @@ class RegistrationCore:
             limits=topology.limits.link,
         )
         self.shapes = ShapeChanges(topology, self.catalog, self._links, self._rows)
+        self._reports = LinkReports(self.shapes, self._rows)
         self._placement = PlanPlacement(topology, self._rows)
         self._shares = MeasuredShares(topology, self._placement, self._links, self._rows)
         self.moves = Moves(self.catalog, self._rows, self._send)
@@ -88,12 +92,15 @@ class RegistrationCore:
             PartitionsMatched: self._handle_partitions_matched,
             **dict.fromkeys(_MOVE_FRAMES, self._handle_move),
             ShapeReached: self._handle_shape_reached,
+            LinkReported: self._handle_link_reported,
+            Relayed: self._handle_relayed,
         }
         self._counters: Counter[str] = Counter()
         stored = list(rows)
         self._links.restore(stored)
         self.catalog.restore(stored)
         self.shapes.restore(stored)
+        self._reports.restore(stored)
         self._use_shape()
         self._placement.restore(stored)
         self._shares.restore(stored)
@@ -125,7 +132,7 @@ class RegistrationCore:
             "profiles_by_broker": dict(self.catalog.profiles_by_broker),
             "moves": self.moves.statistics(),
             "census": self._census.statistics(),
-            "shape": self.shapes.statistics(),
+            "shape": {**self.shapes.statistics(), **self._reports.statistics()},
             "requests": self._requests.statistics(),
             "links": self._links.statistics(),
             "unexpected": dict(self._counters),
@@ -207,7 +214,26 @@ class RegistrationCore:
     def _handle_shape_reached(self, arrival: Arrival) -> None:
         assert isinstance(arrival.frame, ShapeReached)
         if self.shapes.handle_reached(arrival.peer.partition("/")[2], arrival.frame):
+            self._reports.decide()
             self._use_shape()
+
+    def _handle_link_reported(self, arrival: Arrival) -> None:
+        assert isinstance(arrival.frame, LinkReported)
+        self._reports.handle(arrival.peer.partition("/")[2], arrival.frame)
+        if self._reports.decide():
+            self._use_shape()
+
+    def _handle_relayed(self, arrival: Arrival) -> None:
+        """A piece of a connection between two brokers whose link is gone."""
+        frame = arrival.frame
+        assert isinstance(frame, Relayed)
+        there = self._links.connection_of(f"broker/{frame.broker}")
+        sender = arrival.peer.partition("/")[2]
+        if there is not None:
+            self._links.reply(there, replace(frame, broker=sender))
+        elif not frame.closing:
+            closed = replace(frame, number=frame.number + 1, closing=True, payload=b"")
+            self._links.reply(arrival.connection, closed)
 
     # --- helpers --------------------------------------------------------------------------
 

@@ -106,6 +106,23 @@ class ShapeChanges:
             ),
         )
 
+    @property
+    def processes(self) -> Topology:
+        """The brokers that have to run, those that are leaving with their links among them."""
+        newest = self.newest.declared
+        concerned = self._concerned()
+        brokers = {broker.id: broker for broker in newest.brokers}
+        links = {frozenset(link.ends): link for link in newest.links}
+        for shape in self._shapes:
+            for broker in shape.declared.brokers:
+                if broker.id in concerned:
+                    brokers.setdefault(broker.id, broker)
+        for shape in self._shapes:
+            for link in shape.declared.links:
+                if brokers.keys() >= set(link.ends):
+                    links.setdefault(frozenset(link.ends), link)
+        return replace(newest, brokers=tuple(brokers.values()), links=tuple(links.values()))
+
     def knows(self, broker: str) -> bool:
         """Whether a broker is one of this network, or was and does not know yet that it is not."""
         return broker in self._departing or any(s.has_broker(broker) for s in self._shapes)
@@ -142,6 +159,9 @@ class ShapeChanges:
             for entry in self._catalog.sources.values():
                 if entry.source not in self._waiting_sources:
                     self._links.send(f"broker/{broker}", REGISTRATION_KEY, announcement(entry))
+        for broker in shape.lost:
+            self._links.forget(f"broker/{broker}")
+            self._forget_all_at(broker)
         self._shapes.append(shape)
         self._put(shape)
         self._tell(
@@ -189,6 +209,16 @@ class ShapeChanges:
         }
 
     # --- helpers --------------------------------------------------------------------------
+
+    def _forget_all_at(self, broker: str) -> None:
+        """The profiles that a lost broker hosted, and the sources whose root broker it was."""
+        for profile in [p.profile for p in self._catalog.profiles.values() if p.host == broker]:
+            self._catalog.remove_profile(profile)
+        for source in [s.source for s in self._catalog.sources.values() if s.root == broker]:
+            self._catalog.remove_source(source)
+            if source in self._waiting_sources:
+                self._waiting_sources.remove(source)
+                self._rows.delete(WAITING_SPACE, source)
 
     def _advance(self) -> bool:
         version = self.newest.version

@@ -1,11 +1,12 @@
 """What an operator may ask about the shape of the network: one verb, one function.
 
-=====================  =======================================================================
-``topology.apply``     change the network into the one of a topology file, or say what that
-                       would mean (``dry_run``); answered as soon as the change is under way
-``topology.progress``  how far the brokers are
-``topology.show``      the network as it is now
-=====================  =======================================================================
+======================  ======================================================================
+``topology.apply``      change the network into the one of a topology file, or say what that
+                        would mean (``dry_run``); answered as soon as the change is under way
+``topology.progress``   how far the brokers are
+``topology.show``       the network as it is now
+``topology.processes``  the brokers that have to run now, as a topology
+======================  ======================================================================
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import replace
 
 from overlay.link.frames import Request
 from overlay.link.request_server import RequestRefused, Result, Verb, text_argument
-from overlay.network_shape import NetworkShape, next_shape
+from overlay.network_shape import NetworkShape, Pair, is_connected, next_shape
 from overlay.nodes import BrokerNode, Link
 from overlay.toml_table import did_you_mean
 from overlay.topology import Topology, TopologyError, parse_topology, to_toml
@@ -41,6 +42,9 @@ class ShapeRequests:
             "topology.apply": self._apply,
             "topology.progress": lambda connection, request: self._shapes.progress(),
             "topology.show": self._show,
+            "topology.processes": lambda connection, request: {
+                "text": to_toml(self._shapes.processes)
+            },
         }
 
     def _apply(self, connection: int, request: Request) -> Result:
@@ -54,11 +58,21 @@ class ShapeRequests:
             raise RequestRefused("topology-refused", str(error)) from error
         declared = _fitted(now.declared, wanted)
         self._check_leaving(now, declared, lost)
+        profiles = [p.profile for p in self._catalog.profiles.values() if p.host in lost]
+        sources = [s.source for s in self._catalog.sources.values() if s.root in lost]
         described = describe_change(now, declared, lost)
-        result: Result = {"version": now.version, "changes": described, "trees": []}
+        result: Result = {
+            "version": now.version,
+            "changes": described,
+            "trees": [],
+            "lost": {"profiles": profiles, "sources": sources},
+        }
         if not described:
             return result
-        down = [pair for pair in now.down if pair <= set(declared.broker_ids)]
+        down: list[Pair] = []
+        for pair in sorted(now.down, key=sorted):
+            if is_connected(declared, [*down, pair]):
+                down.append(pair)
         new = next_shape(now, declared, down, lost)
         result = {
             **result,
@@ -67,7 +81,7 @@ class ShapeRequests:
         }
         if request.arguments.get("dry_run") is True:
             return result
-        if not self._shapes.is_settled:
+        if not self._shapes.is_settled and not lost:
             progress = self._shapes.progress()
             raise RequestRefused(
                 "change-under-way",

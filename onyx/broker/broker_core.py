@@ -25,6 +25,7 @@ from onyx.broker.broker_requests import BrokerRequests
 from onyx.broker.compression_dictionaries import CompressionDictionaries
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.data_plane import DataPlane
+from onyx.broker.link_watch import LinkWatch
 from onyx.broker.live_wait import LiveVersion
 from onyx.broker.match_shares import MatchShares
 from onyx.broker.message_trace import MessageTrace
@@ -36,7 +37,9 @@ from onyx.broker.releases import moved_detail
 from onyx.broker.senders import ORDERED, OVER, SENDERS, place_of_sender
 from onyx.broker.transformation import Transformation
 from onyx.broker.transformation_requests import TransformationRequests
+from onyx.broker.tree_versions import SENDERS as TREE_SENDERS
 from onyx.broker.tree_versions import TreeVersions
+from onyx.broker.tunnels import Tunnels
 from overlay.link.events import (
     Action,
     BatchHandled,
@@ -46,10 +49,10 @@ from overlay.link.events import (
     DialPeers,
     Event,
     Flow,
+    TimePassed,
 )
 from overlay.link.frame import Frame
 from overlay.link.frames import (
-    BranchReady,
     DictionaryHeld,
     DictionaryTrained,
     Hello,
@@ -60,14 +63,10 @@ from overlay.link.frames import (
     PlaceProfile,
     PlanInForce,
     Publish,
+    Relayed,
     Request,
     RoutingDelta,
-    ShapeAgreed,
-    ShapeAnnounced,
-    ShapeSettled,
     SourceAnnounced,
-    TreeBegun,
-    TreeEnded,
     TreeReady,
     Undecoded,
 )
@@ -149,16 +148,12 @@ class BrokerCore:
             self._hand_on,
             self._take_ended,
         )
+        self._watch = LinkWatch(self.control, self._links)
+        self._tunnels = Tunnels(self.control, self._links, self._watch)
         self._counters: Counter[str] = Counter()
         self._handlers: Mapping[type[Frame], Callable[[Arrival], None]] = {
             SourceAnnounced: self._handle_source_announced,
-            ShapeAnnounced: self._handle_shape_announced,
-            ShapeAgreed: self._handle_shape_agreed,
-            ShapeSettled: self._handle_shape_settled,
-            TreeBegun: self._handle_tree_begun,
-            TreeEnded: self._handle_tree_ended,
             TreeReady: self._handle_tree_ready,
-            BranchReady: self._handle_branch_ready,
             PlaceProfile: self._handle_place_profile,
             PlanInForce: self._handle_plan_in_force,
             RoutingDelta: self._handle_routing_delta,
@@ -171,7 +166,9 @@ class BrokerCore:
             Message: self._handle_message,
             Undecoded: self._handle_undecoded,
             Request: self._handle_request,
+            Relayed: self._handle_relayed,
             **dict.fromkeys(MOVE_SENDERS, self._handle_move),
+            **dict.fromkeys(TREE_SENDERS, self._handle_trees),
         }
         self._restore(list(rows))
 
@@ -182,15 +179,23 @@ class BrokerCore:
             self.data.deliver_deferred()
             self.trained.train_next()
             self.query.work()
-        for arrival in self._links.handle(event, now):
-            self._handle_arrival(arrival)
+        for each in (*self._tunnels.take_events(), event):
+            self._handle_event(each, now)
+        if isinstance(event, TimePassed):
+            self._watch.tick(now)
+            self._tunnels.tick(now)
+        for each in self._tunnels.take_events():
+            self._handle_event(each, now)
         self.moves.flush()
         self.query.transformation.flush()  # needs are numbered by event, ahead of the rest
         if isinstance(event, BatchHandled):
             self.query.flush()
         self._observers.flush()
         self.trees.report_progress()
-        actions: list[Action] = [*self._rows.drain(), *self._links.drain()]
+        actions: list[Action] = [
+            *self._rows.drain(),
+            *self._tunnels.carry(self._links.drain()),
+        ]
         actions += self.data.archive.drain()
         if self.trees.dials_changed:
             self.trees.dials_changed = False
@@ -201,6 +206,10 @@ class BrokerCore:
             actions.append(CallAtEnd())
         return actions
 
+    def _handle_event(self, event: Event, now: float) -> None:
+        for arrival in self._links.handle(event, now):
+            self._handle_arrival(arrival)
+
     def connected(self, peer: str) -> bool:
         """Whether a peer ("broker/B2", "registration/r1") is there."""
         return self._links.connected(peer)
@@ -209,7 +218,11 @@ class BrokerCore:
         return {
             "broker": self.identity,
             "control": self.control.statistics(),
-            "trees": self.trees.statistics(),
+            "trees": {
+                **self.trees.statistics(),
+                **self._watch.statistics(),
+                **self._tunnels.statistics(),
+            },
             "query": self.query.statistics(),
             "moves": self.moves.statistics(),
             "data": self.data.statistics(),
@@ -245,6 +258,7 @@ class BrokerCore:
 
     def _handle_arrival(self, arrival: Arrival) -> None:
         if arrival.frame is None:
+            self._tunnels.handle_gone(arrival.peer)
             self._observers.remove(arrival.connection)
             self._requests.forget(arrival.connection)
             return
@@ -324,32 +338,12 @@ class BrokerCore:
         self.query.flush()
         self.control.handle_tree_ready(arrival.frame, _name(arrival))
 
-    def _handle_branch_ready(self, arrival: Arrival) -> None:
-        assert isinstance(arrival.frame, BranchReady)
-        self.trees.handle_ready(arrival.frame, _name(arrival))
-
-    def _handle_shape_announced(self, arrival: Arrival) -> None:
-        assert isinstance(arrival.frame, ShapeAnnounced)
+    def _handle_trees(self, arrival: Arrival) -> None:
+        assert arrival.frame is not None
         try:
-            self.trees.handle_announced(arrival.frame)
+            self.trees.handle(arrival.frame, _name(arrival))
         except TopologyError as error:
             self._unexpected(arrival, "shape-refused", str(error))
-
-    def _handle_shape_agreed(self, arrival: Arrival) -> None:
-        assert isinstance(arrival.frame, ShapeAgreed)
-        self.trees.handle_agreed(arrival.frame)
-
-    def _handle_shape_settled(self, arrival: Arrival) -> None:
-        assert isinstance(arrival.frame, ShapeSettled)
-        self.trees.handle_settled(arrival.frame)
-
-    def _handle_tree_begun(self, arrival: Arrival) -> None:
-        assert isinstance(arrival.frame, TreeBegun)
-        self.trees.handle_begun(arrival.frame)
-
-    def _handle_tree_ended(self, arrival: Arrival) -> None:
-        assert isinstance(arrival.frame, TreeEnded)
-        self.trees.handle_ended(arrival.frame)
 
     def _handle_dictionary_trained(self, arrival: Arrival) -> None:
         assert isinstance(arrival.frame, DictionaryTrained)
@@ -434,6 +428,10 @@ class BrokerCore:
         for version in live:
             self.moves.coming.handle_live(version)
             self._requests.answer_live(version)
+
+    def _handle_relayed(self, arrival: Arrival) -> None:
+        assert isinstance(arrival.frame, Relayed)
+        self._tunnels.handle_relayed(arrival.frame)
 
     # --- requests -------------------------------------------------------------------------
 

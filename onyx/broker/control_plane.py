@@ -16,7 +16,7 @@ registration service before any tree has it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from hashlib import sha256
 from typing import cast
@@ -99,7 +99,9 @@ class ControlPlane:
         return self.tree(tree).parent.get(self.identity)
 
     def children(self, tree: str) -> tuple[str, ...]:
-        return self.tree(tree).children.get(self.identity, ())
+        children = self.tree(tree).children.get(self.identity, ())
+        lost = self.shapes.lost
+        return tuple(child for child in children if child not in lost) if lost else children
 
     def branch(self, tree: str) -> Branch | None:
         """This broker with all below it on a tree; None at the root."""
@@ -192,6 +194,14 @@ class ControlPlane:
         # The branches of a tree are called by trees that began with the same version.
         if entry is not None and child in children and version_of(frame.root) == version_of(tree):
             self._set_awaited(entry, tree, children - {child})
+
+    def drop_sources(self, roots: Collection[str]) -> None:
+        """Root brokers are lost, and their sources with them."""
+        for source in [s for s, entry in self.sources.items() if entry.root in roots]:
+            del self.sources[source]
+            self._rows.delete(SOURCE_SPACE, source)
+            if self._awaited.pop(source, None) is not None:
+                self._rows.delete(AWAITED_SPACE, source)
 
     def announce_again(self, tree: str) -> None:
         """The tree of this root broker is another from now on: sources for which the old one was

@@ -107,6 +107,12 @@ class KnownShapes:
         self._origins = {v: every[v] for v in every if v < self._settled and v in needed}
         self._trees.clear()
 
+    @property
+    def lost(self) -> set[str]:
+        """The brokers from which nothing comes any more, as long as others may wait for that."""
+        agreed = [shape for v, shape in self._shapes.items() if v <= self._agreed]
+        return {broker for shape in agreed for broker in shape.lost}
+
     # --- trees and links ------------------------------------------------------------------
 
     def tree(self, name: str) -> BroadcastTree:
@@ -157,6 +163,17 @@ class KnownShapes:
             if shape.has_broker(self._identity)
             for other in shape.declared.neighbours(self._identity)
         }
+
+    def is_retiring(self, other: str) -> bool:
+        """Whether the link to another broker was in use, and is not in the newest shape that was
+        agreed on, so that it has only to finish what it has begun."""
+        uses = [
+            other in shape.topology.neighbours(self._identity)
+            for version, shape in self._shapes.items()
+            if version <= self._agreed and shape.has_broker(self._identity)
+        ]
+        is_used = self.agreed.has_broker(self._identity) and uses[-1:] == [True]
+        return any(uses) and not is_used
 
     def dials(self) -> Mapping[str, tuple[str, int]]:
         """Whom this broker dials, and where: peer -> (host, port).  Of two neighbours the one with

@@ -30,6 +30,7 @@ from overlay.link.frames import (
 )
 from overlay.link.link_layer import LinkLayer
 from overlay.link.row_log import RowLog, read_record
+from overlay.routing.branches import Branch
 from overlay.routing.delta import Delta, DeltaSum, parse_delta, texts
 from overlay.routing.routing_table import RoutingTable
 from overlay.routing.table_budget import table_budget
@@ -221,6 +222,17 @@ class QueryPlane:
         for branch, disjuncts in wanted.items():
             for disjunct in disjuncts:
                 self._rows.delete(ROUTE_SPACE, row_key(branch.name, branch.broker, disjunct.text))
+
+    def forget_child(self, child: str) -> None:
+        """A child is lost, and wants nothing any more."""
+        of_child: dict[Branch, list[Conjunction]] = {}
+        for branch, disjunct in self.table.entries():
+            if branch.broker == child:
+                of_child.setdefault(branch, []).append(disjunct)
+        for branch, disjuncts in of_child.items():
+            self._note(self.table.change_child(branch, Delta((), tuple(disjuncts))))
+            for disjunct in disjuncts:
+                self._rows.delete(ROUTE_SPACE, row_key(branch.name, child, disjunct.text))
 
     def handle_routing_delta(self, frame: RoutingDelta, child: str) -> None:
         """A child's routing query changes; ProfileRefused when it is not one, KeyError when no

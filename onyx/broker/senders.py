@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.profile_moves import SENDERS as MOVE_SENDERS
+from onyx.broker.tree_versions import SENDERS as TREE_SENDERS
 from onyx.broker.tree_versions import TreeVersions
 from overlay.link.frame import Frame
 from overlay.link.frames import (
-    BranchReady,
     DictionaryHeld,
     DictionaryTrained,
     LiveMarker,
@@ -19,11 +19,9 @@ from overlay.link.frames import (
     PlaceProfile,
     PlanInForce,
     Publish,
+    Relayed,
     Request,
     RoutingDelta,
-    ShapeAgreed,
-    ShapeAnnounced,
-    ShapeSettled,
     SourceAnnounced,
     TreeBegun,
     TreeEnded,
@@ -42,13 +40,8 @@ _DOWNWARD = (SourceAnnounced, DictionaryTrained, TreeBegun, TreeEnded)
 # Who may send what: a role, or a place on the tree of the root broker that the frame names.
 SENDERS: Mapping[type[Frame], frozenset[str]] = {
     SourceAnnounced: frozenset({"registration", "parent"}),
-    ShapeAnnounced: frozenset({"registration"}),
-    ShapeAgreed: frozenset({"registration"}),
-    ShapeSettled: frozenset({"registration"}),
-    TreeBegun: frozenset({"parent"}),
-    TreeEnded: frozenset({"parent"}),
+    Relayed: frozenset({"registration"}),
     TreeReady: frozenset({"child"}),
-    BranchReady: frozenset({"child"}),
     DictionaryTrained: frozenset({"parent"}),
     DictionaryHeld: frozenset({"child"}),
     PlaceProfile: frozenset({"registration"}),
@@ -62,6 +55,7 @@ SENDERS: Mapping[type[Frame], frozenset[str]] = {
     Undecoded: frozenset({"child"}),
     Request: frozenset({"client", "source", "subscriber"}),
     **MOVE_SENDERS,
+    **TREE_SENDERS,
 }
 
 

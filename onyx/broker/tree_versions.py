@@ -24,7 +24,7 @@ Section 5 of the paper leaves this to the overlay network.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from onyx.broker.compression_dictionaries import CompressionDictionaries
 from onyx.broker.control_plane import ControlPlane
@@ -33,6 +33,7 @@ from onyx.broker.live_wait import LiveVersion
 from onyx.broker.query_plane import QueryPlane
 from overlay.link.catalog_frames import HELD, SETTLED, SWITCHED
 from overlay.link.events import Flow
+from overlay.link.frame import Frame
 from overlay.link.frames import (
     BranchReady,
     ShapeAgreed,
@@ -50,6 +51,17 @@ from registration.catalog import REGISTRATION_KEY
 SETTING_UP_SPACE = "tree-setting-up"
 ENDED_SPACE = "tree-ended"
 REACHED_SPACE = "shape-reached"
+
+
+SENDERS: Mapping[type[Frame], frozenset[str]] = {
+    ShapeAnnounced: frozenset({"registration"}),
+    ShapeAgreed: frozenset({"registration"}),
+    ShapeSettled: frozenset({"registration"}),
+    TreeBegun: frozenset({"parent"}),
+    TreeEnded: frozenset({"parent"}),
+    BranchReady: frozenset({"child"}),
+}
+"""The frames that are about trees and their versions, and who may send them."""
 
 
 class TreeVersions:
@@ -97,15 +109,32 @@ class TreeVersions:
         self._find_waiting()
         self.dials_changed = self._shapes.agreed.version > 0
 
+    def handle(self, frame: Frame, sender: str) -> None:
+        """A frame of ``SENDERS``; TopologyError when a shape is none."""
+        match frame:
+            case ShapeAnnounced():
+                self._handle_announced(frame)
+            case ShapeAgreed():
+                self._handle_agreed(frame)
+            case ShapeSettled():
+                self._handle_settled(frame)
+            case TreeBegun():
+                self._begin(frame.root)
+            case TreeEnded():
+                if frame.root not in self._ended:
+                    self._end(frame.root)
+            case BranchReady():
+                self._handle_ready(frame, sender)
+
     # --- the stages of a change -----------------------------------------------------------
 
-    def handle_announced(self, frame: ShapeAnnounced) -> None:
+    def _handle_announced(self, frame: ShapeAnnounced) -> None:
         """There is a new version: know its trees and neighbours, and say so."""
         if frame.version > self._shapes.newest.version:
             self._shapes.add(frame)
             self._report(frame.version, HELD)
 
-    def handle_agreed(self, frame: ShapeAgreed) -> None:
+    def _handle_agreed(self, frame: ShapeAgreed) -> None:
         """Everybody knows it: the sources of this broker get their tree of it."""
         self._query.flush()  # on the trees of before
         self._shapes.agree(frame.version)
@@ -120,7 +149,7 @@ class TreeVersions:
                 self._end(tree)
         self._begin(wanted)
 
-    def handle_settled(self, frame: ShapeSettled) -> None:
+    def _handle_settled(self, frame: ShapeSettled) -> None:
         """Nothing of before is left anywhere."""
         if frame.version != self._shapes.agreed.version:
             return
@@ -154,21 +183,12 @@ class TreeVersions:
 
     # --- frames of trees ------------------------------------------------------------------
 
-    def handle_begun(self, frame: TreeBegun) -> None:
-        """A new tree has come down as far as this."""
-        self._begin(frame.root)
-
-    def handle_ready(self, frame: BranchReady, child: str) -> None:
+    def _handle_ready(self, frame: BranchReady, child: str) -> None:
         """A child and all below it have a new tree."""
         awaited = self._awaited.get(frame.tree, ())
         if child in awaited:
             self._query.flush()
             self._set_awaited(frame.tree, set(awaited) - {child})
-
-    def handle_ended(self, frame: TreeEnded) -> None:
-        """No message comes down a tree any more."""
-        if frame.root not in self._ended:
-            self._end(frame.root)
 
     def must_wait(self, tree: str) -> bool:
         """Whether what comes down a tree has to wait, because an older one has not ended."""
@@ -252,6 +272,16 @@ class TreeVersions:
 
     def _leave_lost(self) -> None:
         """Brokers died for good: nothing comes from them, nothing waits for them."""
+        lost = self._shapes.lost
+        if not lost:
+            return
+        self._control.drop_sources(lost)
+        for broker in lost:
+            self._query.forget_child(broker)
+            self._links.forget(f"broker/{broker}")
+        for tree in self._query.table.roots:
+            if root_of(tree) in lost or self._control.parent(tree) in lost:
+                self._end(tree)
 
     def _of_root(self, root: str) -> list[str]:
         """The open trees of a root broker, oldest first."""

@@ -37,7 +37,8 @@ for; onyx topology show --live says how far it is.
 
 A broker that joins is started by the onyx up that runs the network, or on its own machine by
 onyx up FILE --broker ID. One that leaves must host no profiles and be the root broker of no
-source. Name, limits and the addresses of running processes cannot be changed so.
+source; one that died with its disk is taken out by --lost, which says what is lost with it.
+Name, limits and the addresses of running processes cannot be changed so.
 
 Exit code 65 when the change is refused, 69 when it is not in place after --timeout seconds.
 FILE itself says which network, unless it is said otherwise:
@@ -61,6 +62,13 @@ def add_apply(verbs: Subparsers) -> None:
         examples=APPLY_EXAMPLES,
     )
     parser.add_argument("file", metavar="FILE", type=Path, help="the new topology (TOML)")
+    parser.add_argument(
+        "--lost",
+        metavar="ID",
+        action="append",
+        default=[],
+        help="this broker died with its disk and is not in FILE (may be repeated)",
+    )
     parser.add_argument("--dry-run", action="store_true", help="only say what would change")
     parser.add_argument(
         "--timeout", metavar="SECONDS", type=not_negative, help="wait at most so long"
@@ -85,7 +93,7 @@ async def _apply(arguments: argparse.Namespace) -> int:
     except OSError as error:
         raise UnreadableInput(f"{arguments.file} cannot be read: {error.strerror}") from None
     async with RegistrationClient(registration_address(arguments)) as registration:
-        question = {"text": text, "dry_run": arguments.dry_run}
+        question = {"text": text, "dry_run": arguments.dry_run, "lost": arguments.lost}
         answer = await registration.call("topology.apply", question)
         _print_change(answer, arguments)
         if arguments.dry_run or not answer["changes"]:
@@ -145,6 +153,15 @@ def _print_change(answer: Mapping[str, Any], arguments: argparse.Namespace) -> N
     print("\n".join(answer["changes"]))
     rebuilt = f"rebuilt: {', '.join(trees)}" if trees else "none is rebuilt"
     print(f"Broadcast trees: {rebuilt}.", flush=True)
+    if arguments.lost:
+        lost = answer["lost"]
+        print(
+            f"Lost with {', '.join(arguments.lost)}: its profiles "
+            f"({', '.join(lost['profiles']) or 'none'}) and what waited there for their users; its "
+            f"sources ({', '.join(lost['sources']) or 'none'}); and the messages that it had taken "
+            "and not passed on, or that waited for it, for everybody behind it.",
+            flush=True,
+        )
 
 
 def show_live(arguments: argparse.Namespace) -> int:

@@ -106,3 +106,15 @@ class ShapeReached(CatalogFrame):
 
     version: int
     stage: Annotated[int, Bound(SETTLED)]
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class LinkReported(CatalogFrame):
+    """The sender has had no connection with ``neighbour`` for so long that its link counts as
+    down (or has had one again, ``up``)."""
+
+    type: ClassVar[str] = "link-reported"
+
+    neighbour: Name
+    up: bool

@@ -139,3 +139,19 @@ class Observed(Frame):
     type: ClassVar[str] = "observed"
 
     events: Annotated[Sequence[Mapping[str, object]], Bound(4_096), BODY]
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Relayed(Frame):
+    """A piece of a connection between two brokers whose link is gone, by way of the registration
+    service: ``broker`` is the other end, ``number`` counts the pieces of a ``tunnel`` from 1; a
+    ``closing`` piece is the last."""
+
+    type: ClassVar[str] = "relayed"
+
+    broker: Name
+    tunnel: int
+    number: int
+    closing: bool
+    payload: bytes

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from overlay.link.catalog_frames import (
     VALIDATIONS,
+    LinkReported,
     ShapeAgreed,
     ShapeAnnounced,
     ShapeReached,
@@ -29,6 +30,7 @@ from overlay.link.control_frames import (
     Observed,
     Ping,
     Pong,
+    Relayed,
     Request,
     Response,
     Skipped,
@@ -67,6 +69,7 @@ __all__ = [
     "DictionaryTrained",
     "ErrorFrame",
     "Hello",
+    "LinkReported",
     "LiveMarker",
     "LiveReached",
     "Message",
@@ -81,6 +84,7 @@ __all__ = [
     "ProfileLive",
     "Publish",
     "Refused",
+    "Relayed",
     "Request",
     "Response",
     "RoutingDelta",

@@ -344,7 +344,11 @@ def random_topology(
         lines.append(f'format = "{random.choice(formats)}"')
         if len(transformations) > 1:
             lines.append(f'transformation = "{random.choice(transformations)}"')
-    lines += ["[limits]", f"max_disjuncts = {random.choice([1, 1, 2, 1_000])}"]
+    lines += [
+        "[limits]",
+        "link_down_after_s = 4",
+        f"max_disjuncts = {random.choice([1, 1, 2, 1_000])}",
+    ]
     if len(transformations) > 1:
         lines.append(f"needs_max_bytes = {random.choice([1, 400, 100_000, 100_000])}")
     lines += ["[limits.link]", f"window_frames = {random.choice([1, 3, 64])}"]

@@ -76,6 +76,8 @@ class SimNetwork:
         self.now = 0.0
         self.nodes: dict[str, SimNode] = {}
         self.faulty = True
+        self.may_crash: list[str] = []
+        self.broken: set[frozenset[str]] = set()  # pairs of peers between which nothing goes
         self.crashes = 0
         self.cuts = 0
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
@@ -108,7 +110,14 @@ class SimNetwork:
         self.after(self.random.uniform(0, 0.5), lambda: self.boot(node))
         return node
 
+    def remove(self, peer: str) -> None:
+        """A process ends, with its disk."""
+        node = self.nodes.pop(peer)
+        self.crash(node, 0.0)
+
     def boot(self, node: SimNode) -> None:
+        if self.nodes.get(node.peer) is not node:
+            return
         node.life += 1
         node.core = node.start(node.rows(), f"{node.peer}#{node.life}")
         self._tick(node, node.life)
@@ -219,6 +228,8 @@ class SimNetwork:
         other = self.nodes.get(peer)
         if peer in node.dialled or other is None or other.core is None:
             return
+        if frozenset((node.peer, peer)) in self.broken:
+            return
         if self.faulty and self.random.random() < 0.2:
             return
         node.dialled.add(peer)
@@ -275,6 +286,14 @@ class SimNetwork:
             else:
                 connection.open[end] = False
 
+    def break_link(self, a: str, b: str) -> None:
+        """From now on nothing goes between two peers, until they are no longer ``broken``."""
+        pair = frozenset((a, b))
+        self.broken.add(pair)
+        for connection, _ in list(self._connections.values()):
+            if {node.peer for node, _ in connection.ends} == pair:
+                self._cut(connection)
+
     def _lose(self, connection: SimConnection, end: int) -> None:
         node, number = connection.ends[end]
         connection.open[end] = False
@@ -289,7 +308,8 @@ class SimNetwork:
     def disturb(self, cut_every: float, crash_every: float, may_crash: Iterable[str]) -> None:
         """Cut a random connection and kill a random process, each about every so many seconds."""
         self._disturb_cut(cut_every)
-        self._disturb_crash(crash_every, tuple(may_crash))
+        self.may_crash = list(may_crash)
+        self._disturb_crash(crash_every)
 
     def _disturb_cut(self, every: float) -> None:
         if not self.faulty:
@@ -300,9 +320,10 @@ class SimNetwork:
             self._cut(connection)
         self.after(self.random.expovariate(1 / every), lambda: self._disturb_cut(every))
 
-    def _disturb_crash(self, every: float, peers: tuple[str, ...]) -> None:
+    def _disturb_crash(self, every: float) -> None:
         if not self.faulty:
             return
+        peers = [peer for peer in self.may_crash if peer in self.nodes]
         node = self.nodes[self.random.choice(peers)]
         self.crash(node, self.random.uniform(0.05, 3.0))
-        self.after(self.random.expovariate(1 / every), lambda: self._disturb_crash(every, peers))
+        self.after(self.random.expovariate(1 / every), lambda: self._disturb_crash(every))

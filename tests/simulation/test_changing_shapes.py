@@ -1,4 +1,5 @@
-"""Networks whose links come and go while messages, profiles, connections and processes do.
+"""Networks whose links and brokers come and go while messages, profiles, connections and processes
+do.
 
 What holds is what holds of every scenario (scenario.py), and in the end that nothing of an earlier
 shape is left anywhere.
@@ -8,11 +9,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
 from overlay.network_shape import is_connected
-from overlay.nodes import Link, Transformation
+from overlay.nodes import Address, BrokerNode, Link, Place, Transformation
 from overlay.topology import Topology, to_toml
 from registration.registration_core import RegistrationCore
 from tests.simulation import test_exactly_once, test_transformation
@@ -26,6 +28,11 @@ RUNS_PER_TEST = 5
 class ChangingScenario(Scenario):
     """A scenario with an operator."""
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.named = self.joined = 0
+        self.left: list[str] = []  # brokers that left with the last change
+
     @property
     def registration(self) -> RegistrationCore | None:
         core = self.net.nodes[f"registration/{self.topology.registration[0].id}"].core
@@ -35,17 +42,94 @@ class ChangingScenario(Scenario):
     def is_settled(self) -> bool:
         return self.registration is not None and self.registration.shapes.is_settled
 
-    def change_links(self) -> None:
+    def change_shape(self) -> None:
         """Begin to change the network, once the last change is over."""
         self.wait(self.is_settled, "a change of shape is not settled")
+        for peer in [f"broker/{broker}" for broker in self.left]:
+            self.net.remove(peer)
+        self.left.clear()
         cuts = len(self.transformations) > 1 and self.topology.links
         is_other_cut = cuts and self.random.random() < 0.4
-        changed = self.other_transformation() if is_other_cut else self.other_links()
-        if changed is None:
+        choice = self.random.random()
+        if is_other_cut:
+            changed = self.other_transformation()
+        elif choice < 0.2:
+            changed = self.with_another_broker()
+        elif choice < 0.4:
+            changed = self.without_a_broker()
+        else:
+            changed = self.other_links()
+        if changed is None or changed.transforms != self.topology.transforms:
             return
+        if not is_connected(changed, self.dead(self.net.broken)):
+            self.net.broken.clear()
         request = self.registrar.ask("topology.apply", text=to_toml(changed))
         self.wait(lambda: self.registrar.answer(request) is not None, "no answer to apply")
-        self.topology = changed
+        answer = self.registrar.answer(request)
+        assert answer is not None
+        if answer.result.get("code") == "change-under-way":
+            return  # a link went down just before
+        assert answer.ok, (self.seed, answer)
+        before, self.topology = set(self.topology.broker_ids), changed
+        for broker in changed.broker_ids:
+            if broker not in before:
+                self.joined += 1
+                self._start_broker(broker)
+                self.net.may_crash.append(f"broker/{broker}")
+        self.left = [broker for broker in before if broker not in changed.broker_ids]
+
+    def change_link(self) -> None:
+        """A link dies, or one that is dead comes back; never all ways between two brokers."""
+        if self.net.broken and self.random.random() < 0.4:
+            self.net.broken.pop()
+            return
+        pairs = {frozenset(map("broker/{}".format, link.ends)) for link in self.topology.links}
+        self.net.broken &= pairs
+        if pairs == self.net.broken:
+            return
+        pair = self.random.choice(sorted(pairs - self.net.broken, key=sorted))
+        if is_connected(self.topology, self.dead({*self.net.broken, pair})):
+            self.net.break_link(*pair)
+
+    @staticmethod
+    def dead(pairs: set[frozenset[str]]) -> list[frozenset[str]]:
+        return [frozenset(peer.partition("/")[2] for peer in pair) for pair in pairs]
+
+    def with_another_broker(self) -> Topology:
+        """With links to one or two of the others."""
+        topology, random = self.topology, self.random
+        self.named += 1
+        new = BrokerNode(f"N{self.named}", Address("127.0.0.2", self.named))
+        if random.random() < 0.8:
+            new = replace(new, place=Place(random.uniform(-80, 80), random.uniform(-170, 170)))
+        count = random.randint(1, min(2, len(topology.brokers)))
+        links = [
+            Link((new.id, other), latency_ms=float(random.randint(1, 50)))
+            for other in random.sample(topology.broker_ids, count)
+        ]
+        return replace(topology, brokers=(*topology.brokers, new), links=(*topology.links, *links))
+
+    def without_a_broker(self) -> Topology | None:
+        """One that hosts nothing and is the root broker of nothing; its neighbours are joined."""
+        assert self.registration is not None
+        catalog = self.registration.catalog
+        busy = {profile.host for profile in catalog.profiles.values()}
+        busy |= {source.root for source in catalog.sources.values()}
+        idle = [broker for broker in self.topology.broker_ids if broker not in busy]
+        if not idle or len(self.topology.brokers) < 2:
+            return None
+        gone = self.random.choice(idle)
+        around = self.topology.neighbours(gone)
+        joined = [
+            Link((a, b), latency_ms=float(self.random.randint(1, 50)))
+            for a, b in pairwise(around)
+            if b not in self.topology.neighbours(a)
+        ]
+        return replace(
+            self.topology,
+            brokers=tuple(broker for broker in self.topology.brokers if broker.id != gone),
+            links=(*(link for link in self.topology.links if gone not in link.ends), *joined),
+        )
 
     def other_links(self) -> Topology | None:
         """One link more, one less, or with another latency; None when that cannot be."""
@@ -129,8 +213,12 @@ def run(seed: int, *, cut: bool = False) -> ChangingScenario:
         elif action < 0.8:
             change_something(scenario)
         else:
-            scenario.change_links()
+            scenario.change_shape() if random.random() < 0.6 else scenario.change_link()
+            if random.random() < 0.2:  # long enough for a link to count as down
+                scenario.net.run_until(lambda: False, random.uniform(4, 10))
         scenario.net.run_until(lambda: False, random.uniform(0, 0.3))
+    if random.random() < 0.5:
+        scenario.net.broken.clear()
     scenario.settle()
     scenario.wait(scenario.is_settled, "the last change is not settled")
     scenario.net.run_until(lambda: False, 30.0)
@@ -139,7 +227,9 @@ def run(seed: int, *, cut: bool = False) -> ChangingScenario:
 
 @pytest.mark.parametrize("cut", [False, True])
 @pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + RUNS, RUNS_PER_TEST))
-def test_nothing_is_lost_or_doubled_when_links_come_and_go(first: int, cut: bool) -> None:
+def test_nothing_is_lost_or_doubled_when_links_and_brokers_come_and_go(
+    first: int, cut: bool
+) -> None:
     versions = 0
     for seed in range(first, first + RUNS_PER_TEST):
         scenario = run(seed, cut=cut)

@@ -1,0 +1,52 @@
+"""LinkWatch: which links of this broker are down, as the registration service is told.
+
+A link counts as down when its neighbour could not be talked to over it for so long
+(``link_down_after_s``), and as up again when it could for as long.  Both ends say so; what follows
+from it is decided where both reports come together (registration/link_reports.py).
+"""
+
+from __future__ import annotations
+
+from onyx.broker.control_plane import ControlPlane
+from overlay.link.frames import LinkReported
+from overlay.link.link_layer import LinkLayer
+from registration.catalog import REGISTRATION_KEY
+
+
+class LinkWatch:
+    """Looks now and then; what it knows is gone with the process, and found out again."""
+
+    def __init__(self, control: ControlPlane, links: LinkLayer) -> None:
+        self._control = control
+        self._links = links
+        self._after_s = control.topology.limits.link_down_after_s
+        self._since: dict[str, tuple[bool, float]] = {}  # by neighbour: here or not, since when
+        self._reported: dict[str, bool] = {}
+
+    def tick(self, now: float) -> None:
+        """Time goes on."""
+        for neighbour in self._control.shapes.neighbours():
+            is_here = self.is_here(neighbour)
+            if neighbour not in self._since or self._since[neighbour][0] != is_here:
+                self._since[neighbour] = is_here, now
+        shape = self._control.shapes.agreed
+        if not shape.has_broker(self._control.identity):
+            return
+        for neighbour in shape.declared.neighbours(self._control.identity):
+            is_here, since = self._since[neighbour]
+            if now - since >= self._after_s and self._reported.get(neighbour) is not is_here:
+                self._reported[neighbour] = is_here
+                frame = LinkReported(neighbour=neighbour, up=is_here)
+                self._links.send(self._control.registration, REGISTRATION_KEY, frame)
+
+    def is_here(self, neighbour: str) -> bool:
+        """Whether there is a connection over the link itself."""
+        connection = self._links.connection_of(f"broker/{neighbour}")
+        return connection is not None and connection > 0
+
+    def is_long_gone(self, neighbour: str, now: float) -> bool:
+        is_here, since = self._since.get(neighbour, (True, now))
+        return not is_here and now - since >= self._after_s
+
+    def statistics(self) -> dict[str, object]:
+        return {"reported_down": sorted(n for n, up in self._reported.items() if not up)}

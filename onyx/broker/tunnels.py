@@ -1,0 +1,154 @@
+"""Tunnels: connections to a neighbour whose link is gone, by way of the registration service.
+
+When a link dies for good, frames may wait at one end that the other has already, or has not: only
+what the two ends keep on disk can tell.  So they talk once more, over another way, and the link
+layer does what it does after every broken connection: each end says what it has, the rest is sent,
+and the old trees run dry (tree_versions.py)::
+
+    B1 ══════ x ══════ B2        LinkLayer ── connection -1 ── Relayed pieces ──┐
+     └── registration ──┘        LinkLayer ── connection -4 <─ Relayed pieces <─┘
+
+A tunnel is only there while a link that is not in use any more has something to finish.  It
+promises no more than a connection does: pieces are numbered, and a gap ends it.  Its connections
+have negative numbers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from onyx.broker.control_plane import ControlPlane
+from onyx.broker.link_watch import LinkWatch
+from overlay.link.events import (
+    Action,
+    CloseConnection,
+    ConnectionLost,
+    ConnectionOpened,
+    DataReceived,
+    Event,
+    SendData,
+)
+from overlay.link.frames import Relayed
+from overlay.link.link_layer import LinkLayer
+
+PIECE_BYTES = 48 * 1024  # so that every process accepts a piece
+
+
+@dataclass(slots=True)
+class _Tunnel:
+    """``number`` was given by the end that opened it; ``sent`` and ``come`` count pieces."""
+
+    broker: str
+    number: int
+    connection: int
+    sent: int = 0
+    come: int = 0
+
+
+class Tunnels:
+    """The tunnels of one broker; gone with the process, as connections are."""
+
+    def __init__(self, control: ControlPlane, links: LinkLayer, watch: LinkWatch) -> None:
+        self._control = control
+        self._links = links
+        self._watch = watch
+        self._tunnels: dict[str, _Tunnel] = {}  # by the broker at the other end
+        self._opened = 0
+        self._events: list[Event] = []
+        self._counters: Counter[str] = Counter()
+
+    def tick(self, now: float) -> None:
+        """Open what is needed, close what is not; of two ends that with the smaller id opens."""
+        for broker in list(self._tunnels):
+            if not self._is_needed(broker):
+                self._close(self._tunnels[broker], tell=True)
+        if not self._links.connected(self._control.registration):
+            return
+        for broker in sorted(self._control.shapes.neighbours()):
+            if (
+                self._control.identity < broker
+                and broker not in self._tunnels
+                and self._is_needed(broker)
+                and self._watch.is_long_gone(broker, now)
+            ):
+                self._open(broker, int(now * 1000), f"broker/{broker}")
+
+    def handle_relayed(self, frame: Relayed) -> None:
+        """A piece from the other end; the first one opens a tunnel."""
+        tunnel = self._tunnels.get(frame.broker)
+        if tunnel is None or tunnel.number != frame.tunnel:
+            if frame.number != 1 or frame.closing or frame.broker > self._control.identity:
+                return
+            if tunnel is not None:
+                self._close(tunnel)
+            tunnel = self._open(frame.broker, frame.tunnel, "")
+        tunnel.come += 1
+        if frame.closing or frame.number != tunnel.come:
+            self._close(tunnel, tell=not frame.closing)
+        else:
+            self._events.append(DataReceived(tunnel.connection, frame.payload))
+
+    def handle_gone(self, peer: str) -> None:
+        """A connection is lost; if it is that with the registration service, all tunnels are."""
+        if peer == self._control.registration:
+            for tunnel in list(self._tunnels.values()):
+                self._close(tunnel)
+
+    def take_events(self) -> Iterator[Event]:
+        """What the link layer has to be told."""
+        while self._events:
+            yield self._events.pop(0)
+
+    def carry(self, actions: Iterable[Action]) -> list[Action]:
+        """The actions that are for the shell; what is for tunnels is on its way."""
+        left = []
+        for action in actions:
+            if isinstance(action, SendData | CloseConnection) and action.connection < 0:
+                self._carry(action)
+            else:
+                left.append(action)
+        return left + self._links.drain()
+
+    def statistics(self) -> dict[str, object]:
+        return {"tunnels": sorted(self._tunnels), **self._counters}
+
+    # --- helpers --------------------------------------------------------------------------
+
+    def _is_needed(self, broker: str) -> bool:
+        """Whether a link was in use and is not any more, and that is not settled yet."""
+        return self._control.shapes.is_retiring(broker)
+
+    def _open(self, broker: str, number: int, dialled: str) -> _Tunnel:
+        self._opened += 1
+        self._counters["opened"] += 1
+        tunnel = self._tunnels[broker] = _Tunnel(broker, number, -self._opened)
+        self._events.append(ConnectionOpened(tunnel.connection, dialled))
+        return tunnel
+
+    def _close(self, tunnel: _Tunnel, *, tell: bool = False) -> None:
+        if tell:
+            self._send(tunnel, b"", closing=True)
+        del self._tunnels[tunnel.broker]
+        self._events.append(ConnectionLost(tunnel.connection))
+
+    def _carry(self, action: SendData | CloseConnection) -> None:
+        for tunnel in self._tunnels.values():
+            if tunnel.connection == action.connection:
+                break
+        else:
+            return
+        if isinstance(action, CloseConnection):
+            self._close(tunnel, tell=True)
+            return
+        for start in range(0, len(action.data), PIECE_BYTES):
+            self._send(tunnel, action.data[start : start + PIECE_BYTES])
+
+    def _send(self, tunnel: _Tunnel, payload: bytes, *, closing: bool = False) -> None:
+        connection = self._links.connection_of(self._control.registration)
+        if connection is not None:
+            tunnel.sent += 1
+            self._counters["pieces"] += 1
+            frame = Relayed(tunnel.broker, tunnel.number, tunnel.sent, closing, payload)
+            self._links.reply(connection, frame)

@@ -1,0 +1,59 @@
+"""LinkReports: what brokers say of their links, and which links are taken out of use for it.
+
+A link that both its ends call down goes out of use as long as the others connect the network: the
+trees are rebuilt without it.  One that neither calls down any more comes back.  A broker that is
+away says nothing, so its links stay: its messages wait for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from overlay.link.frames import LinkReported
+from overlay.link.row_log import RowLog, read_record
+from overlay.network_shape import Pair, is_connected
+from registration.shape_changes import ShapeChanges
+
+REPORT_SPACE = "link-down"
+
+
+class LinkReports:
+    """By link, the ends that call it down; durable."""
+
+    def __init__(self, shapes: ShapeChanges, rows: RowLog) -> None:
+        self._shapes = shapes
+        self._rows = rows
+        self._down: dict[Pair, set[str]] = {}
+
+    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
+        for space, key, value in rows:
+            if space == REPORT_SPACE:
+                self._down[frozenset(key.split("|"))] = set(read_record(value)["by"])
+
+    def handle(self, broker: str, frame: LinkReported) -> None:
+        """A broker has lost or found a neighbour."""
+        pair = frozenset((broker, frame.neighbour))
+        by = self._down.setdefault(pair, set())
+        by.discard(broker) if frame.up else by.add(broker)
+        key = "|".join(sorted(pair))
+        if by:
+            self._rows.put(REPORT_SPACE, key, {"by": sorted(by)})
+        else:
+            del self._down[pair]
+            self._rows.delete(REPORT_SPACE, key)
+
+    def decide(self) -> bool:
+        """Whether the shape of the network changes by what was said."""
+        newest = self._shapes.newest
+        declared = {frozenset(link.ends) for link in newest.declared.links}
+        down = {pair for pair in newest.down if pair in self._down}
+        for pair in sorted(declared - down, key=sorted):
+            if pair <= self._down.get(pair, set()) and is_connected(newest.declared, {*down, pair}):
+                down.add(pair)
+        if down == newest.down:
+            return False
+        self._shapes.change(newest.declared, down)
+        return True
+
+    def statistics(self) -> dict[str, object]:
+        return {"reported_down": ["|".join(sorted(pair)) for pair in self._down]}
