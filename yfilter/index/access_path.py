@@ -113,6 +113,7 @@ def choose(spines: Sequence[Way], constants: Callable[[Condition], int]) -> Acce
         AccessPath(way, at, condition)
         for way in (spines if len(spines) > 1 else _spines(spines[0]))
         for at, step in enumerate(way)
+        if step.conditions
         for condition in step.conditions
         if isinstance(condition, Condition) and (condition.is_equality or condition.is_range)
     ]
@@ -158,7 +159,7 @@ def _spines(spine: Way) -> Iterator[Way]:
     yield spine
     for at, step in enumerate(spine):
         for condition in step.conditions:
-            if isinstance(condition, Condition | Anywhere):
+            if isinstance(condition, (Condition, Anywhere)):
                 continue
             others = tuple(other for other in step.conditions if other is not condition)
             below = (spine[at + 1 :],) if spine[at + 1 :] else ()

@@ -37,6 +37,8 @@ TEXT_NODE = 1
 STRING_VALUE = 2
 ATTRIBUTES = 3
 
+_ANY_NAME = NameTest(ANY, ANY)
+
 # only_label of a symbol with more labels than one
 SEVERAL = -1
 
@@ -49,10 +51,10 @@ class _Numbers:
     def __init__(self, first: int) -> None:
         self.of: dict[tuple[str, str], int] = {}
         self._users: list[int] = [0] * first
-        self._keys: list[tuple[str, str]] = [("", "")] * first
+        self._keys = [NameTest("", "")] * first
         self._free: list[int] = []
 
-    def acquire(self, key: tuple[str, str]) -> tuple[int, bool]:
+    def acquire(self, key: NameTest) -> tuple[int, bool]:
         """The number of a key, and whether it is new."""
         number = self.of.get(key)
         if number is not None:
@@ -81,7 +83,7 @@ class _Numbers:
         self._free.append(number)
         return True
 
-    def key(self, number: int) -> tuple[str, str]:
+    def key(self, number: int) -> NameTest:
         return self._keys[number]
 
     def __len__(self) -> int:
@@ -119,9 +121,9 @@ class SymbolTable:
 
     def acquire(self, test: NameTest) -> int:
         """The symbol of a name test; ``release`` undoes it."""
-        if test.namespace == ANY and test.local == ANY:
+        if test == _ANY_NAME:
             return ANY_SYMBOL
-        symbol, new = self._symbols.acquire((test.namespace, test.local))
+        symbol, new = self._symbols.acquire(test)
         if new:
             if symbol >= len(self.only_label):
                 self.only_label = grown(self.only_label, 2 * symbol)
@@ -144,7 +146,7 @@ class SymbolTable:
                 self._labels.pop(triple, None)
 
     def acquire_attribute(self, test: NameTest) -> int:
-        attribute, new = self._attributes.acquire((test.namespace, test.local))
+        attribute, new = self._attributes.acquire(test)
         if new:
             self._remembered.clear()
         return attribute
@@ -159,7 +161,7 @@ class SymbolTable:
 
     def attribute_number(self, test: NameTest) -> int:
         """The number of an attribute, 0 if nobody asks for it."""
-        return self._attributes.of.get((test.namespace, test.local), 0)
+        return self._attributes.of.get(test, 0)
 
     def translate(self, names: list[QualifiedName]) -> cython.int:
         """Set ``label``, ``attribute``, ``first`` and ``seen`` for the names of a message."""

@@ -7,6 +7,7 @@ conditions; the result is a way with blanks, and for each profile its words are 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 from yfilter.engine.matching_plan import decompose
@@ -15,6 +16,8 @@ from yfilter.index.residuals import STEPS_MAX
 from yfilter.language.matching_path import matching_part
 from yfilter.language.query_ast import ANY, Expression, NameTest, Profile
 from yfilter.language.shapes import PlainPath, Shaped, Word, blanks_in, filling, take_apart
+
+NAMES_MAX = 4_096  # remembered
 
 _ANY_ELEMENT = NameTest(ANY, ANY)
 
@@ -55,9 +58,13 @@ def _way(path: PlainPath) -> Way | None:
             if fill is None:
                 return None
             conditions = fill(shaped.words)
-        test = _ANY_ELEMENT if name == ANY else NameTest("", name)
-        steps.append(Step(descendant, test, conditions))
+        steps.append(Step(descendant, _name_test(name), conditions))
     return tuple(steps) if len(steps) <= STEPS_MAX else None
+
+
+@lru_cache(maxsize=NAMES_MAX)
+def _name_test(name: str) -> NameTest:
+    return _ANY_ELEMENT if name == ANY else NameTest("", name)
 
 
 def _step_filling(tree: Expression) -> Callable[[tuple[Word, ...]], Conditions] | None:
