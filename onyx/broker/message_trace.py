@@ -1,29 +1,24 @@
 """MessageTrace: what one broker would do with a message, and why; nothing is sent or counted.
 
 For a link that would be taken, a disjunct of its routing query that holds; for one that would not,
-the disjuncts that come closest, with the first part of each that does not hold.
+the disjuncts that come closest, with the first part of each that does not hold (link_reasons.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from itertools import islice
+from collections.abc import Mapping
 
 from formats import ElementStream, FormatError
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.data_plane import DataPlane
+from onyx.broker.link_reasons import why_not, why_taken
 from onyx.broker.query_plane import QueryPlane
 from overlay.link.frames import Request
 from overlay.link.request_server import RequestRefused, Result, name_argument
 from overlay.network_shape import root_of, version_of
-from yfilter import Matcher, ProfileMatch, RouteMatch
-from yfilter.engine.linear_paths import Conjunction, LinearPath
+from yfilter import ProfileMatch, RouteMatch
 from yfilter.errors import MatchLimitExceeded
-from yfilter.explanation import Failure
-from yfilter.language.query_ast import Origin, PathExpression, Profile
 
-DISJUNCTS_TRIED = 500  # of one link, for its explanation
-DISJUNCTS_SHOWN = 3
 PROFILES_SHOWN = 100
 
 
@@ -64,7 +59,7 @@ class MessageTrace:
                     "link": child,
                     "taken": child in taken,
                     **run.sizes.get(child, {}),
-                    **self._reason(tree, child, child in taken, run.stream),
+                    **self._reason(tree, child, child in taken, run.stream, message),
                 }
                 for child in self._control.children(tree)
             ],
@@ -80,42 +75,10 @@ class MessageTrace:
         return max(trees, key=version_of)
 
     def _reason(
-        self, root: str, child: str, taken: bool, stream: ElementStream
+        self, tree: str, child: str, taken: bool, stream: ElementStream, message: bytes
     ) -> Mapping[str, object]:
-        wanted = self._query.table.wanted(root, child)
-        tried = islice(sorted(wanted, key=lambda disjunct: disjunct.text), DISJUNCTS_TRIED)
-        failures = _failures(tried, stream)
-        held = [disjunct.text for disjunct, failure in failures if failure is None]
+        wanted = self._query.table.wanted(tree, child)
+        text = message.decode("utf-8", "replace")
         if taken:
-            return {"disjuncts": len(wanted), "held": held[:DISJUNCTS_SHOWN]}
-        closest = sorted(
-            ((disjunct, failure) for disjunct, failure in failures if failure is not None),
-            key=lambda case: -len(case[1].before) / len(case[0].text),
-        )
-        failed = [_said(*case) for case in closest[:DISJUNCTS_SHOWN]]
-        return {"disjuncts": len(wanted), "failed": failed}
-
-
-def _failures(
-    disjuncts: Iterable[Conjunction], stream: ElementStream
-) -> list[tuple[Conjunction, Failure | None]]:
-    """Each disjunct with the first thing of it that does not hold."""
-    matcher = Matcher(index=False)
-    return [(disjunct, _failure(matcher, disjunct, stream)) for disjunct in disjuncts]
-
-
-def _failure(matcher: Matcher, disjunct: Conjunction, stream: ElementStream) -> Failure | None:
-    for path in disjunct.paths:
-        failure = matcher.explain(_profile_of(path), stream).failure
-        if failure is not None:
-            return failure
-    return None
-
-
-def _profile_of(path: LinearPath) -> Profile:
-    steps = tuple(step.location_step for step in path.steps)
-    return Profile(PathExpression(Origin.MESSAGE, steps), str(path))
-
-
-def _said(disjunct: Conjunction, failure: Failure) -> Mapping[str, object]:
-    return {"disjunct": disjunct.text, "part": failure.text, "statement": failure.statement}
+            return {"disjuncts": len(wanted), "held": why_taken(wanted, stream, text)}
+        return {"disjuncts": len(wanted), "failed": why_not(wanted, stream, text)}

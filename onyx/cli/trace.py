@@ -104,7 +104,8 @@ def _tree(
             yield f"{trunk}{here}{link['link']}: not taken, {_count(link['disjuncts'])}"
             for failed in link["failed"]:
                 yield f"{inner}{failed['disjunct']}"
-                yield f"{inner}    fails at {failed['part']}"
+                more = f", as do {failed['more']:,} more" if failed["more"] else ""
+                yield f"{inner}    fails at {failed['part']}{more}"
             continue
         for number, line in enumerate(
             _tree(answers, link["link"], link["bytes"], trunk + here, trunk + below)
