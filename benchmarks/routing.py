@@ -17,7 +17,7 @@ from random import Random
 from statistics import fmean, quantiles
 
 from benchmarks import machine
-from benchmarks.benchmark import Benchmark, count, positive
+from benchmarks.benchmark import Benchmark, WrongAnswers, count, positive
 from benchmarks.placement.network import (
     PARTITIONS_A_BROKER,
     make_message,
@@ -27,6 +27,7 @@ from benchmarks.placement.network import (
     values_of,
 )
 from benchmarks.report import Report
+from benchmarks.tables.churn import Churn
 from benchmarks.tables.first_forward import first_forward_us
 from benchmarks.tables.memory import bytes_a_disjunct
 from benchmarks.tables.network import Level, Optimum, TableNetwork, check_reached
@@ -42,6 +43,7 @@ from yfilter.language.query_parser import parse_profile
 UNBOUNDED = 2**60
 MIB = 1024 * 1024
 CHANGES = 200
+CHURN_BROKERS, CHURN_MESSAGES = 15, 20  # messages a second
 PLANNED = 20_000  # profiles that a plan is made of
 LESSONS = 20  # times that the messages for warming up are shown to those who learn
 
@@ -73,6 +75,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[0, 10_000],
         help="local profiles for the time to the first forward",
+    )
+    parser.add_argument(
+        "--churn",
+        metavar="N",
+        type=count,
+        default=100,
+        help="changes of profiles a second into a network of 15 broker cores in simulated time, "
+        "with 3 profiles for each (0: leave out)",
+    )
+    parser.add_argument(
+        "--churn-seconds", metavar="N", type=positive, default=3, help="how long they go on"
     )
     parser.add_argument("--seed", metavar="N", type=count, default=1)
 
@@ -108,6 +121,8 @@ def run(options: argparse.Namespace) -> Report:
     _tell_lookup(report, lookup, options.lookup or options.number)
     _tell_first_forward(report, options)
     _tell_memory(report, options)
+    if options.churn:
+        _tell_churn(report, options)
     return report
 
 
@@ -309,6 +324,24 @@ def _tell_memory(report: Report, options: argparse.Namespace) -> None:
         report.figure(f"disjunct_bytes_{roots}", f"a disjunct, {roots} trees", used, "B", against)
 
 
+def _tell_churn(report: Report, options: argparse.Namespace) -> None:
+    _progress(f"{options.churn:,} changes a second")
+    churn = Churn(CHURN_BROKERS, 2, 3 * options.churn, options.seed)
+    result = churn.run(options.churn, CHURN_MESSAGES, options.churn_seconds)
+    if result.missed or result.false:
+        raise WrongAnswers(f"{result.missed} deliveries were missed, {result.false} were false")
+    median_ms, p99_ms = result.live_ms
+    report.figure("churn_asked", "changes of profiles, asked for a second", options.churn)
+    report.figure("churn_live", "live in the same time, a second", result.rate)
+    report.figure("churn_live_ms", "a change to live, median", median_ms, "ms")
+    report.figure("churn_live_p99_ms", "a change to live, p99", p99_ms, "ms")
+    report.figure("churn_delivered", "deliveries meanwhile", result.delivered)
+    report.figure("churn_missed", "missed", result.missed)
+    report.figure("churn_false", "false", result.false)
+    report.figure("churn_busiest", "busiest broker, share of the time", result.busiest)
+    report.figure("churn_cpu_ms", "a change, all brokers", result.cpu_ms_a_change, "ms")
+
+
 def _progress(text: str) -> None:
     print(f"routing: {text}", file=sys.stderr, flush=True)
 
@@ -317,6 +350,6 @@ ROUTING = Benchmark(
     name="routing",
     summary="link crossings, table sizes and look-ups against flooding and the optimum",
     add_options=add_options,
-    quick=("--number", "1000", "--messages", "50", "--local", "0", "1000"),
+    quick=("--number", "1000", "--messages", "50", "--local", "0", "1000", "--churn", "20"),
     run=run,
 )
