@@ -31,7 +31,7 @@ else:
     from yfilter.projection.need_states import NeedStates
 
 _STRUCTURE, _ATTRIBUTE, _TEXT, _STRING_VALUE = range(4)  # subjects of need_table
-_EVALUATION_VISITS = 10
+_EVALUATION_VISITS = 200  # what the interpreter costs, in look-ups
 
 _Atoms: TypeAlias = "list[Atom]"
 
@@ -102,6 +102,17 @@ class CheckAnswers:
                 found.append(equal)
         if check.differs:
             found.extend([atom for other, atom in check.differs.items() if other != value])
+        if check.substrings:
+            self.visits += len(check.substrings)
+            for (function, literal), atom in check.substrings.items():
+                if (
+                    literal in value
+                    if function == "contains"
+                    else value.startswith(literal)
+                    if function == "starts-with"
+                    else value.endswith(literal)
+                ):
+                    found.append(atom)
         if not check.equal_numbers and not check.numbers:
             return
         number: cython.double = number_in(value, 0, len(value))

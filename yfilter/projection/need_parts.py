@@ -89,6 +89,7 @@ class Check:
         self.there: Atom | None = None
         self.equal: dict[bytes, Atom] = {}
         self.differs: dict[bytes, Atom] = {}
+        self.substrings: dict[tuple[str, bytes], Atom] = {}  # by function and literal
         self.equal_numbers: dict[float, Atom] = {}
         self.numbers: dict[Operator, list[tuple[float, int, float, Atom]]] = {}
         self.others: dict[Expression, Atom] = {}
@@ -111,6 +112,8 @@ class Check:
         elif isinstance(value, float) and operator is not None:
             rows = self.numbers[operator]
             self.numbers[operator] = [row for row in rows if row[3] is not atom]
+        elif isinstance(value, tuple):
+            del self.substrings[value]
         elif value is None:
             self.there = None
         else:
@@ -125,6 +128,8 @@ class Check:
             rank = -value if operator in (Operator.LT, Operator.LE) else value
             rows = self.numbers.setdefault(operator, [])
             insort(rows, (rank, len(self.atoms), value, atom), key=lambda row: row[:2])
+        elif isinstance(value, tuple):
+            self.substrings[value] = atom
         elif value is None:
             self.there = atom
         else:

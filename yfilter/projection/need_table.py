@@ -18,12 +18,20 @@ found wanted than is; that is always right.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from yfilter.engine.linear_paths import Conjunction
 from yfilter.engine.nfa import StructuralStep
 from yfilter.index.access_path import condition_of
-from yfilter.language.query_ast import Expression, NameTest, NodeKind, Operator
+from yfilter.language.query_ast import (
+    Comparison,
+    Expression,
+    FunctionCall,
+    Literal,
+    NameTest,
+    NodeKind,
+    Operator,
+)
 from yfilter.projection.need_parts import (
     ATTRIBUTE,
     OTHER,
@@ -188,11 +196,13 @@ class NeedTable:
     def _atom_key(
         self, place: Node, binding: Binding, selection: Expression
     ) -> tuple[Check, Operator | None, object]:
-        known = condition_of(selection)
+        known = condition_of(selection) or _substring_of(selection)
         if known is None:
             return self._check(place, binding, OTHER, None), None, selection
         subject = _SUBJECTS[known.kind]
         check = self._check(place, binding, subject, known.test)
+        if isinstance(known, _Substring):
+            return check, None, (known.function, known.literal)
         if known.operator is None:
             return check, None, None
         if isinstance(known.value, str):
@@ -233,6 +243,25 @@ class NeedTable:
 
 
 _PlacedAtom: TypeAlias = tuple[Node, Check, Operator | None, object]
+
+
+class _Substring(NamedTuple):
+    """``contains(@a, "x")`` and the like, of an attribute or the string value of the element."""
+
+    kind: NodeKind
+    test: NameTest | None
+    function: str
+    literal: bytes
+
+
+def _substring_of(selection: Expression) -> _Substring | None:
+    match selection:
+        case FunctionCall("contains" | "starts-with" | "ends-with", (path, Literal(str(literal)))):
+            # Of nothing at all an empty literal is a part, too; that is left to the interpreter.
+            there = condition_of(Comparison(path, Operator.EQ, Literal(literal)))
+            if literal and there is not None and there.kind is not NodeKind.TEXT:
+                return _Substring(there.kind, there.test, selection.name, literal.encode())
+    return None
 
 
 def _looked(kept: Kept) -> Looked:

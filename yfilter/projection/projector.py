@@ -41,7 +41,7 @@ else:
     from yfilter.projection.need_parts import Atom, Binding, Check, Disjunct
     from yfilter.projection.need_states import NeedStates
 
-VISITS_MAX = 2_000_000  # questions answered and elements looked at, a message
+VISITS_MAX = 200_000  # questions answered and elements looked at, a message
 WHOLES_BEFORE_REST = 16  # messages passed on whole, one after the other
 RESTS_MAX = 15  # messages that are then passed on whole without a look, between looks
 WHOLE_SHARE = 0.95  # a message of which so much is kept is passed on as it is
@@ -218,7 +218,7 @@ class Projector:
         parent: cython.int
         state: cython.int
         close: cython.int = elements  # where the innermost bound element ends
-        while element < elements and self._visits <= VISITS_MAX:
+        while element < elements and self._visits + self._answers.visits <= VISITS_MAX:
             while element >= close:
                 self._leave(self._stack.pop())
                 close = self._closing(elements)

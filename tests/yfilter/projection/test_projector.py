@@ -78,6 +78,10 @@ FEED = (
             [need("feed/entry", '/*/title[contains(., "C")]', "node body")],
             "<feed><entry><body/></entry></feed>",
         ),
+        (
+            [need("feed/entry", '/*/category[ends-with(@term, "b")]', "node title")],
+            "<feed><entry><title/></entry></feed>",
+        ),
         ([need("", "", "attribute feed/@*")], '<feed x="1"/>'),
         (
             # What another condition looks at is there wherever its elements are.
@@ -151,6 +155,8 @@ def random_condition(rng: Random, bound: bool, deep: float) -> Conjunction:
                 f'[. = "{value}"]',
                 f'[text() = "{value}"]',
                 f'[contains(., "{value}")]',
+                f'[starts-with(@x, "{value}")]',
+                f"[string-length(.) > {value}]",
             )
         )
         paths.append(f"{'/*' if bound else ''}{text}{selection}")
