@@ -12,7 +12,7 @@ import pytest
 from onyx.broker.broker_core import BrokerCore
 from tests.simulation.scenario import Scenario
 
-RUNS = int(os.environ.get("ONYX_SIMULATION_RUNS", "24"))
+RUNS = int(os.environ.get("ONYX_SIMULATION_RUNS", "12"))
 FIRST_SEED = int(os.environ.get("ONYX_SIMULATION_SEED", "1"))
 RUNS_PER_TEST = 12
 
