@@ -3,7 +3,7 @@
 A matching plan has one spine and branches; each branch may be the spine as well, with what stood
 below its step as a branch.  Of all their conditions one becomes the *access predicate*: an equality
 where there is one, the one with the most different constants among the profiles; else a
-comparison with a number; else none::
+comparison with a number; else none, and if there is one a spine that leaves no doubt of which elements the rest is asked::
 
     /nitf[@version = "1"][head/pubdata/@edition.area = "SF"]//p
 
@@ -113,12 +113,13 @@ def choose(spines: Sequence[Way], constants: Callable[[Condition], int]) -> Acce
         AccessPath(way, at, condition)
         for way in (spines if len(spines) > 1 else _spines(spines[0]))
         for at, step in enumerate(way)
-        if step.conditions
         for condition in step.conditions
         if isinstance(condition, Condition) and (condition.is_equality or condition.is_range)
     ]
-    if not possible:
+    if not possible and len(spines) > 1:
         best = AccessPath(max(spines, key=len))
+    elif not possible:
+        best = AccessPath(next(filter(_is_certain, _spines(spines[0])), spines[0]))
     elif len(possible) == 1:
         best = possible[0]
     else:
@@ -137,6 +138,11 @@ def fixed_depth(way: Way, at: int) -> tuple[int, bool] | None:
     while above >= 0 and not way[above].descendant:
         above -= 1
     return (at, True) if above < 0 else None
+
+
+def _is_certain(way: Way) -> bool:
+    """Whether the elements are known that its conditions are asked of, given the last one."""
+    return all(fixed_depth(way, at) is not None for at, step in enumerate(way) if step.conditions)
 
 
 def _worth(path: AccessPath, constants: Callable[[Condition], int]) -> tuple[bool, float, int]:
