@@ -3,7 +3,8 @@
 A matching plan has one spine and branches; each branch may be the spine as well, with what stood
 below its step as a branch.  Of all their conditions one becomes the *access predicate*: an equality
 where there is one, the one with the most different constants among the profiles; else a
-comparison with a number; else none, and if there is one a spine that leaves no doubt of which elements the rest is asked::
+comparison with a number; else none, on a spine that leaves no doubt which elements the rest is
+asked of, if there is one::
 
     /nitf[@version = "1"][head/pubdata/@edition.area = "SF"]//p
 
