@@ -173,7 +173,7 @@ class DataPlane:
             packing = self._formats.packing_for(cut.parcel, link)
             sizes[link] = {
                 "format": packing.wire_format.value,
-                "bytes": len(cut.parcel.packed(packing)),
+                "bytes": len(cut.parcel.packed(packing)) + len(cut.parcel.pieces),
                 "bytes_whole": len(parcel.packed(packing)),
                 "transformation": self._control.shapes.link(
                     self._control.identity, link
@@ -339,7 +339,8 @@ class DataPlane:
         )
         self._links.send(f"broker/{child}", parcel.root, frame)
         self._crossings[child] += 1
-        self._transformation.note_sent(parcel, child, cut, len(payload))
+        size = len(payload) + len(frame.pieces)
+        self._transformation.note_sent(parcel, child, cut, size)
         if payload is parcel.payload:
             self._counters["passed_on_unchanged"] += 1
         self._observers.note(
@@ -347,7 +348,7 @@ class DataPlane:
             source=parcel.source,
             number=parcel.number,
             link=child,
-            bytes=len(payload),
+            bytes=size,
         )
 
     def _deliver(self, parcel: Parcel, match: ProfileMatch) -> None:

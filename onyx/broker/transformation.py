@@ -62,7 +62,7 @@ class Transformation:
         self._links = links
         self._rows = rows
         self.is_on = self._has_parts = False
-        self.table = NeedsTable(self._cutter, control.topology.limits.needs_max_bytes)
+        self.table = NeedsTable(Transformer, control.topology.limits.needs_max_bytes)
         self._reflection = Reflection(rows)
         self._needs: dict[str, tuple[Need, ...]] = {}  # by profile here
         self._since: dict[str, dict[str, int]] = {}  # profile -> own branch -> number of its change
@@ -262,16 +262,13 @@ class Transformation:
         since = self._since.get(match.profile_id, {}).get(own.name, NOTHING)
         return match.profile_id not in self._placed and since <= parcel.reflects
 
-    def _cutter(self, child: str) -> Transformer:
-        link = self._control.shapes.link(self._control.identity, child)
-        return Transformer(restructures=link.transformation is Mode.FULL)
-
     def _left(self, parcel: Parcel, link: str, made: list[Parcel]) -> Parcel:
         """What a link gets; ``made`` is what others get."""
         mode = self._control.shapes.link(self._control.identity, link).transformation
         needs = self.table.behind(parcel.root, link)
         if mode is Mode.OFF or needs is None:
             return parcel
+        needs.cutter.restructures = mode is Mode.FULL
         stream = needs.cutter.project(parcel.stream)
         for other in made:
             if stream is other.stream or _is_same(stream, other.stream):

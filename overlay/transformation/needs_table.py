@@ -27,7 +27,9 @@ from yfilter.projection.needs import EVERYTHING, Need
 
 class Cutter(Protocol):
     """A Transformer: ``project`` leaves of a message what the needs keep, or the message itself
-    when that is nearly all."""
+    when that is nearly all; ``restructures``: what the link is to do beside."""
+
+    restructures: bool
 
     def add(self, need: Need) -> None: ...
     def remove(self, need: Need) -> None: ...
@@ -62,9 +64,8 @@ class LinkNeeds:
 class NeedsTable:
     """The needs of all links of one broker, on every open tree, and of its profiles."""
 
-    def __init__(self, make_cutter: Callable[[str], Cutter], bytes_max: int) -> None:
-        """``make_cutter`` makes that of the link to a child; ``bytes_max``: of what is told about
-        one own branch."""
+    def __init__(self, make_cutter: Callable[[], Cutter], bytes_max: int) -> None:
+        """``bytes_max``: of what is told about one own branch."""
         self._make_cutter = make_cutter
         self._bytes_max = bytes_max
         self._trees: dict[str, tuple[Branch, ...]] = {}  # root -> the children's branches
@@ -101,7 +102,7 @@ class NeedsTable:
         """A child's branch, also while no tree of it is open."""
         self.is_changed = True
         if branch not in self._links:
-            link = self._links[branch] = LinkNeeds(self._make_cutter(branch.broker))
+            link = self._links[branch] = LinkNeeds(self._make_cutter())
             for own in self.carriers(branch):
                 self._upward[own].change(link.needs, ())
 

@@ -38,13 +38,13 @@ PLAIN, COMMON, LARGEST = "plain", "common", "largest"
 class Transformer:
     """Add and remove needs; ``project`` messages.
 
-    Without ``restructures`` nothing is computed, but what has come is passed on.
+    Without ``restructures``, which may change, nothing is computed, but what has come is passed on.
     """
 
     def __init__(
-        self, *, restructures: bool, new_projector: Callable[[], Projector] = Projector
+        self, *, restructures: bool = False, new_projector: Callable[[], Projector] = Projector
     ) -> None:
-        self._restructures = restructures
+        self.restructures = restructures
         self._new_projector = new_projector
         self._needs: Counter[Need] = Counter()
         self._parts: Counter[str] = Counter()  # by text, of how many needs
@@ -73,7 +73,9 @@ class Transformer:
         """The message with what is needed; the very same if that is nearly all of it."""
         if not self._parts:
             return self._ways[PLAIN].projector.project(stream)
-        if self._restructures and self._until_measured <= 0:
+        if not self.restructures:
+            return self._by(PLAIN, stream)
+        if self._until_measured <= 0:
             return self._measured(stream)
         left = self._by(self._way, stream)
         self._until_measured -= bool(self._ways[self._way].projector.parts)

@@ -135,6 +135,16 @@ def test_a_part_that_saves_nothing_is_left_to_the_host() -> None:
     assert link.statistics()["way"] == "plain"
 
 
+def test_restructuring_may_be_switched_on_and_off() -> None:
+    stream = parse_text(FEED)
+    link = transformer(needs_of_all(PROFILES[:1]), restructures=False)
+    for restructures in (False, True, False):
+        link.restructures = restructures
+        left = link.project(stream)
+        assert bool(left.pieces) == restructures
+        assert results(PROFILES[:1], left) == results(PROFILES[:1], stream)
+
+
 def test_changes_of_needs() -> None:
     stream = parse_text(FEED)
     link = transformer(needs_of_all(PROFILES[:1]))
