@@ -62,7 +62,7 @@ def run(seed: int, kind: type[MovingScenario] = MovingScenario) -> MovingScenari
             scenario.apply_plan()
         elif action < 0.9:
             if isinstance(scenario, ChangingScenario) and random.random() < 0.8:
-                scenario.change_links()
+                scenario.change_shape() if random.random() < 0.7 else scenario.change_link()
             else:
                 scenario.change_course()
         else:
