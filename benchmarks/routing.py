@@ -31,6 +31,7 @@ from benchmarks.tables.churn import Churn
 from benchmarks.tables.first_forward import first_forward_us
 from benchmarks.tables.memory import bytes_a_disjunct
 from benchmarks.tables.network import Level, Optimum, TableNetwork, check_reached
+from benchmarks.tables.real_churn import real_churn
 from formats import parse_text
 from overlay.topology import Topology
 from registration.planning.need_reader import NeedReader
@@ -87,6 +88,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--churn-seconds", metavar="N", type=positive, default=3, help="how long they go on"
     )
+    parser.add_argument(
+        "--real-churn",
+        metavar="N",
+        type=count,
+        default=0,
+        help="the same with 15 broker processes on this machine and so many changes under way at "
+        "a time (default: leave out)",
+    )
     parser.add_argument("--seed", metavar="N", type=count, default=1)
 
 
@@ -123,6 +132,8 @@ def run(options: argparse.Namespace) -> Report:
     _tell_memory(report, options)
     if options.churn:
         _tell_churn(report, options)
+    if options.real_churn:
+        _tell_real_churn(report, options)
     return report
 
 
@@ -340,6 +351,23 @@ def _tell_churn(report: Report, options: argparse.Namespace) -> None:
     report.figure("churn_false", "false", result.false)
     report.figure("churn_busiest", "busiest broker, share of the time", result.busiest)
     report.figure("churn_cpu_ms", "a change, all brokers", result.cpu_ms_a_change, "ms")
+
+
+def _tell_real_churn(report: Report, options: argparse.Namespace) -> None:
+    _progress(f"processes, {options.real_churn:,} changes under way")
+    result = real_churn(
+        CHURN_BROKERS, options.real_churn, CHURN_MESSAGES, options.churn_seconds, options.seed
+    )
+    if result.missed or result.false:
+        raise WrongAnswers(f"{result.missed} deliveries were missed, {result.false} were false")
+    median_ms, p99_ms = result.live_ms
+    report.figure("real_churn_live", "processes: changes a second", result.rate)
+    report.figure("real_churn_live_ms", "a change to live, median", median_ms, "ms")
+    report.figure("real_churn_live_p99_ms", "a change to live, p99", p99_ms, "ms")
+    report.figure("real_churn_messages", "messages meanwhile", result.messages)
+    report.figure("real_churn_delivered", "deliveries to profiles that stay", result.delivered)
+    report.figure("real_churn_missed", "missed", result.missed)
+    report.figure("real_churn_false", "false", result.false)
 
 
 def _progress(text: str) -> None:
