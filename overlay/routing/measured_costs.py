@@ -23,6 +23,7 @@ from dataclasses import dataclass
 
 from formats import ElementStream
 from yfilter.engine.linear_paths import Conjunction
+from yfilter.engine.match_limits import MatchLimits
 from yfilter.errors import MatchLimitExceeded
 from yfilter.matcher import LinkTarget, Matcher
 from yfilter.matches import RouteMatch
@@ -31,6 +32,7 @@ MESSAGES_MIN = 32  # that count as much as what was thought
 DISAPPOINTS_AT = 2.0  # times what was thought
 DISAPPOINTS_FROM = 0.01  # of all messages
 REMEMBERED_MAX = 4096
+LAZY_BYTES_MAX = 1024 * 1024  # of the engine, which few messages are shown
 _VALUE = re.compile(r'"[^"]*"|(?<![\w.])-?\d[\d.eE+]*')
 
 
@@ -48,7 +50,7 @@ class MeasuredCosts:
     """Of the generalisations of one branch."""
 
     def __init__(self) -> None:
-        self._matcher = Matcher()
+        self._matcher: Matcher | None = None  # of what stands; large, so there when it is needed
         self._standing: dict[str, _Standing] = {}
         self._remembered: dict[str, float] = {}
         self._by_shape: dict[str, tuple[float, float]] = {}  # measured, thought
@@ -60,12 +62,17 @@ class MeasuredCosts:
     def stand(self, disjunct: Conjunction, thought: float) -> None:
         """A generalisation is told from now on."""
         self._standing[disjunct.text] = _Standing(disjunct, thought, self._published)
+        if self._matcher is None:
+            self._matcher = Matcher(MatchLimits(lazy_bytes_max=LAZY_BYTES_MAX))
         self._matcher.add_route(disjunct, LinkTarget("", disjunct.text))
 
     def fall(self, disjunct: Conjunction) -> None:
         """It is not any more."""
         del self._standing[disjunct.text]
-        self._matcher.remove_route(disjunct, LinkTarget("", disjunct.text))
+        if self._matcher is not None:
+            self._matcher.remove_route(disjunct, LinkTarget("", disjunct.text))
+        if not self._standing:
+            self._matcher = None
 
     def arrived(self, source: str, number: int) -> None:
         """A message came from the parent; those in between went elsewhere, or nowhere."""
@@ -78,7 +85,7 @@ class MeasuredCosts:
         self._useless += 1
         holding = []
         with suppress(MatchLimitExceeded):
-            for match in self._matcher.match(message):
+            for match in self._matcher.match(message) if self._matcher is not None else ():
                 if isinstance(match, RouteMatch):
                     holding.append(match.link)
         for text in holding:
