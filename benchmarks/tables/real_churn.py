@@ -10,6 +10,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -18,7 +19,7 @@ from statistics import median, quantiles
 import trio
 
 from benchmarks.placement.network import make_message, make_profile, make_topology, message_xml
-from onyx import DataSource, User, launch
+from onyx import DataSource, Results, User, launch
 from onyx.registration_client import NetworkClient
 
 _STAYING = 8  # by urgency, at most 1 to 8
@@ -88,14 +89,21 @@ class _Run:
                 nursery.start_soon(add)
 
     async def change(self, messages_a_second: float, seconds: float) -> RealChurnResult:
-        begun = time.monotonic()
         async with trio.open_nursery() as receiving:
-            for urgency in self._staying:
-                receiving.start_soon(self._receive, urgency)
-            async with trio.open_nursery() as nursery:
-                for profile, address in self._changing.items():
-                    nursery.start_soon(self._work, profile, address, begun + seconds)
-                await self._publish(messages_a_second, begun + seconds)
+            for urgency, profile in self._staying.items():
+                results = self._user.results(profile)
+                await results.connect()
+                receiving.start_soon(self._receive, urgency, results)
+            async with AsyncExitStack() as stack:
+                hosts = {
+                    address: await stack.enter_async_context(NetworkClient(address))
+                    for address in set(self._changing.values())
+                }
+                begun = time.monotonic()
+                async with trio.open_nursery() as nursery:
+                    for profile, address in self._changing.items():
+                        nursery.start_soon(self._work, profile, hosts[address], begun + seconds)
+                    await self._publish(messages_a_second, begun + seconds)
             lasted = time.monotonic() - begun
             with trio.move_on_after(_PATIENCE_SECONDS):
                 while self._missing() > 0:
@@ -113,14 +121,12 @@ class _Run:
             false=sum(max(0, have - want) for have, want in zip(got, wanted, strict=True)),
         )
 
-    async def _work(self, profile: str, address: str, until: float) -> None:
-        async with NetworkClient(address) as host:
-            while time.monotonic() < until:
-                text = make_profile(self._random)
-                begun = time.monotonic()
-                arguments = {"profile": profile, "text": text, "wait": True}
-                await host.call("profile.update", arguments)
-                self._took.append(time.monotonic() - begun)
+    async def _work(self, profile: str, host: NetworkClient, until: float) -> None:
+        while time.monotonic() < until:
+            text = make_profile(self._random)
+            begun = time.monotonic()
+            await host.call("profile.update", {"profile": profile, "text": text, "wait": True})
+            self._took.append(time.monotonic() - begun)
 
     async def _publish(self, messages_a_second: float, until: float) -> None:
         while time.monotonic() < until:
@@ -129,8 +135,8 @@ class _Run:
             await self._source.publish(message_xml(values))
             await trio.sleep(1 / messages_a_second)
 
-    async def _receive(self, urgency: int) -> None:
-        async for _ in self._user.results(self._staying[urgency]):
+    async def _receive(self, urgency: int, results: Results) -> None:
+        async for _ in results:
             self._got[urgency] = self._got.get(urgency, 0) + 1
 
     def _wanted(self, urgency: int) -> int:
