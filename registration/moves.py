@@ -12,7 +12,8 @@ Each move is in one of three phases (docs/planning.md, "How a profile moves")::
 
 Until ProfileReleased the old host has the profile: its user may change or remove it there, and
 the move begins anew with the new version, or is over.  From then on only the new host can go on;
-it has shown to be there a moment ago, and if it stops, the move waits for it.
+it has shown to be there a moment ago, and if it stops, the move waits for it; if it is lost, the
+old host takes the profile back.
 
 A phase is stored with the frame that it sends, and channels lose nothing: so after any crash a
 move goes on where it was, without anything being asked or said again.
@@ -27,6 +28,7 @@ from enum import StrEnum
 from typing import Any
 
 from overlay.link.frame import Frame
+from overlay.link.frames import PlaceProfile
 from overlay.link.move_frames import (
     HandedOver,
     HandoverWanted,
@@ -147,6 +149,18 @@ class Moves:
             self._counters["removed"] += 1
             self._dismiss(move)
 
+    def lost(self, broker: str) -> None:
+        """A broker has died with its disk: what was on its way there stays at its old host, which
+        takes it back if it has let go of it; what was on its way from there is lost with it."""
+        for move in self:
+            if broker == move.old:
+                self.removed(move.profile)
+            elif broker == move.new:
+                self._end(move)
+                self._counters["taken_back"] += 1
+                if move.phase is not Phase.STANDBY:
+                    self._take_back(move)
+
     def handle(self, broker: str, frame: Frame) -> Move | None:
         """A frame of a move from one of its hosts; the move when that ends it."""
         match frame:
@@ -193,10 +207,8 @@ class Moves:
         move = self._move(frame.profile, frame.move)
         if move is None or broker != move.new:
             return None
-        del self._moves[move.profile]
-        self._rows.delete(MOVE_SPACE, move.profile)
         self._catalog.change_profile(move.profile, host=move.new, live=frame.version)
-        self._catalog.profiles_by_broker[move.new] -= 1  # it was there twice
+        self._end(move)
         self._counters["moved"] += 1
         self._send(move.old, MoveEnded(move.profile, move.number))
         return move
@@ -217,11 +229,26 @@ class Moves:
         )
         self._send(move.new, frame)
 
+    def _take_back(self, move: Move) -> None:
+        entry = self._catalog.profiles[move.profile]
+        frame = PlaceProfile(
+            profile=entry.profile,
+            user=entry.user,
+            text=entry.text,
+            version=entry.version,
+            request=entry.request,
+        )
+        self._send(move.old, frame)
+
     def _dismiss(self, move: Move) -> None:
+        self._end(move)
+        self._send(move.new, MoveEnded(move.profile, move.number))
+
+    def _end(self, move: Move) -> None:
+        """Nothing moves any more; the room at the new host that was kept for it is free."""
         del self._moves[move.profile]
         self._rows.delete(MOVE_SPACE, move.profile)
         self._catalog.profiles_by_broker[move.new] -= 1
-        self._send(move.new, MoveEnded(move.profile, move.number))
 
     def _put(self, move: Move) -> None:
         self._moves[move.profile] = move

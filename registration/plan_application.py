@@ -219,11 +219,13 @@ class PlanApplication:
     def _obstacle(self, entry: ProfileEntry, home: str) -> str:
         """Why a profile cannot go home now; "" if it can."""
         for broker in (home, entry.host):
+            if broker not in self._capacity:
+                return f"{broker} is no broker any more"
             if not self._connected(f"broker/{broker}"):
                 return f"{broker}{_AWAY}"
         if self._tries[entry.profile] >= TRIES_MAX:
             return f"not live at {home} in time"
-        if self._catalog.profiles_by_broker[home] >= self._capacity.get(home, 0):
+        if self._catalog.profiles_by_broker[home] >= self._capacity[home]:
             return f"{home} is full"
         return ""
 

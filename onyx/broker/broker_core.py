@@ -357,6 +357,7 @@ class BrokerCore:
 
     def _handle_place_profile(self, arrival: Arrival) -> None:
         assert isinstance(arrival.frame, PlaceProfile)
+        self.moves.leaving.take_back(arrival.frame.profile)
         try:
             self.query.place(arrival.frame)
         except ProfileRefused as refusal:

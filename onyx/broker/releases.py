@@ -114,6 +114,16 @@ class Releases:
             )
             self._links.send(self._registration, REGISTRATION_KEY, handed)
 
+    def take_back(self, profile: str) -> None:
+        """The new host is lost: the profile stays, or is placed here once more; what its user has
+        not taken is still here."""
+        release = self._releases.pop(profile, None)
+        if release is not None:
+            self._rows.delete(RELEASE_SPACE, profile)
+            if not release.is_done:
+                self._watersheds.drop(_watershed_name(profile))
+            self._counters["taken_back"] += 1
+
     def end(self, profile: str, move: int) -> None:
         """The profile lives elsewhere: nothing of it is needed here."""
         release = self._releases.get(profile)

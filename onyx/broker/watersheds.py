@@ -127,6 +127,7 @@ class Watersheds:
     def drop(self, name: str) -> None:
         """A watershed is not needed any more."""
         del self._watersheds[name]
+        self._unmarked = [other for other in self._unmarked if other != name]
         self._rows.delete(WATERSHED_SPACE, name)
 
     def _accepted_here(self) -> Iterator[tuple[str, int]]:

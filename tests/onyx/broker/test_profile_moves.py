@@ -223,6 +223,26 @@ def test_the_old_host_delivers_up_to_the_watershed_and_hands_over(
     assert [response.ok for response in user.all(Response)] == [False]
 
 
+@pytest.mark.parametrize("is_known", [False, True])
+def test_the_old_host_takes_back_what_its_new_host_has_lost(is_known: bool) -> None:
+    setting = Moving()
+    setting.place(SF)
+    setting.live()
+    setting.publish(1, 2)
+    setting.lead(ReleaseProfile("p1", 5, 1))
+    if is_known:
+        setting.watershed(2)
+        assert setting.registration.take(ProfileReleased)
+        assert "p1" not in setting.core.query.profiles
+    setting.restart()
+    setting.place(SF)
+    setting.watershed(2)
+    assert setting.registration.all(ProfileReleased) == []
+    setting.publish(3)
+    assert numbers(setting.subscriber()) == [1, 2, 3]
+    assert not [row for row in setting.beside.rows if row[0] in ("release", "watershed")]
+
+
 def test_the_root_answers_behind_what_it_has_sent() -> None:
     setting = Setting()
     setting.announce(root="B4")
