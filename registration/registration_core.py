@@ -70,11 +70,11 @@ class RegistrationCore:
             formats=[],
             limits=topology.limits.link,
         )
-        self.shapes = ShapeChanges(topology, self.catalog, self._links, self._rows)
+        self.moves = Moves(self.catalog, self._rows, self._send)
+        self.shapes = ShapeChanges(topology, self.catalog, self._links, self._rows, self.moves.lost)
         self._reports = LinkReports(self.shapes, self._rows)
         self._placement = PlanPlacement(topology, self._rows)
         self._shares = MeasuredShares(topology, self._placement, self._links, self._rows)
-        self.moves = Moves(self.catalog, self._rows, self._send)
         self._application = PlanApplication(
             topology, self.catalog, self._placement, self.moves, self._rows, self.connected
         )

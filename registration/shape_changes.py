@@ -18,7 +18,7 @@ that come or go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from overlay.link.catalog_frames import HELD, SETTLED, SWITCHED
@@ -48,13 +48,20 @@ class ShapeChanges:
     """The shape of the network; durable."""
 
     def __init__(
-        self, topology: Topology, catalog: Catalog, links: LinkLayer, rows: RowLog
+        self,
+        topology: Topology,
+        catalog: Catalog,
+        links: LinkLayer,
+        rows: RowLog,
+        tell_lost: Callable[[str], None],
     ) -> None:
-        """``topology`` is what the process was started with."""
+        """``topology`` is what the process was started with; ``tell_lost`` is called for a broker
+        that is lost, while the catalog still has all that was there."""
         self._started_with = topology
         self._catalog = catalog
         self._links = links
         self._rows = rows
+        self._tell_lost = tell_lost
         self._shapes = [first_shape(topology)]  # the settled one, then those under way
         self._agreed = 0
         self._reached: dict[str, tuple[int, int]] = {}  # by broker: version and stage
@@ -161,6 +168,7 @@ class ShapeChanges:
                     self._links.send(f"broker/{broker}", REGISTRATION_KEY, announcement(entry))
         for broker in shape.lost:
             self._links.forget(f"broker/{broker}")
+            self._tell_lost(broker)
             self._forget_all_at(broker)
         self._shapes.append(shape)
         self._put(shape)

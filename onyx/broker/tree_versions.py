@@ -275,13 +275,13 @@ class TreeVersions:
         lost = self._shapes.lost
         if not lost:
             return
-        self._control.drop_sources(lost)
         for broker in lost:
             self._query.forget_child(broker)
             self._links.forget(f"broker/{broker}")
         for tree in self._query.table.roots:
             if root_of(tree) in lost or self._control.parent(tree) in lost:
                 self._end(tree)
+        self._control.drop_sources(lost)
 
     def _of_root(self, root: str) -> list[str]:
         """The open trees of a root broker, oldest first."""

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 from onyx.broker.control_plane import ControlPlane
 from overlay.link.events import Flow
+from overlay.link.frame_fields import CLAIMED_SEQUENCE_MAX
 from overlay.link.link_layer import LinkLayer
 from overlay.link.move_frames import WatershedMarker, WatershedReached
 from overlay.link.row_log import RowLog, read_record
@@ -56,7 +57,8 @@ class Watersheds:
         self._rows = rows
         self._watersheds: dict[str, Watershed] = {}
         self._unmarked: list[str] = []
-        self._lost: set[str] = set()  # root brokers to which a marker may not have come
+        self._astray: set[str] = set()  # root brokers to which a marker may not have come
+        self._given_up: list[str] = []  # those that waited for a lost root broker
 
     def __getitem__(self, name: str) -> Watershed:
         return self._watersheds[name]
@@ -77,26 +79,38 @@ class Watersheds:
         self._unmarked.append(name)
 
     def end_tree(self, tree: str) -> None:
-        """No marker goes up a tree any more."""
-        self._lost.add(root_of(tree))
+        """No marker goes up a tree any more.  Where its root broker is lost, all that came from
+        there is on this side of the watershed."""
+        root = root_of(tree)
+        if root not in self._control.shapes.lost:
+            self._astray.add(root)
+            return
+        sources = [s for s, entry in self._control.sources.items() if entry.root == root]
+        for name, watershed in self._watersheds.items():
+            if root in watershed.waiting:
+                watershed.waiting.remove(root)
+                watershed.numbers.update(dict.fromkeys(sources, CLAIMED_SEQUENCE_MAX))
+                self._store(name)
+                self._given_up.append(name)
 
     def flush(self, trees: Sequence[str]) -> list[str]:
         """Send the markers up the ``trees`` that are open; the names of the watersheds that are
         known without."""
         way = {root_of(tree): tree for tree in sorted(trees, key=version_of, reverse=True)}
         for watershed in self._watersheds.values():
-            for root in sorted(watershed.waiting & self._lost):
+            for root in sorted(watershed.waiting & self._astray):
                 self._send_up(way.get(root), watershed.marker)
-        self._lost.clear()
+        self._astray.clear()
         begun = [self._watersheds[name] for name in self._unmarked]
         marker = min((watershed.marker for watershed in begun), default=0)
         for root in sorted({root for watershed in begun for root in watershed.waiting}):
             self._send_up(way.get(root), marker)
         for watershed in begun:
             watershed.marker = marker
-        names, self._unmarked = self._unmarked, []
-        for name in names:
+        for name in self._unmarked:
             self._store(name)
+        names = dict.fromkeys(self._unmarked + self._given_up)
+        self._unmarked, self._given_up = [], []
         return [name for name in names if self._watersheds[name].is_known]
 
     def handle_marker(self, frame: WatershedMarker) -> None:
@@ -127,7 +141,9 @@ class Watersheds:
     def drop(self, name: str) -> None:
         """A watershed is not needed any more."""
         del self._watersheds[name]
-        self._unmarked = [other for other in self._unmarked if other != name]
+        for names in (self._unmarked, self._given_up):
+            if name in names:
+                names.remove(name)
         self._rows.delete(WATERSHED_SPACE, name)
 
     def _accepted_here(self) -> Iterator[tuple[str, int]]:
