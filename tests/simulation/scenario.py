@@ -7,6 +7,7 @@ it *may* be when message and version overlapped, and it *must not* otherwise.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -252,9 +253,23 @@ class Scenario:
         assert isinstance(core, BrokerCore)
         return core
 
+    def _wrong_in_archives(self) -> list[str]:
+        """What a process wrote before it died may be less than it accepted, never anything else."""
+        archived = Counter(
+            (message.source, message.number, message.text.encode())
+            for node in self.net.nodes.values()
+            for message in node.archived
+        )
+        accepted = {(m.source, m.number, m.xml) for m in self.published if not m.malformed}
+        faults = [f"{key} was archived {n} times" for key, n in archived.items() if n > 1]
+        faults += [f"{key} was archived" for key in archived if key not in accepted]
+        if not self.net.crashes:
+            faults += [f"{key} was not archived" for key in accepted - archived.keys()]
+        return faults
+
     def wrong(self) -> list[str]:
-        """Everything that was delivered twice or should not have been delivered."""
-        faults = []
+        """Everything that was delivered or archived twice, or should not have been."""
+        faults = self._wrong_in_archives()
         for interest in self.interests.values():
             for message in self.published:
                 times = interest.subscriber.got[message.source, message.number]
@@ -345,6 +360,8 @@ def random_topology(
         if len(transformations) > 1:
             lines.append(f'transformation = "{random.choice(transformations)}"')
     lines += [
+        "[archive]",
+        'directory = "archive"',
         "[limits]",
         "link_down_after_s = 4",
         f"max_disjuncts = {random.choice([1, 1, 2, 1_000])}",

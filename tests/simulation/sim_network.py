@@ -16,6 +16,7 @@ from typing import Protocol
 
 from overlay.link.events import (
     Action,
+    ArchiveMessage,
     BatchHandled,
     CallAgain,
     CallAtEnd,
@@ -49,6 +50,7 @@ class SimNode:
         self.core: Core | None = None
         self.life = 0  # counts starts; what an earlier life had under way is void
         self.disk: dict[tuple[str, str], bytes] = {}
+        self.archived: list[ArchiveMessage] = []  # outlives the process as well
         self.inbox: list[Event] = []
         self.busy = False
         self.unsaved: list[Action] = []  # changes that nobody was told about
@@ -200,7 +202,9 @@ class SimNetwork:
         if node.life != life:
             return
         for action in actions:
-            if isinstance(action, SendData):
+            if isinstance(action, ArchiveMessage):
+                node.archived.append(action)
+            elif isinstance(action, SendData):
                 self._transmit(node, action.connection, action.data)
             elif isinstance(action, CloseConnection):
                 self._close(node, action.connection)
