@@ -254,7 +254,7 @@ class ShapeChanges:
 
     def _concerned(self) -> list[str]:
         """The brokers of all versions that are not settled, but for those that are lost."""
-        lost = {broker for shape in self._shapes for broker in shape.lost}
+        lost = {broker for shape in self._shapes[1:] for broker in shape.lost}
         every = {broker for shape in self._shapes for broker in shape.topology.broker_ids}
         return sorted(every - lost)
 

@@ -42,6 +42,7 @@ class KnownShapes:
         self._origins: dict[int, NetworkShape] = {}  # older ones of which trees are left
         self._agreed = self._settled = 0
         self._trees: dict[str, BroadcastTree] = {}  # by name, as asked for
+        self.lost: set[str] = set()  # brokers that others may wait for, and nothing comes from
         self._branches: dict[int, Branches] = {}  # by the version that the trees began with
 
     def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
@@ -60,6 +61,7 @@ class KnownShapes:
         versions = sorted(stored)
         self._shapes = {v: stored[v] for v in versions if v >= self._settled}
         self._origins = {v: stored[v] for v in versions if v < self._settled}
+        self._find_lost()
 
     @property
     def newest(self) -> NetworkShape:
@@ -92,6 +94,7 @@ class KnownShapes:
         """Every broker holds a version."""
         if version in self._shapes and version > self._agreed:
             self._agreed = version
+            self._find_lost()
             self._put_stages()
 
     def settle(self) -> None:
@@ -106,12 +109,7 @@ class KnownShapes:
         self._shapes = {v: every[v] for v in every if v >= self._settled}
         self._origins = {v: every[v] for v in every if v < self._settled and v in needed}
         self._trees.clear()
-
-    @property
-    def lost(self) -> set[str]:
-        """The brokers from which nothing comes any more, as long as others may wait for that."""
-        agreed = [shape for v, shape in self._shapes.items() if v <= self._agreed]
-        return {broker for shape in agreed for broker in shape.lost}
+        self._find_lost()
 
     # --- trees and links ------------------------------------------------------------------
 
@@ -200,6 +198,10 @@ class KnownShapes:
         version = version_of(tree)
         shape = self._shapes.get(version) or self._origins.get(version)
         return shape if shape is not None and shape.has_tree(tree) else None
+
+    def _find_lost(self) -> None:
+        agreed = [shape for v, shape in self._shapes.items() if v <= self._agreed]
+        self.lost = {broker for shape in agreed[1:] for broker in shape.lost}
 
     def _put_stages(self) -> None:
         record = {"agreed": self._agreed, "settled": self._settled}

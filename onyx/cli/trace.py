@@ -58,7 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
             print_json(answer)
     else:
         root = next(iter(answers))
-        print(f"message of {arguments.source}, {len(message):,} bytes as text")
+        tree = answers[root]["tree"]
+        print(f"message of {arguments.source}, {len(message):,} bytes as text, on the tree {tree}")
         print("\n".join(_tree(answers, root, len(message), "", "")))
     if outcome is not None:
         said = f"accepted as number {outcome.number}" if outcome.accepted else outcome.reason

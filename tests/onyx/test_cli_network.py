@@ -82,7 +82,7 @@ def test_the_way_of_a_message_is_shown_with_reasons(shell: Shell, tmp_path: Path
     good = write(tmp_path / "good.xml", '<traced n="1"><mark/></traced>')
     bad = write(tmp_path / "bad.xml", '<traced n="2"><mark/></traced>')
     lines = shell.lines("trace", good, "--source", source, "--dry-run")
-    assert lines[0] == f"message of {source}, 30 bytes as text"
+    assert lines[0] == f"message of {source}, 30 bytes as text, on the tree B1"
     assert lines[1].startswith("B1")
     assert any(line.strip() == 'because of //traced[@n = "1"]/mark' for line in lines)
     (there,) = (line for line in lines if f"delivers to {profile}" in line)

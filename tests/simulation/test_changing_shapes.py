@@ -250,7 +250,7 @@ def test_nothing_is_lost_or_doubled_when_links_and_brokers_come_and_go(
     assert versions > RUNS_PER_TEST
 
 
-@pytest.mark.parametrize("seed", range(1, 5))
+@pytest.mark.parametrize("seed", range(1, 4))
 def test_a_lost_broker_takes_with_it_only_what_is_said(seed: int) -> None:
     """It dies with its disk while messages are on their way; those that are published when it has
     been taken out reach everybody else, and nothing ever comes twice or out of order."""
