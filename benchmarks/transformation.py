@@ -66,7 +66,6 @@ class _Chain:
         network = self.network
         cpu, sent = network.cpu_of.copy(), network.sent_bytes.copy()
         delivered = network.counted("delivered")
-        gc.collect()
         gc.disable()
         try:
             for message in messages:
@@ -152,6 +151,7 @@ def _measure(
         chain.network.host(texts, [brokers[-1]] * len(texts))
         chain.round(workload.messages)  # until lazy states and dictionaries are there
         chain.cpu_s.clear()
+    gc.collect()
     for _ in range(options.rounds):
         for chain in chains.values():
             chain.round(workload.messages)

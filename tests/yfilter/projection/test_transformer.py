@@ -6,16 +6,22 @@ from hashlib import sha256
 from random import Random
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from lxml import etree
 
 from formats import WireFormat, decode, encode, parse_text
 from formats.element_stream import ElementStream
 from formats.errors import DecodeError
 from tests.formats.support import assert_invariants
+from tests.yfilter.profile_strategies import messages, profiles
+from tests.yfilter.random_cases import random_message
 from yfilter.errors import ProfileRefused
 from yfilter.language.query_parser import parse_profile
+from yfilter.language.query_text import unparse
 from yfilter.matcher import Matcher
 from yfilter.matches import ProfileMatch
+from yfilter.projection import transformer as transformer_module
 from yfilter.projection.needs import Need
 from yfilter.projection.part_needs import part_needs_of
 from yfilter.projection.parts import part_of_text, with_parts
@@ -109,6 +115,63 @@ def test_results_are_the_same_after_any_links(seed: int) -> None:
         for link in links:
             left = sent(link, left)
             assert results(texts, left) == expected, (texts, left.pieces)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(profiles(), min_size=1, max_size=3), messages())
+def test_profiles_of_the_whole_language(bodies: list[object], message: bytes) -> None:
+    texts = [unparse(body) for body in bodies]  # type: ignore[arg-type]
+    check_over_two_links(texts, parse_text(message))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_constructors_around_random_paths(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = Random(seed)
+    if seed % 4:  # whatever it costs
+        monkeypatch.setattr(transformer_module, "_size", lambda stream: -len(stream.pieces))
+        monkeypatch.setattr(transformer_module, "_weight", lambda _: 0)
+    texts = [random_restructuring(rng) for _ in range(rng.randint(1, 4))]
+    check_over_two_links(texts, random_message(rng).stream)
+
+
+def random_restructuring(rng: Random) -> str:
+    """Of few forms, so that some have parts in common."""
+    names = "abcd*"
+
+    def path() -> str:
+        steps = (rng.choice(("/", "//")) + rng.choice(names) for _ in range(rng.randint(1, 2)))
+        return "$v" + "".join(steps) + rng.choice(("", "", "[1]", "[not(b)]", "/text()", "/@id"))
+
+    def content(depth: int) -> str:
+        kind = rng.randrange(6 if depth else 4)
+        if kind == 0:
+            return f"{{{path().removesuffix('/@id')}}}"
+        if kind == 1:
+            return f"{{for $w in $v/* where not($w/{rng.choice(names)}) return $w}}"
+        if kind == 2:
+            return f"{{count({path()})}} {{string-join({path()}, '-')}}"
+        if kind == 3:
+            return f"{{$v/../{rng.choice(names)}}}"
+        name = rng.choice("xy")
+        return f"<{name}>{content(depth - 1)}{content(depth - 1)}</{name}>"
+
+    result = f"<r>{content(2)}{content(1)}</r>"
+    where = rng.choice(("", f"where {path()} ", f"where count({path()}) > 1 "))
+    return f"for $v in //{rng.choice(names)} {where}return {result}"
+
+
+def check_over_two_links(texts: list[str], stream: ElementStream) -> None:
+    """Together on the first link, each by itself on the second one."""
+    expected = results(texts, stream)
+    first = transformer(needs_of_all(texts))
+    for _ in range(2):  # measured, and then as was found best
+        left = sent(first, stream)
+        assert results(texts, left) == expected, texts
+        for text, wanted in zip(texts, expected, strict=True):
+            second = transformer(needs_of_all([text]))
+            assert results([text], sent(second, left)) == [wanted], text
 
 
 def test_what_is_common_is_computed_once_and_taken_into_what_is_larger() -> None:
