@@ -216,14 +216,16 @@ class Matcher:
         """
         parts = [self._network.picture().lines(nodes_max)]
         if self._index is not None:
-            parts.insert(0, self._index.picture(self._local.names_of).lines(nodes_max))
-        return "\n\n".join("\n".join(lines) for lines in parts).strip()
+            queries = self._index.picture(self._local.names_of)
+            parts = [queries.lines(nodes_max), self._index.twig_picture().lines(nodes_max), *parts]
+        return "\n\n".join(filter(None, ("\n".join(lines) for lines in parts)))
 
     def dump_graphviz(self, nodes_max: int = NODES_MAX) -> str:
         """The same as a graph, in DOT, the language of Graphviz; of all together ``nodes_max``."""
         graph = PlanGraph(nodes_max)
         if self._index is not None:
             self._index.picture(self._local.names_of).draw(graph)
+            self._index.twig_picture().draw(graph)
         self._network.picture().draw(graph)
         return graph.dot()
 

@@ -48,6 +48,9 @@ def test_the_text_of_a_plan() -> None:
         "        [@n]",
         "          > number  -> carol",
         "",
+        "twigs (nested paths of names alone)",
+        "  d  -> twig 1",
+        "",
         "NFA",
         "1 -a-> (2: 1)",
         "2 -ε-> 3⟲",
@@ -71,8 +74,10 @@ def test_a_graph_has_a_node_for_each_state_operator_and_target() -> None:
     assert "are not shown" not in dot
     for title in ("Index: local profiles", "Index: routing queries", "NFA", "Operator network"):
         assert f'label="{title}"' in dot
-    assert dot.count("doublecircle") == 3 + 1 + 1 + 2  # of the three roots, and of the NFA
-    assert dot.count("fillcolor") == 5 + 2
+    assert (
+        dot.count("doublecircle") == 3 + 1 + 1 + 1 + 2
+    )  # of the three roots, of the twigs and of the NFA
+    assert dot.count("fillcolor") == 6 + 2
     assert '[label="ε"]' in dot and 'label="= \\"x\\""' in dot
     assert 'label="bob if …"' in dot
     # Edges join nodes that are there.

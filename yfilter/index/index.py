@@ -40,7 +40,7 @@ from yfilter.errors import MatchLimitExceeded
 from yfilter.index.access_path import AccessPath, Condition, Way, choose, indexable
 from yfilter.index.atoms import AtomTable
 from yfilter.index.candidates import Candidates
-from yfilter.index.index_picture import IndexPicture
+from yfilter.index.index_picture import QUERIES, TWIGS, IndexPicture
 from yfilter.index.lazy_states import LazyStates
 from yfilter.index.message_view import MessageView
 from yfilter.index.record_pool import RecordPool
@@ -200,12 +200,19 @@ class Index:
         }
 
     def picture(self, names: Callable[[int], list[str]]) -> IndexPicture:
-        """The index for people; ``names`` gives the subscribers of a local query."""
+        """The queries for people; ``names`` gives the subscribers of a local one."""
         return IndexPicture(
             self._trie,
             self._symbols,
             self._atoms,
             lambda query: self._groups.names(query) or names(query),
+            QUERIES,
+        )
+
+    def twig_picture(self) -> IndexPicture:
+        """The twigs for people, by their numbers."""
+        return IndexPicture(
+            self._twig_trie, self._symbols, self._atoms, lambda twig: [f"twig {twig}"], TWIGS
         )
 
     def _add(self, spines: list[Way], priority: Priority) -> int:

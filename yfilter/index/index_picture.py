@@ -11,11 +11,13 @@ is left to verify::
           pubdata
             [@edition.area]
               = "SF"  -> alice if …
+
+A picture of the twigs is made in the same way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from yfilter.engine.targets import Priority
 from yfilter.index.atoms import AtomTable
@@ -24,15 +26,17 @@ from yfilter.index.trie import EDGE, FIRST_QUERY, LOOP, NEXT, NODE, NUMBER, RESI
 from yfilter.language.numbers import number_text
 from yfilter.plan_graph import PlanGraph, some_of
 
-_TITLES = {
-    Priority.ROUTE: "routing queries",
-    Priority.TRANSFORMATION: "transformation queries",
-    Priority.PROFILE: "local profiles",
+# By root.
+QUERIES = {
+    Priority.ROUTE + 1: "routing queries",
+    Priority.TRANSFORMATION + 1: "transformation queries",
+    Priority.PROFILE + 1: "local profiles",
 }
+TWIGS = {1: "twigs (nested paths of names alone)"}
 
 
 class IndexPicture:
-    """``names`` gives the targets of a query, for people."""
+    """``names`` gives the targets of a query, for people, ``titles`` the name of each root."""
 
     def __init__(
         self,
@@ -40,20 +44,23 @@ class IndexPicture:
         symbols: SymbolTable,
         atoms: AtomTable,
         names: Callable[[int], list[str]],
+        titles: Mapping[int, str],
     ) -> None:
         self._trie = trie
         self._symbols = symbols
         self._atoms = atoms
         self._names = names
+        self._titles = titles
+        self._kind = "twigs" if titles is TWIGS else "index"
 
     def lines(self, nodes_max: int) -> Iterator[str]:
         """The oldest nodes, and how many more there are."""
         children = self._trie.children(nodes_max)
-        for priority in Priority:
-            if priority + 1 not in children:
+        for root, title in self._titles.items():
+            if root not in children:
                 continue
-            yield _TITLES[priority]
-            pending = [(child, 1) for child in reversed(children[priority + 1])]
+            yield title
+            pending = [(child, 1) for child in reversed(children[root])]
             while pending:
                 node, depth = pending.pop()
                 targets = ", ".join(self._targets(node))
@@ -66,12 +73,11 @@ class IndexPicture:
     def draw(self, graph: PlanGraph) -> None:
         """The oldest nodes, as far as there is room; targets take half of it."""
         children = self._trie.children(graph.room // 2)
-        for priority in Priority:
-            root = priority + 1
+        for root, title in self._titles.items():
             if root not in children:
                 continue
-            graph.group(f"Index: {_TITLES[priority]}")
-            graph.node(("index", root), "", "state")
+            graph.group(f"Index: {title}")
+            graph.node((self._kind, root), "", "state")
             pending = list(reversed(children[root]))
             while pending:
                 node = pending.pop()
@@ -91,16 +97,16 @@ class IndexPicture:
 
     def _draw_node(self, graph: PlanGraph, node: int) -> None:
         targets = self._targets(node)
-        key = ("index", node)
+        key = (self._kind, node)
         graph.node(key, "", "accepting" if targets else "state")
         is_loop = self._trie.nodes[10 * node + EDGE] == LOOP
-        parent = ("index", self._trie.nodes[10 * node])
+        parent = (self._kind, self._trie.nodes[10 * node])
         graph.edge(parent, key, "ε" if is_loop else self._edge(node))
         if is_loop:
             graph.edge(key, key, "*")
         if targets:
-            graph.node(("targets", node), "\n".join(targets), "target")
-            graph.edge(key, ("targets", node))
+            graph.node((self._kind, "targets", node), "\n".join(targets), "target")
+            graph.edge(key, (self._kind, "targets", node))
 
     def _edge(self, node: int) -> str:
         edge = self._trie.nodes[10 * node + EDGE]
