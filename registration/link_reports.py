@@ -43,7 +43,7 @@ class LinkReports:
             self._rows.delete(REPORT_SPACE, key)
 
     def decide(self) -> bool:
-        """Whether the shape of the network changes by what was said."""
+        """Change the shape of the network if what was said calls for it; whether it does."""
         newest = self._shapes.newest
         declared = {frozenset(link.ends) for link in newest.declared.links}
         down = {pair for pair in newest.down if pair in self._down}

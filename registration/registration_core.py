@@ -80,7 +80,7 @@ class RegistrationCore:
         )
         self._census = PlanCensus(self.catalog)
         plans = PlanRequests(self._placement, self._shares, self._application, self._census)
-        shape = ShapeRequests(self.shapes, self.catalog, self._use_shape)
+        shape = ShapeRequests(self.shapes, self.catalog, self._shape_changed)
         verbs = {**plans.verbs, **shape.verbs}
         self._requests = RegistrationRequests(
             self.shapes, self.catalog, self._placement, self._links, self.statistics, verbs
@@ -214,8 +214,7 @@ class RegistrationCore:
     def _handle_shape_reached(self, arrival: Arrival) -> None:
         assert isinstance(arrival.frame, ShapeReached)
         if self.shapes.handle_reached(arrival.peer.partition("/")[2], arrival.frame):
-            self._reports.decide()
-            self._use_shape()
+            self._shape_changed()
 
     def _handle_link_reported(self, arrival: Arrival) -> None:
         assert isinstance(arrival.frame, LinkReported)
@@ -236,6 +235,12 @@ class RegistrationCore:
             self._links.reply(arrival.connection, closed)
 
     # --- helpers --------------------------------------------------------------------------
+
+    def _shape_changed(self) -> None:
+        """There is another shape, or more is known of its links: perhaps one is down that the
+        network can do without now."""
+        self._reports.decide()
+        self._use_shape()
 
     def _use_shape(self) -> None:
         """Place by the network as it is now."""

@@ -165,3 +165,13 @@ def test_pieces_of_a_tunnel_are_passed_on_or_sent_back() -> None:
     setting.brokers["B2"].reply(replace(piece, number=2))
     (closed,) = setting.brokers["B2"].all(Relayed)
     assert (closed.broker, closed.closing) == ("B5", True)
+
+
+def test_a_dead_link_that_the_new_shape_can_do_without_does_not_hold_it_up() -> None:
+    setting = Setting()
+    for end, other in (("B1", "B2"), ("B2", "B1")):  # the only way to B2
+        setting.brokers[end].send("registration", LinkReported(neighbour=other, up=False))
+    assert progress(setting)["version"] == 0
+    apply(setting, MORE)
+    assert progress(setting)["version"] == 2
+    assert setting.brokers["B5"].all(ShapeAnnounced)[-1].down == [("B1", "B2")]
