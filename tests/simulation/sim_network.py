@@ -50,7 +50,6 @@ class SimNode:
         self.core: Core | None = None
         self.life = 0  # counts starts; what an earlier life had under way is void
         self.disk: dict[tuple[str, str], bytes] = {}
-        self.archived: list[ArchiveMessage] = []  # outlives the process as well
         self.inbox: list[Event] = []
         self.busy = False
         self.unsaved: list[Action] = []  # changes that nobody was told about
@@ -80,6 +79,7 @@ class SimNetwork:
         self.faulty = True
         self.may_crash: list[str] = []
         self.broken: set[frozenset[str]] = set()  # pairs of peers between which nothing goes
+        self.archived: list[ArchiveMessage] = []  # by all processes that ever were
         self.crashes = 0
         self.cuts = 0
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
@@ -203,7 +203,7 @@ class SimNetwork:
             return
         for action in actions:
             if isinstance(action, ArchiveMessage):
-                node.archived.append(action)
+                self.archived.append(action)
             elif isinstance(action, SendData):
                 self._transmit(node, action.connection, action.data)
             elif isinstance(action, CloseConnection):
