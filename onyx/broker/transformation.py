@@ -43,6 +43,7 @@ from yfilter.projection.transformer import Transformer
 
 NEED_SPACE = "need"
 NEED_TOLD_SPACE = "need-told"
+PARTS_SPACE = "needs-parts"
 SINCE_SPACE = "need-since"
 
 
@@ -77,12 +78,17 @@ class Transformation:
     def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
         """What was told and what children have said; the trees must be open, local profiles come
         after that, and then ``settle``.  To be called at every start."""
+        rows = list(rows)
         topology = self._control.shapes.newest.declared
         self.is_on = topology.transforms
-        self._has_parts = any(link.transformation is Mode.FULL for link in topology.links)
+        # Once for good: messages with parts may be on their way when no link makes them any more.
+        self._has_parts = any(link.transformation is Mode.FULL for link in topology.links) or any(
+            space == PARTS_SPACE for space, _, _ in rows
+        )
+        if self._has_parts:
+            self._rows.put(PARTS_SPACE, "asked-for", {})
         if not self.is_on:
             self.table.change_local((EVERYTHING,), ())
-        rows = list(rows)
         self._reflection.restore(rows)
         for space, key, value in rows:
             if space == NEED_TOLD_SPACE:
