@@ -55,7 +55,7 @@ from yfilter.index.twigs import Twigs
 from yfilter.language.query_ast import NodeKind
 
 # The bound of the lazy states where none is given: so much a query, within these two.
-_LAZY_BYTES_A_QUERY = 2048
+_LAZY_BYTES_A_QUERY = 3072
 _LAZY_BYTES = 512 << 20, 4096 << 20
 _TIME_MAX = 2_000_000_000  # epochs, stamps and times of changes are columns of 32 bits
 
