@@ -240,7 +240,11 @@ async def _forever(entered: object) -> None:
 
 
 class User:
-    """A user: his profiles, and their results; a context manager."""
+    """A user: his profiles, and their results; a context manager.
+
+    Where his profiles are hosted need not concern him: when one moves to another broker, its
+    results go on from there, and changes go there.
+    """
 
     def __init__(self, registration: Where, name: str = "") -> None:
         """``name`` goes with the profiles that are added here."""
