@@ -103,11 +103,14 @@ def test_the_way_of_a_message_is_shown_with_reasons(shell: Shell, tmp_path: Path
 
 
 def test_what_a_link_is_cut_to_is_shown(shell: Shell, tmp_path: Path) -> None:
+    # No other test of this network wants what has these names.
     (source,) = shell.lines("source", "register", "--location=10,0")
-    query = "for $n in /cuts/n where $n/@k = 'a' return <x>{$n/title}</x>"
+    query = "for $n in /cuts/portion where $n/@k = 'a' return <x>{$n/title}</x>"
     wanted = write(tmp_path / "wanted.xq", query)
     (profile,) = shell.lines("profile", "add", wanted, "--location", "30,0", "--wait")
-    items = "".join(f'<n k="{key}"><title>T</title><body>long</body></n>' for key in "abcdef")
+    items = "".join(
+        f'<portion k="{key}"><title>T</title><body>long</body></portion>' for key in "abcdef"
+    )
     message = write(tmp_path / "m.xml", f"<cuts>{items}</cuts>")
     lines = shell.lines("trace", message, "--source", source)
     assert any("cut from" in line and "(projection)" in line for line in lines)
@@ -116,7 +119,7 @@ def test_what_a_link_is_cut_to_is_shown(shell: Shell, tmp_path: Path) -> None:
     assert lines[0] == "B2 -> B3: transformation is projection"
     assert "bytes saved" in lines[1]
     said = [line.strip() for line in lines]
-    assert "for $n in $msg/cuts/n" in said
+    assert "for $n in $msg/cuts/portion" in said
     assert 'where $n[@k = "a"]' in said
     assert any(line.startswith("B3: ") and profile in line for line in said)
     (facts,) = shell.objects("transform", "show", "B1:B2")
