@@ -110,9 +110,9 @@ class Transformation:
                 self.table.change_child(branch, NeedDelta((Need.parse(record["need"]),)))
 
     def settle(self) -> None:
-        """All local profiles are there; those of before the restart are told already."""
-        for profile in self._since:
-            self._placed.pop(profile, None)
+        """All local profiles are there.  They were told before the restart: one that messages had
+        to reflect nothing for goes on so, whatever is told of it otherwise from now on."""
+        self._placed.clear()
 
     def open_tree(self, root: str) -> None:
         below = self._control.branches_below(root)
