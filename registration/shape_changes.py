@@ -7,7 +7,8 @@
 
 - *announced*: every broker learns the new version before anybody acts on it, so nobody ever hears
   of a tree that it does not know.  A broker that joins has the whole catalog ahead of it.
-- *agreed*: root brokers set their new trees up and go over to them (onyx/broker/tree_versions.py).
+- *agreed*: root brokers set their new trees up and go over to them
+  (onyx/broker/shape/tree_versions.py).
 - *settled*: what was on the old trees has arrived; links and brokers that left are not needed any
   more.
 

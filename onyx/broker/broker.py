@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import trio
 
+from onyx.broker.archive.message_archive import MessageArchive
 from onyx.broker.broker_core import BrokerCore
-from onyx.broker.message_archive import MessageArchive
 from overlay.link.node import run_node
 from overlay.link.peer_watch import PeerWatch
 from overlay.link.store import Store

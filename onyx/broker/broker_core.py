@@ -22,24 +22,24 @@ from collections.abc import Callable, Iterable, Mapping
 
 from formats import WireFormat
 from onyx.broker.broker_requests import BrokerRequests
-from onyx.broker.compression_dictionaries import CompressionDictionaries
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.data_plane import DataPlane
-from onyx.broker.link_watch import LinkWatch
 from onyx.broker.live_wait import LiveVersion
 from onyx.broker.match_shares import MatchShares
 from onyx.broker.message_trace import MessageTrace
+from onyx.broker.moves.profile_moves import SENDERS as MOVE_SENDERS
+from onyx.broker.moves.profile_moves import ProfileMoves
+from onyx.broker.moves.releases import moved_detail
 from onyx.broker.observers import Observers
-from onyx.broker.profile_moves import SENDERS as MOVE_SENDERS
-from onyx.broker.profile_moves import ProfileMoves
+from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
 from onyx.broker.query_plane import QueryPlane
-from onyx.broker.releases import moved_detail
 from onyx.broker.senders import ORDERED, OVER, SENDERS, place_of_sender
+from onyx.broker.shape.link_watch import LinkWatch
+from onyx.broker.shape.tree_versions import SENDERS as TREE_SENDERS
+from onyx.broker.shape.tree_versions import TreeVersions
+from onyx.broker.shape.tunnels import Tunnels
 from onyx.broker.transformation import Transformation
 from onyx.broker.transformation_requests import TransformationRequests
-from onyx.broker.tree_versions import SENDERS as TREE_SENDERS
-from onyx.broker.tree_versions import TreeVersions
-from onyx.broker.tunnels import Tunnels
 from overlay.link.events import (
     Action,
     BatchHandled,

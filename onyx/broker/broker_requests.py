@@ -12,10 +12,10 @@ from collections.abc import Callable
 from onyx.broker.live_requests import LiveRequests
 from onyx.broker.live_wait import LiveVersion
 from onyx.broker.message_trace import MessageTrace
+from onyx.broker.moves.profile_moves import ProfileMoves
+from onyx.broker.moves.releases import moved_detail
 from onyx.broker.observers import Observers
-from onyx.broker.profile_moves import ProfileMoves
 from onyx.broker.query_plane import QueryPlane
-from onyx.broker.releases import moved_detail
 from onyx.broker.transformation_requests import TransformationRequests
 from overlay.limits import Limits
 from overlay.link.frames import Request

@@ -32,17 +32,17 @@ from formats import (
     WireFormat,
     encoded_bytes_max,
 )
-from onyx.broker.archive_feed import ArchiveFeed
-from onyx.broker.codebook import Codebook, wire_format_of
-from onyx.broker.compression_dictionaries import CompressionDictionaries
+from onyx.broker.archive.archive_feed import ArchiveFeed
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.deferred_deliveries import DeferredDeliveries
-from onyx.broker.give_backs import GiveBacks
-from onyx.broker.link_formats import LinkFormats
 from onyx.broker.match_shares import MatchShares
+from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.observers import Observers
+from onyx.broker.packing.codebook import Codebook, wire_format_of
+from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
+from onyx.broker.packing.give_backs import GiveBacks
+from onyx.broker.packing.link_formats import LinkFormats
 from onyx.broker.parcel import Parcel
-from onyx.broker.profile_moves import ProfileMoves
 from onyx.broker.query_plane import QueryPlane
 from onyx.broker.transformation import Cut
 from overlay.link.events import Flow

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from formats import ElementStream, WireFormat, trained_version
-from onyx.broker.codebook import Codebook
+from onyx.broker.packing.codebook import Codebook
 from overlay.transformation.reflection import WHOLE
 from yfilter.projection.pieces import PIECES_BYTES_MAX, pack_pieces, unpack_pieces
 

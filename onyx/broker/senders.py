@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from onyx.broker.control_plane import ControlPlane
-from onyx.broker.profile_moves import SENDERS as MOVE_SENDERS
-from onyx.broker.tree_versions import SENDERS as TREE_SENDERS
-from onyx.broker.tree_versions import TreeVersions
+from onyx.broker.moves.profile_moves import SENDERS as MOVE_SENDERS
+from onyx.broker.shape.tree_versions import SENDERS as TREE_SENDERS
+from onyx.broker.shape.tree_versions import TreeVersions
 from overlay.link.frame import Frame
 from overlay.link.frames import (
     DictionaryHeld,

@@ -11,8 +11,8 @@ profiles       what it holds
 =============  ===================================================================================
 
 An archive of messages is a directory of XML files, Parquet with a column ``message``, or what
-brokers have written (onyx/broker/archive_segments.py): ``.jsonl.gz`` files, of which Spark passes
-over those that begin with a dot because they are not finished.
+brokers have written (onyx/broker/archive/archive_segments.py): ``.jsonl.gz`` files, of which
+Spark passes over those that begin with a dot because they are not finished.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from onyx.broker.archive_segments import SEGMENT_SUFFIX, ArchiveSegments
-from onyx.broker.message_archive import MessageArchive
+from onyx.broker.archive.archive_segments import SEGMENT_SUFFIX, ArchiveSegments
+from onyx.broker.archive.message_archive import MessageArchive
 from overlay.archive import ArchiveOptions
 from overlay.link.events import ArchiveMessage
 

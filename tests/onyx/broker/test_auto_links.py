@@ -8,7 +8,7 @@ from typing import Any
 
 from formats import WireFormat, encode, parse_text
 from onyx.broker.broker_core import BrokerCore
-from onyx.broker.format_choice import MEASURED_LEAST
+from onyx.broker.packing.format_choice import MEASURED_LEAST
 from overlay.link.frames import Message, Undecoded
 from overlay.topology import Topology, parse_topology
 from tests.beside import Beside

@@ -18,7 +18,7 @@ from formats import (
     train,
     trained_version,
 )
-from onyx.broker.compression_dictionaries import VERSIONS_MAX
+from onyx.broker.packing.compression_dictionaries import VERSIONS_MAX
 from overlay.link.frames import (
     DictionaryHeld,
     DictionaryTrained,

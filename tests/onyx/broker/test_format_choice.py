@@ -8,7 +8,13 @@ from random import Random
 import pytest
 
 from formats import WireFormat
-from onyx.broker.format_choice import CANDIDATES, GAP_MAX, MEASURED_LEAST, Cost, FormatChoice
+from onyx.broker.packing.format_choice import (
+    CANDIDATES,
+    GAP_MAX,
+    MEASURED_LEAST,
+    Cost,
+    FormatChoice,
+)
 
 TEXT, BINARY, PACKED = WireFormat.TEXT, WireFormat.BINARY, WireFormat.BINARY_ZSTD
 COSTS = {TEXT: Cost(1000, 40, 200), BINARY: Cost(800, 10, 20), PACKED: Cost(300, 40, 35)}

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from onyx.broker import releases
+from onyx.broker.moves import releases
 from overlay.link.frames import (
     Delivery,
     LiveMarker,

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from onyx.broker.control_plane import ControlPlane
+from onyx.broker.moves.releases import Releases
+from onyx.broker.moves.standbys import Standbys
+from onyx.broker.moves.watersheds import Watersheds
 from onyx.broker.query_plane import QueryPlane
-from onyx.broker.releases import Releases
-from onyx.broker.standbys import Standbys
-from onyx.broker.watersheds import Watersheds
 from overlay.link.frame import Frame
 from overlay.link.frames import Delivery
 from overlay.link.link_layer import LinkLayer

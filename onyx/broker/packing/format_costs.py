@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from formats import WireFormat
-from onyx.broker.codebook import Codebook
-from onyx.broker.format_choice import Cost
+from onyx.broker.packing.codebook import Codebook
+from onyx.broker.packing.format_choice import Cost
 from onyx.broker.parcel import Packing, Parcel
 
 

@@ -34,8 +34,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from onyx.broker.live_wait import LiveVersion
+from onyx.broker.moves.watersheds import Watersheds
 from onyx.broker.query_plane import QueryPlane
-from onyx.broker.watersheds import Watersheds
 from overlay.link.events import Flow
 from overlay.link.frames import Delivery
 from overlay.link.link_layer import LinkLayer

@@ -26,11 +26,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from onyx.broker.compression_dictionaries import CompressionDictionaries
 from onyx.broker.control_plane import ControlPlane
-from onyx.broker.held_frames import HeldFrames
 from onyx.broker.live_wait import LiveVersion
+from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
 from onyx.broker.query_plane import QueryPlane
+from onyx.broker.shape.held_frames import HeldFrames
 from overlay.link.catalog_frames import HELD, SETTLED, SWITCHED
 from overlay.link.events import Flow
 from overlay.link.frame import Frame

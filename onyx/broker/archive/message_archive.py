@@ -22,7 +22,7 @@ from threading import Lock
 
 import trio
 
-from onyx.broker.archive_segments import ArchiveSegments
+from onyx.broker.archive.archive_segments import ArchiveSegments
 from overlay.archive import ArchiveOptions
 from overlay.link.events import ArchiveMessage
 

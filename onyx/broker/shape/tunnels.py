@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from onyx.broker.control_plane import ControlPlane
-from onyx.broker.link_watch import LinkWatch
+from onyx.broker.shape.link_watch import LinkWatch
 from overlay.link.events import (
     Action,
     CloseConnection,

@@ -43,8 +43,8 @@ from formats import (
     train,
 )
 from onyx.broker.control_plane import ControlPlane
-from onyx.broker.format_choice import CANDIDATES
-from onyx.broker.message_samples import MessageSamples
+from onyx.broker.packing.format_choice import CANDIDATES
+from onyx.broker.packing.message_samples import MessageSamples
 from overlay.link.frames import DictionaryHeld, DictionaryTrained
 from overlay.link.link_layer import LinkLayer
 from overlay.link.row_log import RowLog, read_record

@@ -21,8 +21,8 @@ from formats import (
     only,
     unpack,
 )
-from onyx.broker.compression_dictionaries import CompressionDictionaries
 from onyx.broker.control_plane import ControlPlane
+from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
 
 
 class Codebook:

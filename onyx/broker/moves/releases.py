@@ -16,8 +16,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from onyx.broker.moves.watersheds import Watersheds
 from onyx.broker.query_plane import QueryPlane
-from onyx.broker.watersheds import Watersheds
 from overlay.link.channels import SendingChannel
 from overlay.link.events import Flow
 from overlay.link.frame_codec import LENGTH_BYTES, decode

@@ -15,12 +15,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from formats import WireFormat
-from onyx.broker.codebook import Codebook, takes_words
-from onyx.broker.compression_dictionaries import CompressionDictionaries
 from onyx.broker.control_plane import ControlPlane
-from onyx.broker.format_choice import CANDIDATES, FormatChoice
-from onyx.broker.format_costs import measure_costs
-from onyx.broker.give_backs import GiveBacks
+from onyx.broker.packing.codebook import Codebook, takes_words
+from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
+from onyx.broker.packing.format_choice import CANDIDATES, FormatChoice
+from onyx.broker.packing.format_costs import measure_costs
+from onyx.broker.packing.give_backs import GiveBacks
 from onyx.broker.parcel import Packing, Parcel
 from overlay.link.link_layer import LinkLayer
 from overlay.nodes import AUTO, Link

@@ -1,0 +1,1 @@
+"""What a broker keeps of the messages that it accepts."""

@@ -1,0 +1,1 @@
+"""Profiles that come from another host broker, or go to one."""

@@ -1,0 +1,1 @@
+"""How messages are written for links, and read."""

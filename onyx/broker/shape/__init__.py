@@ -1,0 +1,1 @@
+"""A network whose links and brokers come and go."""
