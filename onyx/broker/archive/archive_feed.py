@@ -1,7 +1,7 @@
 """ArchiveFeed: which messages of this root broker are archived, and as what text.
 
-The core only says so (``ArchiveMessage``); the shell writes (message_archive.py).  Which share of the
-messages is kept depends on source and number only, so that it is the same after a restart.
+The core only says so (``ArchiveMessage``); the shell writes (message_archive.py).  Which share of
+the messages is kept depends on source and number only, so that it is the same after a restart.
 """
 
 from __future__ import annotations
