@@ -22,7 +22,7 @@ from hashlib import sha256
 from typing import cast
 
 from formats import Dictionary, Schema, SchemaKind, Validation, Validator, derive_dictionary
-from onyx.broker.shape.known_shapes import KnownShapes
+from onyx.broker.known_shapes import KnownShapes
 from overlay.link.frames import SourceAnnounced, SourceReady, TreeReady
 from overlay.link.link_layer import LinkLayer
 from overlay.link.row_log import RowLog, read_record

@@ -8,8 +8,8 @@
                                                             └─ ProfileMatch -> Delivery to the user
 
 Only children whose routing query holds get the message, or what is left of it for them
-(transformation.py), as the link wants it (link_formats.py), undecoded bytes as they came when that
-is what they are (parcel.py); it leaves before the local profiles are looked at
+(transformation.py), as the link wants it (packing/link_formats.py), undecoded bytes as they came
+when that is what they are (packing/parcel.py); it leaves before the local profiles are looked at
 (deferred_deliveries.py).  A message that nobody here wants any more is not even decoded.
 
 A message that is refused at the root broker is refused whole: its source is told where and why,
@@ -42,7 +42,7 @@ from onyx.broker.packing.codebook import Codebook, wire_format_of
 from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
 from onyx.broker.packing.give_backs import GiveBacks
 from onyx.broker.packing.link_formats import LinkFormats
-from onyx.broker.parcel import Parcel
+from onyx.broker.packing.parcel import Parcel
 from onyx.broker.query_plane import QueryPlane
 from onyx.broker.transformation import Cut
 from overlay.link.events import Flow

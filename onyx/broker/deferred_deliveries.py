@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
-from onyx.broker.parcel import Parcel
+from onyx.broker.packing.parcel import Parcel
 from overlay.link.row_log import RowLog, read_record
 from yfilter.matches import Match
 

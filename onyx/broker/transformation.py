@@ -24,7 +24,7 @@ from formats import ElementStream
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.delta_portions import portions, row_key
 from onyx.broker.former_versions import FormerVersions
-from onyx.broker.parcel import Parcel
+from onyx.broker.packing.parcel import Parcel
 from overlay.link.frames import NeedsDelta
 from overlay.link.link_layer import LinkLayer
 from overlay.link.row_log import RowLog, read_record

@@ -12,7 +12,7 @@ from zlib import crc32
 
 from formats import WireFormat
 from onyx.broker.packing.codebook import Codebook
-from onyx.broker.parcel import Parcel
+from onyx.broker.packing.parcel import Parcel
 from overlay.archive import ArchiveOptions
 from overlay.link.events import ArchiveMessage
 

@@ -13,7 +13,7 @@ from functools import partial
 from formats import WireFormat
 from onyx.broker.packing.codebook import Codebook
 from onyx.broker.packing.format_choice import Cost
-from onyx.broker.parcel import Packing, Parcel
+from onyx.broker.packing.parcel import Packing, Parcel
 
 
 def measure_costs(

@@ -18,7 +18,7 @@ from collections import Counter
 from formats import DecodeError, FormatError, MessageRefused, WireFormat
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.packing.codebook import Codebook, wire_format_of
-from onyx.broker.parcel import Parcel
+from onyx.broker.packing.parcel import Parcel
 from overlay.link.frames import Message, Undecoded
 from overlay.link.link_layer import LinkLayer
 

@@ -21,7 +21,7 @@ from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
 from onyx.broker.packing.format_choice import CANDIDATES, FormatChoice
 from onyx.broker.packing.format_costs import measure_costs
 from onyx.broker.packing.give_backs import GiveBacks
-from onyx.broker.parcel import Packing, Parcel
+from onyx.broker.packing.parcel import Packing, Parcel
 from overlay.link.link_layer import LinkLayer
 from overlay.nodes import AUTO, Link
 
