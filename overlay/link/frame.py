@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
+from overlay.link.errors import ProtocolError
 from overlay.link.events import Flow
 
 PROTOCOL_VERSION = 1
@@ -62,3 +64,12 @@ def on_the_wire(cls: FrameType) -> FrameType:
         raise ValueError(f"frame type {cls.type!r} of {cls.__name__} is empty or taken")
     FRAME_TYPES[cls.type] = cls
     return cls
+
+
+def check_lengths(lengths: Iterable[int], payload: bytes) -> None:
+    """ProtocolError unless results of these lengths, end to end, are the payload."""
+    total = sum(lengths)
+    if total != len(payload):
+        raise ProtocolError(
+            "bad-field", f"lengths add up to {total}, the payload has {len(payload)} bytes"
+        )

@@ -1,9 +1,11 @@
 """Every frame of the protocol: one dataclass each, from which its wire form follows.
 
-A frame travels on one of the four flows (section 5 of the paper), and there is a file for each.  A
-*sequenced* frame belongs to a channel - (peer, flow, key) - on which it has a number, is journaled
-by the sender, resent after a lost connection, acknowledged, and so arrives exactly once and in
-order.  An *unsequenced* one speaks about the connection itself and is gone with it.
+A frame travels on one of the four flows (section 5 of the paper), and there is a file for each;
+those by which a profile moves stand in ``move_frames``.
+
+A *sequenced* frame belongs to a channel - (peer, flow, key) - on which it has a number, is
+journaled by the sender, resent after a lost connection, acknowledged, and so arrives exactly once
+and in order.  An *unsequenced* one speaks about the connection itself and is gone with it.
 
 Adding a frame is adding a dataclass to the file of its flow, and its name here; ``frame_codec``
 does the rest from the annotations (``frame_fields``).  Bytes on the wire: docs/protocol.md.

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from overlay.link.errors import ProtocolError
-from overlay.link.frame import MessageFrame, on_the_wire
+from overlay.link.frame import MessageFrame, check_lengths, on_the_wire
 from overlay.link.frame_fields import BODY, Bound, Detail, Name, Pieces, SequenceNumber
 
 
@@ -108,11 +107,7 @@ class Delivery(MessageFrame):
     payload: bytes
 
     def check(self) -> None:
-        if sum(self.lengths) != len(self.payload):
-            raise ProtocolError(
-                "bad-field",
-                f"lengths add up to {sum(self.lengths)}, the payload has {len(self.payload)} bytes",
-            )
+        check_lengths(self.lengths, self.payload)
 
     def results(self) -> list[bytes]:
         """The results one by one."""

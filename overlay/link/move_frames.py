@@ -27,21 +27,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from overlay.link.errors import ProtocolError
-from overlay.link.events import Flow
-from overlay.link.frame import Frame, on_the_wire
+from overlay.link.frame import MessageFrame, QueryFrame, check_lengths, on_the_wire
 from overlay.link.frame_fields import BODY, Bound, Name, SequenceNumber, Text
 
 
 @on_the_wire
 @dataclass(frozen=True, slots=True)
-class StandBy(Frame):
+class StandBy(QueryFrame):
     """A profile is to be announced and matched, and not delivered yet; once more with each new
     version that it gets at its host meanwhile."""
 
     type: ClassVar[str] = "stand-by"
-    flow: ClassVar[Flow] = Flow.QUERY
-    sequenced: ClassVar[bool] = True
 
     profile: Name
     move: int
@@ -52,13 +48,11 @@ class StandBy(Frame):
 
 @on_the_wire
 @dataclass(frozen=True, slots=True)
-class StandingBy(Frame):
+class StandingBy(QueryFrame):
     """This version of the profile is live at the host that stands by: every root sends it what
     the profile wants, and it keeps it."""
 
     type: ClassVar[str] = "standing-by"
-    flow: ClassVar[Flow] = Flow.QUERY
-    sequenced: ClassVar[bool] = True
 
     profile: Name
     move: int
@@ -67,13 +61,11 @@ class StandingBy(Frame):
 
 @on_the_wire
 @dataclass(frozen=True, slots=True)
-class ReleaseProfile(Frame):
+class ReleaseProfile(QueryFrame):
     """The host is to ask for the watershed, deliver up to it, and let go of the profile; of no
     effect when the profile has another version by now, or is gone."""
 
     type: ClassVar[str] = "release-profile"
-    flow: ClassVar[Flow] = Flow.QUERY
-    sequenced: ClassVar[bool] = True
 
     profile: Name
     move: int
@@ -82,7 +74,7 @@ class ReleaseProfile(Frame):
 
 @on_the_wire
 @dataclass(frozen=True, slots=True)
-class ProfileReleased(Frame):
+class ProfileReleased(QueryFrame):
     """The old host has delivered up to the ``watershed`` (source, number; of a source that is not
     there, nothing), and lets go.
 
@@ -91,8 +83,6 @@ class ProfileReleased(Frame):
     """
 
     type: ClassVar[str] = "profile-released"
-    flow: ClassVar[Flow] = Flow.QUERY
-    sequenced: ClassVar[bool] = True
 
     profile: Name
     move: int
@@ -105,12 +95,10 @@ class ProfileReleased(Frame):
 
 @on_the_wire
 @dataclass(frozen=True, slots=True)
-class HandoverWanted(Frame):
+class HandoverWanted(QueryFrame):
     """The new host asks for the next results that wait at the old one, those after ``after``."""
 
     type: ClassVar[str] = "handover-wanted"
-    flow: ClassVar[Flow] = Flow.QUERY
-    sequenced: ClassVar[bool] = True
 
     profile: Name
     move: int
@@ -119,13 +107,11 @@ class HandoverWanted(Frame):
 
 @on_the_wire
 @dataclass(frozen=True, slots=True)
-class HandedOver(Frame):
+class HandedOver(QueryFrame):
     """A delivery that waited at the old host with number ``position`` on the subscriber's channel,
     the number that it keeps; ``ends``: ask for more."""
 
     type: ClassVar[str] = "handed-over"
-    flow: ClassVar[Flow] = Flow.QUERY
-    sequenced: ClassVar[bool] = True
 
     profile: Name
     move: int
@@ -137,21 +123,15 @@ class HandedOver(Frame):
     payload: bytes
 
     def check(self) -> None:
-        if sum(self.lengths) != len(self.payload):
-            raise ProtocolError(
-                "bad-field",
-                f"lengths add up to {sum(self.lengths)}, the payload has {len(self.payload)} bytes",
-            )
+        check_lengths(self.lengths, self.payload)
 
 
 @on_the_wire
 @dataclass(frozen=True, slots=True)
-class ProfileTaken(Frame):
+class ProfileTaken(QueryFrame):
     """The new host has all that waited and delivers from here on."""
 
     type: ClassVar[str] = "profile-taken"
-    flow: ClassVar[Flow] = Flow.QUERY
-    sequenced: ClassVar[bool] = True
 
     profile: Name
     move: int
@@ -160,13 +140,11 @@ class ProfileTaken(Frame):
 
 @on_the_wire
 @dataclass(frozen=True, slots=True)
-class MoveEnded(Frame):
+class MoveEnded(QueryFrame):
     """To the old host: the profile lives elsewhere now.  To one that stands by: it stays where it
     is.  In either case all that is kept for the move is to be forgotten."""
 
     type: ClassVar[str] = "move-ended"
-    flow: ClassVar[Flow] = Flow.QUERY
-    sequenced: ClassVar[bool] = True
 
     profile: Name
     move: int
@@ -174,13 +152,11 @@ class MoveEnded(Frame):
 
 @on_the_wire
 @dataclass(frozen=True, slots=True)
-class WatershedMarker(Frame):
+class WatershedMarker(QueryFrame):
     """Sent up the tree of ``root`` by ``host``, which profiles leave or come to: where is the
     watershed?"""
 
     type: ClassVar[str] = "watershed-marker"
-    flow: ClassVar[Flow] = Flow.QUERY
-    sequenced: ClassVar[bool] = True
 
     root: Name
     host: Name
@@ -189,13 +165,11 @@ class WatershedMarker(Frame):
 
 @on_the_wire
 @dataclass(frozen=True, slots=True)
-class WatershedReached(Frame):
+class WatershedReached(MessageFrame):
     """The root's answer, on its way down to ``host`` behind all messages up to the last numbers of
     its sources (source, number), which are the watershed."""
 
     type: ClassVar[str] = "watershed-reached"
-    flow: ClassVar[Flow] = Flow.MESSAGE
-    sequenced: ClassVar[bool] = True
 
     root: Name
     host: Name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 
@@ -45,47 +46,57 @@ def random_message(scenario: Scenario) -> bytes:
     return f'<m {random.choice("abc")}="{random.randrange(3)}">{parts}</m>'.encode()
 
 
-def change_something(scenario: Scenario) -> None:
+def change_something(scenario: Scenario, profile: Callable[[Scenario], str] = random_path) -> None:
     """One of the things that users do."""
     random = scenario.random
     kept = [interest for interest in scenario.interests.values() if not interest.removed]
     choice = random.random()
     if choice < 0.5 or not kept:
-        scenario.add_profile(random_path(scenario))
+        scenario.add_profile(profile(scenario))
         return
     interest: Interest = random.choice(kept)
     if random.random() < 0.5:
         # So that what the old version was owed is checked strictly, not only what the last is.
         scenario.wait(lambda: not scenario.missing(), "what was owed before a change")
     if choice < 0.8:
-        scenario.update_profile(interest, random_path(scenario))
+        scenario.update_profile(interest, profile(scenario))
     else:
         scenario.remove_profile(interest)
 
 
 def run(seed: int) -> Scenario:
     scenario = Scenario(seed, brokers=1 + seed % 6)
+    live_through(scenario, 1, random_path, random_message, change_something)
+    return scenario
+
+
+def live_through(
+    scenario: Scenario,
+    profiles_min: int,
+    profile: Callable[[Scenario], str],
+    message: Callable[[Scenario], bytes],
+    change: Callable[[Scenario], None],
+) -> None:
+    """Messages and changes while connections break and processes die, until all is delivered."""
     random = scenario.random
     scenario.net.disturb(
         cut_every=random.choice([0.5, 2.0, 10.0]),
         crash_every=random.choice([2.0, 5.0, 1000.0]),
         may_crash=scenario.server_peers,
     )
-    for _ in range(random.randint(1, 5)):
-        scenario.add_profile(random_path(scenario))
+    for _ in range(random.randint(profiles_min, 5)):
+        scenario.add_profile(profile(scenario))
     sources = [scenario.register_source()]
     for _ in range(random.randint(10, 40)):
         action = random.random()
         if action < 0.7:
-            scenario.publish(random.choice(sources), random_message(scenario))
+            scenario.publish(random.choice(sources), message(scenario))
         elif action < 0.75 and len(sources) < 3:
             sources.append(scenario.register_source())
         else:
-            change_something(scenario)
-        pause = random.uniform(0, 0.3)
-        scenario.net.run_until(lambda: False, pause)
+            change(scenario)
+        scenario.net.run_until(lambda: False, random.uniform(0, 0.3))
     scenario.settle()
-    return scenario
 
 
 @pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + RUNS, RUNS_PER_TEST))

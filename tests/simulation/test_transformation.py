@@ -10,6 +10,7 @@ from typing import cast
 import pytest
 
 from onyx.broker.broker_core import BrokerCore
+from tests.simulation import test_exactly_once
 from tests.simulation.scenario import Scenario
 
 RUNS = int(os.environ.get("ONYX_SIMULATION_RUNS", "12"))
@@ -71,19 +72,15 @@ def random_message(scenario: Scenario) -> bytes:
 
 
 def change_something(scenario: Scenario) -> None:
-    random = scenario.random
-    kept = [interest for interest in scenario.interests.values() if not interest.removed]
-    choice = random.random()
-    if choice < 0.5 or not kept:
-        scenario.add_profile(random_profile(scenario))
-        return
-    interest = random.choice(kept)
-    if random.random() < 0.5:
-        scenario.wait(lambda: not scenario.missing(), "what was owed before a change")
-    if choice < 0.8:
-        scenario.update_profile(interest, random_profile(scenario))
-    else:
-        scenario.remove_profile(interest)
+    test_exactly_once.change_something(scenario, random_profile)
+
+
+def change_and_publish(scenario: Scenario) -> None:
+    """Messages behind a change, which may be cut as of before."""
+    change_something(scenario)
+    sources = list(scenario.sources.values())
+    for _ in range(scenario.random.randrange(4)):
+        scenario.publish(scenario.random.choice(sources), random_message(scenario))
 
 
 def run(seed: int) -> Scenario:
@@ -92,27 +89,7 @@ def run(seed: int) -> Scenario:
         brokers=2 + seed % 5,
         transformations=("off", "projection", "full") if seed % 3 else ("full", "full"),
     )
-    random = scenario.random
-    scenario.net.disturb(
-        cut_every=random.choice([0.5, 2.0, 10.0]),
-        crash_every=random.choice([2.0, 5.0, 1000.0]),
-        may_crash=scenario.server_peers,
-    )
-    for _ in range(random.randint(2, 5)):
-        scenario.add_profile(random_profile(scenario))
-    sources = [scenario.register_source()]
-    for _ in range(random.randint(10, 40)):
-        action = random.random()
-        if action < 0.7:
-            scenario.publish(random.choice(sources), random_message(scenario))
-        elif action < 0.75 and len(sources) < 3:
-            sources.append(scenario.register_source())
-        else:
-            change_something(scenario)
-            for _ in range(random.randrange(4)):  # which may be cut as of before
-                scenario.publish(random.choice(sources), random_message(scenario))
-        scenario.net.run_until(lambda: False, random.uniform(0, 0.3))
-    scenario.settle()
+    test_exactly_once.live_through(scenario, 2, random_profile, random_message, change_and_publish)
     return scenario
 
 
