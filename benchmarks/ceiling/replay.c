@@ -141,7 +141,7 @@ static void take_range(const int32_t *list, int operator, double number, int ele
     int count = list[1];
     int low = first_bound(T.bounds + list[2], count, number, 0);
     int high = first_bound(T.bounds + list[2], count, number, 1);
-    switch (operator - 1) {
+    switch (operator) {
     case 1: low = high; high = count; break;
     case 2: high = count; break;
     case 3: high = low; low = 0; break;

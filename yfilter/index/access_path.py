@@ -2,9 +2,9 @@
 
 A matching plan has one spine and branches; each branch may be the spine as well, with what stood
 below its step as a branch.  Of all their conditions one becomes the *access predicate*: an equality
-where there is one, the one with the most different constants among the profiles; else a
-comparison with a number; else none, on a spine that leaves no doubt which elements the rest is
-asked of, if there is one::
+where there is one, the one with the most different constants among the profiles; else a range,
+which is another comparison with a number; else none, on a spine that leaves no doubt which elements
+the rest is asked of, if there is one::
 
     /nitf[@version = "1"][head/pubdata/@edition.area = "SF"]//p
 
@@ -29,6 +29,7 @@ from typing import NamedTuple, TypeAlias
 from yfilter.engine.linear_paths import LinearStep
 from yfilter.engine.matching_plan import MatchingPlan
 from yfilter.engine.step_conditions import MIRRORED
+from yfilter.index.atoms import number_key
 from yfilter.index.residuals import LEVELS_MAX, STEPS_MAX
 from yfilter.language.query_ast import (
     ANY,
@@ -42,7 +43,7 @@ from yfilter.language.query_ast import (
     PathExpression,
 )
 
-_RANGES = (Operator.EQ, Operator.LT, Operator.LE, Operator.GT, Operator.GE)
+_RANGES = (Operator.LT, Operator.LE, Operator.GT, Operator.GE)
 
 
 # PERF: tuples, since a profile has ten of these; they are made faster than frozen dataclasses.
@@ -60,15 +61,20 @@ class Condition(NamedTuple):
 
     @property
     def is_equality(self) -> bool:
-        return self.operator is Operator.EQ and isinstance(self.value, str)
+        return self.operator is Operator.EQ
 
     @property
     def is_range(self) -> bool:
-        return self.operator is not None and not isinstance(self.value, str)
+        return self.operator in _RANGES and not isinstance(self.value, str)
+
+    @property
+    def key(self) -> bytes:
+        """The value of an equality: see ``AtomTable.acquire``."""
+        return self.value.encode() if isinstance(self.value, str) else number_key(self.number)
 
     @property
     def number(self) -> float:
-        """The value of a range: untyped values, which become xs:double, are compared with it."""
+        """The value as a number: untyped values, which become xs:double, are compared with it."""
         return float(self.value)
 
 
@@ -230,7 +236,7 @@ def _comparison(
         if operator not in (Operator.EQ, Operator.NE):
             return None
         return leaf._replace(operator=operator, value=value)
-    if operator not in _RANGES or isnan(_double(value)):
+    if operator not in (Operator.EQ, *_RANGES) or isnan(_double(value)):
         return None
     return leaf._replace(operator=operator, value=value)
 

@@ -4,6 +4,7 @@ cdef class AtomTable:
     cdef public const unsigned char[::1] values
     cdef public int[::1] length_max
     cdef public int[::1] equalities
+    cdef public int[::1] number_equalities
     cdef public int[::1] ranges
     cdef public int[::1] range_counts
     cdef public double[::1] numbers
@@ -20,8 +21,12 @@ cdef class AtomTable:
     cdef unsigned long long _seed
 
     cdef int _touched
+    cdef double[::1] _double
+    cdef const unsigned char[::1] _key
+    cdef const unsigned char[::1] _kept
 
     cdef int find(self, int attribute, int first, int last, unsigned int hashed) noexcept
+    cdef int find_number(self, int attribute, double number) except -1
     cdef int prepare(
         self, int[::1] attributes, const int[::1] offsets, int count, unsigned int[::1] hashes
     ) noexcept

@@ -2,8 +2,10 @@
 """Atoms: the comparisons that stand in profiles, each once.
 
 An *equality* ``@name = "value"`` is found by hashing the bytes of a value as they stand in the
-message.  A *range* is what all comparisons ``@name < number`` of one attribute and operator have
-in common; their numbers stand with the profiles, in order.  Numbers of both are kept once.
+message; that with a number, ``@name = 9``, by the number that they say, since ``9.0`` equals it,
+too.  Its value is ``number_key``, which is no text's.  A *range* is what all comparisons ``@name <
+number`` of one attribute and operator have in common; their numbers stand with the profiles, in
+order, each kept once.
 
 An atom is a row of 8 numbers in ``atoms``, 32 bytes::
 
@@ -21,11 +23,15 @@ try:
 except ImportError:
     from formats import cython_stub as cython
 
-from yfilter.index.columns import doubles, grown, ints, octets
+import struct
+from typing import cast
 
-# Operators of ranges; the order is that of the columns.
-EQUAL, LESS, AT_MOST, GREATER, AT_LEAST = range(5)
-OPERATORS = 5
+from yfilter.index.columns import doubles, grown, ints, octets
+from yfilter.language.numbers import number_text
+
+# Operators of ranges; 0 is that of equalities.
+LESS, AT_MOST, GREATER, AT_LEAST = range(1, 5)
+RANGES = 4
 
 # A row of ``atoms``.
 ATTRIBUTE, HASH, PLACE, LENGTH, USERS, FIRST_EDGE, EDGES, SEEN = range(8)
@@ -39,11 +45,11 @@ _SEED = hash("yfilter.index.atoms") & 0xFFFFFFFFFFFF
 class AtomTable:
     """Equalities, ranges and numbers, with a count of users each.
 
-    ``equalities`` of an attribute counts its equalities, ``length_max`` is the longest value ever
-    among them (longer ones of a message need not be hashed); ``ranges`` of ``attribute *
-    OPERATORS + operator`` is the range, 0 where there is none, and ``range_counts`` how many an
-    attribute has; ``numbers`` are the doubles that
-    ranges compare with.  ``values`` are the bytes that ``find`` looks at.
+    ``equalities`` of an attribute counts those with a text, ``number_equalities`` those with a
+    number; ``length_max`` is the longest text ever among them (longer ones of a message need not be
+    hashed).  ``ranges`` of ``attribute * RANGES + operator - 1`` is the range, 0 where there is
+    none, and ``range_counts`` how many an attribute has; ``numbers`` are the doubles that ranges
+    compare with.  ``values`` are the bytes that ``find`` looks at.
     """
 
     def __init__(self) -> None:
@@ -52,7 +58,8 @@ class AtomTable:
         self.values = b""
         self.length_max = ints(16)
         self.equalities = ints(16)
-        self.ranges = ints(16 * 5)
+        self.number_equalities = ints(16)
+        self.ranges = ints(16 * RANGES)
         self.range_counts = ints(16)
         self.numbers = doubles(64)
         self._slots = ints(64)
@@ -67,6 +74,11 @@ class AtomTable:
         self._free_numbers: list[int] = []
         self._seed = _SEED
         self._touched = 0
+        double = doubles(2)
+        key = memoryview(double).cast("B")
+        key[7] = 0xFF
+        self._double = double
+        self._key = self._kept = cast("bytes", key)  # from 7 on: number_key of the second double
 
     def find(
         self, attribute: cython.int, first: cython.int, last: cython.int, hashed: cython.uint
@@ -99,6 +111,15 @@ class AtomTable:
             atom = self._slots[slot]
         return 0
 
+    def find_number(self, attribute: cython.int, number: cython.double) -> cython.int:
+        """The equality of an attribute with a number, which is not NaN, or 0."""
+        self._kept = self.values
+        self.values = self._key
+        self._double[1] = number + 0.0  # of 0 and -0 the first
+        atom: cython.int = self.find(attribute, 7, 16, self.hash_of(attribute, 7, 16))
+        self.values = self._kept
+        return atom
+
     def prepare(
         self,
         attributes: cython.int[::1],
@@ -130,7 +151,7 @@ class AtomTable:
         return 0
 
     def acquire(self, attribute: cython.int, value: bytes) -> cython.int:
-        """The equality of an attribute with a value in UTF-8; ``release`` undoes it."""
+        """The equality of an attribute with a text in UTF-8 or ``number_key``; see ``release``."""
         atom: cython.int
         row: cython.int
         i: cython.int
@@ -156,8 +177,11 @@ class AtomTable:
         self.atoms[row + 1] = hashed & 0x7FFFFFFF
         self.atoms[row + 2] = place
         self.atoms[row + 3] = length
-        self.equalities[attribute] += 1
-        self.length_max[attribute] = max(self.length_max[attribute], length)
+        if _is_number(value):
+            self.number_equalities[attribute] += 1
+        else:
+            self.equalities[attribute] += 1
+            self.length_max[attribute] = max(self.length_max[attribute], length)
         self._count += 1
         slot = hashed & (len(self._slots) - 1)
         while self._slots[slot] != 0:
@@ -169,12 +193,12 @@ class AtomTable:
         """The range of an attribute and an operator; ``release`` undoes it."""
         atom: cython.int
         self.cover(attribute)
-        atom = self.ranges[attribute * 5 + operator]
+        atom = self.ranges[attribute * 4 + operator - 1]
         if atom:
             self.atoms[8 * atom + 4] += 1
             return atom
         atom = self._new_atom()
-        self.ranges[attribute * 5 + operator] = atom
+        self.ranges[attribute * 4 + operator - 1] = atom
         self.range_counts[attribute] += 1
         self.atoms[8 * atom] = attribute
         self.atoms[8 * atom + 2] = operator
@@ -192,13 +216,16 @@ class AtomTable:
         if self.atoms[row + 4] > 0:
             return 0
         if self.atoms[row + 3] < 0:
-            self.ranges[attribute * 5 + self.atoms[row + 2]] = 0
+            self.ranges[attribute * 4 + self.atoms[row + 2] - 1] = 0
             self.range_counts[attribute] -= 1
         else:
             self._unlink(atom)
-            self.equalities[attribute] -= 1
-            if self.equalities[attribute] == 0:
-                self.length_max[attribute] = 0
+            if self.octets[self.atoms[row + 2]] == 0xFF and self.atoms[row + 3]:
+                self.number_equalities[attribute] -= 1
+            else:
+                self.equalities[attribute] -= 1
+                if self.equalities[attribute] == 0:
+                    self.length_max[attribute] = 0
             self._free_octets.setdefault(_rounded(self.atoms[row + 3]), []).append(
                 self.atoms[row + 2]
             )
@@ -240,9 +267,16 @@ class AtomTable:
         if attribute >= len(self.equalities):
             size = 2 * attribute
             self.equalities = grown(self.equalities, size)
+            self.number_equalities = grown(self.number_equalities, size)
             self.length_max = grown(self.length_max, size)
-            self.ranges = grown(self.ranges, size * OPERATORS)
+            self.ranges = grown(self.ranges, size * RANGES)
             self.range_counts = grown(self.range_counts, size)
+
+    def constants(self, attribute: int) -> int:
+        """How many texts and numbers an attribute is to be equal to."""
+        if attribute >= len(self.equalities):
+            return 0
+        return self.equalities[attribute] + self.number_equalities[attribute]
 
     def is_range(self, atom: int) -> bool:
         return bool(self.atoms[8 * atom + LENGTH] < 0)
@@ -250,13 +284,16 @@ class AtomTable:
     def describe(self, atom: int) -> str:
         """For people."""
         if self.is_range(atom):
-            return ("=", "<", "<=", ">", ">=")[self.atoms[8 * atom + PLACE]] + " number"
-        return f'= "{self.value(atom)}"'
+            return ("<", "<=", ">", ">=")[self.atoms[8 * atom + PLACE] - 1] + " number"
+        key = self._value(atom)
+        if _is_number(key):
+            (number,) = struct.unpack_from("=d", key, 1)
+            return f"= {number_text(number)}"
+        return f'= "{key.decode()}"'
 
     def value(self, atom: int) -> str:
-        """The value of an equality."""
-        place, length = self.atoms[8 * atom + PLACE], self.atoms[8 * atom + LENGTH]
-        return bytes(self.octets[place + i] for i in range(length)).decode()
+        """The text of an equality that has one."""
+        return self._value(atom).decode()
 
     @property
     def bound(self) -> int:
@@ -287,6 +324,10 @@ class AtomTable:
             mixed ^= mixed >> 29
         mixed = (mixed * prime) & mask
         return mixed >> 32
+
+    def _value(self, atom: int) -> bytes:
+        place, length = self.atoms[8 * atom + PLACE], self.atoms[8 * atom + LENGTH]
+        return bytes(self.octets[place + i] for i in range(length))
 
     def _new_atom(self) -> cython.int:
         atom: cython.int
@@ -353,6 +394,15 @@ class AtomTable:
             slot = (slot + 1) & mask
         self._slots[hole] = 0
         return 0
+
+
+def number_key(number: float) -> bytes:
+    """The value of an equality with a number: an octet that no UTF-8 has, and the double."""
+    return b"\xff" + struct.pack("=d", number + 0.0)
+
+
+def _is_number(key: bytes) -> bool:
+    return key[:1] == b"\xff"
 
 
 def _rounded(length: int) -> int:

@@ -201,7 +201,7 @@ class Candidates:
         """Those queries of a list whose number compares so with the message's."""
         place: cython.int = self._place[offer]
         element: cython.int = self._element[offer]
-        operator: cython.int = self._operator[offer] - 1
+        operator: cython.int = self._operator[offer]
         count: cython.int = self._lists[place + 1]
         bounds: cython.int = self._lists[place + 2]
         low: cython.int = _first_not_below(accepts.bounds, bounds, count, self._number[offer])

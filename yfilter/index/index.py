@@ -220,7 +220,7 @@ class Index:
         path = choose(spines, self._constants)
         node = self._node(path, priority)
         number = 0
-        if path.access is not None and not isinstance(path.access.value, str):
+        if path.access is not None and path.access.is_range:
             number = self._atoms.acquire_number(path.access.number)
         return self._trie.add_query(node, self._writer.acquire(path), number)
 
@@ -281,7 +281,7 @@ class Index:
             attribute = self._symbols.attribute_number(condition.test)
         else:
             attribute = 1 if condition.kind is NodeKind.TEXT else 2
-        return self._atoms.equalities[attribute] if attribute < len(self._atoms.equalities) else 0
+        return self._atoms.constants(attribute)
 
     def _new_states(self, older: LazyStates | None) -> LazyStates:
         return self._states(self._trie, self._lazy_bytes * 7 // 16, older)

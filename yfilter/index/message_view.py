@@ -333,7 +333,11 @@ class MessageView:
         return 0
 
     def _is_asked_for(self, attribute: cython.int) -> cython.bint:
-        return self.atoms.equalities[attribute] > 0 or self.atoms.range_counts[attribute] > 0
+        return (
+            self.atoms.equalities[attribute] > 0
+            or self.atoms.number_equalities[attribute] > 0
+            or self.atoms.range_counts[attribute] > 0
+        )
 
     def _look_up(
         self,
@@ -354,7 +358,7 @@ class MessageView:
             atom = self.atoms.find(attribute, first, last, hashed)
             if atom:
                 self._add_own(element, atom, 0, 0.0)
-        if self.atoms.range_counts[attribute] == 0:
+        if self.atoms.range_counts[attribute] == 0 and self.atoms.number_equalities[attribute] == 0:
             return 0
         if content:
             number = number_in(self.content_values, first, last)
@@ -362,10 +366,14 @@ class MessageView:
             number = number_in(self.attribute_values, first, last)
         if number != number:  # noqa: PLR0124 - NaN
             return 0
-        for operator in range(5):
-            atom = self.atoms.ranges[5 * attribute + operator]
+        if self.atoms.number_equalities[attribute] > 0:
+            atom = self.atoms.find_number(attribute, number)
             if atom:
-                self._add_own(element, atom, operator + 1, number)
+                self._add_own(element, atom, 0, 0.0)
+        for operator in range(1, 5):
+            atom = self.atoms.ranges[4 * attribute + operator - 1]
+            if atom:
+                self._add_own(element, atom, operator, number)
         return 0
 
     def _look_up_string_value(self, element: cython.int) -> cython.int:
@@ -431,8 +439,6 @@ class MessageView:
 @cython.cfunc
 @cython.exceptval(check=False)
 def _compared(value: cython.double, operator: cython.int, number: cython.double) -> cython.bint:
-    if operator == 0:
-        return value == number
     if operator == 1:
         return value < number
     if operator == 2:

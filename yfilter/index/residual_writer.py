@@ -11,7 +11,15 @@ from collections.abc import Iterable
 from typing import TypeGuard
 
 from yfilter.index.access_path import AccessPath, Anywhere, Condition, Step, Way, fixed_depth
-from yfilter.index.atoms import ATOM_BITS, ATTRIBUTE, EQUAL, AtomTable
+from yfilter.index.atoms import (
+    AT_LEAST,
+    AT_MOST,
+    ATOM_BITS,
+    ATTRIBUTE,
+    GREATER,
+    LESS,
+    AtomTable,
+)
 from yfilter.index.record_pool import RecordPool
 from yfilter.index.residuals import (
     ANYWHERE,
@@ -30,11 +38,10 @@ from yfilter.index.twigs import Twigs
 from yfilter.language.query_ast import NodeKind, Operator
 
 OPERATORS = {
-    Operator.EQ: EQUAL,
-    Operator.LT: 1,
-    Operator.LE: 2,
-    Operator.GT: 3,
-    Operator.GE: 4,
+    Operator.LT: LESS,
+    Operator.LE: AT_MOST,
+    Operator.GT: GREATER,
+    Operator.GE: AT_LEAST,
 }
 # The cheapest first.
 _ORDER = {ATOM: 0, EXISTS: 1, DIFFERS: 3, TWIG: 4, NESTED: 5, ANYWHERE: 6}
@@ -87,8 +94,8 @@ class ResidualWriter:
     def acquire_atom(self, condition: Condition) -> int:
         """The equality or range of a condition; it holds its attribute for each use."""
         attribute = self.acquire_attribute(condition)
-        if isinstance(condition.value, str):
-            return self._atoms.acquire(attribute, condition.value.encode())
+        if condition.is_equality:
+            return self._atoms.acquire(attribute, condition.key)
         assert condition.operator is not None
         return self._atoms.acquire_range(attribute, OPERATORS[condition.operator])
 

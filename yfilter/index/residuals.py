@@ -13,7 +13,7 @@ candidate's element); below 0 it is the record with its sign turned::
 
     kind     a          b              what is asked of the element
     ATOM     atom                      an equality
-    0 … 4    attribute  number         a comparison by operator, see atoms.py
+    1 … 4    attribute  number         a comparison by operator, see atoms.py
     EXISTS   attribute
     DIFFERS  attribute  atom           some value that is another
     NESTED   record                    a path found below

@@ -60,6 +60,37 @@ def dump(index: Index) -> str:
     return "\n".join(index.picture(lambda query: [f"#{query}"]).lines(1000))
 
 
+@pytest.mark.parametrize("place", ["@n", "text()", "."])
+@pytest.mark.parametrize("literal", ["9", "9.0", "0", "-0.0", "-9", "1e2", "0.1"])
+def test_a_number_is_found_however_it_is_written(place: str, literal: str) -> None:
+    index = Index()
+    empty = sizes(index)
+    number = add(index, f"/m[{place} = {literal}]")
+    text = add(index, f'/m[{place} = "9"]')
+    for written in ("9", " 9 ", "09", "9.00", "+9", "9e0", "0", "-0", "", "9x", "100", ".1", "-9"):
+        message = f'<m n="{written}">{written}</m>'.encode()
+        stream = parse_text(message)
+        expected = {
+            query
+            for query, profile in (
+                (number, f"/m[{place} = {literal}]"),
+                (text, f'/m[{place} = "9"]'),
+            )
+            if select(path_of(profile), stream)
+        }
+        assert set(index.match(stream, VISITS_MAX)) == expected, written
+    index.remove(text)
+    index.remove(number)
+    assert sizes(index) == empty
+
+
+def test_each_number_is_an_edge_of_its_own() -> None:
+    index = Index()
+    numbers = [add(index, f"/m[@n = {n}]/a") for n in range(100)]
+    assert index.match(parse_text(b'<m n="7"><a/></m>'), VISITS_MAX) == [numbers[7]]
+    assert all(f"\n      = {n}\n" in dump(index) for n in range(100))
+
+
 # -- answers
 
 
