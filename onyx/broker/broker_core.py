@@ -143,6 +143,7 @@ class BrokerCore:
             self.control,
             self.query,
             self.trained,
+            self.data.give_backs,
             self._links,
             self._rows,
             self._hand_on,
@@ -418,6 +419,7 @@ class BrokerCore:
     def _handle_message(self, arrival: Arrival) -> None:
         assert isinstance(arrival.frame, Message)
         self.data.handle_message(arrival.frame)
+        self.trees.end_if_complete(arrival.frame.root)
 
     def _handle_undecoded(self, arrival: Arrival) -> None:
         assert isinstance(arrival.frame, Undecoded)

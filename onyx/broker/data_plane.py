@@ -93,8 +93,8 @@ class DataPlane:
         self._transformation = query.transformation
         self._deferred = DeferredDeliveries(rows)
         self._codebook = Codebook(control, trained)
-        self._give_backs = GiveBacks(control, links, self._codebook)
-        self._formats = LinkFormats(control, links, trained, self._give_backs, clock)
+        self.give_backs = GiveBacks(control, links, rows, self._codebook)
+        self._formats = LinkFormats(control, links, trained, self.give_backs, clock)
         self.archive = ArchiveFeed(control.topology.archive, self._codebook)
         self._limits = control.topology.limits
         frame = self._limits.link.frame_bytes_max
@@ -123,8 +123,7 @@ class DataPlane:
             self._trained.sample(frame.source, form, parcel.in_form(form))
 
     def handle_message(self, frame: Message) -> None:
-        """A message from the parent on the root broker's tree.  On one that has ended, where only
-        what was given back comes again, it goes to every child.
+        """A message from the parent on the root broker's tree.
 
         What the root has accepted cannot be decoded here only if it was damaged, or if this
         broker lacks what it takes or has tighter limits; it is counted and goes no further, or
@@ -132,8 +131,8 @@ class DataPlane:
         nobody below misses it.
         """
         self._counters["received"] += 1
-        has_ended = not self._query.table.is_open(frame.root)
-        if not has_ended and not self._query.table.is_wanted(frame.root):
+        comes_again = self.give_backs.comes_again(frame)
+        if not self._query.table.is_wanted(frame.root):
             self._counters["unwanted"] += 1
             return
         try:
@@ -142,9 +141,8 @@ class DataPlane:
                 *(frame.reflects, frame.pieces),
             )
             links, local = self._match(parcel)
-            links = list(self._control.children(frame.root)) if has_ended else links
         except (MessageRefused, DecodeError) as refusal:
-            if not self._give_backs.give_back(frame, refusal):
+            if comes_again or not self.give_backs.give_back(frame, refusal):
                 self._counters["abandoned"] += 1
             return
         except MatchLimitExceeded:
@@ -157,7 +155,7 @@ class DataPlane:
 
     def handle_undecoded(self, frame: Undecoded, child: str) -> None:
         """A child gives back a message that it could not read."""
-        if not self._give_backs.handle_undecoded(frame, child):
+        if not self.give_backs.handle_undecoded(frame, child):
             self._counters["abandoned"] += 1
 
     def dry_run(self, root: str, source: str, text: bytes) -> DryRun:
@@ -183,6 +181,8 @@ class DataPlane:
 
     def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
         """The other planes must have been restored before."""
+        rows = list(rows)
+        self.give_backs.restore(rows)
         self._deferred.restore(rows, self._reopen)
 
     @property
@@ -212,7 +212,7 @@ class DataPlane:
             "crossings": dict(self._crossings),
             "invalid_by_source": dict(self._invalid),
             **self._codebook.statistics(),
-            **self._give_backs.statistics(),
+            **self.give_backs.statistics(),
             **self._formats.statistics(),
         }
 

@@ -35,8 +35,8 @@ from overlay.network_shape import root_of
 OVER = "over"
 # What must keep its order over a change of trees.
 ORDERED = (Message, DictionaryTrained, WatershedReached, TreeEnded)
-# What a tree that has ended needs no longer; messages that were given back still come.
-_DOWNWARD = (SourceAnnounced, DictionaryTrained, TreeBegun, TreeEnded)
+# What a tree that has ended needs no longer.
+_DOWNWARD = (SourceAnnounced, DictionaryTrained, TreeBegun, TreeEnded, Message)
 # Who may send what: a role, or a place on the tree of the root broker that the frame names.
 SENDERS: Mapping[type[Frame], frozenset[str]] = {
     SourceAnnounced: frozenset({"registration", "parent"}),

@@ -132,7 +132,8 @@ class ProfileLive(QueryFrame):
 @dataclass(frozen=True, slots=True)
 class Undecoded(QueryFrame):
     """A message of the tree of ``root`` that the sender has no means to read, as it came; the
-    parent sends it once more, in a form that needs none.
+    parent sends it once more, in a form that needs none, or as it came when it cannot read it
+    either: who cannot read it a second time gives it up.
 
     On the query flow, which is never held back: the channel of messages is the other direction.
     """

@@ -293,3 +293,38 @@ def test_a_lost_broker_takes_with_it_only_what_is_said(seed: int) -> None:
     assert not [each for each in scenario.missing() if (each[1], each[2]) in late]
     assert not scenario.wrong()
     assert not scenario.left_over()
+
+
+@pytest.mark.parametrize("seed", [2, 5, 8])
+def test_what_a_lost_root_broker_had_passed_on_goes_its_way(seed: int) -> None:
+    """It waits for a broken link when the root dies, and takes the words of the source's schema."""
+    scenario = ChangingScenario(seed, brokers=5, formats=("dictionary",))
+    random, net = scenario.random, scenario.net
+    net.faulty = False
+    for _ in range(4):
+        scenario.add_profile("/m")
+    source = scenario.register_source()
+    lost = source.root
+    for _ in range(10):
+        scenario.publish(source, b'<m a="1"><part b="2">word1</part></m>')
+    net.run_until(lambda: False, 0.2)
+    beside = [link.ends for link in scenario.topology.links if lost not in link.ends]
+    net.break_link(*map("broker/{}".format, random.choice(beside)))
+    for _ in range(10):
+        scenario.publish(source, b'<m a="1"><part b="2">word1</part></m>')
+    net.run_until(lambda: False, 2.0)
+    net.remove(f"broker/{lost}")
+    changed = scenario.without(lost)
+    scenario.ask(scenario.registrar, "topology.apply", text=to_toml(changed), lost=[lost])
+    net.run_until(lambda: False, 0.05)
+    net.broken.clear()
+    scenario.topology = changed
+    scenario.wait(scenario.is_settled, "the change is not settled")
+    net.run_until(lambda: False, 30.0)
+    for broker in changed.broker_ids:
+        assert not scenario._core(broker).data.statistics().get("abandoned"), broker
+        assert source.source not in scenario._core(broker).control.sources
+    gone = [i.profile for i in scenario.interests.values() if i.subscriber.host == lost]
+    assert not [each for each in scenario.missing() if each[0] not in gone]
+    assert not scenario.wrong()
+    assert not scenario.left_over()

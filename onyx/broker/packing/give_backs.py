@@ -8,12 +8,16 @@ that is of another release.  Neither loses a message::
     parent ──Message──> child      the same once more, in the binary form, and
                                    all others of that source without any dictionary
 
-until the parent is started anew.  Such messages may arrive behind later ones.
+until the parent is started anew.  Such messages may arrive behind later ones.  What the parent
+cannot read either comes back as it went: given up the second time.  So each comes once more, and a
+tree does not end at a broker before all of them have (shape/tree_versions.py); which these are is
+durable.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 from formats import DecodeError, FormatError, MessageRefused, WireFormat
 from onyx.broker.control_plane import ControlPlane
@@ -21,19 +25,32 @@ from onyx.broker.packing.codebook import Codebook, wire_format_of
 from onyx.broker.packing.parcel import Parcel
 from overlay.link.frames import Message, Undecoded
 from overlay.link.link_layer import LinkLayer
+from overlay.link.row_log import RowLog, read_record
 
+GIVEN_BACK_SPACE = "given-back"
 _NO_MEANS = frozenset({"unknown-dictionary", "unknown-format"})
 
 
 class GiveBacks:
     """Messages given back, to the parent and by the children."""
 
-    def __init__(self, control: ControlPlane, links: LinkLayer, codebook: Codebook) -> None:
+    def __init__(
+        self, control: ControlPlane, links: LinkLayer, rows: RowLog, codebook: Codebook
+    ) -> None:
         self._control = control
         self._links = links
+        self._rows = rows
         self._codebook = codebook
         self._counters: Counter[str] = Counter()
         self._lacking: set[tuple[str, str]] = set()  # (child, source)
+        self._awaited: dict[str, set[tuple[str, int]]] = {}  # by tree: (source, number)
+
+    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
+        for space, _, value in rows:
+            if space == GIVEN_BACK_SPACE:
+                record = read_record(value)
+                message = record["source"], record["number"]
+                self._awaited.setdefault(record["root"], set()).add(message)
 
     def lacks(self, child: str, source: str) -> bool:
         """Whether a child has no dictionaries of a source."""
@@ -45,6 +62,9 @@ class GiveBacks:
         if refusal.code not in _NO_MEANS or parent is None:
             return False
         self._counters["given_back"] += 1
+        record = {"root": frame.root, "source": frame.source, "number": frame.number}
+        self._rows.put(GIVEN_BACK_SPACE, _row_key(frame.root, frame.source, frame.number), record)
+        self._awaited.setdefault(frame.root, set()).add((frame.source, frame.number))
         undecoded = Undecoded(
             root=frame.root,
             source=frame.source,
@@ -58,14 +78,60 @@ class GiveBacks:
         self._links.send(f"broker/{parent}", frame.root, undecoded)
         return True
 
+    def comes_again(self, frame: Message) -> bool:
+        """A message arrives: whether it was given back, and is awaited no longer."""
+        awaited = self._awaited.get(frame.root)
+        if awaited is None or (frame.source, frame.number) not in awaited:
+            return False
+        awaited.remove((frame.source, frame.number))
+        if not awaited:
+            del self._awaited[frame.root]
+        self._rows.delete(GIVEN_BACK_SPACE, _row_key(frame.root, frame.source, frame.number))
+        return True
+
+    def awaits(self, tree: str) -> bool:
+        """Whether something that was given back has still to come down a tree."""
+        return tree in self._awaited
+
+    def end_tree(self, tree: str) -> None:
+        """Nothing comes down a tree any more."""
+        for source, number in self._awaited.pop(tree, ()):
+            self._rows.delete(GIVEN_BACK_SPACE, _row_key(tree, source, number))
+
     def handle_undecoded(self, frame: Undecoded, child: str) -> bool:
         """A child could not read a message that this broker sent: once more, without a dictionary.
 
         False for what this broker cannot read either, which was damaged on the way, and for what
-        it cannot have sent.
+        it cannot have sent: that goes back as it came, so that the child gives up.
         """
+        payload = self._in_binary(frame)
+        if payload is not None:
+            self._counters["sent_again"] += 1
+            self._lacking.add((child, frame.source))
+        again = Message(
+            root=frame.root,
+            source=frame.source,
+            number=frame.number,
+            format=frame.format if payload is None else WireFormat.BINARY.value,
+            hops=frame.hops,
+            payload=frame.payload if payload is None else payload,
+            reflects=frame.reflects,
+            pieces=frame.pieces,
+        )
+        self._links.send(f"broker/{child}", frame.root, again)
+        return payload is not None
+
+    def statistics(self) -> dict[str, int]:
+        return {
+            **self._counters,
+            "without_dictionary": len(self._lacking),
+            "given_back_awaited": sum(map(len, self._awaited.values())),
+        }
+
+    def _in_binary(self, frame: Undecoded) -> bytes | None:
+        """None when it cannot be read here."""
         if frame.source not in self._control.sources:
-            return False
+            return None
         try:
             parcel = Parcel(
                 self._codebook,
@@ -76,23 +142,10 @@ class GiveBacks:
                 wire_format_of(frame.format),
                 frame.payload,
             )
-            payload = self._codebook.encode(frame.source, WireFormat.BINARY, parcel.stream)
+            return self._codebook.encode(frame.source, WireFormat.BINARY, parcel.stream)
         except (MessageRefused, DecodeError):
-            return False
-        self._counters["sent_again"] += 1
-        self._lacking.add((child, frame.source))
-        again = Message(
-            root=frame.root,
-            source=frame.source,
-            number=frame.number,
-            format=WireFormat.BINARY.value,
-            hops=frame.hops,
-            payload=payload,
-            reflects=frame.reflects,
-            pieces=frame.pieces,
-        )
-        self._links.send(f"broker/{child}", frame.root, again)
-        return True
+            return None
 
-    def statistics(self) -> dict[str, int]:
-        return {**self._counters, "without_dictionary": len(self._lacking)}
+
+def _row_key(tree: str, source: str, number: int) -> str:
+    return f"{tree}|{source}|{number:016d}"

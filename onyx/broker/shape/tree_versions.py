@@ -12,8 +12,9 @@ new one up beside the old one and goes over to it when it is complete::
 Invariants:
 
 - a message goes down exactly one tree, so nobody gets it twice;
-- a tree has its own channels, so behind ``TreeEnded`` nothing comes any more, and its routing
-  table is not needed any more;
+- a tree has its own channels, so behind ``TreeEnded`` nothing comes any more but what was given
+  back (packing/give_backs.py): when all of that has come again, the tree ends here, further down
+  only then, and its routing table is not needed any more;
 - interests that come meanwhile are told on both, so that a live profile is so on both;
 - what comes down a new tree waits until the older one has ended here (held_frames.py), which never
   depends on the new one: sources keep their order, and waiting cannot go round in a circle;
@@ -29,6 +30,7 @@ from collections.abc import Callable, Iterable, Mapping
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.live_wait import LiveVersion
 from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
+from onyx.broker.packing.give_backs import GiveBacks
 from onyx.broker.query_plane import QueryPlane
 from onyx.broker.shape.held_frames import HeldFrames
 from overlay.link.catalog_frames import HELD, SETTLED, SWITCHED
@@ -49,6 +51,7 @@ from overlay.network_shape import root_of, version_of
 from registration.catalog import REGISTRATION_KEY
 
 SETTING_UP_SPACE = "tree-setting-up"
+ENDING_SPACE = "tree-ending"
 ENDED_SPACE = "tree-ended"
 REACHED_SPACE = "shape-reached"
 
@@ -72,6 +75,7 @@ class TreeVersions:
         control: ControlPlane,
         query: QueryPlane,
         trained: CompressionDictionaries,
+        give_backs: GiveBacks,
         links: LinkLayer,
         rows: RowLog,
         hand_on: Callable[[Arrival], None],
@@ -83,12 +87,14 @@ class TreeVersions:
         self._shapes = control.shapes
         self._query = query
         self._trained = trained
+        self._give_backs = give_backs
         self._links = links
         self._rows = rows
         self._hand_on = hand_on
         self._tell_ended = ended
         self._held = HeldFrames(rows)
         self._awaited: dict[str, set[str]] = {}  # new tree -> children whose BranchReady is missing
+        self._ending: set[str] = set()  # no more comes but what was given back, or is held
         self._ended: set[str] = set()  # as long as their origin is known
         self._waiting: set[str] = set()  # open trees with an older one of the same root
         self._reached = (0, SETTLED)  # version and stage, as the registration service was told
@@ -101,6 +107,8 @@ class TreeVersions:
         for space, key, value in rows:
             if space == SETTING_UP_SPACE:
                 self._awaited[key] = set(read_record(value)["children"])
+            elif space == ENDING_SPACE:
+                self._ending.add(key)
             elif space == ENDED_SPACE:
                 self._ended.add(key)
             elif space == REACHED_SPACE:
@@ -121,8 +129,7 @@ class TreeVersions:
             case TreeBegun():
                 self._begin(frame.root)
             case TreeEnded():
-                if frame.root not in self._ended:
-                    self._end(frame.root)
+                self._end_soon(frame.root)
             case BranchReady():
                 self._handle_ready(frame, sender)
 
@@ -198,6 +205,11 @@ class TreeVersions:
         """A frame of a tree that must wait."""
         self._held.put(arrival)
 
+    def end_if_complete(self, tree: str) -> None:
+        """End a tree behind whose last message nothing is to come, when nothing of it waits."""
+        if tree in self._ending and not (self._give_backs.awaits(tree) or self.must_wait(tree)):
+            self._end(tree)
+
     def is_over(self, tree: str) -> bool:
         """Whether a tree has ended here, or everywhere."""
         return tree in self._ended or self.is_forgotten(tree)
@@ -210,6 +222,7 @@ class TreeVersions:
         return {
             "trees": list(self._query.table.roots),
             "setting_up": sorted(self._awaited),
+            "ending": sorted(self._ending),
             "ended": sorted(self._ended),
             "held_frames": len(self._held),
         }
@@ -247,6 +260,12 @@ class TreeVersions:
         self._end(old)
         self._control.announce_again(tree)
 
+    def _end_soon(self, tree: str) -> None:
+        """No message comes down a tree any more, but those that were given back."""
+        self._ending.add(tree)
+        self._rows.put(ENDING_SPACE, tree, {})
+        self.end_if_complete(tree)
+
     def _end(self, tree: str) -> None:
         self._query.flush()
         for child in self._control.children(tree):
@@ -254,6 +273,9 @@ class TreeVersions:
         self._tell_ended(tree, self._query.close_tree(tree))
         if self._awaited.pop(tree, None) is not None:
             self._rows.delete(SETTING_UP_SPACE, tree)
+        self._give_backs.end_tree(tree)
+        self._ending.discard(tree)
+        self._rows.delete(ENDING_SPACE, tree)
         self._ended.add(tree)
         self._rows.put(ENDED_SPACE, tree, {})
         left = self._of_root(root_of(tree))
@@ -262,6 +284,8 @@ class TreeVersions:
         if left:
             for arrival in self._held.take(left[0]):
                 self._hand_on(arrival)
+            self.end_if_complete(left[0])
+        self._drop_lost_sources()
 
     def _is_drained(self) -> bool:
         """Whether nothing of an ended tree waits, neither here nor for a neighbour."""
@@ -271,7 +295,8 @@ class TreeVersions:
         )
 
     def _leave_lost(self) -> None:
-        """Brokers died for good: nothing comes from them, nothing waits for them."""
+        """Brokers died for good: nothing comes from them, nothing waits for them.  What one had
+        passed on before goes its way, also down its own tree."""
         lost = self._shapes.lost
         if not lost:
             return
@@ -279,9 +304,15 @@ class TreeVersions:
             self._query.forget_child(broker)
             self._links.forget(f"broker/{broker}")
         for tree in self._query.table.roots:
-            if root_of(tree) in lost or self._control.parent(tree) in lost:
-                self._end(tree)
-        self._control.drop_sources(lost)
+            if self._control.parent(tree) in lost and self._query.table.is_open(tree):
+                self._give_backs.end_tree(tree)
+                self._end_soon(tree)
+        self._drop_lost_sources()
+
+    def _drop_lost_sources(self) -> None:
+        """When none of their messages can come any more, which take their dictionaries."""
+        open_roots = set(map(root_of, self._query.table.roots))
+        self._control.drop_sources(self._shapes.lost - open_roots)
 
     def _of_root(self, root: str) -> list[str]:
         """The open trees of a root broker, oldest first."""

@@ -148,14 +148,29 @@ def test_what_a_child_gives_back_is_sent_again_in_binary_and_so_is_what_follows(
     assert (statistics["sent_again"], statistics["without_dictionary"]) == (1, 1)
 
 
-def test_what_nobody_can_read_is_counted_and_ends() -> None:
+def test_what_nobody_can_read_is_counted_and_goes_back_as_it_came() -> None:
     beside = setting()
     payload = bytearray(message().payload)
     payload[4] ^= 1
     back = Undecoded("B1", "s1", 1, "dictionary", 2, bytes(payload))
     beside.brokers["B6"].send("B1", back)
-    assert beside.brokers["B6"].all(Message) == []
+    (same,) = beside.brokers["B6"].all(Message)
+    assert (same.format, same.payload) == ("dictionary", bytes(payload))
     assert beside.core.data.statistics()["abandoned"] == 1
+
+
+def test_what_comes_back_and_cannot_be_read_again_is_given_up() -> None:
+    beside = Setting(TOPOLOGY)
+    beside.place("/nitf")
+    sent = message(fmt=WireFormat.DICTIONARY)
+    beside.brokers["B1"].send("B1", sent)
+    assert beside.core.data.statistics()["given_back_awaited"] == 1
+    beside.restart()
+    beside.brokers["B1"].send("B1", sent)
+    statistics = beside.core.data.statistics()
+    assert (statistics["abandoned"], statistics["given_back_awaited"]) == (1, 0)
+    assert "given_back" not in statistics
+    assert not any(space == "given-back" for space, _ in beside.beside.rows)
 
 
 def test_a_child_cannot_give_back_what_nobody_published() -> None:
@@ -163,7 +178,7 @@ def test_a_child_cannot_give_back_what_nobody_published() -> None:
     for number in range(3):
         back = Undecoded("B1", f"made up {number}", 1, "text", 2, NEWS)
         beside.brokers["B6"].send("B1", back)
-    assert beside.brokers["B6"].all(Message) == []
+    assert [frame.payload for frame in beside.brokers["B6"].all(Message)] == [NEWS] * 3
     statistics = beside.core.data.statistics()
     assert (statistics["abandoned"], statistics["without_dictionary"]) == (3, 0)
 
