@@ -67,7 +67,7 @@ class Transformation:
         self._reflection = Reflection(rows)
         self._needs: dict[str, tuple[Need, ...]] = {}  # by profile here
         self._since: dict[str, dict[str, int]] = {}  # profile -> own branch -> number of its change
-        self._former = FormerVersions()
+        self._former = FormerVersions(rows)
         self._placed: dict[str, None] = {}  # profiles whose needs are not told yet
         self._arrived: list[tuple[Branch, int]] = []  # children's changes not told yet
         self._counters: Counter[str] = Counter()
@@ -90,6 +90,7 @@ class Transformation:
         if not self.is_on:
             self.table.change_local((EVERYTHING,), ())
         self._reflection.restore(rows)
+        self._former.restore(rows)
         for space, key, value in rows:
             if space == NEED_TOLD_SPACE:
                 record = read_record(value)

@@ -5,7 +5,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from formats import WireFormat, decode, encode, parse_text, to_text
+from onyx.broker.former_versions import FORMER_MAX, FORMER_SPACE
 from overlay.link.frames import (
     Delivery,
     LiveMarker,
@@ -173,15 +176,35 @@ def test_a_profile_takes_part_when_a_message_reflects_it() -> None:
     assert [frame.number for frame in peer.take(Delivery)] == [2, 3]
 
 
-def test_messages_of_before_a_change_are_answered_by_the_former_text() -> None:
+@pytest.mark.parametrize("restarted", [False, True])
+def test_messages_of_before_a_change_are_answered_by_the_former_text(restarted: bool) -> None:
     setting = open_setting()
     setting.place(TITLES)
-    peer, asker = subscriber(setting), setting.beside.peer("client", "asker")
+    asker = setting.beside.peer("client", "asker")
     asker.ask("profile.update", profile="p1", text=OTHERS)
     assert [frame.number for frame in setting.brokers["B1"].take(NeedsDelta)] == [3, 4, 5]
+    if restarted:
+        setting.restart()
+    peer = subscriber(setting)
     for number, reflects in enumerate((2, 3, 4, 5, 0), 1):
         setting.brokers["B1"].send("B1", message(number, reflects=reflects))
     assert results(peer) == [[TITLE_OF_A], [TITLE_OF_A], [OTHER_OF_B], [OTHER_OF_B]]
+
+
+def test_former_texts_are_kept_up_to_a_bound_and_go_with_their_profile() -> None:
+    setting = open_setting()
+    setting.place(TITLES)
+    asker = setting.beside.peer("client", "asker")
+
+    def stored() -> int:
+        return sum(space == FORMER_SPACE for space, _ in setting.beside.rows)
+
+    for number in range(FORMER_MAX + 3):
+        asker.ask("profile.update", profile="p1", text=(OTHERS, TITLES)[number % 2])
+    assert stored() == FORMER_MAX
+    setting.restart()
+    setting.beside.peer("client", "asker").ask("profile.remove", profile="p1")
+    assert stored() == 0
 
 
 def test_what_a_child_cannot_read_reflects_the_same_when_it_is_sent_again() -> None:
