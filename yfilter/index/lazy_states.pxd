@@ -1,33 +1,20 @@
 from yfilter.index.accept_lists cimport AcceptLists
-from yfilter.index.atoms cimport AtomTable
 from yfilter.index.int_cache cimport IntCache, former
 from yfilter.index.loop_sets cimport LoopSets, hash_of
 from yfilter.index.node_set cimport NodeSet
+from yfilter.index.state_table cimport StateTable
 from yfilter.index.steps cimport Steps, asked_bit
 from yfilter.index.symbols cimport SymbolTable
-from yfilter.index.trie cimport Trie, edge_bit, name_bit
+from yfilter.index.trie cimport Trie
 
 
-cdef class LazyStates:
-    cdef Trie trie
-    cdef AtomTable atoms
+cdef class LazyStates(StateTable):
     cdef LazyStates older
-    cdef int[::1] only_label
-    cdef readonly int[::1] label_bits
-    cdef readonly int[::1] states
-    cdef int[::1] members
-    cdef int[::1] member_names
-    cdef int[::1] member_edges
-    cdef LoopSets loops
     cdef readonly AcceptLists accepts
-    cdef readonly IntCache transitions
     cdef IntCache _sets
     cdef Steps _steps
     cdef NodeSet _set
     cdef int _leaning_on
-    cdef int _bound
-    cdef int _next_row
-    cdef int _members_used
     cdef public long long bytes_max
     cdef public long long computed
     cdef public long long carried
@@ -39,22 +26,12 @@ cdef class LazyStates:
     cdef int carry(self, LazyStates older, int state) except -1
     cdef int accepted(self, int state, bint ranged) except -1
     cpdef long long used_bytes(self)
-    cdef long long _key(self, int state, int edge) noexcept
     cdef bint is_full(self) noexcept
     cdef int _step(self, int state, int edge, int before) except -1
     cdef int _computed_step(self, int state, int edge) except -1
     cdef int _other_step(self, int state, int edge) except? -1
-    cdef bint _may_differ(self, int state, int edge) noexcept
     cdef int _carried_step(self, int state, int edge) except? -1
     cdef int _intern(self, int loops) except -1
     cdef int _find(self, int loops, NodeSet nodes, long long key) noexcept
     cdef int _twin(self, int loops, NodeSet nodes) except -1
     cdef int _new_state(self, int loops, long long key) except -1
-    cdef int _refresh(self, int state) except -1
-    cdef int _lean(self, int state, int other) except -1
-    cdef int _derive(self, int state) except -1
-    cdef int _outdated(self, int state) except -1
-    cdef int _put_loops_right(self, int state) except -1
-    cdef int _put_right(self, int state, int node) except -1
-    cdef int _forget_name(self, int state, int symbol) except -1
-    cdef int _forget(self, int state, int edge) except -1
