@@ -1,14 +1,17 @@
+cimport cython
+
+
+@cython.final
 cdef class AtomTable:
     cdef public int[::1] atoms
     cdef public unsigned char[::1] octets
-    cdef public const unsigned char[::1] values
     cdef public int[::1] length_max
     cdef public int[::1] equalities
     cdef public int[::1] number_equalities
     cdef public int[::1] ranges
     cdef public int[::1] range_counts
     cdef public double[::1] numbers
-    cdef int[::1] _slots
+    cdef long long[::1] _slots
     cdef int _bound
     cdef int _count
     cdef int _octets_used
@@ -22,15 +25,24 @@ cdef class AtomTable:
 
     cdef int _touched
     cdef double[::1] _double
-    cdef const unsigned char[::1] _key
-    cdef const unsigned char[::1] _kept
+    cdef bytearray _key_bytes
+    cdef const unsigned char* _key
+    cdef int[::1] _which
+    cdef unsigned int[::1] _slot
+    cdef unsigned int[::1] _hash
 
-    cdef int find(self, int attribute, int first, int last, unsigned int hashed) noexcept
-    cdef int find_number(self, int attribute, double number) except -1
-    cdef int prepare(
-        self, int[::1] attributes, const int[::1] offsets, int count, unsigned int[::1] hashes
+    cdef int find_all(
+        self, const unsigned char* values, int[::1] attributes, const int[::1] offsets, int count,
+        int[::1] found
+    ) except -1
+    cdef int find(
+        self, int attribute, const unsigned char* values, int first, int last
     ) noexcept
-    cdef unsigned int hash_of(self, int attribute, int first, int last) noexcept
+    cdef int find_number(self, int attribute, double number) noexcept
+    cdef int _find_from(
+        self, unsigned int slot, int attribute, const unsigned char* values, int first, int last,
+        unsigned int hashed
+    ) noexcept
     cpdef int acquire(self, int attribute, bytes value) except -1
     cpdef int acquire_range(self, int attribute, int operator) except -1
     cpdef int release(self, int atom) except -1

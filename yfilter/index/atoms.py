@@ -24,9 +24,10 @@ except ImportError:
     from formats import cython_stub as cython
 
 import struct
+from array import array
 from typing import cast
 
-from yfilter.index.columns import doubles, grown, ints, octets
+from yfilter.index.columns import doubles, grown, ints, longs, octets
 from yfilter.language.numbers import number_text
 
 # Operators of ranges; 0 is that of equalities.
@@ -49,20 +50,19 @@ class AtomTable:
     number; ``length_max`` is the longest text ever among them (longer ones of a message need not be
     hashed).  ``ranges`` of ``attribute * RANGES + operator - 1`` is the range, 0 where there is
     none, and ``range_counts`` how many an attribute has; ``numbers`` are the doubles that ranges
-    compare with.  ``values`` are the bytes that ``find`` looks at.
+    compare with.
     """
 
     def __init__(self) -> None:
         self.atoms = ints(8 * 64)
         self.octets = octets(256)
-        self.values = b""
         self.length_max = ints(16)
         self.equalities = ints(16)
         self.number_equalities = ints(16)
         self.ranges = ints(16 * RANGES)
         self.range_counts = ints(16)
         self.numbers = doubles(64)
-        self._slots = ints(64)
+        self._slots = longs(64)  # tag << 32 | atom, or 0
         self._bound = 1
         self._count = 0
         self._octets_used = 0
@@ -74,80 +74,118 @@ class AtomTable:
         self._free_numbers: list[int] = []
         self._seed = _SEED
         self._touched = 0
-        double = doubles(2)
-        key = memoryview(double).cast("B")
-        key[7] = 0xFF
-        self._double = double
-        self._key = self._kept = cast("bytes", key)  # from 7 on: number_key of the second double
+        self._which = ints(256)
+        self._slot = array("I", bytes(4 * 256))
+        self._hash = array("I", bytes(4 * 256))
+        # From 7 on: number_key of the second double.
+        self._key = self._key_bytes = bytearray(b"\xff" * 16)
+        self._double = cast("array[float]", memoryview(self._key_bytes).cast("d"))
 
-    def find(
-        self, attribute: cython.int, first: cython.int, last: cython.int, hashed: cython.uint
-    ) -> cython.int:
-        """The equality of an attribute with ``values[first:last]`` of that hash, or 0."""
-        atom: cython.int
-        row: cython.int
-        i: cython.int
-        place: cython.int
-        length: cython.int = last - first
-        signed: cython.int
-        mask: cython.uint = len(self._slots) - 1
-        slot: cython.uint = hashed & mask
-        signed = hashed & 0x7FFFFFFF
-        atom = self._slots[slot]
-        while atom != 0:
-            row = 8 * atom
-            if (
-                self.atoms[row + 1] == signed
-                and self.atoms[row] == attribute
-                and self.atoms[row + 3] == length
-            ):
-                place = self.atoms[row + 2]
-                i = 0
-                while i < length and self.octets[place + i] == self.values[first + i]:
-                    i += 1
-                if i == length:
-                    return atom
-            slot = (slot + 1) & mask
-            atom = self._slots[slot]
-        return 0
-
-    def find_number(self, attribute: cython.int, number: cython.double) -> cython.int:
-        """The equality of an attribute with a number, which is not NaN, or 0."""
-        self._kept = self.values
-        self.values = self._key
-        self._double[1] = number + 0.0  # of 0 and -0 the first
-        atom: cython.int = self.find(attribute, 7, 16, self.hash_of(attribute, 7, 16))
-        self.values = self._kept
-        return atom
-
-    def prepare(
+    def find_all(
         self,
+        values: cython.p_const_uchar,
         attributes: cython.int[::1],
         offsets: cython.int[::1],
         count: cython.int,
-        hashes: cython.uint[::1],
+        found: cython.int[::1],
     ) -> cython.int:
-        """Hash ``count`` values that lie end to end, and get ready to find their equalities.
+        """Set ``found`` to the equality of each of ``count`` values that lie end to end, or to 0.
 
         ``attributes`` has the attribute of each, or 0 where nobody asks for it.
         """
         # PERF: each loop is of cache misses that do not wait for each other.
-        mask: cython.uint = len(self._slots) - 1
+        slots: cython.longlong[::1] = self._slots
+        mask: cython.uint = len(slots) - 1
+        low: cython.longlong = 0xFFFFFFFF
         attribute: cython.int
+        hashed: cython.uint
+        slot: cython.uint
+        tag: cython.longlong
         touched: cython.int = 0
+        wanted: cython.int = 0
+        kept: cython.int = 0
         i: cython.int
+        k: cython.int
+        if count > len(self._which):
+            self._which = ints(2 * count)
+            self._slot = array("I", bytes(8 * count))
+            self._hash = array("I", bytes(8 * count))
         for i in range(count):
+            found[i] = 0
             attribute = attributes[i]
             if attribute and offsets[i + 1] - offsets[i] <= self.length_max[attribute]:
-                hashes[i] = self.hash_of(attribute, offsets[i], offsets[i + 1])
-                touched ^= self._slots[hashes[i] & mask]
-        for i in range(count):
-            if attributes[i]:
-                touched ^= self.atoms[8 * self._slots[hashes[i] & mask] + 1]
-        for i in range(count):
-            if attributes[i]:
-                touched ^= self.octets[self.atoms[8 * self._slots[hashes[i] & mask] + 2]]
+                hashed = _hash(self._seed, attribute, values, offsets[i], offsets[i + 1])
+                touched ^= slots[hashed & mask] != 0
+                self._which[wanted] = i
+                self._hash[wanted] = hashed
+                wanted += 1
+        for k in range(wanted):
+            hashed = self._hash[k]
+            slot = hashed & mask
+            tag = hashed & 0x7FFFFFFF
+            while slots[slot] != 0 and slots[slot] >> 32 != tag:
+                slot = (slot + 1) & mask
+            if slots[slot] != 0:
+                touched ^= self.atoms[8 * (slots[slot] & low) + 2]
+                self._which[kept] = self._which[k]
+                self._hash[kept] = hashed
+                self._slot[kept] = slot
+                kept += 1
+        for k in range(kept):
+            touched ^= self.octets[self.atoms[8 * (slots[self._slot[k]] & low) + 2]]
         self._touched = touched
+        for k in range(kept):
+            i = self._which[k]
+            found[i] = self._find_from(
+                self._slot[k], attributes[i], values, offsets[i], offsets[i + 1], self._hash[k]
+            )
+        return 0
+
+    def find(
+        self,
+        attribute: cython.int,
+        values: cython.p_const_uchar,
+        first: cython.int,
+        last: cython.int,
+    ) -> cython.int:
+        """The equality of an attribute with ``values[first:last]``, or 0."""
+        hashed: cython.uint = _hash(self._seed, attribute, values, first, last)
+        slot: cython.uint = hashed & (len(self._slots) - 1)
+        return self._find_from(slot, attribute, values, first, last, hashed)
+
+    def find_number(self, attribute: cython.int, number: cython.double) -> cython.int:
+        """The equality of an attribute with a number, which is not NaN, or 0."""
+        self._double[1] = number + 0.0  # of 0 and -0 the first
+        return self.find(attribute, self._key, 7, 16)
+
+    def _find_from(
+        self,
+        slot: cython.uint,
+        attribute: cython.int,
+        values: cython.p_const_uchar,
+        first: cython.int,
+        last: cython.int,
+        hashed: cython.uint,
+    ) -> cython.int:
+        """The same, from a slot on that is on its way."""
+        atom: cython.longlong
+        i: cython.int
+        place: cython.int
+        length: cython.int = last - first
+        mask: cython.uint = len(self._slots) - 1
+        low: cython.longlong = 0xFFFFFFFF
+        tag: cython.longlong = hashed & 0x7FFFFFFF
+        while self._slots[slot] != 0:
+            if self._slots[slot] >> 32 == tag:
+                atom = self._slots[slot] & low
+                if self.atoms[8 * atom] == attribute and self.atoms[8 * atom + 3] == length:
+                    place = self.atoms[8 * atom + 2]
+                    i = 0
+                    while i < length and self.octets[place + i] == values[first + i]:
+                        i += 1
+                    if i == length:
+                        return atom
+            slot = (slot + 1) & mask
         return 0
 
     def acquire(self, attribute: cython.int, value: bytes) -> cython.int:
@@ -159,10 +197,9 @@ class AtomTable:
         length: cython.int = len(value)
         hashed: cython.uint
         slot: cython.uint
+        values: cython.p_const_uchar = value
         self.cover(attribute)
-        self.values = value
-        hashed = self.hash_of(attribute, 0, length)
-        atom = self.find(attribute, 0, length, hashed)
+        atom = self.find(attribute, values, 0, length)
         if atom:
             self.atoms[8 * atom + 4] += 1
             return atom
@@ -171,8 +208,9 @@ class AtomTable:
         atom = self._new_atom()
         place = self._place_for(length)
         for i in range(length):
-            self.octets[place + i] = self.values[i]
+            self.octets[place + i] = values[i]
         row = 8 * atom
+        hashed = _hash(self._seed, attribute, values, 0, length)
         self.atoms[row] = attribute
         self.atoms[row + 1] = hashed & 0x7FFFFFFF
         self.atoms[row + 2] = place
@@ -186,7 +224,7 @@ class AtomTable:
         slot = hashed & (len(self._slots) - 1)
         while self._slots[slot] != 0:
             slot = (slot + 1) & (len(self._slots) - 1)
-        self._slots[slot] = atom
+        self._slots[slot] = _entry(hashed, atom)
         return atom
 
     def acquire_range(self, attribute: cython.int, operator: cython.int) -> cython.int:
@@ -305,25 +343,14 @@ class AtomTable:
 
     def size_bytes(self) -> int:
         return (
-            4 * (len(self.atoms) + len(self._slots) + 8 * len(self.equalities))
+            4 * (len(self.atoms) + 2 * len(self._slots) + 8 * len(self.equalities))
             + len(self.octets)
             + 8 * len(self.numbers)
         )
 
     def used_bytes(self) -> int:
         atoms = self._bound - 1 - len(self._free_atoms)
-        return 32 * atoms + 8 * self._count + self._octets_used - self._octets_free
-
-    def hash_of(self, attribute: cython.int, first: cython.int, last: cython.int) -> cython.uint:
-        i: cython.int
-        mask: cython.ulonglong = 0xFFFFFFFFFFFFFFFF
-        prime: cython.ulonglong = 0x9E3779B97F4A7C15
-        mixed: cython.ulonglong = self._seed + attribute
-        for i in range(first, last):
-            mixed = ((mixed ^ self.values[i]) * prime) & mask
-            mixed ^= mixed >> 29
-        mixed = (mixed * prime) & mask
-        return mixed >> 32
+        return 32 * atoms + 16 * self._count + self._octets_used - self._octets_free
 
     def _value(self, atom: int) -> bytes:
         place, length = self.atoms[8 * atom + PLACE], self.atoms[8 * atom + LENGTH]
@@ -365,14 +392,14 @@ class AtomTable:
         slot: cython.uint
         hashed: cython.uint
         mask: cython.uint = capacity - 1
-        self._slots = ints(capacity)
+        self._slots = longs(capacity)
         for atom in range(1, self._bound):
             if self.atoms[8 * atom + 4] > 0 and self.atoms[8 * atom + 3] >= 0:
                 hashed = self.atoms[8 * atom + 1]
                 slot = hashed & mask
                 while self._slots[slot] != 0:
                     slot = (slot + 1) & mask
-                self._slots[slot] = atom
+                self._slots[slot] = _entry(hashed, atom)
         return 0
 
     def _unlink(self, atom: cython.int) -> cython.int:
@@ -381,13 +408,13 @@ class AtomTable:
         hole: cython.uint = self.atoms[8 * atom + 1]
         slot: cython.uint
         home: cython.uint
+        low: cython.longlong = 0xFFFFFFFF
         hole = hole & mask
-        while self._slots[hole] != atom:
+        while self._slots[hole] & low != atom:
             hole = (hole + 1) & mask
         slot = (hole + 1) & mask
         while self._slots[slot] != 0:
-            home = self.atoms[8 * self._slots[slot] + 1]
-            home = home & mask
+            home = (self._slots[slot] >> 32) & mask
             if ((slot - home) & mask) >= ((slot - hole) & mask):
                 self._slots[hole] = self._slots[slot]
                 hole = slot
@@ -403,6 +430,72 @@ def number_key(number: float) -> bytes:
 
 def _is_number(key: bytes) -> bool:
     return key[:1] == b"\xff"
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _entry(hashed: cython.uint, atom: cython.int) -> cython.longlong:
+    tag: cython.longlong = hashed & 0x7FFFFFFF
+    return tag << 32 | atom
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _hash(
+    seed: cython.ulonglong,
+    attribute: cython.int,
+    values: cython.p_const_uchar,
+    first: cython.int,
+    last: cython.int,
+) -> cython.uint:
+    """The hash of ``values[first:last]``, by words of which the last two may overlap."""
+    mask: cython.ulonglong = 0xFFFFFFFFFFFFFFFF
+    prime: cython.ulonglong = 0x9E3779B97F4A7C15
+    mixed: cython.ulonglong
+    factor: cython.ulonglong = 0x9E3779B1
+    length: cython.ulonglong = last - first
+    mixed = seed + attribute * factor + (length << 48)
+    if last - first >= 8:
+        while last - first > 8:
+            mixed = ((mixed ^ _word(values, first)) * prime) & mask
+            mixed ^= mixed >> 32
+            first += 8
+        mixed ^= _word(values, last - 8)
+    elif last - first >= 4:
+        mixed ^= _half(values, first) | (_half(values, last - 4) << 32)
+    elif first < last:
+        mixed ^= _octets(values[first], values[(first + last) >> 1], values[last - 1])
+    mixed = (mixed * prime) & mask
+    mixed ^= mixed >> 32
+    mixed = (mixed * prime) & mask
+    return mixed >> 32
+
+
+# PERF: a compiler makes one load of each of these.
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _word(values: cython.p_const_uchar, at: cython.int) -> cython.ulonglong:
+    return _half(values, at) | (_half(values, at + 4) << 32)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _half(values: cython.p_const_uchar, at: cython.int) -> cython.ulonglong:
+    low: cython.ulonglong = _octets(values[at], values[at + 1], values[at + 2])
+    high: cython.ulonglong = values[at + 3]
+    return low | (high << 24)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _octets(
+    first: cython.ulonglong, second: cython.ulonglong, third: cython.ulonglong
+) -> cython.ulonglong:
+    return first | (second << 8) | (third << 16)
 
 
 def _rounded(length: int) -> int:

@@ -1,7 +1,9 @@
+cimport cython
 from yfilter.index.atoms cimport AtomTable
 from yfilter.index.symbols cimport SymbolTable
 
 
+@cython.final
 cdef class MessageView:
     cdef AtomTable atoms
     cdef object _stream
@@ -14,12 +16,12 @@ cdef class MessageView:
     cdef const int[::1] attribute_start
     cdef const int[::1] attribute_name
     cdef const int[::1] attribute_offset
-    cdef const unsigned char[::1] attribute_values
+    cdef bytes attribute_values
     cdef const unsigned char[::1] content_kind
     cdef const int[::1] content_parent
     cdef const int[::1] content_next
     cdef const int[::1] content_offset
-    cdef const unsigned char[::1] content_values
+    cdef bytes content_values
     cdef readonly int names
     cdef readonly int[::1] position_start
     cdef readonly int[::1] positions
@@ -47,19 +49,18 @@ cdef class MessageView:
     cdef bint compares(self, int element, int attribute, int operator, double number) except -1
     cdef int[::1] _asked
     cdef int[::1] _text_asked
-    cdef unsigned int[::1] _hash
-    cdef unsigned int[::1] _text_hash
+    cdef int[::1] _found
+    cdef int[::1] _text_found
 
     cdef int _allocate(self, int elements, int contents, int attributes) except -1
-    cdef int _prepare(self, bint texts) except -1
+    cdef int _find_values(self, bint texts) except -1
     cdef int _sort_by_depth(self) except -1
     cdef int _sort_by_name(self, int[::1] first) except -1
     cdef int _link_contents(self) except -1
     cdef bint _is_asked_for(self, int attribute) noexcept
     cdef int _find_atoms(self) except -1
-    cdef int _look_up(
-        self, int element, int attribute, bint content, int first, int last, unsigned int hashed
-    ) except -1
+    cdef bint _has_numbers(self, int attribute) noexcept
+    cdef int _look_up_number(self, int element, int attribute, double number) except -1
     cdef int _look_up_string_value(self, int element) except -1
     cdef int _add_own(self, int element, int atom, int operator, double number) except -1
     cdef bint _is_value(self, int atom, bint content, int first, int last) noexcept

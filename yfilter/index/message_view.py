@@ -204,9 +204,9 @@ class MessageView:
         self._signature = array("Q", bytes(8 * elements + 16))
         self.text_next = ints(contents + 1)
         self._text_asked = ints(contents + 1)
-        self._text_hash = array("I", bytes(4 * contents + 4))
+        self._text_found = ints(contents + 1)
         self._asked = ints(attributes + 1)
-        self._hash = array("I", bytes(4 * attributes + 4))
+        self._found = ints(attributes + 1)
         return 0
 
     def _sort_by_name(self, first: cython.int[::1]) -> cython.int:
@@ -276,121 +276,112 @@ class MessageView:
         i: cython.int
         texts: cython.bint = self._is_asked_for(1)
         strings: cython.bint = self._is_asked_for(2)
+        attribute_values: cython.p_const_uchar = self.attribute_values
+        content_values: cython.p_const_uchar = self.content_values
         self._own_count = 0
-        self._prepare(texts)
+        self._find_values(texts)
         for i in range(64):
             self._seen[i] = 0
         for element in range(self.elements):
             self.own_start[element] = self._own_count
             self._signature[element] = 0
-            if self.attribute_start[element] < self.attribute_start[element + 1]:
-                self.atoms.values = self.attribute_values
-                for i in range(self.attribute_start[element], self.attribute_start[element + 1]):
-                    if self._asked[i]:
-                        self._look_up(
-                            element,
-                            self._asked[i],
-                            False,
-                            self.attribute_offset[i],
-                            self.attribute_offset[i + 1],
-                            self._hash[i],
-                        )
-            if texts and self.text_first[element] >= 0:
-                self.atoms.values = self.content_values
+            for i in range(self.attribute_start[element], self.attribute_start[element + 1]):
+                if self._found[i]:
+                    self._add_own(element, self._found[i], 0, 0.0)
+                if self._asked[i] and self._has_numbers(self._asked[i]):
+                    self._look_up_number(
+                        element,
+                        self._asked[i],
+                        number_in(
+                            attribute_values, self.attribute_offset[i], self.attribute_offset[i + 1]
+                        ),
+                    )
+            if texts:
                 i = self.text_first[element]
                 while i >= 0:
-                    self._look_up(
-                        element,
-                        1,
-                        True,
-                        self.content_offset[i],
-                        self.content_offset[i + 1],
-                        self._text_hash[i],
-                    )
+                    if self._text_found[i]:
+                        self._add_own(element, self._text_found[i], 0, 0.0)
+                    if self._has_numbers(1):
+                        self._look_up_number(
+                            element,
+                            1,
+                            number_in(
+                                content_values, self.content_offset[i], self.content_offset[i + 1]
+                            ),
+                        )
                     i = self.text_next[i]
             if strings:
                 self._look_up_string_value(element)
         self.own_start[self.elements] = self._own_count
         return 0
 
-    def _prepare(self, texts: cython.bint) -> cython.int:
-        """What is asked for among attributes and texts, with its hashes."""
+    def _find_values(self, texts: cython.bint) -> cython.int:
+        """The equalities that hold by attributes and texts, as far as somebody asks for them."""
         count: cython.int = len(self.attribute_name)
         bound: cython.int = len(self.atoms.equalities)
         i: cython.int
+        attribute: cython.int
         for i in range(count):
-            self._asked[i] = self.attribute[self.attribute_name[i]]
-            if self._asked[i] >= bound or not self._is_asked_for(self._asked[i]):
-                self._asked[i] = 0
-        self.atoms.values = self.attribute_values
-        self.atoms.prepare(self._asked, self.attribute_offset, count, self._hash)
+            attribute = self.attribute[self.attribute_name[i]]
+            if attribute >= bound or not self._is_asked_for(attribute):
+                attribute = 0
+            self._asked[i] = attribute
+        self.atoms.find_all(
+            self.attribute_values, self._asked, self.attribute_offset, count, self._found
+        )
         if texts:
             count = len(self.content_kind)
             for i in range(count):
                 self._text_asked[i] = self.content_kind[i] == 0
-            self.atoms.values = self.content_values
-            self.atoms.prepare(self._text_asked, self.content_offset, count, self._text_hash)
+            self.atoms.find_all(
+                self.content_values, self._text_asked, self.content_offset, count, self._text_found
+            )
         return 0
 
     def _is_asked_for(self, attribute: cython.int) -> cython.bint:
-        return (
-            self.atoms.equalities[attribute] > 0
-            or self.atoms.number_equalities[attribute] > 0
-            or self.atoms.range_counts[attribute] > 0
-        )
+        return self.atoms.equalities[attribute] > 0 or self._has_numbers(attribute)
 
-    def _look_up(
-        self,
-        element: cython.int,
-        attribute: cython.int,
-        content: cython.bint,
-        first: cython.int,
-        last: cython.int,
-        hashed: cython.uint,
+    def _has_numbers(self, attribute: cython.int) -> cython.bint:
+        """Whether somebody compares the values of an attribute with numbers."""
+        return self.atoms.range_counts[attribute] > 0 or self.atoms.number_equalities[attribute] > 0
+
+    def _look_up_number(
+        self, element: cython.int, attribute: cython.int, number: cython.double
     ) -> cython.int:
+        """The equality and the ranges that hold by a value that is this number, or NaN."""
         atom: cython.int
         operator: cython.int
-        number: cython.double
-        if (
-            self.atoms.equalities[attribute] > 0
-            and last - first <= self.atoms.length_max[attribute]
-        ):
-            atom = self.atoms.find(attribute, first, last, hashed)
-            if atom:
-                self._add_own(element, atom, 0, 0.0)
-        if self.atoms.range_counts[attribute] == 0 and self.atoms.number_equalities[attribute] == 0:
-            return 0
-        if content:
-            number = number_in(self.content_values, first, last)
-        else:
-            number = number_in(self.attribute_values, first, last)
         if number != number:  # noqa: PLR0124 - NaN
             return 0
         if self.atoms.number_equalities[attribute] > 0:
             atom = self.atoms.find_number(attribute, number)
             if atom:
                 self._add_own(element, atom, 0, 0.0)
-        for operator in range(1, 5):
-            atom = self.atoms.ranges[4 * attribute + operator - 1]
-            if atom:
-                self._add_own(element, atom, operator, number)
+        if self.atoms.range_counts[attribute] > 0:
+            for operator in range(1, 5):
+                atom = self.atoms.ranges[4 * attribute + operator - 1]
+                if atom:
+                    self._add_own(element, atom, operator, number)
         return 0
 
     def _look_up_string_value(self, element: cython.int) -> cython.int:
-        first: cython.int
+        values: cython.p_const_uchar = self.content_values
+        first: cython.int = 0
         last: cython.int
+        atom: cython.int
         if self.only_text:
-            self.atoms.values = self.content_values
             first = self.content_offset[self.within_first[element]]
             last = self.content_offset[self.within_last[element]]
-            self._look_up(element, 2, True, first, last, self.atoms.hash_of(2, first, last))
-            return 0
-        text = self._stream.string_value(element).encode()
-        kept = self.content_values
-        self.content_values = text
-        self.atoms.values = text
-        self._look_up(element, 2, True, 0, len(text), self.atoms.hash_of(2, 0, len(text)))
-        self.content_values = kept
+        else:
+            text = self._stream.string_value(element).encode()
+            values = text
+            last = len(text)
+        if last - first <= self.atoms.length_max[2]:
+            atom = self.atoms.find(2, values, first, last)
+            if atom:
+                self._add_own(element, atom, 0, 0.0)
+        if self._has_numbers(2):
+            self._look_up_number(element, 2, number_in(values, first, last))
         return 0
 
     def _add_own(

@@ -18,7 +18,7 @@ for _power in range(23):
 _powers: cython.double[::1] = _POWERS
 
 
-def number_in(values: cython.uchar[::1], first: cython.int, last: cython.int) -> cython.double:
+def number_in(values: cython.p_const_uchar, first: cython.int, last: cython.int) -> cython.double:
     """The number that ``values[first:last]`` is, NaN if it is none."""
     # PERF: up to 15 digits and 22 behind the point the quotient is exact as it stands.
     octet: cython.int = 0

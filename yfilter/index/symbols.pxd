@@ -1,3 +1,5 @@
+cdef int _SLOTS
+
 cdef class SymbolTable:
     cdef public int[::1] exact
     cdef public int[::1] in_namespace
@@ -14,5 +16,8 @@ cdef class SymbolTable:
     cdef dict _labels_of
     cdef int _next_label
     cdef dict _remembered
+    cdef unsigned long long[::1] _slots
+    cdef list _slot_names
 
     cpdef int translate(self, list names) except -1
+    cdef int _learn(self, name, int slot, unsigned long long address) except -1

@@ -25,6 +25,8 @@ try:
 except ImportError:
     from formats import cython_stub as cython
 
+from array import array
+
 from formats.names import QualifiedName
 from yfilter.index.columns import grown, ints
 from yfilter.index.trie import edge_bit
@@ -43,6 +45,7 @@ _ANY_NAME = NameTest(ANY, ANY)
 SEVERAL = -1
 
 _NAMES_REMEMBERED = 100_000
+_SLOTS = 2048  # for names that are the same objects; a power of 2
 
 
 class _Numbers:
@@ -109,6 +112,8 @@ class SymbolTable:
         self._labels_of: dict[int, list[tuple[int, int, int]]] = {}
         self._next_label = 1
         self._remembered: dict[QualifiedName, tuple[int, int]] = {}
+        self._slots = array("Q", bytes(16 * _SLOTS))  # address, label << 32 | attribute
+        self._slot_names: list[QualifiedName | None] = [None] * _SLOTS
         self.exact = ints(64)
         self.in_namespace = ints(64)
         self.any_namespace = ints(64)
@@ -130,7 +135,7 @@ class SymbolTable:
                 self.seen = grown(self.seen, 2 * symbol)
             self.only_label[symbol] = 0
             self.seen[symbol] = 0
-            self._remembered.clear()
+            self._forget_names()
         return symbol
 
     def retain(self, symbol: int) -> None:
@@ -141,14 +146,14 @@ class SymbolTable:
         if symbol == ANY_SYMBOL:
             return
         if self._symbols.release(symbol):
-            self._remembered.clear()
+            self._forget_names()
             for triple in self._labels_of.pop(symbol, ()):
                 self._labels.pop(triple, None)
 
     def acquire_attribute(self, test: NameTest) -> int:
         attribute, new = self._attributes.acquire(test)
         if new:
-            self._remembered.clear()
+            self._forget_names()
         return attribute
 
     def retain_attribute(self, attribute: int) -> None:
@@ -157,7 +162,7 @@ class SymbolTable:
 
     def release_attribute(self, attribute: int) -> None:
         if attribute >= ATTRIBUTES and self._attributes.release(attribute):
-            self._remembered.clear()
+            self._forget_names()
 
     def attribute_number(self, test: NameTest) -> int:
         """The number of an attribute, 0 if nobody asks for it."""
@@ -169,6 +174,9 @@ class SymbolTable:
         label: cython.int
         exact: cython.int
         name: cython.int
+        slot: cython.int
+        address: cython.ulonglong
+        low: cython.ulonglong = 0xFFFFFFFF
         count: cython.int = len(names)
         if count > len(self.label):
             self.label = ints(2 * count)
@@ -176,10 +184,12 @@ class SymbolTable:
             self.first = ints(2 * count)
         for index in range(count):
             # PERF: the names of messages are the same objects again and again.
-            known = self._remembered.get(names[index])
-            if known is None:
-                known = self._remember(names[index])
-            label, self.attribute[index] = known
+            address = _address(names[index])
+            slot = 2 * ((address >> 4 ^ address >> 15) & (_SLOTS - 1))
+            if self._slots[slot] != address:
+                self._learn(names[index], slot, address)
+            label = self._slots[slot + 1] >> 32
+            self.attribute[index] = self._slots[slot + 1] & low
             self.label[index] = label
             self.first[index] = index
             if label:
@@ -214,6 +224,27 @@ class SymbolTable:
             "index_attributes": len(self._attributes),
         }
 
+    def _learn(
+        self, name: QualifiedName, slot: cython.int, address: cython.ulonglong
+    ) -> cython.int:
+        """Put what is known of a name, by its address, into a slot instead of another."""
+        known = self._remembered.get(name)
+        if known is None:
+            known = self._remember(name)
+        label: cython.ulonglong
+        attribute: cython.ulonglong
+        label, attribute = known
+        self._slots[slot] = address
+        self._slots[slot + 1] = label << 32 | attribute
+        self._slot_names[slot >> 1] = name  # as long as it is held, nothing else is there
+        return 0
+
+    def _forget_names(self) -> None:
+        """What names mean has changed."""
+        if self._remembered:
+            self._remembered.clear()
+            self._slots = array("Q", bytes(16 * _SLOTS))
+
     def _remember(self, name: QualifiedName) -> tuple[int, int]:
         """The label and the attribute number of a name."""
         symbol_of = self._symbols.of
@@ -226,7 +257,7 @@ class SymbolTable:
         known = label, self._attributes.of.get((name.namespace, name.local), 0)
         # Messages may hold any names; what is remembered of them has a bound.
         if len(self._remembered) >= _NAMES_REMEMBERED:
-            self._remembered.clear()
+            self._forget_names()
         self._remembered[name] = known
         return known
 
@@ -247,3 +278,13 @@ class SymbolTable:
                 triples.append(triple)
                 self.only_label[symbol] = label if len(triples) == 1 else SEVERAL
         return label
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _address(name: object) -> cython.size_t:
+    if cython.compiled:
+        return cython.cast(cython.size_t, cython.cast(cython.p_void, name))
+    else:  # noqa: RET505 - which is not compiled
+        return id(name)
