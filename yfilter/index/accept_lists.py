@@ -21,7 +21,7 @@ try:
 except ImportError:
     from formats import cython_stub as cython
 
-from yfilter.index.columns import doubles, grown, ints, reserved_doubles, reserved_ints
+from yfilter.index.columns import doubles, grown, ints
 
 if cython.compiled:
     from cython.cimports.yfilter.index.atoms import AtomTable
@@ -42,8 +42,8 @@ class AcceptLists:
         self.trie = trie
         self.atoms = atoms
         self.records = records
-        self.lists = reserved_ints(max(bytes_max // 4, 64))
-        self.bounds = reserved_doubles(max(bytes_max // 8, 64))
+        self.lists = ints(max(bytes_max // 4, 64))
+        self.bounds = doubles(max(bytes_max // 8, 64))
         self._lists_used = 1
         self._bounds_used = 0
         self._touched = 0

@@ -1,8 +1,10 @@
 """Columns: flat arrays of numbers, which compiled code reads without touching an object.
 
-``ints`` and its sisters are ordinary arrays.  ``reserved_ints`` is for tables with a bound: an
-anonymous mapping of that size, of which only what is written takes memory, and which goes back to
-the system as a whole when it is dropped.
+Small ones are ordinary arrays.  A large one is an anonymous mapping, on huge pages where the system
+has them: what reads here and there in a table of many megabytes would miss the page table as often
+as the cache.  Of a mapping only what is written takes memory, so that room for growth costs none,
+nor does a table that is reserved up to its bound; and it goes back to the
+system as a whole when it is dropped.
 """
 
 from __future__ import annotations
@@ -19,34 +21,21 @@ _MAPPING_BYTES_MIN = 1 << 18
 
 def ints(count: int) -> array[int]:
     """``count`` zeros of 32 bits."""
-    return array("i", bytes(4 * count))
+    return cast("array[int]", _zeros("i", 4 * count))
 
 
 def longs(count: int) -> array[int]:
     """``count`` zeros of 64 bits."""
-    return array("q", bytes(8 * count))
+    return cast("array[int]", _zeros("q", 8 * count))
 
 
 def doubles(count: int) -> array[float]:
-    return array("d", bytes(8 * count))
+    return cast("array[float]", _zeros("d", 8 * count))
 
 
 def octets(count: int) -> array[int]:
     """``count`` zeros of 8 bits, unsigned."""
-    return array("B", bytes(count))
-
-
-def reserved_ints(count: int) -> array[int]:
-    """As ``ints``, for large tables that are filled little by little."""
-    return cast("array[int]", _reserved("i", 4 * count))
-
-
-def reserved_longs(count: int) -> array[int]:
-    return cast("array[int]", _reserved("q", 8 * count))
-
-
-def reserved_doubles(count: int) -> array[float]:
-    return cast("array[float]", _reserved("d", 8 * count))
+    return cast("array[int]", _zeros("B", count))
 
 
 def grown(column: array[_Number], count: int) -> array[_Number]:
@@ -55,14 +44,12 @@ def grown(column: array[_Number], count: int) -> array[_Number]:
     By replacement, for an array that compiled code looks into cannot be resized.
     """
     old = memoryview(column)
-    new = bytearray(old.itemsize * count)
-    new[: old.nbytes] = old.cast("B")
-    column = array(old.format)
-    column.frombytes(new)
-    return column
+    new = _zeros(old.format, old.itemsize * count)
+    memoryview(new).cast("B")[: old.nbytes] = old.cast("B")
+    return cast("array[_Number]", new)
 
 
-def _reserved(code: str, size: int) -> object:
+def _zeros(code: str, size: int) -> array[int] | memoryview:
     if size < _MAPPING_BYTES_MIN or not hasattr(mmap, "MAP_PRIVATE"):
         return array(code, bytes(size))
     mapping = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)

@@ -14,7 +14,7 @@ try:
 except ImportError:
     from formats import cython_stub as cython
 
-from yfilter.index.columns import reserved_longs
+from yfilter.index.columns import longs
 
 ABSENT = -1
 
@@ -23,8 +23,8 @@ class IntCache:
     """``get`` looks into the present table only; on ABSENT ask ``recall``.  Keys are above 0."""
 
     def __init__(self, bits: int, bits_max: int) -> None:
-        self._slots = reserved_longs(2 << bits)
-        self._before = reserved_longs(2 << 1)
+        self._slots = longs(2 << bits)
+        self._before = longs(2 << 1)
         self._count = 0
         self._shift = 64 - bits
         self._before_shift = 63
@@ -124,7 +124,7 @@ class IntCache:
         if self._shift > self._shift_min:
             self._shift -= 1
             self._mask = 2 * self._mask + 1
-        self._slots = reserved_longs(2 * (self._mask + 1))
+        self._slots = longs(2 * (self._mask + 1))
         self._count = 0
         return 0
 

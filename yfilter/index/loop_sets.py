@@ -19,7 +19,7 @@ try:
 except ImportError:
     from formats import cython_stub as cython
 
-from yfilter.index.columns import grown, ints, reserved_ints
+from yfilter.index.columns import grown, ints
 
 if cython.compiled:
     from cython.cimports.yfilter.index.int_cache import IntCache
@@ -36,9 +36,9 @@ class LoopSets:
         bits_max = max(6, (bytes_max // 64).bit_length() - 1)
         self.trie = trie
         self.older = older
-        self.sets = reserved_ints(max(bytes_max // 4, 64))
-        self.members = reserved_ints(max(bytes_max // 4, 64))
-        self.names = reserved_ints(max(bytes_max // 4, 64))
+        self.sets = ints(max(bytes_max // 4, 64))
+        self.members = ints(max(bytes_max // 4, 64))
+        self.names = ints(max(bytes_max // 4, 64))
         self._numbers = IntCache(min(8, bits_max), bits_max)
         self._merged = ints(256)
         self._bound = 1

@@ -29,7 +29,7 @@ try:
 except ImportError:
     from formats import cython_stub as cython
 
-from yfilter.index.columns import grown, reserved_ints
+from yfilter.index.columns import grown, ints
 
 if cython.compiled:
     from cython.cimports.yfilter.index.int_cache import IntCache
@@ -55,10 +55,10 @@ class StateTable:
         bits_max = max(6, (bytes_max // 64).bit_length() - 1)
         self.trie = trie
         self.loops = loops
-        self.states = reserved_ints(max(bytes_max // 4, 1024))
-        self.members = reserved_ints(max(bytes_max // 4, 64))
-        self.member_names = reserved_ints(max(bytes_max // 4, 64))
-        self.member_edges = reserved_ints(max(bytes_max // 4, 64))
+        self.states = ints(max(bytes_max // 4, 1024))
+        self.members = ints(max(bytes_max // 4, 64))
+        self.member_names = ints(max(bytes_max // 4, 64))
+        self.member_edges = ints(max(bytes_max // 4, 64))
         self.transitions = IntCache(min(10, bits_max), bits_max)
         self.bound = self.next_row = 1
         self._members_used = 0

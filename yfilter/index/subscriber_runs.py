@@ -4,9 +4,11 @@
 What is read for every match of every message, so that it is no object::
 
     first of a query    0: nobody   n > 0: registration n alone   -p: the run at place p
-    runs at p           room count | n0 n1 n2 …                   room is a power of two
+    run at p            count << 5 | b, n0 n1 n2 …                in a block of 2^b numbers
 
-A run that is given up is used again for one of its room.
+A short run is one cache miss: its length stands before it, and a block of up to 16 numbers begins
+at a multiple of its size, so that it lies in one line.  A block that is given up is used again for
+a run of its size.
 """
 
 from __future__ import annotations
@@ -20,7 +22,11 @@ from array import array
 
 from yfilter.index.columns import grown, ints
 
-_ROOM_MIN = 2
+_BITS_MIN = 2
+_LINE = 16  # numbers in a cache line
+_GROUP = 128  # runs whose misses are waited for together
+
+_ZERO = array("i", [0])
 
 
 class SubscriberRuns:
@@ -29,13 +35,16 @@ class SubscriberRuns:
     def __init__(self) -> None:
         self._first = ints(64)
         self._runs = ints(64)
-        self._used = 1
-        self._free: dict[int, list[int]] = {}
+        self._used = _LINE
+        self._free: dict[int, list[int]] = {}  # blocks by their bits
+        self._collected = ints(1024)
+        self._places = ints(_GROUP)
 
     def add(self, query: cython.int, registration: cython.int) -> cython.int:
         """One more registration of a query."""
         first: cython.int
         place: cython.int
+        count: cython.int
         if query >= len(self._first):
             self._first = grown(self._first, query + query // 2 + 8)
         first = self._first[query]
@@ -43,15 +52,16 @@ class SubscriberRuns:
             self._first[query] = registration
             return 0
         if first > 0:
-            place = self._take(_ROOM_MIN)
-            self._runs[place + 1] = 1
-            self._runs[place + 2] = first
-        elif self._runs[1 - first] == self._runs[-first]:
-            place = self._moved(-first)
+            place = self._take(_BITS_MIN)
+            self._runs[place] += 1 << 5
+            self._runs[place + 1] = first
         else:
             place = -first
-        self._runs[place + 2 + self._runs[place + 1]] = registration
-        self._runs[place + 1] += 1
+        count = self._runs[place] >> 5
+        if count + 1 == 1 << (self._runs[place] & 31):
+            place = self._moved(place)
+        self._runs[place] += 1 << 5
+        self._runs[place + 1 + count] = registration
         self._first[query] = -place
         return 0
 
@@ -63,15 +73,15 @@ class SubscriberRuns:
         if place < 0:
             self._first[query] = 0
             return 0  # the only one
-        i = place + 2
-        last = place + 1 + self._runs[place + 1]
+        i = place + 1
+        last = place + (self._runs[place] >> 5)
         while self._runs[i] != registration:
             i += 1
         self._runs[i] = self._runs[last]
-        self._runs[place + 1] -= 1
-        if self._runs[place + 1] == 1:
-            self._first[query] = self._runs[place + 2]
-            self._give_up(place)
+        self._runs[place] -= 1 << 5
+        if self._runs[place] >> 5 == 1:
+            self._first[query] = self._runs[place + 1]
+            self._give_up(place, self._runs[place] & 31)
         return 1
 
     def of(self, query: cython.int) -> list[int]:
@@ -81,60 +91,88 @@ class SubscriberRuns:
         first: cython.int = self._first[query]
         if first > 0:
             return [first]
-        return [self._runs[i] for i in range(2 - first, 2 - first + self._runs[1 - first])]
+        return [self._runs[i] for i in range(1 - first, 1 - first + (self._runs[-first] >> 5))]
 
     def collect(self, queries: cython.int[::1], count: cython.int) -> array[int]:
         """The registrations of the first ``count`` queries of a column, as a new column."""
-        i: cython.int
-        j: cython.int
-        first: cython.int
         total: cython.int = 0
-        place: cython.int
+        at: cython.int
+        i: cython.int
         out: cython.int[::1]
-        for i in range(count):
-            first = self._first[queries[i]]
-            total += 1 if first > 0 else self._runs[1 - first] if first else 0
-        column = ints(total)
+        for at in range(0, count, _GROUP):
+            total = self._collect_group(queries, at, min(at + _GROUP, count), total)
+        column = _ZERO * total
         out = column
-        total = 0
-        for i in range(count):
-            first = self._first[queries[i]]
-            if first > 0:
-                out[total] = first
-                total += 1
-            elif first:
-                place = 2 - first
-                for j in range(self._runs[1 - first]):
-                    out[total + j] = self._runs[place + j]
-                total += self._runs[1 - first]
+        for i in range(total):
+            out[i] = self._collected[i]
         return column
 
     def size_bytes(self) -> int:
         return 4 * (len(self._first) + len(self._runs))
 
-    def _moved(self, place: cython.int) -> cython.int:
-        """The run with twice the room."""
+    def _collect_group(
+        self, queries: cython.int[::1], at: cython.int, end: cython.int, total: cython.int
+    ) -> cython.int:
+        """Append the registrations of some queries to those collected; how many there are then."""
+        # PERF: the misses of all runs first, which do not wait for each other.
+        first: cython.int[::1] = self._first
+        runs: cython.int[::1] = self._runs
+        places: cython.int[::1] = self._places
+        collected: cython.int[::1]
+        count: cython.int
+        place: cython.int
+        more: cython.int = total
         i: cython.int
-        count: cython.int = self._runs[place + 1]
-        to: cython.int = self._take(2 * self._runs[place])
-        self._runs[to + 1] = count
-        for i in range(2, count + 2):
+        j: cython.int
+        for i in range(end - at):
+            places[i] = first[queries[at + i]]
+        for i in range(end - at):
+            more += 1 + (runs[-min(places[i], 0)] >> 5)
+        if more >= len(self._collected):
+            self._collected = grown(self._collected, 2 * more)
+        collected = self._collected
+        for i in range(end - at):
+            place = places[i]
+            collected[total] = place
+            if place >= 0:
+                total += place > 0
+                continue
+            count = runs[-place] >> 5
+            place = 1 - place
+            for j in range(count):
+                collected[total + j] = runs[place + j]
+            total += count
+        return total
+
+    def _moved(self, place: cython.int) -> cython.int:
+        """The run in a block of twice the size."""
+        i: cython.int
+        bits: cython.int = self._runs[place] & 31
+        to: cython.int = self._take(bits + 1)
+        for i in range(1, 1 << bits):
             self._runs[to + i] = self._runs[place + i]
-        self._give_up(place)
+        self._runs[to] = self._runs[place] + 1
+        self._give_up(place, bits)
         return to
 
-    def _take(self, room: cython.int) -> cython.int:
+    def _take(self, bits: cython.int) -> cython.int:
+        """A block of 2^bits numbers, at a multiple of its size or of a line; its run is empty."""
         place: cython.int
-        free = self._free.get(room)
+        size: cython.int = 1 << bits
+        free = self._free.get(bits)
         if free:
-            return free.pop()
-        place = self._used
-        self._used = place + room + 2
-        if self._used > len(self._runs):
-            self._runs = grown(self._runs, self._used + self._used // 2)
-        self._runs[place] = room
+            place = free.pop()
+        else:
+            while self._used & (min(size, _LINE) - 1):  # the blocks up to there are for others
+                self._give_up(self._used, _BITS_MIN)
+                self._used += 1 << _BITS_MIN
+            place = self._used
+            self._used = place + size
+            if self._used > len(self._runs):
+                self._runs = grown(self._runs, self._used + self._used // 2)
+        self._runs[place] = bits
         return place
 
-    def _give_up(self, place: cython.int) -> cython.int:
-        self._free.setdefault(self._runs[place], []).append(place)
+    def _give_up(self, place: cython.int, bits: cython.int) -> cython.int:
+        self._free.setdefault(bits, []).append(place)
         return 0
