@@ -1,10 +1,12 @@
 """Compiles the hot modules with Cython where that can be done; all else is in pyproject.toml.
 
 A hot module is one with a ``.pxd`` beside it: plain Python that runs as it is and many times faster
-compiled, with its C types in its annotations and in the ``.pxd``.  ``ONYX_COMPILE`` says what is
-wanted: ``auto`` (the default: compile if Cython and a C compiler are there, otherwise say so and
-go on), ``require`` (fail otherwise) or ``skip``.  It is all or nothing: modules of two builds are
-never mixed.
+compiled, with its C types in its annotations and in the ``.pxd``.  What Cython adds to all of them,
+memoryviews above all, is compiled once, as one more module (``SHARED``): that halves the time.
+
+``ONYX_COMPILE`` says what is wanted: ``auto`` (the default: compile if Cython and a C compiler are
+there, otherwise say so and go on), ``require`` (fail otherwise) or ``skip``.  It is all or nothing:
+modules of two builds are never mixed.
 
 Beside the compiled modules a manifest is written, ``formats/compiled.json``: which sources, by
 their digest, were compiled, or why none was.  ``formats/build.py`` reads it at run time.
@@ -27,6 +29,7 @@ HOT_MODULES = sorted(
     for package in ("formats", "yfilter")
     for types in Path(package).rglob("*.pxd")
 )
+SHARED = "formats.compiled_support"  # nobody's source: Cython writes it
 
 DIRECTIVES = {
     "language_level": 3,
@@ -83,13 +86,16 @@ class BuildHotModules(build_ext):
     def build_extensions(self) -> None:
         from Cython.Build import cythonize  # noqa: PLC0415 - may be missing, which is no error
 
-        for extension in self.extensions:
-            extension.sources = cythonize(
-                [Extension(extension.name, [str(source_of(extension.name))])],
-                build_dir=GENERATED,
-                compiler_directives=DIRECTIVES,
-                quiet=True,
-            )[0].sources
+        translated = cythonize(
+            [Extension(extension.name, extension.sources) for extension in self.extensions],
+            build_dir=GENERATED,
+            compiler_directives=DIRECTIVES,
+            shared_utility_qualified_name=SHARED,
+            nthreads=os.cpu_count() or 1,
+            quiet=True,
+        )
+        for extension, in_c in zip(self.extensions, translated, strict=True):
+            extension.sources = in_c.sources
             if self.compiler.compiler_type == "unix":
                 extension.extra_compile_args = ["-O3", "-g0", "-Wno-sign-compare"]
         self.parallel = True
@@ -104,8 +110,12 @@ class BuildHotModules(build_ext):
         manifest.write_text(json.dumps(content, indent=1) + "\n")
 
 
-setup(
-    # Without extensions the wheel is one for every platform.
-    ext_modules=[Extension(name, [str(source_of(name))]) for name in HOT_MODULES if MODE != "skip"],
-    cmdclass={"build_ext": BuildHotModules},
-)
+def hot_extensions() -> list[Extension]:
+    if MODE == "skip":
+        return []  # without extensions the wheel is one for every platform
+    hot = [Extension(name, [str(source_of(name))]) for name in HOT_MODULES]
+    return [*hot, Extension(SHARED, [])]
+
+
+if __name__ == "__main__":  # not in the processes that translate
+    setup(ext_modules=hot_extensions(), cmdclass={"build_ext": BuildHotModules})
