@@ -109,12 +109,20 @@ class Outcome:
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """What one message gave for one profile: one XML text each in ``results``, in the order of
-    the message; ``source`` and ``number`` name the message."""
+    the message; ``source`` and ``number`` name the message.
+
+    ``is_over_limit``: it matched, but its results are larger than a message may be or cost more to
+    make than the limits of the host broker allow, so that there are none here.
+    """
 
     profile: str
     source: str
     number: int
     results: list[bytes]
+
+    @property
+    def is_over_limit(self) -> bool:
+        return not self.results
 
 
 @dataclass(frozen=True, slots=True)

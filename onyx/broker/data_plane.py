@@ -352,13 +352,17 @@ class DataPlane:
         )
 
     def _deliver(self, parcel: Parcel, match: ProfileMatch) -> None:
+        """A user whose results are beyond a limit gets a delivery without any."""
         try:
             results = match.results()
+            if not results:
+                return
+            is_over_limit = sum(map(len, results)) > self._room
         except MatchLimitExceeded:
-            results = []
-        if not results or sum(map(len, results)) > self._room:
+            is_over_limit = True
+        if is_over_limit:
             self._counters["results_over_limit"] += 1
-            return
+            results = []
         subscriber = f"subscriber/{match.profile_id}"
         frame = Delivery(
             profile=match.profile_id,

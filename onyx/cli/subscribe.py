@@ -27,6 +27,10 @@ PROFILE-SOURCE-NUMBER.xml after the message they come from (with -1, -2, ... bef
 what came while nobody was subscribed comes with the next run, and what was written
 does not come again (but after a crash of this very process the last one may).
 
+When a message matches, and its results are larger than a message may be or cost more
+to make than a broker's limits allow, standard error says so in their place (with
+--json: "over_limit": true, and no results).
+
 Runs until it is interrupted, or for --count messages.
 {NETWORK_HELP}"""
 
@@ -126,6 +130,12 @@ class _Writer:
     def write(self, delivery: Delivery) -> bool:
         """All results of one delivery, written through before the return; whether it was the
         last one wanted."""
+        if delivery.is_over_limit and not self._as_json:
+            print(
+                f"onyx: {delivery.profile}: message {delivery.number} of {delivery.source} "
+                "matches, but its results are beyond a limit of the broker and were not sent",
+                file=sys.stderr,
+            )
         files = []
         if self._directory is not None:
             for name, result in _named(delivery):
@@ -138,6 +148,7 @@ class _Writer:
                     "profile": delivery.profile,
                     "source": delivery.source,
                     "number": delivery.number,
+                    **({"over_limit": True} if delivery.is_over_limit else {}),
                     **({"files": files} if self._directory is not None else {"results": results}),
                 }
             )

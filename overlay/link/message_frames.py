@@ -96,7 +96,10 @@ class Message(MessageFrame):
 @dataclass(frozen=True, slots=True)
 class Delivery(MessageFrame):
     """The results of ``profile`` on one message: ``payload`` is the results end to end,
-    ``lengths`` the bytes of each."""
+    ``lengths`` the bytes of each.
+
+    None at all: there are some, but beyond a limit, on their size or on the cost of making them.
+    """
 
     type: ClassVar[str] = "delivery"
 

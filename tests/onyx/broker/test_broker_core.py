@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from formats import WireFormat, decode, encode, parse_text
+from formats import MessageLimits, WireFormat, decode, encode, parse_text
 from onyx.broker.broker_core import BrokerCore
 from overlay.link.events import TimePassed
 from overlay.link.frame import Frame
@@ -336,6 +336,27 @@ def test_results_wait_for_their_subscriber() -> None:
     (delivery,) = subscriber.all(Delivery)
     assert (delivery.source, delivery.number) == ("s1", 1)
     assert delivery.results() == [b'<hit edition.area="SF"/>']
+
+
+def test_a_user_is_told_of_results_beyond_a_limit() -> None:
+    limits = replace(FIGURE4.limits, message=MessageLimits(bytes_max=60_000))
+    link = replace(limits.link, frame_bytes_max=70_000)
+    setting = Setting(replace(FIGURE4, limits=replace(limits, link=link)))
+    setting.announce()
+    setting.place("for $i in /nitf return <x>{$i}{$i}{$i}</x>", profile="p1")
+    setting.place("/nitf", profile="p2")
+    for number, size in enumerate((10, 30_000, 20), 1):
+        xml = b"<nitf>%s</nitf>" % (b"x" * size)
+        setting.brokers["B1"].send("B1", message(xml, number))
+    got = {
+        profile: [
+            (frame.number, len(frame.results()))
+            for frame in setting.beside.peer("subscriber", profile).all(Delivery)
+        ]
+        for profile in ("p1", "p2")
+    }
+    assert got == {"p1": [(1, 1), (2, 0), (3, 1)], "p2": [(1, 1), (2, 1), (3, 1)]}
+    assert setting.core.data.statistics()["results_over_limit"] == 1
 
 
 def test_a_refused_message_is_told_with_its_place_and_goes_nowhere() -> None:

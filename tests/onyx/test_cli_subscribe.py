@@ -1,0 +1,34 @@
+"""What ``onyx subscribe`` writes of deliveries."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from onyx.cli.subscribe import _Writer
+from onyx.client_values import Delivery
+
+OVER_LIMIT = Delivery("p1", "s1", 7, [])
+
+
+def test_results_beyond_a_limit_are_said_in_their_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert not _Writer(tmp_path, as_json=False, count=2).write(OVER_LIMIT)
+    assert list(tmp_path.iterdir()) == []
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("onyx: p1: message 7 of s1 matches, but its results are beyond")
+
+
+def test_results_beyond_a_limit_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    writer = _Writer(None, as_json=True, count=2)
+    assert not writer.write(OVER_LIMIT)
+    assert writer.write(Delivery("p1", "s1", 8, [b"<x/>"]))
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert lines == [
+        {"profile": "p1", "source": "s1", "number": 7, "over_limit": True, "results": []},
+        {"profile": "p1", "source": "s1", "number": 8, "results": ["<x/>"]},
+    ]
