@@ -69,6 +69,7 @@ class RegistrationCore:
             instance=instance,
             formats=[],
             limits=topology.limits.link,
+            stored=True,
         )
         self.moves = Moves(self.catalog, self._rows, self._send)
         self.shapes = ShapeChanges(topology, self.catalog, self._links, self._rows, self.moves.lost)
@@ -96,8 +97,7 @@ class RegistrationCore:
             Relayed: self._handle_relayed,
         }
         self._counters: Counter[str] = Counter()
-        stored = list(rows)
-        self._links.restore(stored)
+        stored = self._links.restore(rows)
         self.catalog.restore(stored)
         self.shapes.restore(stored)
         self._reports.restore(stored)

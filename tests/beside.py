@@ -6,7 +6,7 @@ is handled at once, and what the core sends back is kept at the peer it was for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Protocol, TypeVar
 
@@ -25,6 +25,8 @@ from overlay.link.events import (
     Delete,
     Event,
     Put,
+    ReadRows,
+    RowsRead,
     SendData,
     TimePassed,
 )
@@ -177,7 +179,20 @@ class Beside:
                 self.peers.pop(action.connection).closed = True
             elif isinstance(action, ArchiveMessage):
                 self.archived.append(action)
+        for action in actions:
+            if isinstance(action, ReadRows):
+                self._waiting.insert(0, rows_read(action, self.rows))
         if any(isinstance(action, CallAgain) for action in actions):
             self._waiting.insert(0, CalledAgain())
         if any(isinstance(action, CallAtEnd) for action in actions):
             self._waiting.insert(0, BatchHandled())
+
+
+def rows_read(asked: ReadRows, disk: Mapping[tuple[str, str], bytes]) -> RowsRead:
+    """What a disk has of what was asked for."""
+    found = sorted(
+        (key, value)
+        for (space, key), value in disk.items()
+        if space == asked.space and asked.first <= key <= asked.last
+    )
+    return RowsRead(asked.space, asked.first, tuple(found))

@@ -32,7 +32,7 @@ from overlay.link.frames import (
     Response,
     SourceAnnounced,
 )
-from overlay.link.journal import OUTBOX
+from overlay.link.journal_rows import OUTBOX
 from overlay.link.link_layer import LinkLayer
 from overlay.topology import Topology
 from registration.catalog import REGISTRATION_KEY

@@ -105,6 +105,7 @@ class BrokerCore:
             formats=[wire_format.value for wire_format in WireFormat],
             limits=limits.link,
             may_acknowledge=self._may_acknowledge,
+            stored=True,
         )
         self.control = ControlPlane(identity, topology, self._links, self._rows)
         matcher = Matcher(message_limits=limits.message)
@@ -171,7 +172,7 @@ class BrokerCore:
             **dict.fromkeys(MOVE_SENDERS, self._handle_move),
             **dict.fromkeys(TREE_SENDERS, self._handle_trees),
         }
-        self._restore(list(rows))
+        self._restore(rows)
 
     def handle(self, event: Event, now: float) -> list[Action]:
         self._requests.tick(now)
@@ -235,8 +236,8 @@ class BrokerCore:
             "unexpected": dict(self._counters),
         }
 
-    def _restore(self, rows: list[tuple[str, str, bytes]]) -> None:
-        self._links.restore(rows)
+    def _restore(self, stored: Rows) -> None:
+        rows = self._links.restore(stored)
         self.control.restore(rows)
         self.trained.restore(rows)
         self.query.restore(rows)

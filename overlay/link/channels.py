@@ -12,11 +12,13 @@ durable: rows are the journal's business.
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from collections.abc import Callable, Iterator
 
 from overlay.link.errors import ProtocolError
 from overlay.link.events import Flow
+from overlay.link.frame_memory import UNBOUNDED, FrameMemory
 from overlay.link.limits import WINDOW_FRAMES_CEILING, LinkLimits
 
 
@@ -25,30 +27,39 @@ class SendingChannel:
 
     Invariants: the journal holds exactly ``floor + 1 .. last``; ``acknowledged <= floor``; what
     is on the wire is ``in_flight``, also when it has been dropped from the journal meanwhile, so
-    that a slow receiver's window stays closed.
+    that a slow receiver's window stays closed.  Of every frame the size is here, its bytes as far
+    as ``memory`` has room; the others are ``missing`` and ``put_back`` from the store.
     """
 
     __slots__ = (
         "_frames",
         "_in_flight",
+        "_memory",
+        "_sizes",
         "acknowledged",
         "backlog_bytes",
         "confirmed",
         "floor",
         "flow",
         "in_flight_bytes",
+        "is_reading",
         "key",
         "sent_through",
+        "shift",
     )
 
-    def __init__(self, flow: Flow, key: str) -> None:
+    def __init__(self, flow: Flow, key: str, memory: FrameMemory = UNBOUNDED) -> None:
         self.flow = flow
         self.key = key
         self.floor = 0
         self.acknowledged = 0  # by a hello or an Ack, ever
         self.confirmed = 0  # by an Ack, in this run of the process
         self.sent_through = 0  # on this connection
+        self.shift = 0  # a frame's number less that of its row
+        self.is_reading = False  # rows were asked for
         self.backlog_bytes = 0
+        self._memory = memory
+        self._sizes = array("I")  # of floor + 1 .. last
         self._frames: dict[int, bytes] = {}
         self._in_flight: deque[tuple[int, int]] = deque()  # (sequence, bytes)
         self.in_flight_bytes = 0
@@ -56,27 +67,64 @@ class SendingChannel:
     @property
     def last(self) -> int:
         """The highest number given out."""
-        return self.floor + len(self._frames)
+        return self.floor + len(self._sizes)
 
     @property
     def has_waiting(self) -> bool:
         """Whether something (a frame, or the news that frames are gone) is not on the wire."""
         return self.sent_through < self.last
 
+    @property
+    def must_read(self) -> bool:
+        """Whether the next frame to send has to come from the store."""
+        following = max(self.sent_through, self.floor) + 1
+        return following <= self.last and following not in self._frames
+
     def append(self, data: bytes) -> None:
         """Add the encoded frame with the number ``last + 1``."""
-        self._frames[self.last + 1] = data
+        self._sizes.append(len(data))
         self.backlog_bytes += len(data)
+        self._keep(self.last, data)
 
-    def restore(self, sequence: int, data: bytes) -> None:
+    def restore(self, sequence: int, size: int, data: bytes | None) -> None:
         """Add a stored frame; rows come in order of their numbers."""
         if sequence != self.last + 1:
             raise ValueError(f"frame {sequence} is stored where {self.last + 1} was expected")
-        self.append(data)
+        self._sizes.append(size)
+        self.backlog_bytes += size
+        if data is not None:
+            self._keep(sequence, data)
+
+    def release(self, sequence: int) -> None:
+        """Leave a frame's bytes to the store if there is no room for them."""
+        if self._memory.is_full and sequence in self._frames:
+            self._memory.used -= len(self._frames.pop(sequence))
+            self._memory.released += 1
+
+    def missing(self, after: int, limits: LinkLimits) -> range:
+        """The next frames behind ``after`` that are in the store only, a window of them at most."""
+        first = following = max(after, self.floor) + 1
+        size = 0
+        while following <= self.last and following not in self._frames:
+            size += self._size(following)
+            full = size > limits.window_bytes or following - first >= limits.window_frames
+            if full and following > first:
+                break
+            following += 1
+        return range(first, following)
+
+    def put_back(self, sequence: int, data: bytes) -> None:
+        """A frame as it was read; passed over when it is needed no longer."""
+        if self.floor < sequence <= self.last and sequence not in self._frames:
+            self._keep(sequence, data)
+            self._memory.read += 1
 
     def frames(self, after: int = 0) -> Iterator[tuple[int, bytes]]:
-        """What the journal holds beyond ``after``, oldest first."""
+        """What the journal holds beyond ``after``, oldest first, up to the first that is not in
+        memory."""
         for sequence in range(max(after, self.floor) + 1, self.last + 1):
+            if sequence not in self._frames:
+                return
             yield sequence, self._frames[sequence]
 
     def begin(self, received: int) -> None:
@@ -96,30 +144,30 @@ class SendingChannel:
     def drop(self, bytes_max: int) -> range:
         """Remove the oldest frames until at most ``bytes_max`` are left; returns the numbers."""
         through, left = self.floor, self.backlog_bytes
-        for sequence, data in self._frames.items():
+        for size in self._sizes:
             if left <= bytes_max:
                 break
-            left -= len(data)
-            through = sequence
+            left -= size
+            through += 1
         return self._remove(through)
 
-    def adopt(self, received: int, renumber: Callable[[bytes, int], bytes]) -> range:
+    def adopt(self, received: int, renumber: Callable[[bytes, int], bytes]) -> None:
         """Go on after ``received``, a number beyond all that this journal knows to have given
-        out (its store was lost); waiting frames get new numbers.  Returns the old ones."""
-        old = range(self.floor + 1, self.last + 1)
-        waiting = list(self._frames.values())
-        self._frames.clear()
-        self.backlog_bytes = 0
+        out (its store was lost); waiting frames get new numbers, and keep their rows."""
+        shift = received - self.floor
+        self.shift += shift
         self.floor = self.acknowledged = received
-        for data in waiting:
-            self.append(renumber(data, self.last + 1))
-        return old
+        waiting, self._frames = self._frames, {}
+        for sequence, data in waiting.items():
+            self._memory.used -= len(data)
+            self._keep(sequence + shift, renumber(data, sequence + shift))
 
     def window_open(self, limits: LinkLimits) -> bool:
         """Whether the next thing to send may go now; one frame always may."""
         if not self._in_flight:
             return True
-        size = len(self._frames.get(self.sent_through + 1, b""))
+        following = self.sent_through + 1
+        size = self._size(following) if self.floor < following <= self.last else 0
         return (
             len(self._in_flight) < limits.window_frames
             and self.in_flight_bytes + size <= limits.window_bytes
@@ -135,18 +183,28 @@ class SendingChannel:
 
     def take_next(self) -> bytes:
         """The next waiting frame, which is on the wire from now on."""
-        # The seam for a journal larger than memory: read the frame from the store here.
         sequence = self.sent_through + 1
         data = self._frames[sequence]
         self.sent_through = sequence
         self._in_flight.append((sequence, len(data)))
         self.in_flight_bytes += len(data)
+        self.release(sequence)
         return data
+
+    def _size(self, sequence: int) -> int:
+        return self._sizes[sequence - self.floor - 1]
+
+    def _keep(self, sequence: int, data: bytes) -> None:
+        self._frames[sequence] = data
+        self._memory.used += len(data)
 
     def _remove(self, through: int) -> range:
         removed = range(self.floor + 1, min(through, self.last) + 1)
         for sequence in removed:
-            self.backlog_bytes -= len(self._frames.pop(sequence))
+            if sequence in self._frames:
+                self._memory.used -= len(self._frames.pop(sequence))
+        self.backlog_bytes -= sum(self._sizes[: len(removed)])
+        del self._sizes[: len(removed)]
         self.floor = max(self.floor, through)
         return removed
 

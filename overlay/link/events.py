@@ -61,8 +61,24 @@ class BatchHandled:
     """The answer to CallAtEnd, behind the events that waited with the one it answers."""
 
 
+@dataclass(frozen=True, slots=True)
+class RowsRead:
+    """The answer to ReadRows, ahead of all other events: (key, value) of the rows that are there;
+    ``space`` and ``first`` are those of the question."""
+
+    space: str
+    first: str
+    rows: tuple[tuple[str, bytes], ...]
+
+
 Event: TypeAlias = (
-    ConnectionOpened | DataReceived | ConnectionLost | TimePassed | CalledAgain | BatchHandled
+    ConnectionOpened
+    | DataReceived
+    | ConnectionLost
+    | TimePassed
+    | CalledAgain
+    | BatchHandled
+    | RowsRead
 )
 
 
@@ -81,6 +97,16 @@ class Delete:
 
     space: str
     key: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRows:
+    """Read the rows of a space from key ``first`` to key ``last`` when all changes up to now are
+    in the store, and say RowsRead."""
+
+    space: str
+    first: str
+    last: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,5 +157,13 @@ class DialPeers:
 
 
 Action: TypeAlias = (
-    Put | Delete | SendData | CloseConnection | CallAgain | CallAtEnd | ArchiveMessage | DialPeers
+    Put
+    | Delete
+    | ReadRows
+    | SendData
+    | CloseConnection
+    | CallAgain
+    | CallAtEnd
+    | ArchiveMessage
+    | DialPeers
 )

@@ -9,15 +9,8 @@ anything leaves) every frame of a channel arrives exactly once and in order:
 - a receiver drops what it already has, refuses a gap, and stores its new number together with
   whatever the core made of the frame.
 
-Rows (``SPACES``); a peer has no ``|`` in its name, a key may:
-
-=============  ===================================  ====================================
-space          key                                  value
-=============  ===================================  ====================================
-outbox         ``peer|flow|key|0000000000000042``   the encoded frame, length included
-outbox-floor   ``peer|flow|key``                    [acknowledged, floor]
-inbox          ``peer|flow|key``                    [last number processed]
-=============  ===================================  ====================================
+What waits need not all be in memory (frame_memory.py): ``reads`` says what is to be read back.  How
+it is stored: journal_rows.py.
 """
 
 from __future__ import annotations
@@ -30,17 +23,21 @@ import msgpack
 from overlay.link.channels import ReceivingChannel, SendingChannel
 from overlay.link.delivery_rate import DeliveryRate
 from overlay.link.errors import ProtocolError, StoreError
-from overlay.link.events import Delete, Flow, Put
+from overlay.link.events import Delete, Flow, Put, ReadRows, RowsRead
 from overlay.link.frame import Frame
 from overlay.link.frame_codec import LENGTH_BYTES, decode, encode
+from overlay.link.frame_memory import UNBOUNDED, FrameMemory
 from overlay.link.frames import Ack, Skipped
+from overlay.link.journal_rows import (
+    INBOX,
+    OUTBOX,
+    OUTBOX_FLOOR,
+    channel_key,
+    frame_key,
+    parse_frame_key,
+    read_numbers,
+)
 from overlay.link.limits import LinkLimits
-
-OUTBOX = "outbox"
-OUTBOX_FLOOR = "outbox-floor"
-INBOX = "inbox"
-SPACES = (OUTBOX, OUTBOX_FLOOR, INBOX)
-"""The spaces of the store that belong to the link layer."""
 
 ChannelName: TypeAlias = tuple[Flow, str]
 
@@ -58,8 +55,10 @@ class Journal:
         "_frame_bytes_max",
         "_limits",
         "_manual",
+        "_memory",
         "_pending_rows",
         "_ready",
+        "_to_read",
         "_unacknowledged",
         "adopted",
         "delivery_rate",
@@ -72,7 +71,14 @@ class Journal:
         "skipped",
     )
 
-    def __init__(self, peer: str, limits: LinkLimits, *, manual: bool = False) -> None:
+    def __init__(
+        self,
+        peer: str,
+        limits: LinkLimits,
+        *,
+        manual: bool = False,
+        memory: FrameMemory = UNBOUNDED,
+    ) -> None:
         """``manual``: frames count as processed only by ``processed()``, not on arrival."""
         self.peer = peer
         self.online = False
@@ -82,9 +88,12 @@ class Journal:
         self.adopted = self.dropped = self.duplicates = self.skipped = 0
         self._limits = limits
         self._manual = manual
+        self._memory = memory
         self._frame_bytes_max = limits.frame_bytes_max
         # Channels with something to send and an open window, in turn.
         self._ready: dict[ChannelName, SendingChannel] = {}
+        # Channels that cannot go on before rows are read: up from which number.
+        self._to_read: dict[ChannelName, tuple[SendingChannel, int]] = {}
         # Channels whose peer is to be sent an Ack.
         self._unacknowledged: dict[ChannelName, ReceivingChannel] = {}
         self._pending_rows: list[Put | Delete] = []
@@ -107,6 +116,40 @@ class Journal:
         self._pending_rows.append(Put(OUTBOX, self._frame_key(channel, sequence), data))
         self._refresh(channel)
         return sequence
+
+    def release(self, flow: Flow, key: str, sequence: int) -> None:
+        """A frame that was sent, or waits for its turn, may leave the memory."""
+        self.sending[flow, key].release(sequence)
+
+    def read(self, flow: Flow, key: str, after: int) -> None:
+        """Ask for the frames behind ``after`` that are in the store only."""
+        channel = self.sending[flow, key]
+        if not channel.is_reading:
+            self._to_read[flow, key] = channel, after
+
+    def reads(self) -> Iterator[ReadRows]:
+        """What is to be read when the rows up to now are stored; ``put_back`` takes it."""
+        for channel, after in self._to_read.values():
+            missing = channel.missing(after, self._limits)
+            if missing:
+                channel.is_reading = True
+                first, last = (self._frame_key(channel, n) for n in (missing[0], missing[-1]))
+                yield ReadRows(OUTBOX, first, last)
+        self._to_read.clear()
+
+    def put_back(self, flow: Flow, key: str, rows: RowsRead) -> None:
+        """What was asked for; StoreError when it is not there."""
+        channel = self.sending.get((flow, key))
+        if channel is None:
+            return
+        if not rows.rows and channel.last - channel.shift >= parse_frame_key(rows.first)[-1]:
+            raise StoreError(f"row {rows.first!r} of {rows.space} is gone")
+        channel.is_reading = False
+        for row, data in rows.rows:
+            sequence = parse_frame_key(row)[-1] + channel.shift
+            frame = _renumbered(data, key, sequence) if channel.shift else data
+            channel.put_back(sequence, frame)
+        self._refresh(channel)
 
     def acknowledge(self, frame: Ack, now: float) -> None:
         """The peer has taken frames; an Ack beyond what was ever sent is a ProtocolError."""
@@ -241,7 +284,7 @@ class Journal:
         for name, sender in [entry for entry in self.sending.items() if entry[0][1] in keys]:
             self._delete_frames(sender, sender.drop(0))
             self._pending_rows.append(Delete(OUTBOX_FLOOR, self._channel_key(sender)))
-            for known in (self.sending, self._ready, self._changed_floors):
+            for known in (self.sending, self._ready, self._changed_floors, self._to_read):
                 known.pop(name, None)
         for name, receiver in [entry for entry in self.receiving.items() if entry[0][1] in keys]:
             self._pending_rows.append(Delete(INBOX, self._channel_key(receiver)))
@@ -280,7 +323,8 @@ class Journal:
         rows = self._pending_rows
         self._pending_rows = []
         for sender in self._changed_floors.values():
-            value = msgpack.packb([sender.acknowledged, sender.floor])
+            numbers = [sender.acknowledged, sender.floor]
+            value = msgpack.packb([*numbers, sender.shift] if sender.shift else numbers)
             rows.append(Put(OUTBOX_FLOOR, self._channel_key(sender), value))
         for receiver in self._changed_inboxes.values():
             value = msgpack.packb([receiver.processed])
@@ -293,7 +337,7 @@ class Journal:
         """The rows whose removal makes the peer unknown."""
         rows: list[Delete] = []
         for sender in self.sending.values():
-            for sequence, _ in sender.frames():
+            for sequence in range(sender.floor + 1, sender.last + 1):
                 rows.append(Delete(OUTBOX, self._frame_key(sender, sequence)))
             rows.append(Delete(OUTBOX_FLOOR, self._channel_key(sender)))
         for receiver in self.receiving.values():
@@ -302,14 +346,21 @@ class Journal:
 
     def restore_floor(self, flow: Flow, key: str, value: bytes) -> None:
         channel = self._sending_channel(flow, key)
-        channel.acknowledged, channel.floor = _numbers(value, 2)
+        channel.acknowledged, channel.floor, *shift = read_numbers(value, 2, 3)
+        channel.shift = sum(shift)
 
-    def restore_frame(self, flow: Flow, key: str, sequence: int, value: bytes) -> None:
-        """After the floors, in order of the numbers."""
-        self._sending_channel(flow, key).restore(sequence, value)
+    def restore_frame(
+        self, flow: Flow, key: str, number: int, size: int, value: bytes | None
+    ) -> None:
+        """After the floors, in order of the numbers; ``value`` None: it stays in the store."""
+        channel = self._sending_channel(flow, key)
+        sequence = number + channel.shift
+        if value is not None and channel.shift:
+            value = _renumbered(value, key, sequence)
+        channel.restore(sequence, size, value)
 
     def restore_inbox(self, flow: Flow, key: str, value: bytes) -> None:
-        (processed,) = _numbers(value, 1)
+        (processed,) = read_numbers(value, 1, 1)
         self.receiving[flow, key] = ReceivingChannel(flow, key, processed)
 
     def statistics(self) -> dict[str, object]:
@@ -341,7 +392,7 @@ class Journal:
         if channel is None:
             if bounded:
                 self._check_count(len(self.sending))
-            channel = self.sending[flow, key] = SendingChannel(flow, key)
+            channel = self.sending[flow, key] = SendingChannel(flow, key, self._memory)
         return channel
 
     def _receiving_channel(self, flow: Flow, key: str) -> ReceivingChannel:
@@ -364,7 +415,10 @@ class Journal:
         name = (channel.flow, channel.key)
         self._ready.pop(name, None)
         if self.online and channel.has_waiting and channel.window_open(self._limits):
-            self._ready[name] = channel
+            if channel.must_read and channel.sent_through >= channel.floor:
+                self.read(channel.flow, channel.key, channel.sent_through)
+            else:
+                self._ready[name] = channel
 
     def _trim(self, channel: SendingChannel, through: int) -> None:
         if through > channel.acknowledged:
@@ -373,13 +427,7 @@ class Journal:
 
     def _adopt(self, channel: SendingChannel, received: int) -> None:
         """The peer has more than we ever sent: our store was lost, go on from there."""
-
-        def renumber(data: bytes, sequence: int) -> bytes:
-            return encode(decode(data[LENGTH_BYTES:]).frame, channel.key, sequence)
-
-        self._delete_frames(channel, channel.adopt(received, renumber))
-        for sequence, data in channel.frames():
-            self._pending_rows.append(Put(OUTBOX, self._frame_key(channel, sequence), data))
+        channel.adopt(received, lambda data, sequence: _renumbered(data, channel.key, sequence))
         self._changed_floors[channel.flow, channel.key] = channel
         self.adopted += 1
 
@@ -394,30 +442,11 @@ class Journal:
         )
 
     def _channel_key(self, channel: SendingChannel | ReceivingChannel) -> str:
-        return f"{self.peer}|{int(channel.flow)}|{channel.key}"
+        return channel_key(self.peer, channel.flow, channel.key)
 
     def _frame_key(self, channel: SendingChannel, sequence: int) -> str:
-        return f"{self._channel_key(channel)}|{sequence:016d}"
+        return frame_key(self._channel_key(channel), sequence - channel.shift)
 
 
-def parse_channel_key(key: str) -> tuple[str, Flow, str]:
-    """``peer|flow|key`` taken apart; StoreError if it is not that."""
-    try:
-        peer, flow, name = key.split("|", 2)
-        return peer, Flow(int(flow)), name
-    except ValueError:
-        raise StoreError(f"{key!r} is not the key of a channel") from None
-
-
-def _numbers(value: bytes, count: int) -> list[int]:
-    try:
-        numbers = msgpack.unpackb(value)
-    except ValueError:
-        numbers = None
-    if (
-        not isinstance(numbers, list)
-        or len(numbers) != count
-        or not all(isinstance(number, int) and number >= 0 for number in numbers)
-    ):
-        raise StoreError(f"a stored value is {value[:40]!r}; expected {count} numbers")
-    return numbers
+def _renumbered(data: bytes, key: str, sequence: int) -> bytes:
+    return encode(decode(data[LENGTH_BYTES:]).frame, key, sequence)

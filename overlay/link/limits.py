@@ -22,6 +22,8 @@ class LinkLimits:
     window_frames        unacknowledged frames of one channel on the wire; the rest waits in the
                          journal
     window_bytes         the same in bytes (one frame always may go)
+    journal_memory_bytes  of what waits for peers, in all journals of a process, so much is in
+                         memory, too; the rest is read back from the disk when it can be sent
     channels_max         channels kept per peer and direction: one more is fatal
                          (``too-many-channels``)
     errors_max           wrong frames on one connection: one more is fatal (``too-many-errors``)
@@ -38,6 +40,7 @@ class LinkLimits:
     hello_bytes_max: int = 2 * 1024 * 1024
     window_frames: int = 256
     window_bytes: int = 1024 * 1024
+    journal_memory_bytes: int = 64 * 1024 * 1024
     channels_max: int = 4_096
     errors_max: int = 32
     keepalive_seconds: float = 15.0

@@ -42,25 +42,15 @@ from overlay.link.events import (
     DataReceived,
     Event,
     Flow,
+    RowsRead,
     TimePassed,
 )
 from overlay.link.frame import DURABLE_ROLES, PROTOCOL_VERSION, ROLES, Frame
 from overlay.link.frame_codec import Envelope
-from overlay.link.frames import (
-    Ack,
-    ErrorFrame,
-    Hello,
-    Response,
-    Skipped,
-)
-from overlay.link.journal import (
-    INBOX,
-    OUTBOX,
-    OUTBOX_FLOOR,
-    SPACES,
-    Journal,
-    parse_channel_key,
-)
+from overlay.link.frame_memory import UNBOUNDED, FrameMemory
+from overlay.link.frames import Ack, ErrorFrame, Hello, Response, Skipped
+from overlay.link.journal import Journal
+from overlay.link.journal_rows import INBOX, OUTBOX, SPACES, Row, parse_frame_key, sort_rows
 from overlay.link.limits import LinkLimits
 from overlay.link.session import Session, SessionState
 
@@ -91,12 +81,15 @@ class LinkLayer:
         may_acknowledge: Callable[[str, Flow, str], bool] = always,
         manual: bool = False,
         notices: bool = False,
+        stored: bool = False,
     ) -> None:
         """``may_acknowledge(peer, flow, key)`` False withholds acknowledgements, so that the
         peer's window fills: back-pressure.  It is asked again in every ``drain``.
 
         ``manual``: frames count as taken only when the core says so with ``processed``; until
         then a peer keeps them, also across connections.
+
+        ``stored``: rows are kept and can be read again, so that not all that waits is in memory.
         """
         if role not in ROLES:
             raise ValueError(f"role {role!r}; expected one of {sorted(ROLES)}")
@@ -108,6 +101,7 @@ class LinkLayer:
         self._may_acknowledge = may_acknowledge
         self._manual = manual
         self._notices = notices
+        self._memory = FrameMemory(limits.journal_memory_bytes) if stored else UNBOUNDED
         self._sessions: dict[int, Session] = {}
         self._connected: dict[str, Session] = {}
         self._journals: dict[str, Journal] = {}
@@ -119,28 +113,23 @@ class LinkLayer:
         self._counts: Counter[str] = Counter()
         self._now = 0.0
 
-    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
-        """Take back (space, key, value) rows, in any order; other spaces are left out.
+    def restore(self, rows: Iterable[Row]) -> list[Row]:
+        """Take back (space, key, value) rows, in any order; returns those of other spaces.
 
         Raises StoreError for rows that no link layer has written.
         """
-        frames: list[tuple[str, bytes]] = []
-        for space, key, value in rows:
-            if space == OUTBOX:
-                frames.append((key, value))
-            elif space in (OUTBOX_FLOOR, INBOX):
-                peer, flow, name = parse_channel_key(key)
-                if space == INBOX:
-                    self._journal(peer).restore_inbox(flow, name, value)
-                else:
-                    self._journal(peer).restore_floor(flow, name, value)
-        for key, value in sorted(frames):
-            channel_key, _, number = key.rpartition("|")
-            peer, flow, name = parse_channel_key(channel_key)
+        found = sort_rows(rows, self._memory.bytes_max)
+        for space, peer, flow, key, value in found.channels:
+            if space == INBOX:
+                self._journal(peer).restore_inbox(flow, key, value)
+            else:
+                self._journal(peer).restore_floor(flow, key, value)
+        for peer, flow, key, number, size, data in found.frames:
             try:
-                self._journal(peer).restore_frame(flow, name, int(number), value)
+                self._journal(peer).restore_frame(flow, key, number, size, data)
             except ValueError as error:
-                raise StoreError(f"row {key!r}: {error}") from None
+                raise StoreError(f"{peer}, channel {key!r}: {error}") from None
+        return found.others
 
     def handle(self, event: Event, now: float) -> Iterator[Arrival]:
         """What an event brings; take all of it before ``drain``."""
@@ -151,6 +140,8 @@ class LinkLayer:
                 yield from self._handle_data(session, event.data, now)
         elif isinstance(event, ConnectionOpened):
             self._handle_opened(event, now)
+        elif isinstance(event, RowsRead):
+            self._handle_read(event)
         elif isinstance(event, ConnectionLost):
             session = self._sessions.pop(event.connection, None)
             if session is not None:
@@ -176,6 +167,7 @@ class LinkLayer:
         sequence = journal.send(key, frame)
         self._changed[peer] = journal
         self._transmit(journal)
+        journal.release(frame.flow, key, sequence)
         return sequence
 
     def reply(self, connection: int, frame: Frame) -> None:
@@ -283,6 +275,7 @@ class LinkLayer:
         for peer, journal in list(self._changed.items()):
             self._acknowledge(journal)
             rows.extend(journal.rows())
+            self._sends.extend(journal.reads())
             if not (journal.online and journal.owes_acknowledgements):
                 del self._changed[peer]
         rows.extend(self._sends)
@@ -292,6 +285,7 @@ class LinkLayer:
     def statistics(self) -> dict[str, object]:
         return {
             **self._counts,
+            "memory": self._memory.statistics(),
             "connections": {str(n): s.statistics() for n, s in self._sessions.items()},
             "journals": {peer: j.statistics() for peer, j in self._journals.items()},
         }
@@ -304,6 +298,14 @@ class LinkLayer:
         self._counts["opened"] += 1
         if event.peer:
             session.send_hello(self._hello(event.peer))
+
+    def _handle_read(self, event: RowsRead) -> None:
+        peer, flow, key, _ = parse_frame_key(event.first)
+        journal = self._journals.get(peer)
+        if event.space == OUTBOX and journal is not None:
+            self._changed[peer] = journal
+            journal.put_back(flow, key, event)
+            self._transmit(journal)
 
     def _handle_data(self, session: Session, data: bytes, now: float) -> Iterator[Arrival]:
         for envelope in session.receive(data, now):
@@ -450,5 +452,7 @@ class LinkLayer:
     def _journal(self, peer: str) -> Journal:
         journal = self._journals.get(peer)
         if journal is None:
-            journal = self._journals[peer] = Journal(peer, self._limits, manual=self._manual)
+            journal = self._journals[peer] = Journal(
+                peer, self._limits, manual=self._manual, memory=self._memory
+            )
         return journal

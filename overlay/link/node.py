@@ -6,8 +6,9 @@
               |  events                                    (bounded inbox: TCP pushes back)
               v
     one processing task: a batch of waiting events -> core.handle each     <── CalledAgain ──┐
+                                                                            <── RowsRead ─────┤
               |  if CallAtEnd: BatchHandled                                                   |
-              |  Put, Delete of the whole batch: one transaction, in a thread               |
+              |  Put, Delete of the whole batch: one transaction, in a thread; ReadRows ────┤
               v                                                                             |
     SendData, CloseConnection handed to the connections, which write ─── if CallAgain ──────┘
     ArchiveMessage handed to the archive, which writes
@@ -38,6 +39,8 @@ from overlay.link.events import (
     DialPeers,
     Event,
     Put,
+    ReadRows,
+    RowsRead,
     SendData,
     TimePassed,
 )
@@ -57,6 +60,10 @@ class RowStore(Protocol):
 
     def commit(self, changes: Iterable[Put | Delete]) -> None:
         """All or none, durable on return."""
+        ...
+
+    def read(self, space: str, first: str, last: str) -> tuple[tuple[str, bytes], ...]:
+        """Rows (key, value) of a space, by key, from the first to the last."""
         ...
 
 
@@ -194,28 +201,44 @@ class _Node:
     async def process(self) -> None:
         """The one task that touches the core."""
         unsaved: list[Put | Delete] = []
+        ahead: list[Event] = []  # of what the core has asked for itself
         try:
-            again = False
             while True:
-                batch: list[Event] = [CalledAgain()] if again else await self._batch()
+                batch = ahead or await self._batch()
                 leaving: list[_Leaving] = []
-                again = False
+                reads: list[ReadRows] = []
+                again: list[Event] = []
                 for action in self._handle(batch):
                     if isinstance(action, Put | Delete):
                         unsaved.append(action)
+                    elif isinstance(action, ReadRows):
+                        reads.append(action)
                     elif isinstance(action, CallAgain):
-                        again = True
+                        again = [CalledAgain()]
                     elif not isinstance(action, CallAtEnd):
                         leaving.append(action)
-                if unsaved and (leaving or self._is_due(batch, unsaved)):
+                changes: list[Put | Delete] = []
+                if leaving or reads or self._is_due(batch, unsaved):
                     changes, unsaved = unsaved, []
-                    await trio.to_thread.run_sync(self._store.commit, changes)
+                ahead = []
+                if changes or reads:
+                    ahead = await trio.to_thread.run_sync(self._commit, changes, reads)
                 self._hand_out(leaving)
-                if again:
+                ahead += again
+                if ahead:
                     await _let_writers_run()
         finally:
             if unsaved:
                 self._store.commit(unsaved)
+
+    def _commit(self, changes: list[Put | Delete], reads: list[ReadRows]) -> list[Event]:
+        """In a thread: store, then read."""
+        if changes:
+            self._store.commit(changes)
+        return [
+            RowsRead(each.space, each.first, self._store.read(each.space, each.first, each.last))
+            for each in reads
+        ]
 
     def _handle(self, batch: list[Event]) -> Iterator[Action]:
         """What the core makes of a batch, and of its end if it asks for that."""

@@ -68,6 +68,14 @@ class Store:
         """All rows (space, key, value), by space and key."""
         yield from self._connection.execute("SELECT space, key, value FROM rows ORDER BY 1, 2")
 
+    def read(self, space: str, first: str, last: str) -> tuple[tuple[str, bytes], ...]:
+        """The rows (key, value) of a space with keys from ``first`` to ``last``, by key."""
+        found = self._connection.execute(
+            "SELECT key, value FROM rows WHERE space = ? AND key BETWEEN ? AND ? ORDER BY key",
+            (space, first, last),
+        )
+        return tuple(found)
+
     def load(self, spaces: Iterable[str]) -> Iterator[tuple[str, str, bytes]]:
         """All rows (space, key, value) of these spaces, by key within each space."""
         for space in spaces:

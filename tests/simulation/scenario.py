@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import ClassVar
 
@@ -29,6 +29,7 @@ from yfilter.matcher import Matcher
 from yfilter.matches import ProfileMatch
 
 PATIENCE = 600.0  # simulated seconds
+MEMORIES = (1, 1000, 64 * 1024 * 1024)  # bytes of what waits for peers, by seed
 
 # Not all words of the messages, so that words and literals are mixed on links.
 SCHEMA = b"""<!ELEMENT m (part*)> <!ELEMENT part (#PCDATA)>
@@ -82,6 +83,9 @@ class Scenario:
         self.net = SimNetwork(self.seed)
         self.random = self.net.random
         self.topology = random_topology(self.net, self.brokers, self.formats, self.transformations)
+        link = replace(self.topology.limits.link, journal_memory_bytes=MEMORIES[self.seed % 3])
+        limits = replace(self.topology.limits, link=link)
+        self.topology = replace(self.topology, limits=limits)
         self.witness = Witness(self.text_of)
         self.limits: LinkLimits = self.topology.limits.link
         self.interests: dict[str, Interest] = {}

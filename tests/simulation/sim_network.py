@@ -29,9 +29,11 @@ from overlay.link.events import (
     DialPeers,
     Event,
     Put,
+    ReadRows,
     SendData,
     TimePassed,
 )
+from tests.beside import rows_read
 
 Rows = list[tuple[str, str, bytes]]
 
@@ -180,7 +182,8 @@ class SimNetwork:
             node.unsaved = [a for a in node.unsaved if not isinstance(a, CallAgain)]
             node.inbox.insert(0, CalledAgain())
         told = any(
-            isinstance(action, SendData | CloseConnection | DialPeers) for action in node.unsaved
+            isinstance(action, SendData | CloseConnection | DialPeers | ReadRows)
+            for action in node.unsaved
         )
         if not told and self.random.random() < 0.7:
             self._go_on(node)
@@ -204,6 +207,8 @@ class SimNetwork:
         for action in actions:
             if isinstance(action, ArchiveMessage):
                 self.archived.append(action)
+            elif isinstance(action, ReadRows):
+                node.inbox.insert(0, rows_read(action, node.disk))
             elif isinstance(action, SendData):
                 self._transmit(node, action.connection, action.data)
             elif isinstance(action, CloseConnection):

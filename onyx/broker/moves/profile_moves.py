@@ -98,6 +98,7 @@ class ProfileMoves:
 
     def flush(self) -> None:
         """To be called when an event has been handled, before the query plane's."""
+        self.leaving.flush()
         self._handle_watersheds(self.watersheds.flush(self._query.table.roots))
 
     def statistics(self) -> dict[str, int]:

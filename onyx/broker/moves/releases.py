@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from onyx.broker.moves.watersheds import Watersheds
 from onyx.broker.query_plane import QueryPlane
@@ -36,11 +36,13 @@ _KIND = "out"
 
 @dataclass(frozen=True, slots=True)
 class _Release:
-    """``is_done``: the profile is not here any more, but what its user has not taken is."""
+    """``is_done``: the profile is not here any more, but what its user has not taken is; of that
+    the new host has asked for what is behind ``wanted``, None when it has it."""
 
     move: int
     version: int
     is_done: bool = False
+    wanted: int | None = None
 
 
 class Releases:
@@ -61,6 +63,7 @@ class Releases:
         self._watersheds = watersheds
         self._registration = registration
         self._releases: dict[str, _Release] = {}
+        self._reading: set[str] = set()  # whose results are being read from the store
         self._counters: Counter[str] = Counter()
 
     def __contains__(self, profile: str) -> bool:
@@ -69,7 +72,9 @@ class Releases:
     def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
         for space, key, value in rows:
             if space == RELEASE_SPACE:
-                self._releases[key] = _Release(**read_record(value))
+                self._releases[key] = release = _Release(**read_record(value))
+                if release.wanted is not None:
+                    self._reading.add(key)
 
     def handle_release(self, frame: ReleaseProfile) -> None:
         """Begin to let go; a profile with another version, or that is gone, stays as it is: the
@@ -100,24 +105,21 @@ class Releases:
         release = self._releases.get(frame.profile)
         if release is None or release.move != frame.move:
             return
-        portion = list(_portion(self._channel(frame.profile), frame.after))
-        for position, delivery in portion:
-            handed = HandedOver(
-                profile=frame.profile,
-                move=frame.move,
-                position=position,
-                ends=position == portion[-1][0],
-                source=delivery.source,
-                number=delivery.number,
-                lengths=delivery.lengths,
-                payload=delivery.payload,
-            )
-            self._links.send(self._registration, REGISTRATION_KEY, handed)
+        self._put(frame.profile, replace(release, wanted=frame.after))
+        self._hand_over(frame.profile, frame.after)
+
+    def flush(self) -> None:
+        """Go on with what has been read meanwhile; to be called when an event has been handled."""
+        for profile in list(self._reading):
+            after = self._releases[profile].wanted
+            if after is not None:
+                self._hand_over(profile, after)
 
     def take_back(self, profile: str) -> None:
         """The new host is lost: the profile stays, or is placed here once more; what its user has
         not taken is still here."""
         release = self._releases.pop(profile, None)
+        self._reading.discard(profile)
         if release is not None:
             self._rows.delete(RELEASE_SPACE, profile)
             if not release.is_done:
@@ -129,6 +131,7 @@ class Releases:
         release = self._releases.get(profile)
         if release is not None and release.move == move:
             del self._releases[profile]
+            self._reading.discard(profile)
             self._rows.delete(RELEASE_SPACE, profile)
             self._links.forget(f"subscriber/{profile}")
 
@@ -139,6 +142,30 @@ class Releases:
         }
 
     # --- helpers --------------------------------------------------------------------------
+
+    def _hand_over(self, profile: str, after: int) -> None:
+        """The next portion, now or when it has been read from the store."""
+        release, channel = self._releases[profile], self._channel(profile)
+        portion = list(_portion(channel, after))
+        if not portion and max(after, channel.floor) < channel.last:
+            self._reading.add(profile)
+            self._links.journal(f"subscriber/{profile}").read(Flow.MESSAGE, profile, after)
+            return
+        self._reading.discard(profile)
+        self._put(profile, replace(release, wanted=None))
+        for position, delivery in portion:
+            handed = HandedOver(
+                profile=profile,
+                move=release.move,
+                position=position,
+                ends=position == portion[-1][0],
+                source=delivery.source,
+                number=delivery.number,
+                lengths=delivery.lengths,
+                payload=delivery.payload,
+            )
+            self._links.send(self._registration, REGISTRATION_KEY, handed)
+            channel.release(position)
 
     def _let_go(self, profile: str) -> None:
         name = _watershed_name(profile)
@@ -164,8 +191,7 @@ class Releases:
 
     def _put(self, profile: str, release: _Release) -> None:
         self._releases[profile] = release
-        record = {"move": release.move, "version": release.version, "is_done": release.is_done}
-        self._rows.put(RELEASE_SPACE, profile, record)
+        self._rows.put(RELEASE_SPACE, profile, asdict(release))
 
     def _channel(self, profile: str) -> SendingChannel:
         sending = self._links.journal(f"subscriber/{profile}").sending

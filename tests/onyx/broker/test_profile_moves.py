@@ -40,8 +40,10 @@ BACKLOG = 9 * len(LONG) // 2  # four deliveries, which are the message, and what
 class Moving(Setting):
     """With a source at B1, and short of room for results."""
 
-    def __init__(self) -> None:
-        limits = replace(FIGURE4.limits, delivery_backlog_bytes_max=BACKLOG)
+    def __init__(self, memory_bytes: int = 1_000_000) -> None:
+        """``memory_bytes`` for what waits for peers."""
+        link = replace(FIGURE4.limits.link, journal_memory_bytes=memory_bytes)
+        limits = replace(FIGURE4.limits, link=link, delivery_backlog_bytes_max=BACKLOG)
         super().__init__(replace(FIGURE4, limits=limits))
         self.announce()
         self.children_ready()
@@ -175,12 +177,13 @@ def test_another_version_stands_by_anew_and_a_move_that_is_over_leaves_nothing()
     assert before
 
 
+@pytest.mark.parametrize("memory", [1, 1_000_000])
 @pytest.mark.parametrize("restarts", [False, True])
 def test_the_old_host_delivers_up_to_the_watershed_and_hands_over(
-    restarts: bool, monkeypatch: pytest.MonkeyPatch
+    restarts: bool, memory: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(releases, "PORTION_BYTES", 2 * len(LONG))
-    setting = Moving()
+    setting = Moving(memory)
 
     def step() -> None:
         if restarts:

@@ -52,6 +52,7 @@ class CounterCore:
             formats=["xml"],
             limits=LinkLimits(**limits),
             may_acknowledge=lambda peer, flow, key: not self.hold,
+            stored=True,
         )
         self.links.restore(rows)
         self._rows: list[Action] = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from overlay.link.events import (
     Action,
@@ -20,6 +20,7 @@ from overlay.link.events import (
     Delete,
     Event,
     Put,
+    ReadRows,
     SendData,
     TimePassed,
 )
@@ -27,6 +28,7 @@ from overlay.link.flow_scheduler import FlowScheduler
 from overlay.link.frames import LiveMarker, Message, Skipped
 from overlay.link.limits import LinkLimits
 from overlay.link.link_layer import LinkLayer
+from tests.beside import rows_read
 
 LIMITS = LinkLimits(window_frames=4, window_bytes=600, keepalive_seconds=10, hello_seconds=10)
 
@@ -35,9 +37,15 @@ class Node:
     """A process: a link layer, its committed rows, and what it has received."""
 
     def __init__(
-        self, name: str, peer: str, generator: random.Random, drop_bytes_max: int = 0
+        self,
+        name: str,
+        peer: str,
+        generator: random.Random,
+        memory_bytes: int,
+        drop_bytes_max: int = 0,
     ) -> None:
         """``drop_bytes_max``: the oldest frames beyond it are given up after each send; 0 none."""
+        self._memory_bytes = memory_bytes
         self.drop_bytes_max = drop_bytes_max
         self.name = name
         self.peer = peer
@@ -59,9 +67,10 @@ class Node:
             identity=self.name,
             instance=str(self.starts),
             formats=[],
-            limits=LIMITS,
+            limits=replace(LIMITS, journal_memory_bytes=self._memory_bytes),
             may_acknowledge=lambda peer, flow, key: not self.withhold,
             notices=True,
+            stored=True,
         )
         self.links.restore((space, key, value) for (space, key), value in self.rows.items())
 
@@ -154,8 +163,8 @@ class LossyNetwork:
     def __init__(self, seed: int, drop_bytes_max: int = 0) -> None:
         """``drop_bytes_max``: for A, see Node."""
         self.generator = random.Random(seed)
-        self.a = Node("A", "broker/B", self.generator, drop_bytes_max)
-        self.b = Node("B", "broker/A", self.generator)
+        self.a = Node("A", "broker/B", self.generator, (1, 2000, 2**30)[seed % 3], drop_bytes_max)
+        self.b = Node("B", "broker/A", self.generator, (1, 2000, 2**30)[seed // 3 % 3])
         self.now = 0.0
         self.connections = 0
         self.current: int | None = None
@@ -214,7 +223,9 @@ class LossyNetwork:
             self._restart(node)  # after the commit: nobody was told
             return
         for action in actions:
-            if isinstance(action, SendData) and action.connection == self.current:
+            if isinstance(action, ReadRows):
+                self.events[node.name].appendleft(rows_read(action, node.rows))
+            elif isinstance(action, SendData) and action.connection == self.current:
                 self.pipes[node.name].scheduler.push(action.flow, action.data)
             elif isinstance(action, CloseConnection) and action.connection == self.current:
                 self.pipes[node.name].closing = True

@@ -102,7 +102,7 @@ async def test_restarts_of_both_sides_lose_and_double_nothing(tmp_path: Path) ->
         rounds += 1
         assert rounds < 50, "nothing is kept from one round to the next"
         async with (
-            network.run("A", ["B"], first, window_frames=5),
+            network.run("A", ["B"], first, window_frames=5, journal_memory_bytes=1),
             network.run("B", window_frames=5) as receiver,
         ):
             first = None

@@ -1,0 +1,101 @@
+"""The rows of journals: what each space of the store holds for the link layer.
+
+A peer has no ``|`` in its name, a key may:
+
+=============  ===================================  ====================================
+space          key                                  value
+=============  ===================================  ====================================
+outbox         ``peer|flow|key|0000000000000042``   the encoded frame, length included
+outbox-floor   ``peer|flow|key``                    [acknowledged, floor], and shift if not 0
+inbox          ``peer|flow|key``                    [last number processed]
+=============  ===================================  ====================================
+
+The number of a row of the outbox is that of its frame, less the channel's shift, which is what a
+peer knew from before a store was lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import msgpack
+
+from overlay.link.errors import StoreError
+from overlay.link.events import Flow
+
+OUTBOX = "outbox"
+OUTBOX_FLOOR = "outbox-floor"
+INBOX = "inbox"
+SPACES = (OUTBOX, OUTBOX_FLOOR, INBOX)
+"""The spaces of the store that belong to the link layer."""
+
+Row = tuple[str, str, bytes]
+
+
+@dataclass(slots=True)
+class SortedRows:
+    """The rows of a store: ``channels`` are the floors and inboxes (space, peer, flow, key, value),
+    ``frames`` those of each channel in their order (peer, flow, key, number, size, bytes if there
+    was room for them)."""
+
+    channels: list[tuple[str, str, Flow, str, bytes]] = field(default_factory=list)
+    frames: list[tuple[str, Flow, str, int, int, bytes | None]] = field(default_factory=list)
+    others: list[Row] = field(default_factory=list)
+
+
+def sort_rows(rows: Iterable[Row], memory_bytes: int) -> SortedRows:
+    """Take rows in any order; of frames no more than so many bytes are ever in memory.  StoreError
+    for keys that no journal has written."""
+    found = SortedRows()
+    for space, key, value in rows:
+        if space == OUTBOX:
+            memory_bytes -= len(value)
+            data = value if memory_bytes >= 0 else None
+            found.frames.append((*parse_frame_key(key), len(value), data))
+        elif space in SPACES:
+            found.channels.append((space, *parse_channel_key(key), value))
+        else:
+            found.others.append((space, key, value))
+    found.frames.sort(key=lambda frame: frame[:4])
+    return found
+
+
+def channel_key(peer: str, flow: Flow, key: str) -> str:
+    return f"{peer}|{int(flow)}|{key}"
+
+
+def frame_key(channel: str, number: int) -> str:
+    return f"{channel}|{number:016d}"
+
+
+def parse_frame_key(key: str) -> tuple[str, Flow, str, int]:
+    """``peer|flow|key|number`` taken apart; StoreError if it is not that."""
+    channel, _, number = key.rpartition("|")
+    if not number.isdecimal():
+        raise StoreError(f"{key!r} is not the key of a frame")
+    return (*parse_channel_key(channel), int(number))
+
+
+def parse_channel_key(key: str) -> tuple[str, Flow, str]:
+    """``peer|flow|key`` taken apart; StoreError if it is not that."""
+    try:
+        peer, flow, name = key.split("|", 2)
+        return peer, Flow(int(flow)), name
+    except ValueError:
+        raise StoreError(f"{key!r} is not the key of a channel") from None
+
+
+def read_numbers(value: bytes, least: int, most: int) -> list[int]:
+    """So many numbers, none negative; StoreError if it is not that."""
+    try:
+        numbers = msgpack.unpackb(value)
+    except ValueError:
+        numbers = None
+    if (
+        not isinstance(numbers, list)
+        or not least <= len(numbers) <= most
+        or not all(isinstance(number, int) and number >= 0 for number in numbers)
+    ):
+        raise StoreError(f"a stored value is {value[:40]!r}; expected {least} numbers")
+    return numbers
