@@ -132,11 +132,7 @@ class BinaryReader:
         if end > source.size:
             source.refuse("truncated", "the message ends inside its head")
         head: bytes = source.form[source.at : end]
-        names = self._model.heads.get(head)
-        if names is None or names.limits is not limits:
-            names = WireNames(self._model, head, source.at, limits)
-            self._model.remember(head, names)
-        self._names = names
+        self._names = self._model.names_in(head, source.at, limits)
         source.at = end
 
     def _begin(self) -> None:

@@ -27,7 +27,7 @@ from formats.wire_events import (
     TEXT,
     WITH_TEXT,
 )
-from formats.wire_head import WireHead, make_head
+from formats.wire_head import WireHead
 from formats.wire_model import WireModel
 
 _NAMES_KEPT_MAX = 1 << 14  # scratch that is kept for the next message
@@ -110,7 +110,7 @@ class BinaryWriter:
                     break
             else:
                 return head
-        self._last_head = make_head(stream, self._model)
+        self._last_head = self._model.head_of(stream)
         self._last_model = self._model
         return self._last_head
 

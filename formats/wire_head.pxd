@@ -1,6 +1,5 @@
 # The C types of wire_head.py.
 cimport cython
-from formats.wire_model cimport WireModel
 
 @cython.final
 cdef class WireHead:

@@ -11,7 +11,7 @@ from array import array
 from formats.element_stream import ElementStream
 from formats.names import XML_NAMESPACE
 from formats.wire_bytes import write_number
-from formats.wire_model import WireModel
+from formats.wire_words import WireWords
 
 _Binding = tuple[str, str]  # prefix, namespace
 
@@ -20,7 +20,7 @@ class WireHead:
     """``form``: its size and its bytes; ``number`` [name of the stream] on the wire, ``declared``
     [declaration of the stream] its binding; ``count`` all name numbers there are."""
 
-    def __init__(self, stream: ElementStream, model: WireModel) -> None:
+    def __init__(self, stream: ElementStream, words: WireWords) -> None:
         self.names = list(stream.names)
         self.declarations = list(stream.declarations)
         bindings: dict[_Binding, int] = {("", ""): 0, ("xml", XML_NAMESPACE): 1}
@@ -32,32 +32,22 @@ class WireHead:
         own: list[bytes] = []
         numbers = array("i")
         for name, binding in zip(self.names, used, strict=True):
-            known = model.name_numbers.get((name.namespace, name.local))
+            known = words.name_numbers.get((name.namespace, name.local))
             if known is not None and first[name.namespace] == bindings[binding]:
                 numbers.append(known)
             else:
-                numbers.append(model.name_count + len(own))
-                own.append(write_number(bindings[binding]) + _word(name.local, model))
-        words = [_word(word, model) for binding in list(bindings)[2:] for word in binding]
-        form = b"".join((write_number(len(bindings) - 2), *words, write_number(len(own)), *own))
+                numbers.append(words.name_count + len(own))
+                own.append(write_number(bindings[binding]) + _word(name.local, words))
+        bound = [_word(word, words) for binding in list(bindings)[2:] for word in binding]
+        form = b"".join((write_number(len(bindings) - 2), *bound, write_number(len(own)), *own))
         self.form = write_number(len(form)) + form
-        self.count = model.name_count + len(own)
+        self.count = words.name_count + len(own)
         self.number = numbers
         self.declared = [bindings[binding] for binding in self.declarations]
 
 
-def make_head(stream: ElementStream, model: WireModel) -> WireHead:
-    """The head of a stream; made once for streams with the same names and declarations."""
-    key = (tuple(stream.names), tuple(stream.declarations))
-    found: WireHead | None = model.written.get(key)
-    if found is None:
-        found = WireHead(stream, model)
-        model.remember_written(key, found)
-    return found
-
-
-def _word(word: str, model: WireModel) -> bytes:
-    number = model.string_numbers.get(word)
+def _word(word: str, words: WireWords) -> bytes:
+    number = words.string_numbers.get(word)
     if number is not None:
         return write_number(2 * number + 1)
     encoded = word.encode()

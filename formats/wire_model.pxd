@@ -1,14 +1,18 @@
 # The C types of wire_model.py.
 cimport cython
+from formats.wire_head cimport WireHead
+from formats.wire_names cimport WireNames
+from formats.wire_words cimport WireWords
 
 cdef int END, ELEMENT, TEXT
 cdef int VALUE_BYTES_MAX, PROBES_MAX
 
 @cython.final
 cdef class WireModel:
-    cdef readonly object strings, grammar, known_names
-    cdef readonly dict name_numbers, string_numbers, set_numbers, heads, written
-    cdef readonly int name_count, set_count, value_count
+    cdef readonly WireWords words
+    cdef readonly dict set_numbers
+    cdef dict _read, _written
+    cdef readonly int set_count, value_count
     cdef int[::1] predicted
     cdef int[::1] expected_set, set_start, set_members
     cdef int[::1] value_start
@@ -17,8 +21,8 @@ cdef class WireModel:
     cdef int[::1] _value_slots
     cdef unsigned int _value_mask
 
-    cpdef remember(self, bytes head, names)
-    cpdef remember_written(self, object names, head)
+    cdef WireHead head_of(self, stream)
+    cdef WireNames names_in(self, bytes head, Py_ssize_t offset, limits)
     cdef _make_room(self, dict kept, int names)
     cdef int expect(self, int[::1] predicted, int[::1] set_of, int count) noexcept
     cdef int find_value(self, const unsigned char* data, Py_ssize_t at, Py_ssize_t size) noexcept

@@ -8,24 +8,22 @@ that have a number.
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import Any
 
 try:
     import cython
 except ImportError:
     from formats import cython_stub as cython
 
-from formats.known_names import KnownNames
+from formats.element_stream import ElementStream
+from formats.grammar import Grammar
+from formats.limits import MessageLimits
 from formats.wire_events import ELEMENT, END, PROBES_MAX, TEXT
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from formats.grammar import Grammar
-    from formats.wire_head import WireHead
-    from formats.wire_names import WireNames
+from formats.wire_head import WireHead
+from formats.wire_names import WireNames
+from formats.wire_words import WireWords
 
 VALUE_BYTES_MAX = 256  # longer values are not looked up
 _HEADS_MAX = 64  # heads remembered, and names in all of them
@@ -37,29 +35,33 @@ class WireModel:
     """One dictionary's expectations; shared by all messages, changed by none."""
 
     def __init__(self, strings: Sequence[str], values: Sequence[bytes], grammar: Grammar) -> None:
-        self.strings = strings
-        self.grammar = grammar
-        self.name_count = len(grammar.names)
-        self.name_numbers = {name: number for number, name in enumerate(grammar.names)}
-        self.string_numbers = {word: number for number, word in enumerate(strings)}
+        self.words = WireWords(strings, grammar.names)
         self._set_predictions(grammar)
         self._set_attributes(grammar)
         self._set_values(values)
-        self.known_names = KnownNames()
-        self.heads: dict[bytes, WireNames] = {}  # as read
-        self.written: dict[object, WireHead] = {}  # as written, by names and declarations
+        self._read: dict[bytes, WireNames] = {}
+        self._written: dict[object, WireHead] = {}  # by names and declarations
 
-    def remember(self, head: bytes, names: WireNames) -> None:
-        """Keeps what a head means for the next message that has the same."""
-        if len(head) <= _HEAD_BYTES_MAX:
-            self._make_room(self.heads, names.count)
-            self.heads[head] = names
+    def names_in(self, head: bytes, offset: cython.Py_ssize_t, limits: MessageLimits) -> WireNames:
+        """What a head says, which begins at ``offset``; read once for all messages that have it."""
+        names = self._read.get(head)
+        if names is None or names.limits is not limits:
+            names = WireNames(self.words, head, offset, limits)
+            if len(head) <= _HEAD_BYTES_MAX:
+                self._make_room(self._read, names.count)
+                self._read[head] = names
+        return names
 
-    def remember_written(self, names: object, head: WireHead) -> None:
-        """Keeps the head of a message with these names."""
-        if len(head.form) <= _HEAD_BYTES_MAX:
-            self._make_room(self.written, head.count)
-            self.written[names] = head
+    def head_of(self, stream: ElementStream) -> WireHead:
+        """The head of a stream; made once for streams with the same names and declarations."""
+        key = (tuple(stream.names), tuple(stream.declarations))
+        head = self._written.get(key)
+        if head is None:
+            head = WireHead(stream, self.words)
+            if len(head.form) <= _HEAD_BYTES_MAX:
+                self._make_room(self._written, head.count)
+                self._written[key] = head
+        return head
 
     def _make_room(self, kept: dict[Any, Any], names: cython.int) -> None:
         if len(kept) >= min(_HEADS_MAX, _HEAD_NAMES_MAX // (names + 1) + 1):
@@ -70,7 +72,7 @@ class WireModel:
     ) -> cython.int:
         """Begin a message of so many names: what is expected in each context and of each name."""
         i: cython.int
-        known: cython.int = self.name_count
+        known: cython.int = self.words.name_count
         for i in range(4 * (known + 1)):
             predicted[i] = self.predicted[i]
         for i in range(4 * (known + 1), 4 * (count + 1), 2):

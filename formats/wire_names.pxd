@@ -1,12 +1,12 @@
 # The C types of wire_names.py.
 cimport cython
-from formats.wire_model cimport WireModel
+from formats.wire_words cimport WireWords
 
 @cython.final
 cdef class WireNames:
     cdef bytes _head
     cdef Py_ssize_t _at, _offset
-    cdef WireModel _model
+    cdef WireWords _words
     cdef readonly object limits
     cdef readonly list names, bindings
     cdef readonly int count, binding_count, prefix_count

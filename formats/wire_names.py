@@ -24,7 +24,7 @@ from formats.known_names import KnownName
 from formats.limits import MessageLimits
 from formats.name_faults import binding_fault, name_fault
 from formats.names import XML_NAMESPACE, QualifiedName
-from formats.wire_model import WireModel
+from formats.wire_words import WireWords
 
 NO_BINDING, XML_BINDING = 0, 1
 UNRESOLVED = -1
@@ -41,11 +41,11 @@ class WireNames:
     prefix     [binding] the number of its prefix; 0 is no prefix
     """
 
-    def __init__(self, model: WireModel, head: bytes, offset: int, limits: MessageLimits) -> None:
+    def __init__(self, words: WireWords, head: bytes, offset: int, limits: MessageLimits) -> None:
         self._head = head
         self._at = 0
         self._offset = offset
-        self._model = model
+        self._words = words
         self.limits = limits
         self._read_bindings()
         self._read_names()
@@ -54,12 +54,12 @@ class WireNames:
 
     def resolve(self, number: cython.int) -> cython.bint:
         """Makes a name of the dictionary usable; False if no binding leads to its namespace."""
-        namespace, local = self._model.grammar.names[number]
+        namespace, local = self._words.names[number]
         binding = self._first_binding.get(namespace, UNRESOLVED)
         if binding < 0:
             return False
         prefix = self.bindings[binding][0]
-        found = self._model.known_names.of(prefix, namespace, self.limits).get(local)
+        found = self._words.known_names.of(prefix, namespace, self.limits).get(local)
         if found is None:
             found = self._check(QualifiedName(prefix, namespace, local))
         self._set(number, binding, number, found)
@@ -84,7 +84,7 @@ class WireNames:
         fault = name_fault(name, self.limits.name_bytes_max, self.limits.namespace_bytes_max)
         if fault is not None:
             raise DecodeError(*fault, self._offset + self._at)
-        remembered = self._model.known_names
+        remembered = self._words.known_names
         return remembered.learn(remembered.of(name.prefix, name.namespace, self.limits), name)
 
     def _read_bindings(self) -> None:
@@ -117,7 +117,7 @@ class WireNames:
         number: cython.int
         binding: cython.int
         first: cython.int
-        known: cython.int = self._model.name_count
+        known: cython.int = self._words.name_count
         own = self._number()
         if own > len(self._head):
             self._refuse("bad-count", f"{own} names in a head of {len(self._head)} bytes")
@@ -132,7 +132,7 @@ class WireNames:
         self.meaning = array("i", bytes(4 * (self.count + 1)))
         self.size = array("i", bytes(4 * (self.count + 1)))
         self.is_xmlns = bytearray(self.count + 1)
-        remembered = self._model.known_names
+        remembered = self._words.known_names
         named = [remembered.of(*pair, limits) for pair in self.bindings]
         meanings: dict[tuple[str, str], int] = {}
         for number in range(known, self.count):
@@ -145,7 +145,7 @@ class WireNames:
                 prefix, namespace = self.bindings[binding]
                 found = self._check(QualifiedName(prefix, namespace, local))
             meaning = found[1]
-            first = self._model.name_numbers.get(meaning, UNRESOLVED) if known else UNRESOLVED
+            first = self._words.name_numbers.get(meaning, UNRESOLVED) if known else UNRESOLVED
             if first == UNRESOLVED:
                 first = meanings.setdefault(meaning, number)
             elif self._first_binding[meaning[0]] == binding:
@@ -162,9 +162,9 @@ class WireNames:
         value: cython.int = self._number()
         number: cython.Py_ssize_t = value >> 1
         if value & 1:
-            if number >= len(self._model.strings):
+            if number >= len(self._words.strings):
                 self._refuse("bad-structure", f"the dictionary has no string {number}")
-            word: str = self._model.strings[number]
+            word: str = self._words.strings[number]
             return word
         start = self._at
         end = start + number

@@ -133,7 +133,7 @@ def test_every_truncation_and_extension_is_refused() -> None:
 
 
 def test_what_is_remembered_of_names_is_bounded_and_keeps_no_long_ones() -> None:
-    known = EMPTY_DICTIONARY.model.known_names
+    known = EMPTY_DICTIONARY.model.words.known_names
     before = known.statistics()["names"]
     long = parse_text(b"<%s/>" % (b"x" * 700))
     assert columns(decode(encode(long, WireFormat.BINARY), WireFormat.BINARY)) == columns(long)

@@ -1,0 +1,8 @@
+# The C types of wire_words.py.
+cimport cython
+
+@cython.final
+cdef class WireWords:
+    cdef readonly object strings, names, known_names
+    cdef readonly dict name_numbers, string_numbers
+    cdef readonly int name_count
