@@ -6,8 +6,8 @@ for them, against Saxon (conformance_real.py).
 
 DIR is the directory of the suite (github.com/w3c/qt3tests), which is not part of this project.
 Each case is in or out of the subset by its metadata (what it depends on) and by our parser, never
-by name; those in it are run with ``Evaluator(strict=True)`` and held against what the suite says.
-A case that expects a static error and is refused passes.
+by name; those in it are run with ``MessageEvaluator(strict=True)`` and held against what the suite
+says.  A case that expects a static error and is refused passes.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from formats.errors import MessageRefused
 from formats.text import parse_text
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
 from yfilter.language.construction import written
-from yfilter.language.evaluation import DOCUMENT, Evaluator
+from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.item_kinds import ANYTHING, ItemKind
-from yfilter.language.nodes import Construction, DynamicError, Focus
+from yfilter.language.nodes import DOCUMENT, Construction, DynamicError, Focus
 from yfilter.language.profile_limits import ProfileLimits
 from yfilter.language.query_parser import parse_expression
 
@@ -134,7 +134,7 @@ def _outcome(case: Case) -> Outcome | str:
     except ProfileRefused as refused:
         is_error = bool(case.errors)
         return Outcome(error=refused.code) if is_error else f"{refused.code}: {refused.reason}"
-    evaluator = Evaluator(stream, strict=True)
+    evaluator = MessageEvaluator(stream, strict=True)
     item = DOCUMENT if case.document and not case.variables else None
     variables = {name: [DOCUMENT] for name in case.variables}
     try:

@@ -10,7 +10,7 @@ XQuery       Saxon, when it is installed     the delivered documents, as canonic
 ===========  ==============================  =================================================
 
 A profile that is served answers no message with an error; where XQuery raises one (which
-``Evaluator(strict=True)`` does, too) the results are not comparable, and counted apart.
+``MessageEvaluator(strict=True)`` does, too) the results are not comparable, and counted apart.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from formats.text import parse_text
 from yfilter import Matcher, ProfileMatch
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
 from yfilter.language.construction import written
-from yfilter.language.evaluation import DOCUMENT, Evaluator
+from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.matching_path import decisive_parts, is_path
-from yfilter.language.nodes import Construction, DynamicError, Focus
+from yfilter.language.nodes import DOCUMENT, Construction, DynamicError, Focus
 from yfilter.language.query_ast import Computed, Constructor
 from yfilter.language.query_parser import parse_expression, parse_profile
 from yfilter.language.query_text import unparse
@@ -212,7 +212,7 @@ def _against_elementpath(number: int, rng: Random, saxon: Saxon | None) -> Compa
 
 def _our_value(expression: str, stream: ElementStream) -> Answer:
     """The items as strings, with errors raised as in XPath."""
-    evaluator = Evaluator(stream, strict=True)
+    evaluator = MessageEvaluator(stream, strict=True)
     try:
         value = evaluator.value(parse_expression(expression), Focus(DOCUMENT, 1, 1, {}))
         return [evaluator.string(item).encode() for item in value]
@@ -244,7 +244,7 @@ def _string(item: object) -> str:
     if isinstance(text, bool):
         return str(text).lower()
     if isinstance(text, int | float | Decimal):
-        evaluator = Evaluator(_NOTHING)
+        evaluator = MessageEvaluator(_NOTHING)
         return evaluator.string(text)
     return str(text)
 
@@ -320,7 +320,7 @@ def same_documents(ours: list[bytes], theirs: list[bytes], message: bytes) -> bo
 
 def _raises(profile: str, stream: ElementStream) -> bool:
     """Whether the whole expression raises an error when errors count."""
-    evaluator = Evaluator(stream, strict=True)
+    evaluator = MessageEvaluator(stream, strict=True)
     try:
         value = evaluator.value(parse_profile(profile).body, Focus(DOCUMENT, 1, 1, {}))
         for item in value:

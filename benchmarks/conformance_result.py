@@ -8,7 +8,8 @@ from lxml import etree
 
 from formats.text import parse_text
 from yfilter.language.construction import written
-from yfilter.language.evaluation import Evaluator, effective_boolean
+from yfilter.language.evaluation import MessageEvaluator
+from yfilter.language.evaluator import effective_boolean
 from yfilter.language.item_kinds import ANYTHING
 from yfilter.language.nodes import Atom, DynamicError, Focus, Item
 from yfilter.language.query_parser import parse_expression
@@ -20,7 +21,7 @@ class Outcome:
     """A value with what evaluated it, or the code of an error."""
 
     value: list[Item] = field(default_factory=list)
-    evaluator: Evaluator | None = None
+    evaluator: MessageEvaluator | None = None
     error: str = ""
 
 
@@ -48,7 +49,7 @@ def check(expected: etree._Element, outcome: Outcome) -> str:
 
 
 def _check_value(
-    word: str, expected: etree._Element, value: list[Item], evaluator: Evaluator
+    word: str, expected: etree._Element, value: list[Item], evaluator: MessageEvaluator
 ) -> str:
     wanted = str(expected.text or "")
     match word:
@@ -65,7 +66,7 @@ def _check_value(
             return "" if found == wanted else f"{found[:60]!r}, not {wanted[:60]!r}"
         case "assert-eq" | "assert-deep-eq" | "assert-permutation":
             other = list(
-                Evaluator(parse_text(b"<none/>"), strict=True).value(
+                MessageEvaluator(parse_text(b"<none/>"), strict=True).value(
                     parse_expression(wanted, context=ANYTHING), Focus(None, 1, 1, {})
                 )
             )
@@ -90,13 +91,13 @@ def _check_value(
             return ""
 
 
-def _same(evaluator: Evaluator, found: list[Atom], wanted: list[Item]) -> bool:
+def _same(evaluator: MessageEvaluator, found: list[Atom], wanted: list[Item]) -> bool:
     if len(found) == len(wanted) == 1:
         return deep_equal(evaluator, found, wanted) or str(found[0]) == str(wanted[0])
     return deep_equal(evaluator, found, wanted)
 
 
-def _shown(evaluator: Evaluator, value: list[Item]) -> str:
+def _shown(evaluator: MessageEvaluator, value: list[Item]) -> str:
     return repr(" ".join(evaluator.string(item) for item in value)[:60])
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -26,16 +27,29 @@ WORLD = {"trio", "socket", "time", "random", "os", "subprocess", "threading", "s
 FILES = [
     path.relative_to(ROOT) for package in LAYERS for path in sorted((ROOT / package).rglob("*.py"))
 ]
+ON_TOP = [
+    path.relative_to(ROOT)
+    for package in ("demo", "benchmarks", "tests")
+    for path in sorted((ROOT / package).rglob("*.py"))
+]
+MODULES = {
+    ".".join(path.with_suffix("").parts).removesuffix(".__init__"): path for path in FILES + ON_TOP
+}
 
 
-def imports(path: Path) -> Iterator[str]:
+@cache
+def imports(path: Path) -> frozenset[str]:
     """The absolute names of all modules that a file imports, wherever in it."""
+    found = set()
     for node in ast.walk(ast.parse((ROOT / path).read_text())):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import"
-            yield node.module or ""
+            assert node.level == 0 and node.module, f"{path}: relative import"
+            for alias in node.names:
+                member = f"{node.module}.{alias.name}"
+                found.add(member if member in MODULES else node.module)
+    return frozenset(found)
 
 
 @pytest.mark.parametrize("path", FILES, ids=str)
@@ -46,6 +60,15 @@ def test_imports_point_one_way(path: Path) -> None:
         assert top not in ("demo", "benchmarks", "tests"), f"{path} imports {module}"
         if top in LAYERS:
             assert LAYERS.index(top) <= layer, f"{path} imports {module}, which is above it"
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    """Imports for annotations only and inside functions are imports, too."""
+    below = {module: imports(path) & MODULES.keys() for module, path in MODULES.items()}
+    try:
+        TopologicalSorter(below).prepare()
+    except CycleError as error:
+        pytest.fail("imports lead in a circle: " + " -> ".join(reversed(error.args[1])))
 
 
 @pytest.mark.parametrize("path", FILES, ids=str)

@@ -16,7 +16,7 @@ from yfilter.engine.matching_plan import MatchingPlan, decompose
 from yfilter.engine.step_conditions import ConditionKind, main_steps, take_apart
 from yfilter.explanation import POSITIONS_MAX, Explanation, Failure, Outcome, Part
 from yfilter.index.access_path import condition_of
-from yfilter.language.evaluation import Evaluator
+from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.matching_path import matching_part
 from yfilter.language.nodes import DOCUMENT, Node, NodeType
 from yfilter.language.other_functions import falls_back
@@ -62,7 +62,7 @@ class _Walk:
 
     def __init__(self, stream: ElementStream | None, limits: EvaluationLimits) -> None:
         self.failure: Failure | None = None
-        self._evaluator = None if stream is None else Evaluator(stream, limits)
+        self._evaluator = None if stream is None else MessageEvaluator(stream, limits)
 
     def steps(
         self, steps: tuple[LocationStep, ...], nodes: list[Node] | None, whole: _Whole

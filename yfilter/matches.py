@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from formats.element_stream import ElementStream
-from yfilter.language.evaluation import Evaluator
+from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.matching_path import matching_path
 from yfilter.language.nodes import DOCUMENT
 from yfilter.language.profile_limits import EvaluationLimits
@@ -51,7 +51,7 @@ class Rendering:
 
     def bindings(self) -> tuple[int, ...]:
         if self._bindings is None:
-            evaluator = Evaluator(self._stream, self._limits)
+            evaluator = MessageEvaluator(self._stream, self._limits)
             found = evaluator.select(matching_path(self.profile), DOCUMENT, {})
             self._bindings = tuple(node.number for node in found)
         return self._bindings

@@ -6,18 +6,9 @@ import pytest
 
 from formats.text import parse_text
 from yfilter.errors import MatchLimitExceeded
-from yfilter.language.evaluation import (
-    DOCUMENT,
-    Evaluator,
-    Node,
-    NodeType,
-    Value,
-    element_node,
-    evaluate,
-    holds,
-    select,
-)
+from yfilter.language.evaluation import MessageEvaluator, evaluate, holds, select
 from yfilter.language.item_kinds import NODES
+from yfilter.language.nodes import DOCUMENT, Node, NodeType, Value, element_node
 from yfilter.language.numbers import number_text, parse_double
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_parser import parse_expression, parse_path
@@ -131,7 +122,7 @@ def test_nodes_are_in_document_order_and_once() -> None:
     nodes = select(parse_path(".//text()/.."), MESSAGE, element_node(ROOT))
     assert [node.number for node in nodes] == [0, 1, 2, 3, 4]
     texts = select(parse_path("//text()"), MESSAGE)
-    evaluator = Evaluator(MESSAGE)
+    evaluator = MessageEvaluator(MESSAGE)
     assert [evaluator.string_value(node) for node in texts] == ["x", "t", "5", "6", "y"]
     everything = sorted(
         [
@@ -169,7 +160,7 @@ def test_the_cost_is_bounded() -> None:
     with pytest.raises(MatchLimitExceeded) as caught:
         holds(condition, message, 0)
     assert caught.value.code == "too-many-visits"
-    evaluator = Evaluator(message, EvaluationLimits(visits_max=199))
+    evaluator = MessageEvaluator(message, EvaluationLimits(visits_max=199))
     assert len(evaluator.select(parse_path(".//a"), element_node(0), {})) == 199
     with pytest.raises(MatchLimitExceeded):
         evaluator.select(parse_path("/a"), DOCUMENT, {})

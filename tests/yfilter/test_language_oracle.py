@@ -15,8 +15,8 @@ from demo.saxon import Form, Saxon, SaxonError
 from formats.text import parse_text
 from tests.yfilter.random_cases import random_message
 from yfilter import LinkTarget, Matcher, ProfileMatch, RouteMatch, routing_query
-from yfilter.language.evaluation import DOCUMENT, Evaluator
-from yfilter.language.nodes import Focus, Node
+from yfilter.language.evaluation import MessageEvaluator
+from yfilter.language.nodes import DOCUMENT, Focus, Node
 from yfilter.language.query_parser import parse_expression, parse_profile
 from yfilter.language.query_text import unparse
 
@@ -133,7 +133,7 @@ EXPRESSIONS = (
 
 
 def _ours(expression: str) -> list[str]:
-    evaluator = Evaluator(parse_text(MESSAGE), strict=True)
+    evaluator = MessageEvaluator(parse_text(MESSAGE), strict=True)
     value = evaluator.value(parse_expression(expression), Focus(DOCUMENT, 1, 1, {}))
     return [evaluator.string(item) for item in value]
 
@@ -149,7 +149,7 @@ def _theirs(expression: str) -> list[str]:
         if isinstance(text, bool):
             found.append(str(text).lower())
         elif isinstance(text, float):
-            evaluator = Evaluator(parse_text(b"<x/>"))
+            evaluator = MessageEvaluator(parse_text(b"<x/>"))
             found += map(str, evaluator.value(number, Focus(text, 1, 1, {})))
         else:
             found.append(f"{text.normalize():f}" if hasattr(text, "normalize") else str(text))
@@ -323,7 +323,7 @@ def test_constructed_nodes_and_values(expression: str, value: list[str]) -> None
 
 
 def test_nodes_sort_in_document_order() -> None:
-    evaluator = Evaluator(parse_text(MESSAGE))
+    evaluator = MessageEvaluator(parse_text(MESSAGE))
     nodes = evaluator.nodes(
         evaluator.value(parse_expression("//node() | //@*"), Focus(DOCUMENT, 1, 1, {}))
     )

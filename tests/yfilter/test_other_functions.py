@@ -13,8 +13,8 @@ from demo.saxon import Form, Saxon, SaxonError
 from formats.text import parse_text
 from yfilter import LinkTarget, Matcher, ProfileMatch, ProfileRefused, RouteMatch, routing_query
 from yfilter.errors import MatchLimitExceeded
-from yfilter.language.evaluation import DOCUMENT, Evaluator
-from yfilter.language.nodes import DynamicError, Focus
+from yfilter.language.evaluation import MessageEvaluator
+from yfilter.language.nodes import DOCUMENT, DynamicError, Focus
 from yfilter.language.other_functions import other_functions
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_parser import parse_expression, parse_profile
@@ -123,7 +123,7 @@ _SAXON_ONLY = (
 
 
 def _ours(expression: str) -> list[str]:
-    evaluator = Evaluator(parse_text(MESSAGE), strict=True)
+    evaluator = MessageEvaluator(parse_text(MESSAGE), strict=True)
     value = evaluator.value(parse_expression(expression), Focus(DOCUMENT, 1, 1, {}))
     return [evaluator.string(item) for item in value]
 
@@ -172,7 +172,7 @@ def test_every_one_can_be_called(name: str) -> None:
     """With the least number of arguments: a value, or an error of XPath's."""
     count = other_functions()[name].required
     text = f"//*[count({name}({', '.join(['.'] * count)})) = 1]"
-    Evaluator(parse_text(MESSAGE)).select(parse_expression(text), DOCUMENT, {})  # type: ignore[arg-type]
+    MessageEvaluator(parse_text(MESSAGE)).select(parse_expression(text), DOCUMENT, {})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -259,6 +259,6 @@ def test_a_profile_that_falls_back_is_explained() -> None:
 )
 def test_calls_are_charged(expression: str) -> None:
     limits = EvaluationLimits(visits_max=1_000)
-    evaluator = Evaluator(parse_text(MESSAGE), limits)
+    evaluator = MessageEvaluator(parse_text(MESSAGE), limits)
     with pytest.raises(MatchLimitExceeded):
         evaluator.value(parse_expression(expression), Focus(DOCUMENT, 1, 1, {}))

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from formats.names import QualifiedName
 from yfilter.language.constructor_parser import ConstructorParser
-from yfilter.language.path_parser import INITIAL_NAMESPACES
+from yfilter.language.namespaces import INITIAL_NAMESPACES
 from yfilter.language.query_ast import Computed, Constructor, Expression, NodeKind, Sequence
 from yfilter.language.query_lexer import Token, TokenKind
 

@@ -13,9 +13,10 @@ from yfilter.language.functions import (
     Signature,
 )
 from yfilter.language.item_kinds import ANYTHING, NODES, TEMPORAL, ItemKind, Kinds
+from yfilter.language.namespaces import FUNCTION_NAMESPACE, SCHEMA_NAMESPACE
 from yfilter.language.operator_parser import OperatorParser
 from yfilter.language.other_functions import CONTEXT_FUNCTIONS, signature_of, type_result
-from yfilter.language.path_parser import FUNCTION_NAMESPACE, KIND_TESTS, SCHEMA_NAMESPACE
+from yfilter.language.path_parser import KIND_TESTS
 from yfilter.language.patterns import PatternError, check_pattern
 from yfilter.language.query_ast import (
     Conditional,

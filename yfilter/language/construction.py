@@ -8,13 +8,14 @@ an attribute is given twice, the first one counts.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from formats.characters import is_comment, is_processing_instruction
 from formats.element_stream import ElementStream, ElementStreamBuilder
 from formats.names import XML_NAMESPACE, QualifiedName
 from formats.xml_writer import XmlWriter
 from yfilter.language.atoms import atom_text
+from yfilter.language.evaluator import Evaluator
+from yfilter.language.namespaces import INITIAL_NAMESPACES
 from yfilter.language.nodes import (
     Construction,
     Detached,
@@ -26,12 +27,8 @@ from yfilter.language.nodes import (
     Value,
     Written,
 )
-from yfilter.language.path_parser import INITIAL_NAMESPACES
 from yfilter.language.query_ast import Computed, Constructor, Expression, Markup, NodeKind
 from yfilter.language.query_lexer import is_ncname
-
-if TYPE_CHECKING:
-    from yfilter.language.evaluation import Evaluator
 
 _TAG_SIZE = 16  # a start and an end tag, roughly; what is charged is an estimate
 

@@ -16,26 +16,23 @@ looks at is counted against ``EvaluationLimits.visits_max``, and so is every ite
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from math import isnan
 from typing import Any
 
-from formats.element_stream import ContentKind, ElementStream
+from formats.element_stream import ElementStream
 from formats.errors import MessageRefused
 from formats.limits import DEFAULT_LIMITS
 from formats.text import parse_text
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language import function_library
-from yfilter.language.atoms import atom_text, is_number
-from yfilter.language.axes import Axes
-from yfilter.language.budget import Budget
+from yfilter.language.atoms import is_number
 from yfilter.language.construction import detached, holder, write_construction
+from yfilter.language.evaluator import Evaluator, effective_boolean
 from yfilter.language.flwor_evaluation import flwor_items
 from yfilter.language.general_comparison import some_pair
 from yfilter.language.nodes import (
     DOCUMENT,
-    Atom,
     Construction,
     Detached,
     DynamicError,
@@ -43,8 +40,6 @@ from yfilter.language.nodes import (
     Item,
     Node,
     NodeType,
-    Opaque,
-    Untyped,
     Value,
     Variables,
     Written,
@@ -79,23 +74,7 @@ from yfilter.language.query_ast import (
     Sequence,
     Typed,
 )
-from yfilter.language.temporal import Temporal
 from yfilter.language.type_evaluation import typed
-
-__all__ = [
-    "DOCUMENT",
-    "Evaluator",
-    "Item",
-    "Node",
-    "NodeType",
-    "Value",
-    "Variables",
-    "effective_boolean",
-    "element_node",
-    "evaluate",
-    "holds",
-    "select",
-]
 
 
 def holds(
@@ -105,7 +84,7 @@ def holds(
     variables: Variables | None = None,
 ) -> bool:
     """Whether ``condition`` holds with ``element`` as the context item."""
-    return Evaluator(stream).holds(condition, element_node(element), variables or {})
+    return MessageEvaluator(stream).holds(condition, element_node(element), variables or {})
 
 
 def select(
@@ -115,7 +94,7 @@ def select(
     variables: Variables | None = None,
 ) -> list[Node]:
     """The nodes that ``path`` selects, in document order, each once."""
-    return Evaluator(stream).select(path, context, variables or {})
+    return MessageEvaluator(stream).select(path, context, variables or {})
 
 
 def evaluate(
@@ -125,24 +104,10 @@ def evaluate(
     variables: Variables | None = None,
 ) -> Value:
     """The items of any expression; DynamicError where it raises one."""
-    return Evaluator(stream).evaluate(expression, context, variables or {})
+    return MessageEvaluator(stream).evaluate(expression, context, variables or {})
 
 
-def effective_boolean(value: Value, *, strict: bool = False) -> bool:
-    """XPath's effective boolean value: nodes exist; a string is not empty; a number is not 0."""
-    if not value:
-        return False
-    first = value[0]
-    if isinstance(first, Node | Construction | Detached):
-        return True
-    if strict and (len(value) > 1 or isinstance(first, Temporal | Opaque)):
-        raise DynamicError("FORG0006", "no effective boolean value")
-    if isinstance(first, float):
-        return not isnan(first) and first != 0
-    return bool(first)
-
-
-class Evaluator(Budget):
+class MessageEvaluator(Evaluator):
     """Evaluates any number of expressions on one message, within one budget."""
 
     def __init__(
@@ -152,11 +117,7 @@ class Evaluator(Budget):
         *,
         strict: bool = False,
     ) -> None:
-        super().__init__(limits)
-        self.stream = stream
-        self.streams = [stream]
-        self.strict = strict
-        self._axes = Axes(self.streams, self.charge)
+        super().__init__(stream, limits, strict=strict)
         self._positional: dict[int, tuple[LocationStep, bool]] = {}
 
     def evaluate(self, expression: Expression, context: Node, variables: Variables) -> Value:
@@ -171,69 +132,6 @@ class Evaluator(Budget):
 
     def value(self, expression: Expression, focus: Focus) -> Value:
         return _HANDLERS[type(expression)](self, expression, focus)
-
-    def condition(self, condition: Expression, focus: Focus) -> bool:
-        """Whether it holds; one that raises an error does not."""
-        try:
-            return self.truth(condition, focus)
-        except DynamicError:
-            if self.strict:
-                raise
-            return False
-
-    def truth(self, condition: Expression, focus: Focus) -> bool:
-        return effective_boolean(self.value(condition, focus), strict=self.strict)
-
-    # -- items
-
-    def string_value(self, node: Node) -> str:
-        """XPath's string value of a node."""
-        stream = self.streams[node.tree]
-        match node.type:
-            case NodeType.ELEMENT:
-                return stream.string_value(node.number)
-            case NodeType.ATTRIBUTE:
-                return stream.attribute_value(node.number)
-            case NodeType.CONTENT:
-                value = stream.content_value(node.number)
-                if stream.content_kind[node.number] == ContentKind.PROCESSING_INSTRUCTION:
-                    return value.partition(" ")[2]
-                return value
-            case NodeType.DOCUMENT:
-                return stream.string_value(0)
-
-    def string(self, item: Item) -> str:
-        """``fn:string`` of one item."""
-        if isinstance(item, Node | Construction | Detached):
-            return str(self.atom(item))
-        return atom_text(item)
-
-    def first_string(self, value: Value) -> str:
-        return self.string(value[0]) if value else ""
-
-    def atom(self, item: Item) -> Atom:
-        """The typed value of one item."""
-        if isinstance(item, Detached):
-            is_text = item.kind in (NodeKind.ATTRIBUTE, NodeKind.TEXT)
-            return Untyped(item.value) if is_text else item.value
-        if isinstance(item, Construction):
-            item = self.materialised(item)
-        if not isinstance(item, Node):
-            return item
-        text = self.string_value(item)
-        if item.type is NodeType.CONTENT:
-            kind = self.streams[item.tree].content_kind[item.number]
-            return Untyped(text) if kind == ContentKind.TEXT else text
-        return Untyped(text)
-
-    def atoms(self, value: Value) -> list[Atom]:
-        return [self.atom(item) for item in value]
-
-    def one_atom(self, value: Value) -> Atom | None:
-        """The one atomic value of an operand; None for the empty sequence."""
-        if len(value) > 1:
-            raise DynamicError("XPTY0004", "several items where one is wanted")
-        return self.atom(value[0]) if value else None
 
     def materialised(self, item: Construction) -> Node:
         """The constructed element as a tree of its own, so that steps can go into it."""
@@ -253,33 +151,9 @@ class Evaluator(Budget):
             stream, type_ = holder(item)
             self.streams.append(stream)
             tree = len(self.streams) - 1
-            self._axes.holders.add(tree)
+            self.axes.holders.add(tree)
             item.node = Node(0 if type_ is NodeType.ATTRIBUTE else 1, type_, 0, tree)
         return item.node
-
-    def nodes(self, value: Value) -> list[Node]:
-        """The items as nodes; XPTY0019 for a value that is none."""
-        found = []
-        for item in value:
-            if isinstance(item, Construction):
-                found.append(self.materialised(item))
-            elif isinstance(item, Node):
-                found.append(item)
-            elif isinstance(item, Detached):
-                if item.value or item.kind is not NodeKind.TEXT:  # no tree holds an empty text
-                    found.append(self.attached(item))
-            else:
-                raise DynamicError("XPTY0019", "a step needs nodes, this is a value")
-        return found
-
-    def root(self, node: Node) -> Node:
-        return self._axes.root(node)
-
-    def axis_step(self, node: Node, step: LocationStep) -> Iterator[Node]:
-        return self._axes.step(node, step)
-
-    def children(self, node: Node) -> Iterator[Node]:
-        return self._axes.step(node, _CHILDREN)
 
     # -- paths
 
@@ -320,20 +194,20 @@ class Evaluator(Budget):
 
     def _after_step(self, nodes: list[Node], step: LocationStep, focus: Focus) -> list[Node]:
         if not self._is_positional(step):
-            found = {node for start in nodes for node in self._axes.step(start, step)}
+            found = {node for start in nodes for node in self.axes.step(start, step)}
             kept: Iterable[Any] = self._filtered(
                 sorted(found, key=document_order), step.predicates, focus
             )
             return list(kept)
         starts = nodes
         if step.descendant:
-            below = {node for start in nodes for node in self._axes.self_or_descendants(start)}
+            below = {node for start in nodes for node in self.axes.self_or_descendants(start)}
             starts = sorted(below, key=document_order)
             step = _without_descendant(step)
         selected: set[Any] = set()
         for start in starts:
             selected.update(
-                self._filtered(list(self._axes.step(start, step)), step.predicates, focus)
+                self._filtered(list(self.axes.step(start, step)), step.predicates, focus)
             )
         return sorted(selected, key=document_order)
 
@@ -415,30 +289,27 @@ class Evaluator(Budget):
         return self.value(part.expression, Focus(DOCUMENT, 1, 1, {PART_VARIABLE: value}))
 
 
-_CHILDREN = LocationStep(False, NodeKind.NODE, None)
-
-
 def _without_descendant(step: LocationStep) -> LocationStep:
     return LocationStep(False, step.kind, step.test, step.predicates)
 
 
-_HANDLERS: dict[type, Callable[[Evaluator, Any, Focus], Value]] = {
-    PathExpression: Evaluator.path,
-    Mapped: Evaluator.mapped,
+_HANDLERS: dict[type, Callable[[MessageEvaluator, Any, Focus], Value]] = {
+    PathExpression: MessageEvaluator.path,
+    Mapped: MessageEvaluator.mapped,
     Literal: lambda _, literal, __: [literal.value],
-    Comparison: Evaluator.comparison,
+    Comparison: MessageEvaluator.comparison,
     And: lambda self, node, focus: [all(self.truth(part, focus) for part in node.parts)],
     Or: lambda self, node, focus: [any(self.truth(part, focus) for part in node.parts)],
     Operation: operation,
-    Sequence: Evaluator.sequence,
-    Conditional: Evaluator.conditional,
+    Sequence: MessageEvaluator.sequence,
+    Conditional: MessageEvaluator.conditional,
     Quantified: quantified,
     Cast: cast_value,
     Typed: typed,
-    FunctionCall: Evaluator.call,
+    FunctionCall: MessageEvaluator.call,
     Constructor: lambda _, constructor, focus: [Construction(constructor, focus)],
     Markup: detached,
     Computed: detached,
     Flwor: lambda self, flwor, focus: list(flwor_items(self, flwor, focus)),
-    Part: Evaluator.part,
+    Part: MessageEvaluator.part,
 }

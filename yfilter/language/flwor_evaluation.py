@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cmp_to_key
-from typing import TYPE_CHECKING
 
 from yfilter.language.atoms import comparable
+from yfilter.language.evaluator import Evaluator
 from yfilter.language.nodes import Atom, DynamicError, Focus, Item
 from yfilter.language.query_ast import Flwor, ForClause, LetClause, OrderKey
-
-if TYPE_CHECKING:
-    from yfilter.language.evaluation import Evaluator
 
 
 def flwor_items(

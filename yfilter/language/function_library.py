@@ -14,9 +14,10 @@ NODES, ITEMS, CONDITION         the value as it is
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from yfilter.language.atoms import atom_text, cast, is_number, to_double
+from yfilter.language.evaluator import Evaluator, effective_boolean
 from yfilter.language.functions import FUNCTIONS, TYPES, ArgumentKind
 from yfilter.language.nodes import (
     Atom,
@@ -35,9 +36,6 @@ from yfilter.language.query_ast import FunctionCall
 from yfilter.language.sequence_functions import SEQUENCE_FUNCTIONS, deep_equal
 from yfilter.language.string_functions import STRING_FUNCTIONS
 from yfilter.language.temporal import Temporal
-
-if TYPE_CHECKING:
-    from yfilter.language.evaluation import Evaluator
 
 
 def call(evaluator: Evaluator, call_: FunctionCall, focus: Focus) -> Value:
@@ -104,8 +102,6 @@ def _converted(evaluator: Evaluator, name: str, kind: ArgumentKind, value: Value
 
 
 def _boolean(evaluator: Evaluator, value: Value) -> Value:
-    from yfilter.language.evaluation import effective_boolean  # noqa: PLC0415
-
     return [effective_boolean(value, strict=evaluator.strict)]
 
 
@@ -154,7 +150,7 @@ def _root(evaluator: Evaluator, value: Value) -> Value:
         raise DynamicError("XPTY0004", "root() takes one node")
     if not nodes:
         return []
-    return [evaluator.root(nodes[0])]
+    return [evaluator.axes.root(nodes[0])]
 
 
 def _string(evaluator: Evaluator, value: Value) -> Value:

@@ -6,15 +6,13 @@ Where one side is all numbers, or no side has any typed value, no pairs need to 
 from __future__ import annotations
 
 from math import isnan
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from yfilter.language.atoms import holds_pair, is_number, to_double
 from yfilter.language.budget import ELEMENTPATH_COST
+from yfilter.language.evaluator import Evaluator
 from yfilter.language.nodes import Atom, DynamicError, Opaque, Untyped, Value
 from yfilter.language.query_ast import Operator
-
-if TYPE_CHECKING:
-    from yfilter.language.evaluation import Evaluator
 
 _Comparable = TypeVar("_Comparable", str, float)
 

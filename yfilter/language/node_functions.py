@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from formats.names import XML_NAMESPACE
 from yfilter.language.elementpath_bridge import evaluate
+from yfilter.language.evaluator import Evaluator
 from yfilter.language.nodes import Atom, DynamicError, Node, NodeType, Value, document_order
 from yfilter.language.query_ast import ANY, Axis, LocationStep, NameTest, NodeKind
-
-if TYPE_CHECKING:
-    from yfilter.language.evaluation import Evaluator
 
 _AROUND = LocationStep(False, NodeKind.ELEMENT, NameTest(ANY, ANY), (), Axis.ANCESTOR_OR_SELF)
 
@@ -57,8 +55,8 @@ def _resolve_qname(evaluator: Evaluator, node: Node, text: Atom | None) -> Value
 def _around(evaluator: Evaluator, node: Node) -> list[Node]:
     """The elements around a node, the outermost first."""
     if node.type is not NodeType.ELEMENT:
-        node = next(evaluator.axis_step(node, _PARENT), node)
-    return sorted(evaluator.axis_step(node, _AROUND), key=document_order)
+        node = next(evaluator.axes.step(node, _PARENT), node)
+    return sorted(evaluator.axes.step(node, _AROUND), key=document_order)
 
 
 _PARENT = LocationStep(False, NodeKind.ELEMENT, NameTest(ANY, ANY), (), Axis.PARENT)

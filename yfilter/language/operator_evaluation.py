@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from yfilter.language.atoms import arithmetic, cast, compare, negate
 from yfilter.language.budget import ELEMENTPATH_COST
+from yfilter.language.evaluator import Evaluator
 from yfilter.language.functions import TYPES
 from yfilter.language.nodes import (
     Atom,
@@ -21,9 +21,6 @@ from yfilter.language.nodes import (
 )
 from yfilter.language.query_ast import Cast, Operation, Operator, Quantified
 from yfilter.language.temporal import Temporal
-
-if TYPE_CHECKING:
-    from yfilter.language.evaluation import Evaluator
 
 _VALUE_COMPARISONS = {
     "eq": Operator.EQ,

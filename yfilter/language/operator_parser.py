@@ -9,8 +9,8 @@ from abc import abstractmethod
 from typing import NoReturn
 
 from yfilter.language.item_kinds import ATOMS, TEMPORAL, ItemKind, Kinds
+from yfilter.language.namespaces import SCHEMA_NAMESPACE
 from yfilter.language.other_functions import type_result
-from yfilter.language.path_parser import SCHEMA_NAMESPACE
 from yfilter.language.query_ast import (
     And,
     Cast,

@@ -13,11 +13,12 @@ is in ``node_functions.py``.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from yfilter.language.atoms import cast
 from yfilter.language.budget import ELEMENTPATH_COST
 from yfilter.language.elementpath_bridge import evaluate
+from yfilter.language.evaluator import Evaluator
 from yfilter.language.functions import (
     FUNCTIONS,
     LEFT_OUT,
@@ -34,9 +35,6 @@ from yfilter.language.query_ast import (
     FunctionCall,
 )
 from yfilter.language.subexpressions import new_focus, same_focus
-
-if TYPE_CHECKING:
-    from yfilter.language.evaluation import Evaluator
 
 # About the context item, which the parser adds, where their last argument is left out.
 CONTEXT_FUNCTIONS = frozenset(("lang",))

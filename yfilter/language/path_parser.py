@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import NoReturn
 
-from formats.names import XML_NAMESPACE
 from yfilter.errors import ProfileRefused
 from yfilter.language.item_kinds import (
     NODES,
@@ -17,6 +16,7 @@ from yfilter.language.item_kinds import (
     kinds_after_step,
     kinds_of,
 )
+from yfilter.language.namespaces import INITIAL_NAMESPACES
 from yfilter.language.path_assembly import ANY_DEPTH, normal, with_filter, with_step
 from yfilter.language.positions import is_positional
 from yfilter.language.profile_limits import ProfileLimits
@@ -36,8 +36,6 @@ from yfilter.language.references import expand_references
 from yfilter.language.suggestions import instead_of
 
 MESSAGE_VARIABLE = "msg"
-FUNCTION_NAMESPACE = "http://www.w3.org/2005/xpath-functions"
-SCHEMA_NAMESPACE = "http://www.w3.org/2001/XMLSchema"
 
 KIND_TESTS = {
     "text": NodeKind.TEXT,
@@ -72,14 +70,6 @@ class Scope:
 
     def with_context(self, context: Kinds) -> Scope:
         return Scope(self.namespaces, self.variables, context, self.constructed)
-
-
-INITIAL_NAMESPACES = {
-    "": "",
-    "xml": XML_NAMESPACE,
-    "xs": SCHEMA_NAMESPACE,
-    "fn": FUNCTION_NAMESPACE,
-}
 
 
 class PathParser(ABC):

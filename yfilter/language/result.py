@@ -24,7 +24,7 @@ from formats.element_stream import ElementStream
 from formats.text import to_text
 from yfilter.language.budget import Budget
 from yfilter.language.construction import written
-from yfilter.language.evaluation import Evaluator
+from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.flwor_evaluation import flwor_items
 from yfilter.language.matching_path import MatchingPart, decisive_parts, is_path, matching_part
 from yfilter.language.nodes import (
@@ -73,7 +73,7 @@ def render(
     if plan is not None and is_plain_message(stream):
         return plan.results(stream, sorted(set(bindings)), Budget(limits))
     try:
-        return _documents(profile, part, Evaluator(stream, limits), bindings)
+        return _documents(profile, part, MessageEvaluator(stream, limits), bindings)
     except DynamicError:
         return []
 
@@ -96,7 +96,7 @@ def render_with_parts(
         except NoPiece:
             pass
     try:
-        return _documents(put_in, part, Evaluator(stream, limits), bindings)
+        return _documents(put_in, part, MessageEvaluator(stream, limits), bindings)
     except DynamicError:
         return []
 
@@ -114,7 +114,7 @@ def _known(profile: Profile) -> tuple[MatchingPart, bool, ResultPlan | None]:
 
 
 def _documents(
-    profile: Profile, part: MatchingPart, evaluator: Evaluator, bindings: Sequence[int]
+    profile: Profile, part: MatchingPart, evaluator: MessageEvaluator, bindings: Sequence[int]
 ) -> list[bytes]:
     body = profile.body
     if is_path(body):
@@ -147,7 +147,9 @@ def _whole_text(stream: ElementStream) -> bytes:
 _LAST: list[tuple[ElementStream, bytes]] = []
 
 
-def _enclosing(body: Constructor, evaluator: Evaluator, first: list[Node] | None) -> list[bytes]:
+def _enclosing(
+    body: Constructor, evaluator: MessageEvaluator, first: list[Node] | None
+) -> list[bytes]:
     """The document, if a decisive part yields anything; each of them is evaluated once."""
     decisive, rewritten = _with_variables(body)
     values: dict[str, Value] = {}
@@ -175,7 +177,7 @@ def _with_variables(body: Constructor) -> tuple[tuple[tuple[str, Expression], ..
     return named, replace(body, content=content)
 
 
-def _document(evaluator: Evaluator, item: Item) -> bytes:
+def _document(evaluator: MessageEvaluator, item: Item) -> bytes:
     if item == DOCUMENT:
         text = _whole_text(evaluator.stream)
         evaluator.charge_bytes(len(text))

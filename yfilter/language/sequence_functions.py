@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import Decimal
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from yfilter.language.atoms import comparable, is_number, to_double
+from yfilter.language.evaluator import Evaluator
 from yfilter.language.nodes import (
     Atom,
     Construction,
@@ -19,9 +20,9 @@ from yfilter.language.nodes import (
     Opaque,
 )
 from yfilter.language.number_functions import rounded
+from yfilter.language.query_ast import LocationStep, NodeKind
 
-if TYPE_CHECKING:
-    from yfilter.language.evaluation import Evaluator
+_CHILDREN = LocationStep(False, NodeKind.NODE, None)
 
 
 def _distinct_values(atoms: list[Atom]) -> list[Atom]:
@@ -116,7 +117,7 @@ def _shape(evaluator: Evaluator, node: Node) -> Any:
         return (stream.content_kind[node.number], stream.content_value(node.number))
     children = [
         _shape(evaluator, child)
-        for child in evaluator.children(node)
+        for child in evaluator.axes.step(node, _CHILDREN)
         if child.type is not NodeType.CONTENT or stream.content_kind[child.number] == 0
     ]
     if node.type is NodeType.DOCUMENT:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from yfilter.language.atoms import type_name
+from yfilter.language.evaluator import Evaluator
 from yfilter.language.nodes import Construction, Detached, DynamicError, Focus, Item, Node, Value
 from yfilter.language.query_ast import Axis, LocationStep, NodeKind, SequenceType, Typed
-
-if TYPE_CHECKING:
-    from yfilter.language.evaluation import Evaluator
 
 _LEAST_MOST = {"": (1, 1), "?": (0, 1), "*": (0, None), "+": (1, None)}
 
@@ -48,7 +44,7 @@ def _item_matches(evaluator: Evaluator, item: Item, wanted: SequenceType) -> boo
         if wanted.kind is None:
             return False
         step = LocationStep(False, wanted.kind, wanted.test, (), Axis.SELF)
-        return bool(list(evaluator.axis_step(item, step)))
+        return bool(list(evaluator.axes.step(item, step)))
     name_ = type_name(item)
     return wanted.name in (name_, "xs:anyAtomicType") or (
         (name_, wanted.name) == ("xs:integer", "xs:decimal")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from yfilter.language.functions import TYPES
+from yfilter.language.namespaces import SCHEMA_NAMESPACE
 from yfilter.language.other_functions import OPAQUE_TYPES
-from yfilter.language.path_parser import KIND_TESTS, SCHEMA_NAMESPACE, PathParser
+from yfilter.language.path_parser import KIND_TESTS, PathParser
 from yfilter.language.query_ast import SequenceType
 from yfilter.language.query_lexer import TokenKind
 

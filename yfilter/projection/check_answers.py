@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from formats.element_stream import ElementStream
 from yfilter.errors import MatchLimitExceeded
-from yfilter.language.evaluation import Evaluator
+from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.nodes import element_node
 from yfilter.language.query_ast import Expression, Operator
 
@@ -41,7 +41,7 @@ class CheckAnswers:
 
     def __init__(self, states: NeedStates) -> None:
         self._states = states
-        self._evaluator: Evaluator | None = None
+        self._evaluator: MessageEvaluator | None = None
 
     def begin(self, stream: ElementStream) -> None:
         self.visits = 0
@@ -131,7 +131,7 @@ class CheckAnswers:
     def _holds(self, condition: Expression, element: cython.int) -> bool:
         self.visits += _EVALUATION_VISITS
         if self._evaluator is None:
-            self._evaluator = Evaluator(self._stream)
+            self._evaluator = MessageEvaluator(self._stream)
         try:
             return bool(self._evaluator.holds(condition, element_node(element), {}))
         except MatchLimitExceeded:

@@ -16,7 +16,7 @@ from formats.compression import Compression, compress, decompress
 from formats.element_stream import ElementStream
 from formats.errors import DecodeError
 from yfilter.language.construction import written
-from yfilter.language.evaluation import Evaluator
+from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.nodes import DOCUMENT, Focus, element_node
 from yfilter.language.query_ast import PART_VARIABLE
 from yfilter.projection.parts import KnownPart
@@ -32,7 +32,7 @@ _COMPRESSED_FROM = 128  # bytes; less is hardly ever made shorter
 def computed(part: KnownPart, stream: ElementStream, element: int) -> bytes:
     """The piece of a part at an element, of other pieces where there are some; DynamicError, and
     MatchLimitExceeded."""
-    evaluator = Evaluator(stream)
+    evaluator = MessageEvaluator(stream)
     variables = {PART_VARIABLE: [element_node(element)]}
     value = evaluator.value(part.expression, Focus(DOCUMENT, 1, 1, variables))
     return written(evaluator, value)

@@ -11,7 +11,8 @@ from collections.abc import Hashable
 
 from yfilter.engine.operators.operator import Operator
 from yfilter.engine.scratch import Elements, Scratch
-from yfilter.language.evaluation import Evaluator, element_node
+from yfilter.language.evaluation import MessageEvaluator
+from yfilter.language.nodes import element_node
 from yfilter.language.query_ast import Expression
 from yfilter.language.query_text import unparse
 
@@ -31,7 +32,7 @@ class Residual(Operator):
 
     def execute(self, delivered: list[Elements], scratch: Scratch) -> Elements:
         # One evaluator: its bound on visited nodes is for the operator, not for each element.
-        evaluator = Evaluator(scratch.stream, scratch.limits.evaluation)
+        evaluator = MessageEvaluator(scratch.stream, scratch.limits.evaluation)
         return [
             element
             for element in delivered[0]

@@ -1,0 +1,149 @@
+"""Evaluator: what functions, operators and constructors ask of the evaluation they are part of.
+
+It knows the trees that an evaluation sees, the message first and then what was constructed and
+looked into, and what an item of them is: as a string, as an atomic value, as a node.  What an
+expression's value is says whoever stands on top (``MessageEvaluator``), and so does how a
+constructed item becomes a tree.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from math import isnan
+
+from formats.element_stream import ContentKind, ElementStream
+from yfilter.language.atoms import atom_text
+from yfilter.language.axes import Axes
+from yfilter.language.budget import Budget
+from yfilter.language.nodes import (
+    Atom,
+    Construction,
+    Detached,
+    DynamicError,
+    Focus,
+    Item,
+    Node,
+    NodeType,
+    Opaque,
+    Untyped,
+    Value,
+)
+from yfilter.language.profile_limits import EvaluationLimits
+from yfilter.language.query_ast import Expression, NodeKind
+from yfilter.language.temporal import Temporal
+
+
+class Evaluator(Budget, ABC):
+    """One evaluation on one message, within one budget; ``strict`` as in evaluation.py.
+
+    ``streams`` are the trees by number: that of the message is 0.
+    """
+
+    def __init__(self, stream: ElementStream, limits: EvaluationLimits, *, strict: bool) -> None:
+        super().__init__(limits)
+        self.stream = stream
+        self.streams = [stream]
+        self.strict = strict
+        self.axes = Axes(self.streams, self.charge)
+
+    @abstractmethod
+    def value(self, expression: Expression, focus: Focus) -> Value:
+        """The items of an expression; DynamicError."""
+
+    @abstractmethod
+    def materialised(self, item: Construction) -> Node:
+        """The constructed element as a tree of its own, so that steps can go into it."""
+
+    @abstractmethod
+    def attached(self, item: Detached) -> Node:
+        """A constructed node without a parent as a tree of its own; nothing sees what holds it."""
+
+    def condition(self, condition: Expression, focus: Focus) -> bool:
+        """Whether it holds; one that raises an error does not."""
+        try:
+            return self.truth(condition, focus)
+        except DynamicError:
+            if self.strict:
+                raise
+            return False
+
+    def truth(self, condition: Expression, focus: Focus) -> bool:
+        return effective_boolean(self.value(condition, focus), strict=self.strict)
+
+    def string_value(self, node: Node) -> str:
+        """XPath's string value of a node."""
+        stream = self.streams[node.tree]
+        match node.type:
+            case NodeType.ELEMENT:
+                return stream.string_value(node.number)
+            case NodeType.ATTRIBUTE:
+                return stream.attribute_value(node.number)
+            case NodeType.CONTENT:
+                value = stream.content_value(node.number)
+                if stream.content_kind[node.number] == ContentKind.PROCESSING_INSTRUCTION:
+                    return value.partition(" ")[2]
+                return value
+            case NodeType.DOCUMENT:
+                return stream.string_value(0)
+
+    def string(self, item: Item) -> str:
+        """``fn:string`` of one item."""
+        if isinstance(item, Node | Construction | Detached):
+            return str(self.atom(item))
+        return atom_text(item)
+
+    def first_string(self, value: Value) -> str:
+        return self.string(value[0]) if value else ""
+
+    def atom(self, item: Item) -> Atom:
+        """The typed value of one item."""
+        if isinstance(item, Detached):
+            is_text = item.kind in (NodeKind.ATTRIBUTE, NodeKind.TEXT)
+            return Untyped(item.value) if is_text else item.value
+        if isinstance(item, Construction):
+            item = self.materialised(item)
+        if not isinstance(item, Node):
+            return item
+        text = self.string_value(item)
+        if item.type is NodeType.CONTENT:
+            kind = self.streams[item.tree].content_kind[item.number]
+            return Untyped(text) if kind == ContentKind.TEXT else text
+        return Untyped(text)
+
+    def atoms(self, value: Value) -> list[Atom]:
+        return [self.atom(item) for item in value]
+
+    def one_atom(self, value: Value) -> Atom | None:
+        """The one atomic value of an operand; None for the empty sequence."""
+        if len(value) > 1:
+            raise DynamicError("XPTY0004", "several items where one is wanted")
+        return self.atom(value[0]) if value else None
+
+    def nodes(self, value: Value) -> list[Node]:
+        """The items as nodes; XPTY0019 for a value that is none."""
+        found = []
+        for item in value:
+            if isinstance(item, Construction):
+                found.append(self.materialised(item))
+            elif isinstance(item, Node):
+                found.append(item)
+            elif isinstance(item, Detached):
+                if item.value or item.kind is not NodeKind.TEXT:  # no tree holds an empty text
+                    found.append(self.attached(item))
+            else:
+                raise DynamicError("XPTY0019", "a step needs nodes, this is a value")
+        return found
+
+
+def effective_boolean(value: Value, *, strict: bool = False) -> bool:
+    """XPath's effective boolean value: nodes exist; a string is not empty; a number is not 0."""
+    if not value:
+        return False
+    first = value[0]
+    if isinstance(first, Node | Construction | Detached):
+        return True
+    if strict and (len(value) > 1 or isinstance(first, Temporal | Opaque)):
+        raise DynamicError("FORG0006", "no effective boolean value")
+    if isinstance(first, float):
+        return not isnan(first) and first != 0
+    return bool(first)

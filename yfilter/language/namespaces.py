@@ -1,0 +1,18 @@
+"""The namespaces that prefixes of a profile mean before it declares any."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from formats.names import XML_NAMESPACE
+
+FUNCTION_NAMESPACE = "http://www.w3.org/2005/xpath-functions"
+SCHEMA_NAMESPACE = "http://www.w3.org/2001/XMLSchema"
+
+INITIAL_NAMESPACES: Final[Mapping[str, str]] = {
+    "": "",
+    "xml": XML_NAMESPACE,
+    "xs": SCHEMA_NAMESPACE,
+    "fn": FUNCTION_NAMESPACE,
+}
