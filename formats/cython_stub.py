@@ -22,19 +22,7 @@ _Decorated = TypeVar("_Decorated")
 compiled = False
 
 
-def cclass(decorated: _Decorated) -> _Decorated:
-    return decorated
-
-
-def final(decorated: _Decorated) -> _Decorated:
-    return decorated
-
-
 def cfunc(decorated: _Decorated) -> _Decorated:
-    return decorated
-
-
-def ccall(decorated: _Decorated) -> _Decorated:
     return decorated
 
 
@@ -46,20 +34,12 @@ def exceptval(*_: object, **__: object) -> Callable[[_Decorated], _Decorated]:
     return lambda decorated: decorated
 
 
-def locals(**_: object) -> Callable[[_Decorated], _Decorated]:  # noqa: A001 - Cython's name
-    return lambda decorated: decorated
-
-
-def declare(_type: object = None, value: Any = None, **_: object) -> Any:
-    return value
-
-
 def cast(_type: object, value: Any, **_options: object) -> Any:
     return value
 
 
 def __getattr__(name: str) -> Any:
-    """The C types (``cython.int``, ``cython.uchar`` ...) as they are given to cast and locals."""
+    """The C types (``cython.int``, ``cython.uchar`` ...) as they are given to cast."""
     if name.startswith("__"):
         raise AttributeError(name)
     return name

@@ -15,13 +15,12 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Final
 
+from overlay.limits import KIB, MIB
 from overlay.toml_table import TomlTable, toml_text
 
 DROP: Final = "drop"
 STOP: Final = "stop"
 
-_KIB = 1024
-_MIB = 1024 * _KIB
 _BYTES_CEILING = 2**50
 
 
@@ -44,12 +43,12 @@ class ArchiveOptions:
     directory: Path | None = None
     share: float = 1.0
     at_bytes_max: str = DROP
-    bytes_max: int = 10 * 1024 * _MIB
+    bytes_max: int = 10 * 1024 * MIB
     days_max: float = 30.0
-    free_bytes_min: int = 256 * _MIB
-    segment_bytes_max: int = 16 * _MIB
+    free_bytes_min: int = 256 * MIB
+    segment_bytes_max: int = 16 * MIB
     segment_seconds_max: float = 3600.0
-    waiting_bytes_max: int = 32 * _MIB
+    waiting_bytes_max: int = 32 * MIB
 
 
 def read_archive(top: TomlTable) -> ArchiveOptions:
@@ -67,13 +66,13 @@ def read_archive(top: TomlTable) -> ArchiveOptions:
         days_max=table.number("days_max", 0.001, 36_525, default.days_max),
         free_bytes_min=table.integer("free_bytes_min", 0, _BYTES_CEILING, default.free_bytes_min),
         segment_bytes_max=table.integer(
-            "segment_bytes_max", _KIB, 1024 * _MIB, default.segment_bytes_max
+            "segment_bytes_max", KIB, 1024 * MIB, default.segment_bytes_max
         ),
         segment_seconds_max=table.number(
             "segment_seconds_max", 0.1, 86_400, default.segment_seconds_max
         ),
         waiting_bytes_max=table.integer(
-            "waiting_bytes_max", _KIB, 1024 * _MIB, default.waiting_bytes_max
+            "waiting_bytes_max", KIB, 1024 * MIB, default.waiting_bytes_max
         ),
     )
 

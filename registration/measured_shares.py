@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from overlay.link.frames import PartitionsMatched, PlanInForce
+from overlay.link.limits import FRAME_HEADROOM_BYTES
 from overlay.link.link_layer import LinkLayer
 from overlay.link.row_log import RowLog, read_record
 from overlay.topology import Topology
@@ -20,7 +21,6 @@ from registration.placement_by_plan import PlanPlacement
 SHARES_SPACE = "shares"
 TOLD_SPACE = "plan-told"
 WINDOW_MESSAGES = 100_000
-FRAME_HEADROOM = 1024  # bytes of a frame that are not the plan
 
 _CURRENT = "current"
 
@@ -64,7 +64,7 @@ class MeasuredShares:
         plan, text = self._placement.plan_id, self._placement.plan_text
         if self._told.get(broker, "") == plan:
             return
-        if len(text) > self._topology.limits.link.frame_bytes_max - FRAME_HEADROOM:
+        if len(text) > self._topology.limits.link.frame_bytes_max - FRAME_HEADROOM_BYTES:
             self._counters["plans_too_large"] += 1
             return
         self._told[broker] = plan

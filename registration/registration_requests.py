@@ -28,6 +28,7 @@ from formats import (
     read_compression_dictionary,
     read_schema,
 )
+from formats.schema import SCHEMA_BYTES_MAX
 from overlay.link.frames import PlaceProfile, Request
 from overlay.link.link_layer import LinkLayer
 from overlay.link.request_server import (
@@ -48,7 +49,6 @@ from registration.shape_changes import ShapeChanges
 from yfilter.errors import ProfileRefused
 from yfilter.matcher import check_profile
 
-SCHEMA_BYTES_MAX = 4 * 1024 * 1024
 LIST_MAX = 10_000
 LIST_TEXTS_MAX = 200  # a text may have 64 KB, a frame 16 MB
 

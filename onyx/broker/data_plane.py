@@ -47,13 +47,12 @@ from onyx.broker.query_plane import QueryPlane
 from onyx.broker.transformation import Cut
 from overlay.link.events import Flow
 from overlay.link.frames import Delivery, Message, Publish, Refused, Undecoded
+from overlay.link.limits import FRAME_HEADROOM_BYTES
 from overlay.link.link_layer import LinkLayer
 from overlay.link.row_log import RowLog
 from overlay.transformation.reflection import WHOLE
 from yfilter.errors import MatchLimitExceeded
 from yfilter.matches import Match, ProfileMatch, RouteMatch
-
-FRAME_HEADROOM = 1024  # bytes of a frame that are not the message
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +97,9 @@ class DataPlane:
         self.archive = ArchiveFeed(control.topology.archive, self._codebook)
         self._limits = control.topology.limits
         frame = self._limits.link.frame_bytes_max
-        self._room = frame - FRAME_HEADROOM - frame // 64  # compression may find nothing to save
+        self._room = (
+            frame - FRAME_HEADROOM_BYTES - frame // 64
+        )  # compression may find nothing to save
         self._counters: Counter[str] = Counter()
         self._crossings: Counter[str] = Counter()  # messages sent, by child link
         self._invalid: Counter[str] = Counter()  # messages against their schema, by source

@@ -11,6 +11,9 @@ connection of one that does (``window-exceeded``)."""
 FRAME_BYTES_MAX_LEAST = 64 * 1024
 """Every process accepts frames of this length, so that control frames always fit."""
 
+FRAME_HEADROOM_BYTES = 1024
+"""Of a frame, so much is kept for what is not its payload."""
+
 
 @dataclass(frozen=True, slots=True)
 class LinkLimits:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from overlay.link.carried_message import CarriedMessage
 from overlay.link.frame import MessageFrame, check_lengths, on_the_wire
-from overlay.link.frame_fields import BODY, Bound, Detail, Name, Pieces, SequenceNumber
+from overlay.link.frame_fields import BODY, Bound, Detail, Name, SequenceNumber
 
 
 @on_the_wire
@@ -73,23 +74,10 @@ class Refused(MessageFrame):
 
 @on_the_wire
 @dataclass(frozen=True, slots=True)
-class Message(MessageFrame):
-    """A message on its way down the broadcast tree of ``root``.
-
-    ``reflects`` 0: it is whole.  Else it may be cut, by what the receiver needs as of its
-    NeedsDelta of that number; 1: as of none.  ``pieces``: what was computed of it on the way.
-    """
+class Message(CarriedMessage, MessageFrame):
+    """A message on its way down a broadcast tree."""
 
     type: ClassVar[str] = "message"
-
-    root: Name
-    source: Name
-    number: SequenceNumber
-    format: Name
-    hops: int
-    payload: bytes
-    reflects: SequenceNumber = 0
-    pieces: Pieces = b""
 
 
 @on_the_wire

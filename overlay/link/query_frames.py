@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from overlay.link.carried_message import CarriedMessage
 from overlay.link.frame import QueryFrame, on_the_wire
-from overlay.link.frame_fields import BODY, Bound, Name, Pieces, SequenceNumber, Text
+from overlay.link.frame_fields import BODY, Bound, Name, SequenceNumber, Text
 
 
 @on_the_wire
@@ -99,7 +100,7 @@ class PlaceProfile(QueryFrame):
 
     profile: Name
     user: Name
-    text: Annotated[str, Bound(256 * 1024), BODY]
+    text: Annotated[Text, BODY]
     version: int
     request: Name
 
@@ -113,7 +114,7 @@ class ProfileChanged(QueryFrame):
 
     profile: Name
     version: int
-    text: Annotated[str | None, Bound(256 * 1024), BODY]
+    text: Annotated[Text | None, BODY]
     user: Name
 
 
@@ -130,24 +131,15 @@ class ProfileLive(QueryFrame):
 
 @on_the_wire
 @dataclass(frozen=True, slots=True)
-class Undecoded(QueryFrame):
-    """A message of the tree of ``root`` that the sender has no means to read, as it came; the
-    parent sends it once more, in a form that needs none, or as it came when it cannot read it
-    either: who cannot read it a second time gives it up.
+class Undecoded(CarriedMessage, QueryFrame):
+    """A message that the sender has no means to read, as it came; the parent sends it once more,
+    in a form that needs none, or as it came when it cannot read it either: who cannot read it a
+    second time gives it up.
 
     On the query flow, which is never held back: the channel of messages is the other direction.
     """
 
     type: ClassVar[str] = "undecoded"
-
-    root: Name
-    source: Name
-    number: SequenceNumber
-    format: Name
-    hops: int
-    payload: bytes
-    reflects: SequenceNumber = 0
-    pieces: Pieces = b""
 
 
 @on_the_wire

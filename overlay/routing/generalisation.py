@@ -41,11 +41,11 @@ from yfilter.engine.linear_paths import (
 from yfilter.language.numbers import parse_double
 from yfilter.language.query_ast import (
     ANY,
+    ANY_NAME,
     Comparison,
     Expression,
     Literal,
     LocationStep,
-    NameTest,
     NodeKind,
     Operator,
     Origin,
@@ -217,8 +217,8 @@ def _without_a_part(path: LinearPath) -> Iterator[LinearPath]:
         for condition in step.selections:
             others = tuple(other for other in step.selections if other != condition)
             yield _with_step(path, at, replace(step, selections=others))
-        if step.test != _ANYTHING and at < len(path.steps) - 1:
-            yield _with_step(path, at, replace(step, test=_ANYTHING))
+        if step.test != ANY_NAME and at < len(path.steps) - 1:
+            yield _with_step(path, at, replace(step, test=ANY_NAME))
     if len(path.steps) > 1:
         yield LinearPath(path.steps[:-1])
 
@@ -231,7 +231,7 @@ def _essences(path: LinearPath) -> Iterator[LinearPath]:
                 bare = tuple(LinearStep(above.descendant, above.test) for above in path.steps[:at])
                 yield LinearPath((*bare, replace(step, selections=(condition,))))
                 yield LinearPath((LinearStep(True, step.test, (condition,)),))
-                yield LinearPath((LinearStep(True, _ANYTHING, (condition,)),))
+                yield LinearPath((LinearStep(True, ANY_NAME, (condition,)),))
     named = [step.test for step in path.steps if step.test.local != ANY]
     if named:
         yield LinearPath((LinearStep(True, named[-1]),))
@@ -239,9 +239,6 @@ def _essences(path: LinearPath) -> Iterator[LinearPath]:
 
 def _with_step(path: LinearPath, at: int, step: LinearStep) -> LinearPath:
     return LinearPath((*path.steps[:at], step, *path.steps[at + 1 :]))
-
-
-_ANYTHING = NameTest(ANY, ANY)
 
 
 # --- values -----------------------------------------------------------------------------------
@@ -392,7 +389,7 @@ class _Shares:
         return self._values.get(leaf, _VALUES_LEAST)
 
     def _of_path(self, path: LinearPath) -> float:
-        named = sum(step.test != _ANYTHING for step in path.steps)
+        named = sum(step.test != ANY_NAME for step in path.steps)
         return _SHARE_OF_NAME**named * prod(
             self._of_condition(condition) for step in path.steps for condition in step.selections
         )

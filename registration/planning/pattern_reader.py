@@ -15,9 +15,7 @@ from dataclasses import dataclass, field
 from formats.element_stream import ElementStream
 from registration.planning.exclusiveness import Pattern, canonical_value
 from registration.planning.occurrence import pattern_path
-from yfilter.language.query_ast import ANY, LocationStep, NameTest, NodeKind
-
-_ANY_ELEMENT = NameTest(ANY, ANY)
+from yfilter.language.query_ast import ANY, ANY_NAME, LocationStep, NameTest, NodeKind
 
 
 @dataclass(slots=True)
@@ -29,7 +27,7 @@ class _Node:
     targets: list[tuple[LocationStep | None, Pattern]] = field(default_factory=list)
 
     def next(self, step: LocationStep) -> _Node:
-        test = step.test or _ANY_ELEMENT
+        test = step.test or ANY_NAME
         edges = self.edges.setdefault(test.local, [])
         for known, descendant, node in edges:
             if known == test and descendant == step.descendant:

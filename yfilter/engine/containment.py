@@ -23,7 +23,7 @@ from typing import TypeAlias
 
 from yfilter.engine.implication import implies, leaf_condition
 from yfilter.engine.linear_paths import Conjunction, LinearPath
-from yfilter.language.query_ast import ANY, Expression, NameTest, Operator
+from yfilter.language.query_ast import ANY, ANY_NAME, Expression, NameTest, Operator
 
 EqualityKey: TypeAlias = str
 """An equality of a leaf with a text, as one text: only one that says the same implies it."""
@@ -125,7 +125,7 @@ def chain_of(path: LinearPath) -> Chain:
         gap += 1
         depth += 1
         is_open = is_open or step.descendant
-        if step.test == _ANYTHING and not step.selections:
+        if step.test == ANY_NAME and not step.selections:
             continue
         opened += is_open
         anchors.append(Anchor(gap, is_open, step.test, step.selections, _accepting(step.test)))
@@ -136,9 +136,6 @@ def chain_of(path: LinearPath) -> Chain:
     return Chain(tuple(anchors), gap, tuple(depths), tuple(opens), tuple(keys))
 
 
-_ANYTHING = NameTest(ANY, ANY)
-
-
 def _accepts(anchor: Anchor, special: Anchor) -> bool:
     return anchor.test in special.accepting and all(
         any(implies(had, wanted) for had in special.conditions) for wanted in anchor.conditions
@@ -147,7 +144,7 @@ def _accepts(anchor: Anchor, special: Anchor) -> bool:
 
 @lru_cache(4_096)
 def _accepting(test: NameTest) -> tuple[NameTest, ...]:
-    wider = (test, NameTest(ANY, test.local), NameTest(test.namespace, ANY), _ANYTHING)
+    wider = (test, NameTest(ANY, test.local), NameTest(test.namespace, ANY), ANY_NAME)
     return tuple(dict.fromkeys(wider))
 
 

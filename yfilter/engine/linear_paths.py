@@ -24,7 +24,7 @@ from yfilter.language.implied_paths import with_implied
 from yfilter.language.matching_path import matching_path
 from yfilter.language.profile_limits import ProfileLimits
 from yfilter.language.query_ast import (
-    ANY,
+    ANY_NAME,
     And,
     Expression,
     LocationStep,
@@ -130,7 +130,7 @@ class Conjunction:
 
 
 # Every message has a root element.
-ANY_MESSAGE = Conjunction((LinearPath((LinearStep(False, NameTest(ANY, ANY)),)),))
+ANY_MESSAGE = Conjunction((LinearPath((LinearStep(False, ANY_NAME),)),))
 
 
 def routing_query(profile: Profile, disjuncts_max: int = 32) -> tuple[Conjunction, ...]:

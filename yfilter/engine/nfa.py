@@ -24,7 +24,7 @@ from typing import TypeAlias
 
 from formats.element_stream import ElementStream
 from formats.names import QualifiedName
-from yfilter.language.query_ast import ANY, NameTest
+from yfilter.language.query_ast import ANY, ANY_NAME, NameTest
 
 # One step of a path as the automaton sees it: (descendant, test).
 StructuralStep: TypeAlias = tuple[bool, NameTest]
@@ -157,7 +157,7 @@ class Nfa:
             NameTest(name.namespace, name.local),
             NameTest(name.namespace, ANY),
             NameTest(ANY, name.local),
-            NameTest(ANY, ANY),
+            ANY_NAME,
         )
         return tuple(test for test in candidates if test in self._symbols)
 

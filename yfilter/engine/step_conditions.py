@@ -21,7 +21,7 @@ from enum import Enum
 from yfilter.language.node_functions import NODE_FUNCTIONS
 from yfilter.language.positions import fold_parents, is_plain_step
 from yfilter.language.query_ast import (
-    ANY,
+    ANY_NAME,
     And,
     Cast,
     Comparison,
@@ -202,7 +202,7 @@ def main_steps(path: PathExpression) -> tuple[LocationStep, ...]:
     if any(step.kind in (NodeKind.SELF, NodeKind.PARENT) for step in rest):
         raise ValueError("a profile's path has neither '.' nor '..' outside conditions")
     if not elements:
-        elements = (LocationStep(True, NodeKind.ELEMENT, NameTest(ANY, ANY)),)
+        elements = (LocationStep(True, NodeKind.ELEMENT, ANY_NAME),)
         rest = (replace(rest[0], descendant=False), *rest[1:])
     last = elements[-1]
     return (*elements[:-1], replace(last, predicates=last.predicates + rest_condition(rest)))

@@ -34,7 +34,7 @@ from yfilter.engine.step_conditions import (
 )
 from yfilter.language.positions import downward, fold_parents
 from yfilter.language.query_ast import (
-    ANY,
+    ANY_NAME,
     Comparison,
     Expression,
     FunctionCall,
@@ -200,7 +200,7 @@ def _at_any_depth(rest: tuple[LocationStep, ...]) -> tuple[Expression, ...]:
     conditions = rest_condition(rest)
     if rest[0].descendant and rest[0].kind in (NodeKind.ATTRIBUTE, NodeKind.TEXT):
         own = (replace(rest[0], descendant=False), *rest[1:])
-        any_element = LocationStep(True, NodeKind.ELEMENT, NameTest(ANY, ANY))
+        any_element = LocationStep(True, NodeKind.ELEMENT, ANY_NAME)
         here, below = rest_condition(own), PathExpression(Origin.CONTEXT, (any_element, *own))
         return (Or((*here, below)),)
     return tuple(condition for condition in conditions if is_local(condition))

@@ -11,11 +11,10 @@ from formats.names import XML_NAMESPACE, QualifiedName
 from yfilter.language.condition_parser import ConditionParser
 from yfilter.language.item_kinds import ItemKind
 from yfilter.language.query_ast import Constructor, Expression, Markup, NodeKind
-from yfilter.language.query_lexer import NCNAME
+from yfilter.language.query_lexer import NCNAME, WHITE_SPACE
 from yfilter.language.references import expand_references, read_reference
 
 _TAG_NAME = re.compile(f"{NCNAME}(?::{NCNAME})?")
-_WHITE_SPACE = re.compile(r"[ \t\n]*")
 _CONTENT_MARKUP = re.compile(r"[<{}&]")
 _VALUE_MARKUP = re.compile(r"[<{}&\"'\t\n\r]")
 
@@ -346,7 +345,7 @@ class ConstructorParser(ConditionParser):
         return end + 1
 
     def _after_space(self, position: int) -> int:
-        match = _WHITE_SPACE.match(self.lexer.text, position)
+        match = WHITE_SPACE.match(self.lexer.text, position)
         return match.end() if match else position
 
 

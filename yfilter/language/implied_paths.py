@@ -24,6 +24,7 @@ from decimal import Decimal
 
 from yfilter.language.positions import downward
 from yfilter.language.query_ast import (
+    VALUE_COMPARISONS,
     And,
     Comparison,
     Expression,
@@ -37,14 +38,6 @@ from yfilter.language.query_ast import (
     Quantified,
 )
 
-_VALUE_COMPARISONS = {
-    "eq": Operator.EQ,
-    "ne": Operator.NE,
-    "lt": Operator.LT,
-    "le": Operator.LE,
-    "gt": Operator.GT,
-    "ge": Operator.GE,
-}
 _NODE_COMPARISONS = frozenset(("is", "<<", ">>"))
 _STRINGS = frozenset(("string", "normalize-space", "lower-case", "upper-case"))
 _HOLDS: dict[Operator, Callable[[float, float], bool]] = {
@@ -95,8 +88,8 @@ def implied(condition: Expression) -> Iterator[Expression]:
         case And(parts):
             for part in parts:
                 yield from implied(part)
-        case Operation(name, (left, right)) if name in _VALUE_COMPARISONS:
-            yield from _of_pair(left, right, _VALUE_COMPARISONS[name])
+        case Operation(name, (left, right)) if name in VALUE_COMPARISONS:
+            yield from _of_pair(left, right, VALUE_COMPARISONS[name])
         case Operation(name, (left, right)) if name in _NODE_COMPARISONS:
             yield from (*_path(left), *_path(right))
         case Comparison(PathExpression() as left, _, PathExpression() as right):

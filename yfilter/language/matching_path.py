@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from yfilter.language.path_assembly import size_of
 from yfilter.language.positions import downward, is_positional, may_be_number
 from yfilter.language.query_ast import (
-    ANY,
+    ANY_NAME,
     And,
     Comparison,
     Conditional,
@@ -33,7 +33,6 @@ from yfilter.language.query_ast import (
     LocationStep,
     Mapped,
     Markup,
-    NameTest,
     NodeKind,
     Operation,
     Or,
@@ -49,10 +48,7 @@ from yfilter.language.subexpressions import new_focus, same_focus
 LIFTED_STEPS_MAX = 512
 
 
-_ANY_ELEMENT = NameTest(ANY, ANY)
-_EVERY_MESSAGE = PathExpression(
-    Origin.MESSAGE, (LocationStep(False, NodeKind.ELEMENT, _ANY_ELEMENT),)
-)
+_EVERY_MESSAGE = PathExpression(Origin.MESSAGE, (LocationStep(False, NodeKind.ELEMENT, ANY_NAME),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -444,7 +440,7 @@ def _ending_in_element(path: PathExpression) -> PathExpression:
     before = path.steps[:-1]
     if not before:
         # "//@x": the document itself has no attributes, so this is about its elements.
-        before = (LocationStep(True, NodeKind.ELEMENT, _ANY_ELEMENT),)
+        before = (LocationStep(True, NodeKind.ELEMENT, ANY_NAME),)
         last = replace(last, descendant=False)
     predicate = PathExpression(Origin.CONTEXT, (last,))
     ending = replace(before[-1], predicates=(*before[-1].predicates, predicate))

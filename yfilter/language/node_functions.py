@@ -9,9 +9,9 @@ from formats.names import XML_NAMESPACE
 from yfilter.language.elementpath_bridge import evaluate
 from yfilter.language.evaluator import Evaluator
 from yfilter.language.nodes import Atom, DynamicError, Node, NodeType, Value, document_order
-from yfilter.language.query_ast import ANY, Axis, LocationStep, NameTest, NodeKind
+from yfilter.language.query_ast import ANY_NAME, Axis, LocationStep, NodeKind
 
-_AROUND = LocationStep(False, NodeKind.ELEMENT, NameTest(ANY, ANY), (), Axis.ANCESTOR_OR_SELF)
+_AROUND = LocationStep(False, NodeKind.ELEMENT, ANY_NAME, (), Axis.ANCESTOR_OR_SELF)
 
 
 def _lang(evaluator: Evaluator, node: Node, wanted: Atom | None) -> Value:
@@ -59,7 +59,7 @@ def _around(evaluator: Evaluator, node: Node) -> list[Node]:
     return sorted(evaluator.axes.step(node, _AROUND), key=document_order)
 
 
-_PARENT = LocationStep(False, NodeKind.ELEMENT, NameTest(ANY, ANY), (), Axis.PARENT)
+_PARENT = LocationStep(False, NodeKind.ELEMENT, ANY_NAME, (), Axis.PARENT)
 
 # Their last argument is the node, the one before it, if any, a string.
 NODE_FUNCTIONS: dict[str, Callable[..., Any]] = {

@@ -19,17 +19,8 @@ from yfilter.language.nodes import (
     Variables,
     document_order,
 )
-from yfilter.language.query_ast import Cast, Operation, Operator, Quantified
+from yfilter.language.query_ast import VALUE_COMPARISONS, Cast, Operation, Quantified
 from yfilter.language.temporal import Temporal
-
-_VALUE_COMPARISONS = {
-    "eq": Operator.EQ,
-    "ne": Operator.NE,
-    "lt": Operator.LT,
-    "le": Operator.LE,
-    "gt": Operator.GT,
-    "ge": Operator.GE,
-}
 
 
 def operation(evaluator: Evaluator, operation: Operation, focus: Focus) -> Value:
@@ -47,8 +38,8 @@ def operation(evaluator: Evaluator, operation: Operation, focus: Focus) -> Value
         operands.append(atom)
     if name == "negate":
         return [negate(operands[0])]
-    if name in _VALUE_COMPARISONS:
-        return [compare(operands[0], _VALUE_COMPARISONS[name], operands[1])]
+    if name in VALUE_COMPARISONS:
+        return [compare(operands[0], VALUE_COMPARISONS[name], operands[1])]
     if name == "to":
         return _range(evaluator, *operands)
     if any(isinstance(operand, Temporal | Opaque) for operand in operands):

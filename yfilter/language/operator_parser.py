@@ -12,6 +12,7 @@ from yfilter.language.item_kinds import ATOMS, TEMPORAL, ItemKind, Kinds
 from yfilter.language.namespaces import SCHEMA_NAMESPACE
 from yfilter.language.other_functions import type_result
 from yfilter.language.query_ast import (
+    VALUE_COMPARISONS,
     And,
     Cast,
     Comparison,
@@ -27,7 +28,6 @@ from yfilter.language.suggestions import type_suggestion
 from yfilter.language.type_parser import TypeParser
 
 GENERAL = {operator.value: operator for operator in Operator}
-VALUE_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
 # From the loosest to the tightest; operators of one level group from the left.
 LEVELS: tuple[frozenset[str], ...] = (
@@ -40,7 +40,7 @@ LEVELS: tuple[frozenset[str], ...] = (
     frozenset(("|", "union")),
     frozenset(("intersect", "except")),
 )
-_LEVEL_OF = {name: level for level, names in enumerate(LEVELS) for name in names}
+LEVEL_OF = {name: level for level, names in enumerate(LEVELS) for name in names}
 COMPARISON_LEVEL, RANGE_LEVEL = 2, 3
 CAST_LEVEL = len(LEVELS)
 UNARY_LEVEL = CAST_LEVEL + 1
@@ -91,7 +91,7 @@ class OperatorParser(TypeParser):
     def _next_level(self) -> int:
         """The level of the operator that follows, -1 if none does."""
         token = self.lexer.peek()
-        level = _LEVEL_OF.get(token.text, -1)
+        level = LEVEL_OF.get(token.text, -1)
         return -1 if token.kind is TokenKind.VARIABLE else level
 
     def _take_operator(self) -> Token:

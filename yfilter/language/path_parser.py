@@ -22,6 +22,7 @@ from yfilter.language.positions import is_positional
 from yfilter.language.profile_limits import ProfileLimits
 from yfilter.language.query_ast import (
     ANY,
+    ANY_NAME,
     Axis,
     Expression,
     LocationStep,
@@ -377,7 +378,7 @@ class PathParser(ABC):
                 raise self.refusal(
                     "type", f"{token} can never select an attribute", token.offset, "a name or '*'"
                 )
-            return NodeKind.ATTRIBUTE, test or NameTest(ANY, ANY)
+            return NodeKind.ATTRIBUTE, test or ANY_NAME
         return NodeKind.ATTRIBUTE, self._name_test(attribute=True)
 
     def _kind_test(
@@ -391,7 +392,7 @@ class PathParser(ABC):
         self.lexer.take()
         self.lexer.take()
         inside = self.lexer.peek()
-        test = NameTest(ANY, ANY) if kind in (NodeKind.ELEMENT, NodeKind.ATTRIBUTE) else None
+        test = ANY_NAME if kind in (NodeKind.ELEMENT, NodeKind.ATTRIBUTE) else None
         if kind is NodeKind.PROCESSING_INSTRUCTION and not inside.is_symbol(")"):
             target = self.lexer.take()
             is_string = target.kind is TokenKind.STRING
@@ -412,7 +413,7 @@ class PathParser(ABC):
         token = self.lexer.peek()
         if token.text == "*":
             self.lexer.take()
-            return NameTest(ANY, ANY)
+            return ANY_NAME
         if token.kind is not TokenKind.NAME:
             what = "the name of an attribute" if attribute else "a step"
             raise self.unexpected(f"{what}: a name or '*'" if attribute else _STEP)

@@ -74,6 +74,9 @@ class NameTest(NamedTuple):
         return self.namespace in (ANY, namespace) and self.local in (ANY, local)
 
 
+ANY_NAME = NameTest(ANY, ANY)
+
+
 @dataclass(frozen=True, slots=True)
 class LocationStep:
     """One step; ``descendant`` says that ``//`` stood before it.
@@ -141,6 +144,10 @@ class Operator(Enum):
     LE = "<="
     GT = ">"
     GE = ">="
+
+
+VALUE_COMPARISONS = {operator.name.lower(): operator for operator in Operator}
+"""``eq`` and the others, which compare one value with one, by their words."""
 
 
 @dataclass(frozen=True, slots=True)

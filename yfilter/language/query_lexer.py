@@ -74,7 +74,7 @@ _KINDS = (
     TokenKind.SYMBOL,
 )
 _NUMBER_AND_NAME = re.compile(rf"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?([{_START}])")
-_WHITE_SPACE = re.compile(r"[ \t\n]*")
+WHITE_SPACE = re.compile(r"[ \t\n]*")
 _COMMENT_EDGE = re.compile(r"\(:|:\)")
 _TYPOGRAPHIC_QUOTES = "\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u00ab\u00bb"
 
@@ -145,7 +145,7 @@ class Lexer:
 
     def _after_space(self, offset: int) -> int:
         while True:
-            match = _WHITE_SPACE.match(self.text, offset)
+            match = WHITE_SPACE.match(self.text, offset)
             offset = match.end() if match else offset
             if not self.text.startswith("(:", offset):
                 return offset

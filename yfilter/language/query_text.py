@@ -14,7 +14,7 @@ from yfilter.language.numbers import number_text
 from yfilter.language.operator_parser import (
     CAST_LEVEL,
     COMPARISON_LEVEL,
-    LEVELS,
+    LEVEL_OF,
     RANGE_LEVEL,
     UNARY_LEVEL,
 )
@@ -63,7 +63,6 @@ _ESCAPES = {
 
 # How tightly an expression holds together: that of an operator is its level, and around them:
 _SEQUENCE, _SINGLE, _PRIMARY = -2, -1, UNARY_LEVEL + 1
-_LEVEL_OF = {name: level for level, names in enumerate(LEVELS) for name in names}
 
 
 def unparse(node: Profile | Expression) -> str:
@@ -160,7 +159,7 @@ def _level(node: Expression) -> int:
         case Operation("negate"):
             return UNARY_LEVEL
         case Operation(name):
-            return _LEVEL_OF[name]
+            return LEVEL_OF[name]
         case Cast() | Typed():
             return CAST_LEVEL
         case Literal(value) if not isinstance(value, str) and _literal(node).startswith("-"):

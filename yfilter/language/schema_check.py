@@ -24,6 +24,7 @@ from yfilter.errors import at_place
 from yfilter.language.located_steps import LocatedSteps
 from yfilter.language.matching_path import decisive_parts
 from yfilter.language.query_ast import (
+    VALUE_COMPARISONS,
     And,
     Comparison,
     Conditional,
@@ -119,7 +120,7 @@ class _Scope:
         return replace(self, variables={**self.variables, name: value})
 
 
-_VALUE_COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "is", "<<", ">>"))
+_OF_ONE_WITH_ONE = frozenset((*VALUE_COMPARISONS, "is", "<<", ">>"))
 _IN_STRING = frozenset(("contains", "starts-with", "ends-with"))
 
 
@@ -265,7 +266,7 @@ class _Walk:
                 self._need_one((consequence, alternative), scope)
             case Comparison(left, operator, right):
                 self._need_pair(left, right, scope, is_equality=operator is Operator.EQ)
-            case Operation(name, (left, right)) if name in _VALUE_COMPARISONS:
+            case Operation(name, (left, right)) if name in _OF_ONE_WITH_ONE:
                 self._need_pair(left, right, scope, is_equality=name == "eq")
             case FunctionCall("boolean", (inner,)):
                 self._need(inner, scope)

@@ -7,7 +7,13 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from formats.schema_model import ANY, Name
-from yfilter.language.query_ast import LocationStep, NameTest, NodeKind, Origin, PathExpression
+from yfilter.language.query_ast import (
+    ANY_NAME,
+    LocationStep,
+    NodeKind,
+    Origin,
+    PathExpression,
+)
 from yfilter.language.query_text import unparse
 from yfilter.language.schema_places import Place, PlaceKind, SchemaPlaces
 
@@ -24,7 +30,7 @@ def why_no_step(
     where = _where(places, before)
     if step.axis is not None or step.kind not in (NodeKind.ELEMENT, NodeKind.ATTRIBUTE):
         return f"under the schema {shown} selects nothing from {where}", ""
-    wider = replace(step, test=NameTest(ANY, ANY), predicates=())
+    wider = replace(step, test=ANY_NAME, predicates=())
     names = {
         name
         for place in before

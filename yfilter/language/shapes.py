@@ -26,6 +26,7 @@ from weakref import WeakValueDictionary
 from yfilter.language.functions import PATTERN_FUNCTIONS
 from yfilter.language.query_ast import (
     ANY,
+    ANY_NAME,
     Expression,
     FunctionCall,
     Literal,
@@ -263,7 +264,7 @@ def _filler(node: object) -> _Filler | None:
 
 
 def _location_step(step: PlainStep) -> LocationStep:
-    test = NameTest(ANY, ANY) if step.name == ANY else NameTest("", step.name)
+    test = ANY_NAME if step.name == ANY else NameTest("", step.name)
     predicates: tuple[Expression, ...] = ()
     if step.conditions is not None:
         path = step.conditions.fill()

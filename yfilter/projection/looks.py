@@ -24,7 +24,7 @@ from formats.names import QualifiedName
 from yfilter.language.functions import ArgumentKind
 from yfilter.language.other_functions import signature_of
 from yfilter.language.query_ast import (
-    ANY,
+    ANY_NAME,
     Axis,
     Cast,
     Comparison,
@@ -74,7 +74,6 @@ DOCUMENT = Place(False, ())
 BINDING = Place(True, ())
 _NOTHING: Places = ()
 
-_ANY_NAME = NameTest(ANY, ANY)
 _OF_THEIR_ARGUMENTS = frozenset(
     (
         "reverse",
@@ -272,19 +271,19 @@ class Looks:
             case _:  # comments, processing instructions, node()
                 self.mark((place,), Kind.SUBTREE)
                 leaves = _leaves(_and_below(place) if step.descendant else (place,))
-                return (_below(place, step.descendant, _ANY_NAME), *leaves)
+                return (_below(place, step.descendant, ANY_NAME), *leaves)
 
     def _on_axis(self, place: Place, step: LocationStep, axis: Axis) -> Places:
         if axis is Axis.SELF:
             return (place,)
         if step.kind is NodeKind.ELEMENT:
-            test, document = step.test or _ANY_NAME, _NOTHING
+            test, document = step.test or ANY_NAME, _NOTHING
         elif step.kind is NodeKind.NODE and axis in (
             Axis.PARENT,
             Axis.ANCESTOR,
             Axis.ANCESTOR_OR_SELF,
         ):
-            test, document = _ANY_NAME, (DOCUMENT,)
+            test, document = ANY_NAME, (DOCUMENT,)
         else:
             raise LooksEverywhere
         self.mark((place,), Kind.NODE)
@@ -318,7 +317,7 @@ def _below(place: Place, descendant: bool, test: NameTest) -> Place:
 
 
 def _and_below(place: Place) -> Places:
-    return (place, _below(place, True, _ANY_NAME))
+    return (place, _below(place, True, ANY_NAME))
 
 
 def _leaves(places: Places) -> Places:

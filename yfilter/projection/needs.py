@@ -147,11 +147,6 @@ class Need:
     def __hash__(self) -> int:
         return hash(self.text)
 
-    @property
-    def is_everything(self) -> bool:
-        """Whether the whole message is needed, whatever it is."""
-        return self == EVERYTHING
-
     @classmethod
     def parse(cls, text: str) -> Need:
         """Read what ``str()`` wrote; ProfileRefused for anything else."""

@@ -62,7 +62,3 @@ def with_looks(need: Need, chosen: frozenset[str]) -> Need:
 
 def replace_kept(need: Need, kept: Iterable[Kept]) -> Need:
     return Need(need.binding, need.condition, tuple(kept))
-
-
-def has_parts(need: Need) -> bool:
-    return any(kept.kind is Kind.PART for kept in need.kept)

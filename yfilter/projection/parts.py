@@ -28,7 +28,7 @@ from yfilter.errors import ProfileRefused
 from yfilter.language.item_kinds import ANYTHING, ItemKind, kinds_of
 from yfilter.language.matching_path import matching_part
 from yfilter.language.query_ast import (
-    ANY,
+    ANY_NAME,
     PART_VARIABLE,
     Constructor,
     Expression,
@@ -37,7 +37,6 @@ from yfilter.language.query_ast import (
     LetClause,
     Literal,
     Markup,
-    NameTest,
     Origin,
     Part,
     PathExpression,
@@ -52,7 +51,7 @@ from yfilter.projection.needs import Kept, Kind
 PART_TEXT_MAX = 4096  # characters; what is larger is left to the host
 
 _DIGEST_BYTES = 8
-_ANYWHERE = ((True, NameTest(ANY, ANY)),)
+_ANYWHERE = ((True, ANY_NAME),)
 _BEFORE = f"for ${PART_VARIABLE} in //* return "
 _NOTHING = Literal("")
 

@@ -28,13 +28,12 @@ from yfilter.engine.linear_paths import (
 from yfilter.engine.step_conditions import element_test
 from yfilter.language.matching_path import is_path, matching_part
 from yfilter.language.query_ast import (
-    ANY,
+    ANY_NAME,
     Constructor,
     Expression,
     Flwor,
     FunctionCall,
     LocationStep,
-    NameTest,
     NodeKind,
     Origin,
     PathExpression,
@@ -134,7 +133,7 @@ def _conditions(
     """Of which one holds at an element that the predicates let through and the path goes on
     from; ``/*`` is that element."""
     own = tuple(predicate for predicate in predicates if not _starts_at_message(predicate))
-    element = LocationStep(False, NodeKind.ELEMENT, NameTest(ANY, ANY), own)
+    element = LocationStep(False, NodeKind.ELEMENT, ANY_NAME, own)
     path = PathExpression(Origin.MESSAGE, (element, *later))
     return _or_none(conjunctions_of(path, CONDITIONS_MAX))
 

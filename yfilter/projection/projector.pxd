@@ -5,7 +5,7 @@ from yfilter.projection.check_answers cimport CheckAnswers
 from yfilter.projection.need_parts cimport Atom, Binding, Check, Disjunct
 from yfilter.projection.need_states cimport NeedStates
 
-cdef int VISITS_MAX, WHOLES_BEFORE_REST, RESTS_MAX, _VALUE_BELOW, _ALL_BELOW, _ALL, _NODE, _ATTRIBUTE, _VALUE, _SUBTREE, _PART, _TAG_BYTES
+cdef int VISITS_MAX, WHOLES_BEFORE_REST, RESTS_MAX, _ALL_BELOW, _NODE, _ATTRIBUTE, _VALUE, _SUBTREE, _PART, _TAG_BYTES
 cdef double WHOLE_SHARE
 
 @cython.final

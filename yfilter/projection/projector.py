@@ -24,7 +24,6 @@ except ImportError:
     from formats import cython_stub as cython
 
 from formats.element_stream import ElementStream
-from formats.stream_selection import ATTRIBUTES, CONTENT, KEPT
 from yfilter.index.columns import ints
 from yfilter.projection.need_states import StateContent
 from yfilter.projection.need_table import NeedTable
@@ -48,10 +47,7 @@ WHOLE_SHARE = 0.95  # a message of which so much is kept is passed on as it is
 
 _NODE, _ATTRIBUTE, _VALUE, _SUBTREE, _PART = range(5)  # needs.Kind
 
-# Marks beside those of StreamSelection: all below is kept, too, without or with attributes.
-_VALUE_BELOW = 8
-_ALL_BELOW = 16
-_ALL = KEPT | CONTENT | ATTRIBUTES | _ALL_BELOW
+_ALL_BELOW = 16  # a mark beside those of StreamSelection: all below is kept, too
 _TAG_BYTES = 4  # an element without its values, roughly, in a binary form
 
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 
 from formats import DecodeError, FormatError, MessageRefused, WireFormat
 from onyx.broker.control_plane import ControlPlane
@@ -65,17 +66,7 @@ class GiveBacks:
         record = {"root": frame.root, "source": frame.source, "number": frame.number}
         self._rows.put(GIVEN_BACK_SPACE, _row_key(frame.root, frame.source, frame.number), record)
         self._awaited.setdefault(frame.root, set()).add((frame.source, frame.number))
-        undecoded = Undecoded(
-            root=frame.root,
-            source=frame.source,
-            number=frame.number,
-            format=frame.format,
-            hops=frame.hops,
-            payload=frame.payload,
-            reflects=frame.reflects,
-            pieces=frame.pieces,
-        )
-        self._links.send(f"broker/{parent}", frame.root, undecoded)
+        self._links.send(f"broker/{parent}", frame.root, frame.carried_by(Undecoded))
         return True
 
     def comes_again(self, frame: Message) -> bool:
@@ -105,19 +96,11 @@ class GiveBacks:
         it cannot have sent: that goes back as it came, so that the child gives up.
         """
         payload = self._in_binary(frame)
+        again = frame.carried_by(Message)
         if payload is not None:
             self._counters["sent_again"] += 1
             self._lacking.add((child, frame.source))
-        again = Message(
-            root=frame.root,
-            source=frame.source,
-            number=frame.number,
-            format=frame.format if payload is None else WireFormat.BINARY.value,
-            hops=frame.hops,
-            payload=frame.payload if payload is None else payload,
-            reflects=frame.reflects,
-            pieces=frame.pieces,
-        )
+            again = replace(again, format=WireFormat.BINARY.value, payload=payload)
         self._links.send(f"broker/{child}", frame.root, again)
         return payload is not None
 

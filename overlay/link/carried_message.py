@@ -1,0 +1,33 @@
+"""CarriedMessage: what a frame says of the message that it carries, whichever way it goes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TypeVar
+
+from overlay.link.frame import Frame
+from overlay.link.frame_fields import Name, Pieces, SequenceNumber
+
+_Carrier = TypeVar("_Carrier", bound="CarriedMessage")
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedMessage(Frame):
+    """Message ``number`` of ``source``, on the broadcast tree of ``root``, ``hops`` from there.
+
+    ``reflects`` 0: it is whole.  Else it may be cut, by what the receiver needs as of its
+    NeedsDelta of that number; 1: as of none.  ``pieces``: what was computed of it on the way.
+    """
+
+    root: Name
+    source: Name
+    number: SequenceNumber
+    format: Name
+    hops: int
+    payload: bytes
+    reflects: SequenceNumber = 0
+    pieces: Pieces = b""
+
+    def carried_by(self, kind: type[_Carrier]) -> _Carrier:
+        """The same in a frame of another kind."""
+        return kind(*(getattr(self, field.name) for field in fields(CarriedMessage)))
