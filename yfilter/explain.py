@@ -15,7 +15,7 @@ from yfilter.engine.linear_paths import routing_query
 from yfilter.engine.matching_plan import MatchingPlan, decompose
 from yfilter.engine.step_conditions import ConditionKind, main_steps, take_apart
 from yfilter.explanation import POSITIONS_MAX, Explanation, Failure, Outcome, Part
-from yfilter.index.access_path import condition_of
+from yfilter.index.ways import condition_of
 from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.matching_path import matching_part
 from yfilter.language.nodes import DOCUMENT, Node, NodeType

@@ -15,9 +15,9 @@ from yfilter.engine.operator_network import OperatorNetwork
 from yfilter.engine.operators.operator import Operator
 from yfilter.engine.targets import Query
 from yfilter.index.index import Index
+from yfilter.index.indexed_part import indexed_part
 from yfilter.index.key_table import KeyTable
 from yfilter.index.subscriber_runs import SubscriberRuns
-from yfilter.index.ways import indexed_part
 from yfilter.language.matching_path import has_remainder, matching_path
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import reread

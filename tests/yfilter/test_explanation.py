@@ -150,7 +150,7 @@ def test_the_text_of_an_explanation() -> None:
         '  /o/a[b = 6]["x" = c]',
         "",
         "Served by",
-        '  the index, by /o/a/c[. = "x"], then what is left',
+        "  the index, by /o/a/b[. = 6], then what is left",
         "",
         "Linear paths, found by the automaton",
         "  /o/a",

@@ -1,10 +1,11 @@
-"""Access paths: how the index gets at a profile's candidates, and what is left to verify.
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Access paths: how the index gets at a query's candidates, and what is left to verify.
 
-A matching plan has one spine and branches; each branch may be the spine as well, with what stood
-below its step as a branch.  Of all their conditions one becomes the *access predicate*: an equality
-where there is one, the one with the most different constants among the profiles; else a range,
-which is another comparison with a number; else none, on a spine that leaves no doubt which elements
-the rest is asked of, if there is one::
+A query has one spine and nested paths; each nested path may be the spine as well, with what stood
+below its step as a nested path.  Of all their conditions one becomes the *access predicate*: an
+equality where there is one, the one with the most different constants among the profiles; else a
+range, which is another comparison with a number; else none, on a spine that leaves no doubt which
+elements the rest is asked of, if there is one::
 
     /nitf[@version = "1"][head/pubdata/@edition.area = "SF"]//p
 
@@ -14,253 +15,216 @@ the rest is asked of, if there is one::
 
 A routing query's conjunction has its paths as spines to choose from; those not chosen are found
 anywhere in the message.
-
-What the index cannot say, ``indexable`` gives None for: see condition_of.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from decimal import Decimal
-from math import isnan, nan
-from typing import NamedTuple, TypeAlias
+try:
+    import cython
+except ImportError:
+    from formats import cython_stub as cython
 
-from yfilter.engine.linear_paths import LinearStep
-from yfilter.engine.matching_plan import MatchingPlan
-from yfilter.engine.step_conditions import MIRRORED
-from yfilter.index.atoms import number_key
-from yfilter.index.residuals import LEVELS_MAX, STEPS_MAX
-from yfilter.language.query_ast import (
-    ANY,
-    Comparison,
-    Expression,
-    Literal,
-    NameTest,
-    NodeKind,
-    Operator,
-    Origin,
-    PathExpression,
-)
+from yfilter.index.columns import grown, ints
 
-_RANGES = (Operator.LT, Operator.LE, Operator.GT, Operator.GE)
+if cython.compiled:
+    from cython.cimports.yfilter.index.atoms import AtomTable
+    from cython.cimports.yfilter.index.draft import Draft
+else:
+    from yfilter.index.atoms import AtomTable
+    from yfilter.index.draft import Draft
+from yfilter.index.residuals import STEPS_MAX
+
+# Kinds of conditions, see residuals.py: those up to _ATOM are comparisons.
+_ATOM, _NESTED, _ANYWHERE = 5, 8, 9
+
+# Ranks of access predicates.
+_NONE, _RANGE, _EQUALITY = 0, 1, 2
 
 
-# PERF: tuples, since a profile has ten of these; they are made faster than frozen dataclasses.
-class Condition(NamedTuple):
-    """What is asked of one element.
+class AccessPath:
+    """``choose`` the spine of a draft, ``length`` steps, and the access predicate.
 
-    ``kind``: an attribute or a text node; the element's string value has SELF and no test.
-    ``operator`` None: that there is one.
+    ``access`` is a condition of the spine's step ``at``, or 0.  The draft is changed to it: nested
+    paths that the spine does not take, and other ways, are conditions of its steps.
     """
 
-    kind: NodeKind
-    test: NameTest | None
-    operator: Operator | None = None
-    value: str | int | Decimal | float = ""
+    def __init__(self, draft: Draft, atoms: AtomTable) -> None:
+        self.spine = ints(16)
+        self.length = 0
+        self.at = -1
+        self.access = 0
+        self._draft = draft
+        self._atoms = atoms
+        self._first_descendant = 0  # steps of the spine that was laid out last
+        self._last_descendant = -1
+        # Of the best so far: its way, the step where it leaves it, by which nested path, its worth.
+        self._way = 0
+        self._fork = 0
+        self._nested = 0
+        self._rank = -1
+        self._first_worth = 0.0
+        self._second_worth = 0
 
-    @property
-    def is_equality(self) -> bool:
-        return self.operator is Operator.EQ
+    def choose(self) -> cython.int:
+        """The best access path of the draft."""
+        draft: Draft = self._draft
+        way: cython.int
+        self._rank = -1
+        for way in range(draft.way_count):
+            self._consider(draft.ways[way], 0, 0)
+        if draft.way_count == 1:
+            self._consider_nested(draft.ways[0])
+        self._change_draft()
+        self._lay_out(self._way, self._fork, self._nested)
+        return 0
 
-    @property
-    def is_range(self) -> bool:
-        return self.operator in _RANGES and not isinstance(self.value, str)
+    def depth_of(self, at: cython.int) -> cython.int:
+        """Where a step's element is: ``2 * n`` for so far up from the last one's, ``2 * n + 1`` for
+        a depth, -1 if that is not known."""
+        if self._last_descendant <= at:
+            return 2 * (self.length - 1 - at)
+        return 2 * at + 1 if self._first_descendant > at else -1
 
-    @property
-    def key(self) -> bytes:
-        """The value of an equality: see ``AtomTable.acquire``."""
-        return self.value.encode() if isinstance(self.value, str) else number_key(self.number)
+    def _consider_nested(self, way: cython.int) -> cython.int:
+        """Each nested path of a way in the place of what is below its step."""
+        draft: Draft = self._draft
+        step: cython.int = way
+        condition: cython.int
+        above: cython.int = 0
+        while step:
+            above += 1
+            condition = draft.steps[4 * step + 2]
+            while condition:
+                if (
+                    draft.conditions[6 * condition] == _NESTED
+                    and above + self._length_of(draft.conditions[6 * condition + 1]) <= STEPS_MAX
+                ):
+                    self._consider(way, step, condition)
+                condition = draft.conditions[6 * condition + 3]
+            step = draft.steps[4 * step + 3]
+        return 0
 
-    @property
-    def number(self) -> float:
-        """The value as a number: untyped values, which become xs:double, are compared with it."""
-        return float(self.value)
+    def _consider(self, way: cython.int, fork: cython.int, nested: cython.int) -> cython.int:
+        """Whether a spine with one of its conditions, or with none, is the best so far."""
+        draft: Draft = self._draft
+        at: cython.int
+        condition: cython.int
+        attribute: cython.int
+        kind: cython.int
+        constants: cython.double
+        is_certain: cython.bint = True
+        self._lay_out(way, fork, nested)
+        for at in range(self.length):
+            condition = draft.steps[4 * self.spine[at] + 2]
+            if self.depth_of(at) < 0 and self._is_asked(self.spine[at], fork, nested):
+                is_certain = False
+            while condition:
+                kind = draft.conditions[6 * condition]
+                if kind <= _ATOM:
+                    attribute = draft.conditions[6 * condition + 1]
+                    constants = 0
+                    if kind == _ATOM:
+                        constants = self._atoms.constants(attribute)
+                        if self.depth_of(at) < 0:
+                            # It has to be verified again on each way.
+                            constants *= 0.3
+                    if self._is_better(
+                        _EQUALITY if kind == _ATOM else _RANGE, constants, at - self.length
+                    ):
+                        self._way, self._fork, self._nested = way, fork, nested
+                        self.at, self.access = at, condition
+                condition = draft.conditions[6 * condition + 3]
+        constants = is_certain if draft.way_count == 1 else self.length
+        if self._is_better(_NONE, constants, 0):
+            self._way, self._fork, self._nested = way, fork, nested
+            self.at, self.access = -1, 0
+        return 0
 
+    def _is_better(self, rank: cython.int, first: cython.double, second: cython.int) -> cython.bint:
+        """Whether that is worth more than the best so far; if so, it is the best's worth now."""
+        if rank != self._rank:
+            if rank < self._rank:
+                return False
+        elif first != self._first_worth:
+            if first < self._first_worth:
+                return False
+        elif second <= self._second_worth:
+            return False
+        self._rank = rank
+        self._first_worth = first
+        self._second_worth = second
+        return True
 
-class Step(NamedTuple):
-    """One step of a way down, and what is asked of its element."""
+    def _is_asked(self, step: cython.int, fork: cython.int, nested: cython.int) -> cython.bint:
+        """Whether anything is asked of the element of a step."""
+        draft: Draft = self._draft
+        condition: cython.int = draft.steps[4 * step + 2]
+        if step != fork:
+            return condition != 0
+        return (
+            condition != nested
+            or draft.conditions[6 * condition + 3] != 0
+            or draft.steps[4 * step + 3] != 0
+        )
 
-    descendant: bool
-    test: NameTest
-    conditions: Conditions = ()
+    def _lay_out(self, way: cython.int, fork: cython.int, nested: cython.int) -> cython.int:
+        """Set ``spine`` to a way, or to one that goes on by a nested path where it leaves it."""
+        draft: Draft = self._draft
+        step: cython.int = way
+        self.length = 0
+        self._first_descendant = -1
+        self._last_descendant = -1
+        while step:
+            if self.length == len(self.spine):
+                self.spine = grown(self.spine, 2 * self.length)
+            self.spine[self.length] = step
+            if draft.steps[4 * step]:
+                if self._last_descendant < 0:
+                    self._first_descendant = self.length
+                self._last_descendant = self.length
+            self.length += 1
+            if step == fork and nested:
+                step = draft.conditions[6 * nested + 1]
+            else:
+                step = draft.steps[4 * step + 3]
+        if self._last_descendant < 0:
+            self._first_descendant = self.length
+        return 0
 
+    def _change_draft(self) -> cython.int:
+        """What the best spine does not take becomes a condition of its steps."""
+        draft: Draft = self._draft
+        step: cython.int = self._fork
+        nested: cython.int = self._nested
+        before: cython.int
+        way: cython.int
+        if nested:
+            before = draft.steps[4 * step + 2]
+            if before == nested:
+                draft.steps[4 * step + 2] = draft.conditions[6 * nested + 3]
+            else:
+                while draft.conditions[6 * before + 3] != nested:
+                    before = draft.conditions[6 * before + 3]
+                draft.conditions[6 * before + 3] = draft.conditions[6 * nested + 3]
+            if draft.steps[4 * step + 3]:
+                self._ask(step, _NESTED, draft.steps[4 * step + 3])
+            draft.steps[4 * step + 3] = draft.conditions[6 * nested + 1]
+            self._fork = self._nested = 0
+        for way in range(draft.way_count):
+            if draft.ways[way] != self._way:
+                self._ask(self._way, _ANYWHERE, draft.ways[way])
+        return 0
 
-# A way down: the spine from the message, or a nested path from its element.
-Way: TypeAlias = tuple[Step, ...]
-Conditions: TypeAlias = "tuple[Condition | Way | Anywhere, ...]"
+    def _ask(self, step: cython.int, kind: cython.int, way: cython.int) -> cython.int:
+        """One more condition of a step."""
+        draft: Draft = self._draft
+        condition: cython.int = draft.new_condition(kind, way, 0, draft.steps[4 * step + 2])
+        draft.steps[4 * step + 2] = condition
+        return 0
 
-
-@dataclass(frozen=True, slots=True)
-class Anywhere:
-    """A way from the message that has to be found, too, on whatever elements."""
-
-    way: Way
-
-
-class AccessPath(NamedTuple):
-    """``access`` is a condition of the spine's step ``at``, or None."""
-
-    spine: Way
-    at: int = -1
-    access: Condition | None = None
-
-
-def indexable(plan: MatchingPlan) -> Way | None:
-    """The plan as a spine whose steps carry their branches, if the index can say all of it."""
-    return _way(plan, 0)
-
-
-def choose(spines: Sequence[Way], constants: Callable[[Condition], int]) -> AccessPath:
-    """The best access path, with one of the spines in it and the others found anywhere.
-
-    ``constants`` tells how many values a condition's node is asked for.
-    """
-    possible = [
-        AccessPath(way, at, condition)
-        for way in (spines if len(spines) > 1 else _spines(spines[0]))
-        for at, step in enumerate(way)
-        for condition in step.conditions
-        if isinstance(condition, Condition) and (condition.is_equality or condition.is_range)
-    ]
-    if not possible and len(spines) > 1:
-        best = AccessPath(max(spines, key=len))
-    elif not possible:
-        best = AccessPath(next(filter(_is_certain, _spines(spines[0])), spines[0]))
-    elif len(possible) == 1:
-        best = possible[0]
-    else:
-        best = max(possible, key=lambda path: _worth(path, constants))
-    return _with_others(best, spines) if len(spines) > 1 else best
-
-
-def fixed_depth(way: Way, at: int) -> tuple[int, bool] | None:
-    """Where a step's element is, given the last one's: so far up, or at a depth (True)."""
-    below = at + 1
-    while below < len(way) and not way[below].descendant:
-        below += 1
-    if below == len(way):
-        return below - 1 - at, False
-    above = at
-    while above >= 0 and not way[above].descendant:
-        above -= 1
-    return (at, True) if above < 0 else None
-
-
-def _is_certain(way: Way) -> bool:
-    """Whether the elements are known that its conditions are asked of, given the last one."""
-    return all(fixed_depth(way, at) is not None for at, step in enumerate(way) if step.conditions)
-
-
-def _worth(path: AccessPath, constants: Callable[[Condition], int]) -> tuple[bool, float, int]:
-    condition = path.access
-    assert condition is not None
-    # A condition with // on both sides has to be verified again on each way.
-    certainty = 1.0 if fixed_depth(path.spine, path.at) is not None else 0.3
-    return condition.is_equality, constants(condition) * certainty, path.at - len(path.spine)
-
-
-def _with_others(path: AccessPath, spines: Sequence[Way]) -> AccessPath:
-    first, *rest = path.spine
-    others = tuple(Anywhere(way) for way in spines if way is not path.spine)
-    first = first._replace(conditions=first.conditions + others)
-    return path._replace(spine=(first, *rest))
-
-
-def _spines(spine: Way) -> Iterator[Way]:
-    """The spine, and each of its nested paths in its place."""
-    yield spine
-    for at, step in enumerate(spine):
-        for condition in step.conditions:
-            if isinstance(condition, (Condition, Anywhere)):
-                continue
-            others = tuple(other for other in step.conditions if other is not condition)
-            below = (spine[at + 1 :],) if spine[at + 1 :] else ()
-            upper = step._replace(conditions=others + below)
-            if len(spine[:at]) + 1 + len(condition) <= STEPS_MAX:
-                yield (*spine[:at], upper, *condition)
-
-
-def _way(plan: MatchingPlan, level: int) -> Way | None:
-    if level >= LEVELS_MAX or len(plan.spine.steps) > STEPS_MAX or plan.residuals:
-        return None
-    steps = []
-    for at, step in enumerate(plan.spine.steps):
-        conditions = _conditions(step)
-        if conditions is None:
-            return None
-        nested: list[Condition | Way | Anywhere] = list(conditions)
-        for branch in plan.branches_at(at):
-            way = _way(branch, level + 1)
-            if way is None:
-                return None
-            nested.append(way)
-        steps.append(Step(step.descendant, step.test, tuple(nested)))
-    return tuple(steps)
-
-
-def _conditions(step: LinearStep) -> list[Condition] | None:
-    found = []
-    for selection in step.selections:
-        condition = condition_of(selection)
-        if condition is None:
-            return None
-        found.append(condition)
-    return found
-
-
-def condition_of(selection: Expression) -> Condition | None:
-    """An attribute by its full name, a text node, or the string value of the element.
-
-    Compared with a literal, in any order; ``!=`` with a string only.  None for anything else.
-    """
-    match selection:
-        case PathExpression():
-            leaf = _leaf(selection)
-            return None if leaf is None or leaf.kind is NodeKind.SELF else leaf
-        case Comparison(PathExpression() as path, operator, Literal(value)):
-            return _comparison(path, operator, value)
-        case Comparison(Literal(value), operator, PathExpression() as path):
-            return _comparison(path, MIRRORED.get(operator, operator), value)
-        case _:
-            return None
-
-
-def _comparison(
-    path: PathExpression, operator: Operator, value: str | int | Decimal | float
-) -> Condition | None:
-    leaf = _leaf(path)
-    if leaf is None:
-        return None
-    if isinstance(value, str):
-        if operator not in (Operator.EQ, Operator.NE):
-            return None
-        return leaf._replace(operator=operator, value=value)
-    if operator not in (Operator.EQ, *_RANGES) or isnan(_double(value)):
-        return None
-    return leaf._replace(operator=operator, value=value)
-
-
-def _double(value: int | Decimal | float) -> float:
-    """The number that an untyped value, which becomes an xs:double, is compared with."""
-    try:
-        return float(value)
-    except OverflowError:
-        return nan
-
-
-def _leaf(path: PathExpression) -> Condition | None:
-    if path.origin is not Origin.CONTEXT or len(path.steps) > 1:
-        return None
-    if not path.steps:
-        return Condition(NodeKind.SELF, None)
-    (step,) = path.steps
-    if step.descendant or step.predicates or step.axis is not None:
-        return None
-    if step.kind is NodeKind.TEXT:
-        return Condition(NodeKind.TEXT, None)
-    if step.kind is NodeKind.ATTRIBUTE and step.test is not None:
-        if ANY in (step.test.namespace, step.test.local):
-            return None
-        return Condition(NodeKind.ATTRIBUTE, step.test)
-    return None
+    def _length_of(self, way: cython.int) -> cython.int:
+        length: cython.int = 0
+        while way:
+            length += 1
+            way = self._draft.steps[4 * way + 3]
+        return length

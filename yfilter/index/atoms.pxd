@@ -46,6 +46,12 @@ cdef class AtomTable:
     cpdef int acquire(self, int attribute, bytes value) except -1
     cpdef int acquire_range(self, int attribute, int operator) except -1
     cpdef int release(self, int atom) except -1
+    cpdef int acquire_number(self, double value) except -1
+    cpdef int release_number(self, int number) except -1
+    cpdef int cover(self, int attribute) except -1
+    cpdef int constants(self, int attribute) except -1
+    cpdef bint is_range(self, int atom) except -1
+    cdef int _place_for(self, int length) except -1
     cdef int _new_atom(self) except -1
     cdef int _rehash(self, int capacity) except -1
     cdef int _unlink(self, int atom) except -1

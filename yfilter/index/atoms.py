@@ -243,9 +243,6 @@ class AtomTable:
         self.atoms[8 * atom + 3] = -1
         return atom
 
-    def retain(self, atom: int) -> None:
-        self.atoms[8 * atom + 4] += 1
-
     def release(self, atom: cython.int) -> cython.int:
         """Take back one use; gives the attribute whose atom is gone by that, or 0."""
         row: cython.int = 8 * atom
@@ -273,12 +270,13 @@ class AtomTable:
         self._free_atoms.append(atom)
         return attribute
 
-    def acquire_number(self, value: float) -> int:
+    def acquire_number(self, value: cython.double) -> cython.int:
         """The place of a double in ``numbers``; not NaN."""
-        number = self._number_of.get(value)
-        if number is not None:
-            self._number_users[number] += 1
-            return number
+        number: cython.int
+        known = self._number_of.get(value)
+        if known is not None:
+            self._number_users[known] += 1
+            return known
         if self._free_numbers:
             number = self._free_numbers.pop()
             self._number_users[number] = 1
@@ -291,16 +289,14 @@ class AtomTable:
         self._number_of[value] = number
         return number
 
-    def retain_number(self, number: int) -> None:
-        self._number_users[number] += 1
-
-    def release_number(self, number: int) -> None:
+    def release_number(self, number: cython.int) -> cython.int:
         self._number_users[number] -= 1
         if not self._number_users[number]:
             del self._number_of[self.numbers[number]]
             self._free_numbers.append(number)
+        return 0
 
-    def cover(self, attribute: int) -> None:
+    def cover(self, attribute: cython.int) -> cython.int:
         """Make the columns long enough for an attribute's number."""
         if attribute >= len(self.equalities):
             size = 2 * attribute
@@ -309,15 +305,16 @@ class AtomTable:
             self.length_max = grown(self.length_max, size)
             self.ranges = grown(self.ranges, size * RANGES)
             self.range_counts = grown(self.range_counts, size)
+        return 0
 
-    def constants(self, attribute: int) -> int:
+    def constants(self, attribute: cython.int) -> cython.int:
         """How many texts and numbers an attribute is to be equal to."""
         if attribute >= len(self.equalities):
             return 0
         return self.equalities[attribute] + self.number_equalities[attribute]
 
-    def is_range(self, atom: int) -> bool:
-        return bool(self.atoms[8 * atom + LENGTH] < 0)
+    def is_range(self, atom: cython.int) -> cython.bint:
+        return self.atoms[8 * atom + 3] < 0
 
     def describe(self, atom: int) -> str:
         """For people."""
@@ -371,9 +368,10 @@ class AtomTable:
         self.atoms[8 * atom + 4] = 1
         return atom
 
-    def _place_for(self, length: int) -> int:
+    def _place_for(self, length: cython.int) -> cython.int:
         """Room for a value; rooms are multiples of 8 bytes."""
-        room = _rounded(length)
+        place: cython.int
+        room: cython.int = _rounded(length)
         free = self._free_octets.get(room)
         if free:
             self._octets_free -= room

@@ -1,12 +1,13 @@
 """Index: very many profiles, of which one message touches few.
 
-For each query an access path is chosen (``access_path``); its spine with the access predicate
-becomes a path of the ``trie``, the rest a residual (``residual_writer``).  A message is moved
-through the trie by lazily made deterministic states (``lazy_states``, ``run``), and ``candidates``
-are verified (``residuals``) on the message's own columns (``message_view``)::
+A query comes as ways whose steps have recipes (``recipes``), which a ``draft`` carries out.  Its
+access path is chosen (``access_path``); the spine of that with the access predicate becomes a path
+of the ``trie``, the rest a residual (``query_writer``).  A message is moved through the trie by
+lazily made deterministic states (``lazy_states``, ``run``), and ``candidates`` are verified
+(``residuals``) on the message's own columns (``message_view``)::
 
-    MatchingPlan ─▶ AccessPath ─▶ Trie ───────▶ LazyStates ─▶ Run ─┐
-                         └──────▶ RecordPool ─▶ Residuals ─────────┴─▶ Candidates ─▶ query numbers
+    ways ─▶ Draft ─▶ AccessPath ─▶ Trie ───────▶ LazyStates ─▶ Run ─┐
+                          └──────▶ RecordPool ─▶ Residuals ─────────┴─▶ Candidates ─▶ query numbers
     ElementStream ─▶ SymbolTable ─▶ MessageView ─▶ (both)
 
 =====================  =========================================================================
@@ -37,22 +38,23 @@ from yfilter.engine.linear_paths import Conjunction
 from yfilter.engine.matching_plan import MatchingPlan
 from yfilter.engine.targets import LinkTarget, Priority
 from yfilter.errors import MatchLimitExceeded
-from yfilter.index.access_path import AccessPath, Condition, Way, choose, indexable
 from yfilter.index.atoms import AtomTable
 from yfilter.index.candidates import Candidates
+from yfilter.index.draft import Draft, FilledStep
 from yfilter.index.index_picture import QUERIES, TWIGS, IndexPicture
 from yfilter.index.lazy_states import LazyStates
 from yfilter.index.message_view import MessageView
+from yfilter.index.query_writer import QueryWriter
+from yfilter.index.recipes import WayRecipe
 from yfilter.index.record_pool import RecordPool
-from yfilter.index.residual_writer import ResidualWriter
 from yfilter.index.residuals import Residuals
 from yfilter.index.run import TOO_COSTLY, Run
 from yfilter.index.subscriber_runs import SubscriberRuns
 from yfilter.index.symbols import SymbolTable
 from yfilter.index.target_groups import TargetGroups
-from yfilter.index.trie import NODE, NUMBER, RESIDUAL, USES, Trie
+from yfilter.index.trie import USES, Trie
 from yfilter.index.twigs import Twigs
-from yfilter.language.query_ast import NodeKind
+from yfilter.index.ways import indexable
 
 # The bound of the lazy states where none is given: so much a query, within these two.
 _LAZY_BYTES_A_QUERY = 3072
@@ -80,7 +82,10 @@ class Index:
         self._twigs = Twigs(
             self._view, self._symbols, self._records, self._twig_trie, self._new_twig_states
         )
-        self._writer = ResidualWriter(self._symbols, self._atoms, self._records, self._twigs)
+        self._draft = Draft(self._symbols)
+        self._writer = QueryWriter(
+            self._draft, self._symbols, self._atoms, self._records, self._trie, self._twigs
+        )
         self._residuals = Residuals(self._view, self._records, self._symbols, self._twigs)
         self._candidates = Candidates(self._view, self._residuals, self._trie)
         self._run = Run(self._view, self._candidates, self._trie, self._new_states)
@@ -98,18 +103,20 @@ class Index:
 
         Numbers of removed queries are given again.
         """
-        spine = indexable(plan)
-        return None if spine is None else self._add([spine], priority)
+        way = indexable(plan)
+        return None if way is None else self.add_way(WayRecipe(way).fill(()), priority)
 
-    def add_way(self, way: Way, priority: Priority = Priority.PROFILE) -> int:
+    def add_way(self, way: list[FilledStep], priority: Priority = Priority.PROFILE) -> int:
         """Add a query that the index can say; as ``add``."""
         return self._add([way], priority)
 
     def add_conjunction(self, conjunction: Conjunction) -> int | None:
         """Add a routing query; as ``add``."""
-        spines = [indexable(MatchingPlan(path)) for path in conjunction.paths]
-        known = [spine for spine in spines if spine is not None]
-        return self._add(known, Priority.ROUTE) if len(known) == len(spines) else None
+        ways = [indexable(MatchingPlan(path)) for path in conjunction.paths]
+        recipes = [WayRecipe(way) for way in ways if way is not None]
+        if len(recipes) < len(ways):
+            return None
+        return self._add([recipe.fill(()) for recipe in recipes], Priority.ROUTE)
 
     def add_target(self, query: int, target: LinkTarget) -> None:
         """A routing or transformation query leads to a link, too; ``remove_target`` undoes it."""
@@ -121,20 +128,7 @@ class Index:
     def remove(self, query: int) -> None:
         """Take a query out, whose targets were taken from it; its memory is used again."""
         self._changes += 1
-        row = 5 * query
-        node = self._trie.queries[row + NODE]
-        residual = self._trie.queries[row + RESIDUAL]
-        number = self._trie.queries[row + NUMBER]
-        edges = self._trie.edges_to(node)
-        self._trie.remove_query(query)
-        for edge in edges:
-            if edge & 3 == 3:
-                if self._atoms.is_range(edge >> 2):
-                    self._atoms.release_number(number)
-                self._writer.release_atom(edge >> 2)
-            elif edge & 3 == 0:
-                self._symbols.release(edge >> 2)
-        self._writer.release(residual)
+        self._writer.erase(query)
 
     def match(self, stream: ElementStream, visits_max: int) -> list[int]:
         """The numbers of the local queries that a message matches, each once, in no order.
@@ -215,14 +209,13 @@ class Index:
             self._twig_trie, self._symbols, self._atoms, lambda twig: [f"twig {twig}"], TWIGS
         )
 
-    def _add(self, spines: list[Way], priority: Priority) -> int:
+    def _add(self, ways: list[list[FilledStep]], priority: Priority) -> int:
         self._changes += 1
-        path = choose(spines, self._constants)
-        node = self._node(path, priority)
-        number = 0
-        if path.access is not None and path.access.is_range:
-            number = self._atoms.acquire_number(path.access.number)
-        return self._trie.add_query(node, self._writer.acquire(path), number)
+        self._draft.begin()
+        for way in ways:
+            self._draft.add_way(way)
+        query: int = self._writer.write(priority + 1)
+        return query
 
     def _begin(self, stream: ElementStream) -> None:
         """Show a message to the run, unless it is there and nothing has changed since."""
@@ -260,28 +253,6 @@ class Index:
     def _numbers(self, count: int) -> list[int]:
         found: list[int] = memoryview(self._candidates.found)[:count].tolist()
         return found
-
-    def _node(self, path: AccessPath, priority: Priority) -> int:
-        node = priority + 1
-        for at, step in enumerate(path.spine):
-            if step.descendant:
-                node = self._trie.loop_of(node)
-            node = self._trie.extend(node, self._symbols.acquire(step.test) << 2)
-            if at == path.at and path.access is not None:
-                atom = self._writer.acquire_atom(path.access)
-                attribute = self._atoms.atoms[8 * atom]
-                node = self._trie.extend(node, attribute << 2 | 2)
-                node = self._trie.extend(node, atom << 2 | 3)
-        return node
-
-    def _constants(self, condition: Condition) -> int:
-        if not condition.is_equality:
-            return 0
-        if condition.test is not None:
-            attribute = self._symbols.attribute_number(condition.test)
-        else:
-            attribute = 1 if condition.kind is NodeKind.TEXT else 2
-        return self._atoms.constants(attribute)
 
     def _new_states(self, older: LazyStates | None) -> LazyStates:
         return self._states(self._trie, self._lazy_bytes * 7 // 16, older)

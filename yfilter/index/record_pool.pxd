@@ -7,7 +7,7 @@ cdef class RecordPool:
     cdef long long _free_words
     cdef long long _first_seed
 
-    cpdef int acquire(self, object numbers) except -1
+    cdef int acquire(self, int[::1] numbers, int length) except -1
     cpdef bint release(self, int record) except -1
     cdef int _allocate(self, int length) except -1
     cdef int _rehash(self, int capacity) except -1

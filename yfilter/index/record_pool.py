@@ -19,8 +19,6 @@ try:
 except ImportError:
     from formats import cython_stub as cython
 
-from collections.abc import Sequence
-
 from yfilter.index.columns import grown, ints
 
 # What makes the table's order unknown to those who choose what is stored.
@@ -39,11 +37,10 @@ class RecordPool:
         self._free_words = 0
         self._first_seed = _SEED
 
-    def acquire(self, numbers: Sequence[int]) -> cython.int:
-        """The record with these numbers, made if there is none; never 0."""
+    def acquire(self, numbers: cython.int[::1], length: cython.int) -> cython.int:
+        """The record of the first ``length`` numbers of a column, made if there is none; not 0."""
         record: cython.int
         candidate: cython.int
-        length: cython.int = len(numbers)
         i: cython.int
         mask: cython.longlong
         slot: cython.ulonglong
@@ -96,10 +93,6 @@ class RecordPool:
         self._free.setdefault(self.words[record - 2], []).append(record)
         self._free_words += self.words[record - 2] + 2
         return True
-
-    def numbers(self, record: int) -> list[int]:
-        """The numbers of a record."""
-        return [self.words[record + i] for i in range(self.words[record - 2])]
 
     def statistics(self) -> dict[str, int]:
         return {"index_records": self._count}

@@ -1,5 +1,17 @@
 cdef int _SLOTS
 
+
+cdef class Numbers:
+    cdef readonly dict of
+    cdef int[::1] _users
+    cdef list _keys
+    cdef list _free
+
+    cdef int acquire(self, object key) except? -1
+    cdef int retain(self, int number) noexcept
+    cdef bint release(self, int number) except -1
+
+
 cdef class SymbolTable:
     cdef public int[::1] exact
     cdef public int[::1] in_namespace
@@ -10,8 +22,8 @@ cdef class SymbolTable:
     cdef public int[::1] label
     cdef public int[::1] attribute
     cdef public int[::1] first
-    cdef object _symbols
-    cdef object _attributes
+    cdef Numbers _symbols
+    cdef Numbers _attributes
     cdef dict _labels
     cdef dict _labels_of
     cdef int _next_label
@@ -21,3 +33,9 @@ cdef class SymbolTable:
 
     cpdef int translate(self, list names) except -1
     cdef int _learn(self, name, int slot, unsigned long long address) except -1
+    cpdef int acquire(self, object test) except -1
+    cdef int retain(self, int symbol) noexcept
+    cpdef int release(self, int symbol) except -1
+    cpdef int acquire_attribute(self, object test) except -1
+    cdef int retain_attribute(self, int attribute) noexcept
+    cpdef int release_attribute(self, int attribute) except -1

@@ -26,6 +26,7 @@ except ImportError:
     from formats import cython_stub as cython
 
 from array import array
+from typing import TypeAlias
 
 from formats.names import QualifiedName
 from yfilter.index.columns import grown, ints
@@ -39,7 +40,7 @@ TEXT_NODE = 1
 STRING_VALUE = 2
 ATTRIBUTES = 3
 
-_ANY_NAME = NameTest(ANY, ANY)
+Name: TypeAlias = "tuple[str, str]"  # as NameTest: namespace, local
 
 # only_label of a symbol with more labels than one
 SEVERAL = -1
@@ -48,36 +49,41 @@ _NAMES_REMEMBERED = 100_000
 _SLOTS = 2048  # for names that are the same objects; a power of 2
 
 
-class _Numbers:
-    """Numbers for keys, with a count of users each; a number is free again without users."""
+class Numbers:
+    """Numbers for name tests, with a count of users each; a number is free again without users."""
 
-    def __init__(self, first: int) -> None:
+    def __init__(self, first: cython.int) -> None:
         self.of: dict[tuple[str, str], int] = {}
-        self._users: list[int] = [0] * first
+        self._users = ints(64)
         self._keys = [NameTest("", "")] * first
         self._free: list[int] = []
 
-    def acquire(self, key: NameTest) -> tuple[int, bool]:
-        """The number of a key, and whether it is new."""
-        number = self.of.get(key)
-        if number is not None:
+    def acquire(self, key: Name) -> cython.int:
+        """The number of a key; if it is new, minus the number."""
+        number: cython.int
+        found = self.of.get(key)
+        if found is not None:
+            number = found
             self._users[number] += 1
-            return number, False
+            return number
+        test = NameTest(*key)
         if self._free:
             number = self._free.pop()
-            self._users[number] = 1
-            self._keys[number] = key
+            self._keys[number] = test
         else:
-            number = len(self._users)
-            self._users.append(1)
-            self._keys.append(key)
-        self.of[key] = number
-        return number, True
+            number = len(self._keys)
+            self._keys.append(test)
+            if number >= len(self._users):
+                self._users = grown(self._users, 2 * number)
+        self._users[number] = 1
+        self.of[test] = number
+        return -number
 
-    def retain(self, number: int) -> None:
+    def retain(self, number: cython.int) -> cython.int:
         self._users[number] += 1
+        return 0
 
-    def release(self, number: int) -> bool:
+    def release(self, number: cython.int) -> cython.bint:
         """Whether that was the last user."""
         self._users[number] -= 1
         if self._users[number]:
@@ -106,8 +112,8 @@ class SymbolTable:
     """
 
     def __init__(self) -> None:
-        self._symbols = _Numbers(1)
-        self._attributes = _Numbers(ATTRIBUTES)
+        self._symbols = Numbers(1)
+        self._attributes = Numbers(ATTRIBUTES)
         self._labels: dict[tuple[int, int, int], int] = {}
         self._labels_of: dict[int, list[tuple[int, int, int]]] = {}
         self._next_label = 1
@@ -124,12 +130,14 @@ class SymbolTable:
         self.attribute = ints(64)
         self.first = ints(64)
 
-    def acquire(self, test: NameTest) -> int:
+    def acquire(self, test: Name) -> cython.int:
         """The symbol of a name test; ``release`` undoes it."""
-        if test == _ANY_NAME:
-            return ANY_SYMBOL
-        symbol, new = self._symbols.acquire(test)
-        if new:
+        symbol: cython.int
+        if test[1] == ANY and test[0] == ANY:
+            return 0
+        symbol = self._symbols.acquire(test)
+        if symbol < 0:
+            symbol = -symbol
             if symbol >= len(self.only_label):
                 self.only_label = grown(self.only_label, 2 * symbol)
                 self.seen = grown(self.seen, 2 * symbol)
@@ -138,35 +146,35 @@ class SymbolTable:
             self._forget_names()
         return symbol
 
-    def retain(self, symbol: int) -> None:
-        if symbol != ANY_SYMBOL:
+    def retain(self, symbol: cython.int) -> cython.int:
+        if symbol:
             self._symbols.retain(symbol)
+        return 0
 
-    def release(self, symbol: int) -> None:
-        if symbol == ANY_SYMBOL:
-            return
-        if self._symbols.release(symbol):
+    def release(self, symbol: cython.int) -> cython.int:
+        if symbol and self._symbols.release(symbol):
             self._forget_names()
             for triple in self._labels_of.pop(symbol, ()):
                 self._labels.pop(triple, None)
+        return 0
 
-    def acquire_attribute(self, test: NameTest) -> int:
-        attribute, new = self._attributes.acquire(test)
-        if new:
+    def acquire_attribute(self, test: Name) -> cython.int:
+        """The number of an attribute; ``release_attribute`` undoes it."""
+        attribute: cython.int = self._attributes.acquire(test)
+        if attribute < 0:
             self._forget_names()
+            return -attribute
         return attribute
 
-    def retain_attribute(self, attribute: int) -> None:
-        if attribute >= ATTRIBUTES:
+    def retain_attribute(self, attribute: cython.int) -> cython.int:
+        if attribute >= 3:  # ATTRIBUTES
             self._attributes.retain(attribute)
+        return 0
 
-    def release_attribute(self, attribute: int) -> None:
-        if attribute >= ATTRIBUTES and self._attributes.release(attribute):
+    def release_attribute(self, attribute: cython.int) -> cython.int:
+        if attribute >= 3 and self._attributes.release(attribute):
             self._forget_names()
-
-    def attribute_number(self, test: NameTest) -> int:
-        """The number of an attribute, 0 if nobody asks for it."""
-        return self._attributes.of.get(test, 0)
+        return 0
 
     def translate(self, names: list[QualifiedName]) -> cython.int:
         """Set ``label``, ``attribute``, ``first`` and ``seen`` for the names of a message."""

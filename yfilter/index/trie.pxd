@@ -1,3 +1,6 @@
+from yfilter.index.atoms cimport AtomTable
+
+
 cdef class Trie:
     cdef public int[::1] nodes
     cdef public int[::1] queries
@@ -14,7 +17,7 @@ cdef class Trie:
     cdef int _query_bound
     cdef int _query_count
     cdef int _free_query
-    cdef object _atoms
+    cdef AtomTable _atoms
 
     cdef int child(self, int node, int edge) noexcept
     cdef int child_of_all(self, int[::1] parents, int count, int edge, int[::1] found) noexcept
@@ -28,6 +31,8 @@ cdef class Trie:
     cdef int _new_node(self, int parent, int edge) except -1
     cdef int _note(self, int node, int edge) except -1
     cdef int _mark(self, int node) noexcept
+    cdef int _link_edge(self, int node, int atom) except -1
+    cdef int _unlink_edge(self, int node, int atom) except -1
     cdef int _insert(self, int node) except -1
     cdef int _delete(self, int node) except -1
     cdef int _rehash(self, int capacity) except -1

@@ -41,8 +41,12 @@ except ImportError:
 
 from array import array
 
-from yfilter.index.atoms import AtomTable
 from yfilter.index.columns import grown, ints
+
+if cython.compiled:
+    from cython.cimports.yfilter.index.atoms import AtomTable
+else:
+    from yfilter.index.atoms import AtomTable
 
 # A row of ``nodes``.
 PARENT, EDGE, LOOP_NODE, FIRST_QUERY, USES, CHANGED, NEXT_EDGE, PREVIOUS_EDGE, NAMES, EDGES = range(
@@ -321,27 +325,29 @@ class Trie:
         self._recent[(node >> 6) & 127] |= bit << (node & 63)
         return 0
 
-    def _link_edge(self, node: int, atom: int) -> None:
-        rows = self._atoms.atoms
-        first = rows[8 * atom + 5]
-        self.nodes[10 * node + NEXT_EDGE] = first
-        self.nodes[10 * node + PREVIOUS_EDGE] = 0
+    def _link_edge(self, node: cython.int, atom: cython.int) -> cython.int:
+        rows: cython.int[::1] = self._atoms.atoms
+        first: cython.int = rows[8 * atom + 5]
+        self.nodes[10 * node + 6] = first
+        self.nodes[10 * node + 7] = 0
         if first:
-            self.nodes[10 * first + PREVIOUS_EDGE] = node
+            self.nodes[10 * first + 7] = node
         rows[8 * atom + 5] = node
         rows[8 * atom + 6] += 1
+        return 0
 
-    def _unlink_edge(self, node: int, atom: int) -> None:
-        rows = self._atoms.atoms
-        following = self.nodes[10 * node + NEXT_EDGE]
-        previous = self.nodes[10 * node + PREVIOUS_EDGE]
+    def _unlink_edge(self, node: cython.int, atom: cython.int) -> cython.int:
+        rows: cython.int[::1] = self._atoms.atoms
+        following: cython.int = self.nodes[10 * node + 6]
+        previous: cython.int = self.nodes[10 * node + 7]
         if following:
-            self.nodes[10 * following + PREVIOUS_EDGE] = previous
+            self.nodes[10 * following + 7] = previous
         if previous:
-            self.nodes[10 * previous + NEXT_EDGE] = following
+            self.nodes[10 * previous + 6] = following
         else:
             rows[8 * atom + 5] = following
         rows[8 * atom + 6] -= 1
+        return 0
 
     def _insert(self, node: cython.int) -> cython.int:
         mask: cython.uint = len(self._slots) - 1

@@ -25,6 +25,8 @@ cdef class Twigs:
     cdef int[::1] _path
 
     cpdef int begin(self) except -1
+    cpdef int acquire(self, int record) except -1
+    cpdef int remove(self, int twig) except -1
     cpdef int start(self) except -1
     cpdef int record(self, int twig) noexcept
     cdef int row(self, int element, int count, long long visits_max) except -2

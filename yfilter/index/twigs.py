@@ -41,13 +41,9 @@ else:
     from yfilter.index.record_pool import RecordPool
     from yfilter.index.symbols import SymbolTable
     from yfilter.index.trie import Trie
-from yfilter.index.trie import FIRST_QUERY, NUMBER
 
 ROW_BYTES_MAX = 16 * 1024 * 1024
 QUESTIONS_MIN = 2  # for each element below, for a row to be made
-
-_ROOT = 1
-_RECORD = NUMBER  # of a row of trie.queries, where a twig is a query
 
 
 class Twigs:
@@ -83,22 +79,27 @@ class Twigs:
         self._owner = ints(64)  # elements with a row or asked for
         self._path = ints(64)  # states by depth
 
-    def acquire(self, record: int) -> int:
+    def acquire(self, record: cython.int) -> cython.int:
         """The twig of a record for a way down without conditions, which stays as long as it."""
-        words = self.records.words
-        node = _ROOT
+        words: cython.int[::1] = self.records.words
+        node: cython.int = 1  # the root
+        step: cython.int
+        place: cython.int
+        twig: cython.int
         for step in range(words[record + 2]):
             place = record + words[record + 3 + step]
             if words[place]:
                 node = self.trie.loop_of(node)
             node = self.trie.extend(node, words[place + 1] << 2)
-        return self.trie.nodes[10 * node + FIRST_QUERY] or self.trie.add_query(node, 0, record)
+        twig = self.trie.nodes[10 * node + 3]
+        return twig or self.trie.add_query(node, 0, record)
 
     def record(self, twig: cython.int) -> cython.int:
+        """The record of a twig, which is its number as a query of the trie."""
         return self.trie.queries[5 * twig + 4]
 
-    def remove(self, twig: int) -> None:
-        self.trie.remove_query(twig)
+    def remove(self, twig: cython.int) -> cython.int:
+        return self.trie.remove_query(twig)
 
     def begin(self) -> cython.int:
         """For a message that the view was bound to."""

@@ -1,95 +1,157 @@
-"""Ways of profiles: what the index needs to know of a profile, found out once for each shape.
+"""Ways: what a matching plan asks for, step by step, in the form that the index works with.
 
-What a profile asks for is analysed on the tree of its shape, or of the shapes of its steps'
-conditions; the result is a way with blanks, and for each profile its words are put in.
+A plan's spine becomes a way down from the message; its branches become ways down from the elements
+of their steps, beside what is asked of these themselves::
+
+    /nitf[@version = "1"][head/pubdata/@edition.area = "SF"]//p
+
+    /nitf     @version = "1", the way  /head  /pubdata with @edition.area = "SF"
+    //p
+
+What the index cannot say, ``indexable`` gives None for: see condition_of.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
-from typing import NamedTuple
+from decimal import Decimal
+from math import isnan, nan
+from typing import NamedTuple, TypeAlias
 
-from yfilter.engine.matching_plan import decompose
-from yfilter.index.access_path import Conditions, Step, Way, indexable
-from yfilter.index.residuals import STEPS_MAX
-from yfilter.language.matching_path import matching_part
-from yfilter.language.query_ast import ANY, Expression, NameTest, Profile
-from yfilter.language.shapes import PlainPath, Shaped, Word, blanks_in, filling, take_apart
+from yfilter.engine.linear_paths import LinearStep
+from yfilter.engine.matching_plan import MatchingPlan
+from yfilter.engine.step_conditions import MIRRORED
+from yfilter.index.residuals import LEVELS_MAX, STEPS_MAX
+from yfilter.language.query_ast import (
+    ANY,
+    Comparison,
+    Expression,
+    Literal,
+    NameTest,
+    NodeKind,
+    Operator,
+    Origin,
+    PathExpression,
+)
 
-NAMES_MAX = 4_096  # remembered
-
-_ANY_ELEMENT = NameTest(ANY, ANY)
-
-
-class IndexedPart(NamedTuple):
-    """``has_remainder``: the profile can have no result although the way is there."""
-
-    way: Way
-    has_remainder: bool
-
-
-def indexed_part(profile: Profile) -> IndexedPart | None:
-    """What the index can say of a profile if it can say all of its matching path."""
-    parts = profile.parts
-    if isinstance(parts, PlainPath):
-        way = _way(parts)
-        if way is not None:
-            return IndexedPart(way, False)
-        parts = take_apart(profile.body)
-    if isinstance(parts, Shaped):
-        template = parts.shape.derived(_template)
-        if template is not None:
-            return IndexedPart(template.fill(parts.words), template.has_remainder)
-    return _part(profile.body)
+_RANGES = (Operator.LT, Operator.LE, Operator.GT, Operator.GE)
 
 
-class _Template(NamedTuple):
-    fill: Callable[[tuple[Word, ...]], Way]
-    has_remainder: bool
+class Condition(NamedTuple):
+    """What is asked of one element.
+
+    ``kind``: an attribute or a text node; the element's string value has SELF and no test.
+    ``operator`` None: that there is one.
+    """
+
+    kind: NodeKind
+    test: NameTest | None
+    operator: Operator | None = None
+    value: str | int | Decimal | float = ""
+
+    @property
+    def number(self) -> float:
+        """The value as a number: untyped values, which become xs:double, are compared with it."""
+        return float(self.value)
 
 
-def _way(path: PlainPath) -> Way | None:
+class Step(NamedTuple):
+    """One step of a way down, and what is asked of its element."""
+
+    descendant: bool
+    test: NameTest
+    conditions: Conditions = ()
+
+
+# A way down: the spine from the message, or a nested path from its element.
+Way: TypeAlias = tuple[Step, ...]
+Conditions: TypeAlias = "tuple[Condition | Way, ...]"
+
+
+def indexable(plan: MatchingPlan) -> Way | None:
+    """The plan as a spine whose steps carry their branches, if the index can say all of it."""
+    return _way(plan, 0)
+
+
+def _way(plan: MatchingPlan, level: int) -> Way | None:
+    if level >= LEVELS_MAX or len(plan.spine.steps) > STEPS_MAX or plan.residuals:
+        return None
     steps = []
-    for descendant, name, shaped in path.steps:
-        conditions: Conditions = ()
-        if shaped is not None:
-            fill = shaped.shape.derived(_step_filling)
-            if fill is None:
+    for at, step in enumerate(plan.spine.steps):
+        conditions = _conditions(step)
+        if conditions is None:
+            return None
+        nested: list[Condition | Way] = list(conditions)
+        for branch in plan.branches_at(at):
+            way = _way(branch, level + 1)
+            if way is None:
                 return None
-            conditions = fill(shaped.words)
-        steps.append(Step(descendant, _name_test(name), conditions))
-    return tuple(steps) if len(steps) <= STEPS_MAX else None
+            nested.append(way)
+        steps.append(Step(step.descendant, step.test, tuple(nested)))
+    return tuple(steps)
 
 
-@lru_cache(maxsize=NAMES_MAX)
-def _name_test(name: str) -> NameTest:
-    return _ANY_ELEMENT if name == ANY else NameTest("", name)
+def _conditions(step: LinearStep) -> list[Condition] | None:
+    found = []
+    for selection in step.selections:
+        condition = condition_of(selection)
+        if condition is None:
+            return None
+        found.append(condition)
+    return found
 
 
-def _step_filling(tree: Expression) -> Callable[[tuple[Word, ...]], Conditions] | None:
-    """For the conditions of the one step of a path; None if the index cannot say all of them."""
-    part = _part_with_all_blanks(tree)
-    if part is None or part.has_remainder or len(part.way) != 1:
+def condition_of(selection: Expression) -> Condition | None:
+    """An attribute by its full name, a text node, or the string value of the element.
+
+    Compared with a literal, in any order; ``!=`` with a string only.  None for anything else.
+    """
+    match selection:
+        case PathExpression():
+            leaf = _leaf(selection)
+            return None if leaf is None or leaf.kind is NodeKind.SELF else leaf
+        case Comparison(PathExpression() as path, operator, Literal(value)):
+            return _comparison(path, operator, value)
+        case Comparison(Literal(value), operator, PathExpression() as path):
+            return _comparison(path, MIRRORED.get(operator, operator), value)
+        case _:
+            return None
+
+
+def _comparison(
+    path: PathExpression, operator: Operator, value: str | int | Decimal | float
+) -> Condition | None:
+    leaf = _leaf(path)
+    if leaf is None:
         return None
-    return filling(part.way[0].conditions)
-
-
-def _template(tree: Expression) -> _Template | None:
-    part = _part_with_all_blanks(tree)
-    return None if part is None else _Template(filling(part.way), part.has_remainder)
-
-
-def _part_with_all_blanks(tree: Expression) -> IndexedPart | None:
-    """None also where the matching path has a blank that got lost on the way."""
-    part = _part(tree)
-    if part is None:
+    if isinstance(value, str):
+        if operator not in (Operator.EQ, Operator.NE):
+            return None
+        return leaf._replace(operator=operator, value=value)
+    if operator not in (Operator.EQ, *_RANGES) or isnan(_double(value)):
         return None
-    path = matching_part(Profile(tree)).path
-    return part if blanks_in(path) <= blanks_in(part.way) else None
+    return leaf._replace(operator=operator, value=value)
 
 
-def _part(body: Expression) -> IndexedPart | None:
-    part = matching_part(Profile(body))
-    way = indexable(decompose(part.path))
-    return None if way is None else IndexedPart(way, part.has_remainder)
+def _double(value: int | Decimal | float) -> float:
+    """The number that an untyped value, which becomes an xs:double, is compared with."""
+    try:
+        return float(value)
+    except OverflowError:
+        return nan
+
+
+def _leaf(path: PathExpression) -> Condition | None:
+    if path.origin is not Origin.CONTEXT or len(path.steps) > 1:
+        return None
+    if not path.steps:
+        return Condition(NodeKind.SELF, None)
+    (step,) = path.steps
+    if step.descendant or step.predicates or step.axis is not None:
+        return None
+    if step.kind is NodeKind.TEXT:
+        return Condition(NodeKind.TEXT, None)
+    if step.kind is NodeKind.ATTRIBUTE and step.test is not None:
+        if ANY in (step.test.namespace, step.test.local):
+            return None
+        return Condition(NodeKind.ATTRIBUTE, step.test)
+    return None

@@ -22,7 +22,7 @@ from typing import NamedTuple, TypeAlias
 
 from yfilter.engine.linear_paths import Conjunction
 from yfilter.engine.nfa import StructuralStep
-from yfilter.index.access_path import condition_of
+from yfilter.index.ways import condition_of
 from yfilter.language.query_ast import (
     Comparison,
     Expression,

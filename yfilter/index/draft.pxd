@@ -1,0 +1,34 @@
+from yfilter.index.symbols cimport SymbolTable
+
+cdef int _EXISTS, _NESTED
+
+
+cdef class Recipe:
+    cdef int[::1] codes
+    cdef list constants
+
+
+cdef class Draft:
+    cdef int[::1] steps
+    cdef int[::1] conditions
+    cdef int[::1] ways
+    cdef int way_count
+    cdef list values
+    cdef SymbolTable _symbols
+    cdef int _step_count
+    cdef int _condition_count
+    cdef int[::1] _codes
+    cdef int _at
+    cdef list _constants
+    cdef tuple _words
+
+    cpdef int begin(self) except -1
+    cpdef int add_way(self, list way) except -1
+    cdef int new_condition(self, int kind, int a, int value, int following) except -1
+    cdef int _new_step(self, int descendant, int symbol) except -1
+    cdef int _read_conditions(self) except -1
+    cdef int _read_way(self) except -1
+    cdef int _read_attribute(self) except -1
+    cdef object _read_name(self)
+    cdef object _read_word(self)
+    cdef int _next(self) noexcept

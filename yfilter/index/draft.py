@@ -1,0 +1,205 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Draft: one query as numbers, before anything of it is in the index.
+
+Profiles of the same shape differ in their words only, so what is asked of an element is analysed
+once for each shape: a *recipe* says which words become which names, attributes and values.  A way
+is a list of steps, each with its recipe and words, which the draft carries out::
+
+    /a[@id = "x"][b]           step  False  ("", "a")  recipe  ("id", "x", "b")
+
+    recipe      2   ATOM 0 ~0 0 1   NESTED 1  False ~1 2 0       constants "", ""
+
+    steps       is_descendant symbol condition next              conditions and ways are chains
+    conditions  kind a value next check_a check_b               a: attribute, or first step of a way
+
+Numbers in a recipe, in the order of the tree::
+
+    conditions  count  condition …
+    condition   kind attribute value          attribute  0 and a name, TEXT_NODE or STRING_VALUE
+                NESTED count  step …          name       namespace local
+    step        is_descendant name  conditions
+
+A namespace, a local name or a value is the number of a word, or ``~n`` for constant n of the
+recipe; no value stands after EXISTS.  Symbols and attributes are held by the draft until the query
+holds them; atoms, numbers and records are made when it is known what for (see query_writer.py).
+"""
+
+from __future__ import annotations
+
+try:
+    import cython
+except ImportError:
+    from formats import cython_stub as cython
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import TypeAlias
+
+from yfilter.index.columns import grown, ints
+from yfilter.index.symbols import Name
+
+if cython.compiled:
+    from cython.cimports.yfilter.index.symbols import SymbolTable
+else:
+    from yfilter.index.symbols import SymbolTable
+
+Word: TypeAlias = str | int | Decimal | float
+
+# Kinds of conditions, besides the operators of ranges: see residuals.py.
+_EXISTS, _NESTED = 6, 8
+
+
+class Recipe:
+    """What is asked of an element, for all words; see above."""
+
+    def __init__(self, codes: Sequence[int], constants: list[Word]) -> None:
+        self.codes = ints(len(codes))
+        self.constants = constants
+        for place, code in enumerate(codes):
+            self.codes[place] = code
+
+
+# Descendant or child, name test, what is asked of the element, and the words for that.
+FilledStep: TypeAlias = "tuple[bool, Name, Recipe | None, tuple[Word, ...]]"
+
+
+class Draft:
+    """``begin``, then ``add_way`` for each way; rows are numbered from 1."""
+
+    def __init__(self, symbols: SymbolTable) -> None:
+        self.steps = ints(4 * 16)
+        self.conditions = ints(6 * 16)
+        self.ways = ints(16)  # the first step of each
+        self.way_count = 0
+        self.values: list[Word] = []
+        self._symbols = symbols
+        self._step_count = 0
+        self._condition_count = 0
+        self._codes = ints(0)
+        self._at = 0
+        self._constants: list[Word] = []
+        self._words: tuple[Word, ...] = ()
+
+    def begin(self) -> cython.int:
+        self.way_count = 0
+        self.values.clear()
+        self._step_count = 0
+        self._condition_count = 0
+        return 0
+
+    def add_way(self, way: list[FilledStep]) -> cython.int:
+        """Another way of the query, whose symbols and attributes are held from now on."""
+        step: cython.int
+        conditions: cython.int
+        last: cython.int = 0
+        recipe: Recipe | None
+        if self.way_count == len(self.ways):
+            self.ways = grown(self.ways, 2 * self.way_count)
+        for descendant, test, recipe, words in way:
+            step = self._new_step(descendant, self._symbols.acquire(test))
+            if last:
+                self.steps[4 * last + 3] = step
+            else:
+                self.ways[self.way_count] = step
+            if recipe is not None:
+                self._codes = recipe.codes
+                self._constants = recipe.constants
+                self._words = words
+                self._at = 0
+                conditions = self._read_conditions()  # may replace the column
+                self.steps[4 * step + 2] = conditions
+            last = step
+        self.way_count += 1
+        return 0
+
+    def new_condition(
+        self, kind: cython.int, a: cython.int, value: cython.int, following: cython.int
+    ) -> cython.int:
+        """A row of ``conditions``."""
+        row: cython.int
+        self._condition_count += 1
+        row = 6 * self._condition_count
+        if row + 6 > len(self.conditions):
+            self.conditions = grown(self.conditions, 2 * row)
+        self.conditions[row] = kind
+        self.conditions[row + 1] = a
+        self.conditions[row + 2] = value
+        self.conditions[row + 3] = following
+        return self._condition_count
+
+    def _new_step(self, descendant: cython.int, symbol: cython.int) -> cython.int:
+        row: cython.int
+        self._step_count += 1
+        row = 4 * self._step_count
+        if row + 4 > len(self.steps):
+            self.steps = grown(self.steps, 2 * row)
+        self.steps[row] = descendant
+        self.steps[row + 1] = symbol
+        self.steps[row + 2] = 0
+        self.steps[row + 3] = 0
+        return self._step_count
+
+    def _read_conditions(self) -> cython.int:
+        """The first of the conditions that come next in the recipe, or 0."""
+        count: cython.int = self._next()
+        kind: cython.int
+        a: cython.int
+        value: cython.int
+        condition: cython.int
+        first: cython.int = 0
+        last: cython.int = 0
+        _i: cython.int
+        for _i in range(count):
+            kind = self._next()
+            value = 0
+            if kind == _NESTED:
+                a = self._read_way()
+            else:
+                a = self._read_attribute()
+                if kind != _EXISTS:
+                    value = len(self.values)
+                    self.values.append(self._read_word())
+            condition = self.new_condition(kind, a, value, 0)
+            if last:
+                self.conditions[6 * last + 3] = condition
+            else:
+                first = condition
+            last = condition
+        return first
+
+    def _read_way(self) -> cython.int:
+        """The first step of the way that comes next in the recipe."""
+        count: cython.int = self._next()
+        descendant: cython.int
+        conditions: cython.int
+        step: cython.int
+        first: cython.int = 0
+        last: cython.int = 0
+        _i: cython.int
+        for _i in range(count):
+            descendant = self._next()
+            step = self._new_step(descendant, self._symbols.acquire(self._read_name()))
+            conditions = self._read_conditions()  # may replace the column
+            self.steps[4 * step + 2] = conditions
+            if last:
+                self.steps[4 * last + 3] = step
+            else:
+                first = step
+            last = step
+        return first
+
+    def _read_attribute(self) -> cython.int:
+        attribute: cython.int = self._next()
+        return attribute or self._symbols.acquire_attribute(self._read_name())
+
+    def _read_name(self) -> Name:
+        namespace = self._read_word()
+        return namespace, self._read_word()  # type: ignore[return-value]  # names are strings
+
+    def _read_word(self) -> Word:
+        code: cython.int = self._next()
+        return self._words[code] if code >= 0 else self._constants[~code]
+
+    def _next(self) -> cython.int:
+        self._at += 1
+        return self._codes[self._at - 1]

@@ -1,0 +1,50 @@
+from yfilter.index.access_path cimport AccessPath
+from yfilter.index.atoms cimport AtomTable
+from yfilter.index.draft cimport Draft
+from yfilter.index.record_pool cimport RecordPool
+from yfilter.index.symbols cimport SymbolTable
+from yfilter.index.trie cimport Trie
+from yfilter.index.twigs cimport Twigs
+
+cdef int _FIXED, _ON_PATH, _BELOW
+cdef int _ATOM, _EXISTS, _DIFFERS, _NESTED, _ANYWHERE, _TWIG
+cdef int _QUICK_DEPTH_MAX, _QUICK_NUMBER_MAX
+
+
+cdef class QueryWriter:
+    cdef Draft _draft
+    cdef AccessPath _path
+    cdef SymbolTable _symbols
+    cdef AtomTable _atoms
+    cdef RecordPool _records
+    cdef Trie _trie
+    cdef Twigs _twigs
+    cdef int[::1] _order
+    cdef int[::1] _left
+    cdef int[::1] _checks
+    cdef int[::1] _numbers
+    cdef int _length
+
+    cpdef int write(self, int root) except -1
+    cpdef int erase(self, int query) except -1
+    cdef int _write_path(self, int node) except -1
+    cdef int _write_access(self, int node) except -1
+    cdef int _write_residual(self) except? -1
+    cdef int _collect_left(self) except -1
+    cdef bint _is_access(self, int condition) except -1
+    cdef int _settle(self, int condition) except -1
+    cdef bint _settle_way(self, int step) except -1
+    cdef bytes _octets(self, int row)
+    cdef int _required_by(self, int condition) except -1
+    cdef int _quick(self) noexcept
+    cdef int _write_fixed(self, int count, int required) except -1
+    cdef int _write_way(self, int mode, int first, int required) except -1
+    cdef int _begin_record(self, int mode, int required, int count) except -1
+    cdef int _put(self, int number) except -1
+    cdef int _record(self) except -1
+    cdef int _note_check(self, int place, int position, int condition) except -1
+    cdef int _ordered_checks(self, int count) except -1
+    cdef int _release_atom(self, int atom) except -1
+    cdef int _release_record(self, int record) except -1
+    cdef int _release_parts(self, int record) except -1
+    cdef int _release_check(self, int kind, int a, int b) except -1

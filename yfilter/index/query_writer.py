@@ -1,0 +1,459 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""QueryWriter: a draft becomes a query, the path to it in the trie and what is left to verify.
+
+The path of a query in the trie holds the symbols on it and the atom of its access predicate, once
+for the query; see residuals.py for what is left.  What a residual names, symbols, attributes,
+atoms, numbers and other records, is held by its record, once, however many queries have that
+record; a residual of one equality has no record and holds it for its query.  So whatever the draft
+holds is given to the query, or given up where that is there already.
+"""
+
+from __future__ import annotations
+
+try:
+    import cython
+except ImportError:
+    from formats import cython_stub as cython
+
+from array import array
+
+from yfilter.index.atoms import number_key
+from yfilter.index.columns import grown, ints
+
+if cython.compiled:
+    from cython.cimports.yfilter.index.access_path import AccessPath
+    from cython.cimports.yfilter.index.atoms import AtomTable
+    from cython.cimports.yfilter.index.draft import Draft
+    from cython.cimports.yfilter.index.record_pool import RecordPool
+    from cython.cimports.yfilter.index.symbols import SymbolTable
+    from cython.cimports.yfilter.index.trie import Trie
+    from cython.cimports.yfilter.index.twigs import Twigs
+else:
+    from yfilter.index.access_path import AccessPath
+    from yfilter.index.atoms import AtomTable
+    from yfilter.index.draft import Draft
+    from yfilter.index.record_pool import RecordPool
+    from yfilter.index.symbols import SymbolTable
+    from yfilter.index.trie import Trie
+    from yfilter.index.twigs import Twigs
+
+# As in residuals.py and atoms.py.
+_FIXED, _ON_PATH, _BELOW = 0, 1, 2
+_ATOM, _EXISTS, _DIFFERS, _NESTED, _ANYWHERE, _TWIG = 5, 6, 7, 8, 9, 10
+_ORDER = (2, 2, 2, 2, 2, 0, 1, 3, 5, 6, 4)  # of a kind: the cheapest first
+_QUICK_DEPTH_MAX, _QUICK_NUMBER_MAX = 31, (1 << 24) - 1
+
+
+class QueryWriter:
+    """``write`` the query of the draft; ``erase`` undoes it."""
+
+    def __init__(
+        self,
+        draft: Draft,
+        symbols: SymbolTable,
+        atoms: AtomTable,
+        records: RecordPool,
+        trie: Trie,
+        twigs: Twigs,
+    ) -> None:
+        self._draft = draft
+        self._path = AccessPath(draft, atoms)
+        self._symbols = symbols
+        self._atoms = atoms
+        self._records = records
+        self._trie = trie
+        self._twigs = twigs
+        self._order = array("i", _ORDER)
+        self._left = ints(2 * 16)  # condition, its depth (see AccessPath.depth_of)
+        self._checks = ints(5 * 16)  # order position kind a b
+        self._numbers = ints(64)  # of the record that is being written
+        self._length = 0
+
+    def write(self, root: cython.int) -> cython.int:
+        """A query below a root of the trie; its number, from 1."""
+        node: cython.int
+        number: cython.int = 0
+        path: AccessPath = self._path
+        path.choose()
+        node = self._write_path(root)
+        if path.access and self._draft.conditions[6 * path.access] < _ATOM:
+            number = self._draft.conditions[6 * path.access + 5]
+        return self._trie.add_query(node, self._write_residual(), number)
+
+    def erase(self, query: cython.int) -> cython.int:
+        """Take a query out; its memory is used again."""
+        trie: Trie = self._trie
+        node: cython.int = trie.queries[5 * query]
+        residual: cython.int = trie.queries[5 * query + 3]
+        number: cython.int = trie.queries[5 * query + 4]
+        edges = trie.edges_to(node)
+        edge: cython.int
+        trie.remove_query(query)
+        for edge in edges:
+            if edge & 3 == 3:
+                if self._atoms.is_range(edge >> 2):
+                    self._atoms.release_number(number)
+                self._release_atom(edge >> 2)
+            elif edge & 3 == 0:
+                self._symbols.release(edge >> 2)
+        if residual > 0:
+            self._release_check(_TWIG if residual & 64 else _ATOM, residual >> 7, 0)
+        elif residual < 0:
+            self._release_record(-residual)
+        return 0
+
+    def _write_path(self, node: cython.int) -> cython.int:
+        """The node behind the spine and its access predicate."""
+        trie: Trie = self._trie
+        path: AccessPath = self._path
+        rows: cython.int[::1] = self._draft.steps
+        at: cython.int
+        for at in range(path.length):
+            if rows[4 * path.spine[at]]:
+                node = trie.loop_of(node)
+            node = trie.extend(node, rows[4 * path.spine[at] + 1] << 2)
+            if at == path.at:
+                node = self._write_access(node)
+        return node
+
+    def _write_access(self, node: cython.int) -> cython.int:
+        row: cython.int = 6 * self._path.access
+        attribute: cython.int = self._draft.conditions[row + 1]
+        kind: cython.int = self._draft.conditions[row]
+        self._settle(self._path.access)
+        atom: cython.int = self._draft.conditions[row + 4]
+        if kind < _ATOM:
+            atom = self._atoms.acquire_range(attribute, kind)
+        node = self._trie.extend(node, attribute << 2 | 2)
+        return self._trie.extend(node, atom << 2 | 3)
+
+    def _write_residual(self) -> cython.int:
+        """What is left to verify."""
+        path: AccessPath = self._path
+        i: cython.int
+        count: cython.int = self._collect_left()
+        on_path: cython.bint = False
+        required: cython.int = 0
+        for i in range(count):
+            self._settle(self._left[2 * i])
+            on_path |= self._left[2 * i + 1] < 0
+        if count == 0:
+            return 0
+        if count == 1 and self._quick():
+            return self._quick()
+        for i in range(count):
+            required = _rarer(required, self._required_by(self._left[2 * i]))
+        if not on_path:
+            return -self._write_fixed(count, required)
+        # The record holds the spine and the access predicate, too.
+        for i in range(path.length):
+            self._symbols.retain(self._draft.steps[4 * path.spine[i] + 1])
+        if path.access:
+            self._symbols.retain_attribute(self._draft.conditions[6 * path.access + 1])
+            self._settle(path.access)
+        return -self._write_way(_ON_PATH, path.spine[0], required)
+
+    def _collect_left(self) -> cython.int:
+        """How many conditions of the spine are left, in ``_left``; repeated ones are dropped."""
+        draft: Draft = self._draft
+        path: AccessPath = self._path
+        at: cython.int
+        condition: cython.int
+        following: cython.int
+        before: cython.int
+        count: cython.int = 0
+        for at in range(path.length):
+            condition = draft.steps[4 * path.spine[at] + 2]
+            before = 0
+            while condition:
+                following = draft.conditions[6 * condition + 3]
+                if at == path.at and condition != path.access and self._is_access(condition):
+                    self._symbols.release_attribute(draft.conditions[6 * condition + 1])
+                    if before:
+                        draft.conditions[6 * before + 3] = following
+                    else:
+                        draft.steps[4 * path.spine[at] + 2] = following
+                else:
+                    before = condition
+                    if condition != path.access:
+                        if 2 * count == len(self._left):
+                            self._left = grown(self._left, 4 * count)
+                        self._left[2 * count] = condition
+                        self._left[2 * count + 1] = path.depth_of(at)
+                        if draft.conditions[6 * condition] == _ANYWHERE:
+                            self._left[2 * count + 1] = 1  # the root
+                        count += 1
+                condition = following
+        return count
+
+    def _is_access(self, condition: cython.int) -> cython.bint:
+        """Whether a condition is equal to the access predicate."""
+        rows: cython.int[::1] = self._draft.conditions
+        one: cython.int = 6 * condition
+        other: cython.int = 6 * self._path.access
+        if rows[one] != rows[other] or rows[one + 1] != rows[other + 1]:
+            return False
+        equal: cython.bint = (
+            self._draft.values[rows[one + 2]] == self._draft.values[rows[other + 2]]
+        )
+        return equal
+
+    def _settle(self, condition: cython.int) -> cython.int:
+        """Make the check of a condition, which holds what the draft held."""
+        draft: Draft = self._draft
+        row: cython.int = 6 * condition
+        kind: cython.int = draft.conditions[row]
+        a: cython.int = draft.conditions[row + 1]
+        b: cython.int = 0
+        if kind in (_NESTED, _ANYWHERE):
+            is_twig: cython.bint = self._settle_way(a) and kind == _NESTED
+            a = self._write_way(_BELOW, a, 0)
+            if is_twig:
+                kind = _TWIG
+                a = self._twigs.acquire(a)
+        elif kind == _ATOM:
+            a = self._atoms.acquire(a, self._octets(row))
+        elif kind == _DIFFERS:
+            # The constant is kept as an equality of its attribute, which is held for it as well.
+            b = self._atoms.acquire(a, self._octets(row))
+            self._symbols.retain_attribute(a)
+        elif kind != _EXISTS:
+            self._atoms.cover(a)
+            b = self._atoms.acquire_number(float(draft.values[draft.conditions[row + 2]]))
+        draft.conditions[row] = kind
+        draft.conditions[row + 4] = a
+        draft.conditions[row + 5] = b
+        return 0
+
+    def _settle_way(self, step: cython.int) -> cython.bint:
+        """Settle the conditions of a way down; whether it has none."""
+        draft: Draft = self._draft
+        condition: cython.int
+        is_plain: cython.bint = True
+        while step:
+            condition = draft.steps[4 * step + 2]
+            while condition:
+                is_plain = False
+                self._settle(condition)
+                condition = draft.conditions[6 * condition + 3]
+            step = draft.steps[4 * step + 3]
+        return is_plain
+
+    def _octets(self, row: cython.int) -> bytes:
+        """The value of an equality, as the atom has it."""
+        value = self._draft.values[self._draft.conditions[row + 2]]
+        return value.encode() if isinstance(value, str) else number_key(float(value))
+
+    def _required_by(self, condition: cython.int) -> cython.int:
+        """Something that the message has to contain for a condition to hold: see residuals.py.
+
+        Of several things the newest comparison, else the newest name.
+        """
+        draft: Draft = self._draft
+        row: cython.int = 6 * condition
+        step: cython.int
+        found: cython.int = 0
+        if draft.conditions[row] == _ATOM:
+            return draft.conditions[row + 4] << 1 | 1
+        if draft.conditions[row] < _NESTED:
+            return 0
+        step = draft.conditions[row + 1]
+        while step:
+            found = _rarer(found, draft.steps[4 * step + 1] << 1)
+            condition = draft.steps[4 * step + 2]
+            while condition:
+                found = _rarer(found, self._required_by(condition))
+                condition = draft.conditions[6 * condition + 3]
+            step = draft.steps[4 * step + 3]
+        return found
+
+    def _quick(self) -> cython.int:
+        """What is left as one condition without a record, 0 if it needs one."""
+        row: cython.int = 6 * self._left[0]
+        depth: cython.int = self._left[1]
+        kind: cython.int = self._draft.conditions[row]
+        number: cython.int = self._draft.conditions[row + 4]
+        is_twig: cython.int = kind == _TWIG
+        if not (is_twig or kind == _ATOM) or number > _QUICK_NUMBER_MAX:
+            return 0
+        if depth < 0 or depth >> 1 > _QUICK_DEPTH_MAX:
+            return 0
+        return number << 7 | is_twig << 6 | (depth & 1) << 5 | depth >> 1
+
+    def _write_fixed(self, count: cython.int, required: cython.int) -> cython.int:
+        """The record of the conditions left, at elements of known depth."""
+        i: cython.int
+        j: cython.int
+        for i in range(count):
+            self._note_check(i, self._left[2 * i + 1], self._left[2 * i])
+        count = self._ordered_checks(count)
+        self._begin_record(_FIXED, required, count)
+        for i in range(count):
+            for j in range(1, 5):
+                self._put(self._checks[5 * i + j])
+        return self._record()
+
+    def _write_way(self, mode: cython.int, first: cython.int, required: cython.int) -> cython.int:
+        """The record of a way down whose conditions are settled."""
+        draft: Draft = self._draft
+        step: cython.int = first
+        condition: cython.int
+        count: cython.int = 0
+        i: cython.int
+        _i: cython.int
+        j: cython.int
+        at: cython.int = 0
+        while step:
+            count += 1
+            step = draft.steps[4 * step + 3]
+        self._begin_record(mode, required, count)
+        for _i in range(count):
+            self._put(0)
+        step = first
+        while step:
+            self._numbers[3 + at] = self._length
+            at += 1
+            count = 0
+            condition = draft.steps[4 * step + 2]
+            while condition:
+                self._note_check(count, 0, condition)
+                count += 1
+                condition = draft.conditions[6 * condition + 3]
+            count = self._ordered_checks(count)
+            self._put(draft.steps[4 * step])
+            self._put(draft.steps[4 * step + 1])
+            self._put(count)
+            for i in range(count):
+                for j in range(2, 5):
+                    self._put(self._checks[5 * i + j])
+            step = draft.steps[4 * step + 3]
+        return self._record()
+
+    def _begin_record(
+        self, mode: cython.int, required: cython.int, count: cython.int
+    ) -> cython.int:
+        self._length = 0
+        self._put(mode)
+        self._put(required)
+        self._put(count)
+        return 0
+
+    def _put(self, number: cython.int) -> cython.int:
+        if self._length == len(self._numbers):
+            self._numbers = grown(self._numbers, 2 * self._length)
+        self._numbers[self._length] = number
+        self._length += 1
+        return 0
+
+    def _record(self) -> cython.int:
+        """The record of the numbers put, which holds what they name."""
+        record: cython.int = self._records.acquire(self._numbers, self._length)
+        if self._records.words[record - 1] > 1:
+            self._release_parts(record)  # the record has them already
+        return record
+
+    def _note_check(
+        self, place: cython.int, position: cython.int, condition: cython.int
+    ) -> cython.int:
+        row: cython.int = 6 * condition
+        kind: cython.int = self._draft.conditions[row]
+        if 5 * place == len(self._checks):
+            self._checks = grown(self._checks, 10 * place)
+        self._checks[5 * place] = self._order[kind]
+        self._checks[5 * place + 1] = position
+        self._checks[5 * place + 2] = kind
+        self._checks[5 * place + 3] = self._draft.conditions[row + 4]
+        self._checks[5 * place + 4] = self._draft.conditions[row + 5]
+        return 0
+
+    def _ordered_checks(self, count: cython.int) -> cython.int:
+        """Order so many checks, the cheapest first, and leave out what is there twice; how many
+        there are then."""
+        checks: cython.int[::1] = self._checks
+        i: cython.int
+        j: cython.int
+        k: cython.int
+        kept: cython.int = 0
+        for i in range(1, count):
+            j = i
+            while j > 0 and _compared(checks, 5 * (j - 1), 5 * j) > 0:
+                for k in range(5 * j, 5 * j + 5):
+                    checks[k - 5], checks[k] = checks[k], checks[k - 5]
+                j -= 1
+        for i in range(count):
+            j = 5 * i
+            if kept and _compared(checks, 5 * (kept - 1), j) == 0:
+                self._release_check(checks[j + 2], checks[j + 3], checks[j + 4])
+                continue
+            for k in range(5):
+                checks[5 * kept + k] = checks[j + k]
+            kept += 1
+        return kept
+
+    def _release_atom(self, atom: cython.int) -> cython.int:
+        attribute: cython.int = self._atoms.atoms[8 * atom]
+        self._atoms.release(atom)
+        self._symbols.release_attribute(attribute)
+        return 0
+
+    def _release_record(self, record: cython.int) -> cython.int:
+        if self._records.words[record - 1] == 1:
+            self._release_parts(record)
+        self._records.release(record)
+        return 0
+
+    def _release_parts(self, record: cython.int) -> cython.int:
+        """What the numbers of a record name has one use less."""
+        words: cython.int[::1] = self._records.words
+        i: cython.int
+        _j: cython.int
+        place: cython.int
+        for i in range(words[record + 2]):
+            if words[record] == _FIXED:
+                place = record + 3 + 4 * i
+                self._release_check(words[place + 1], words[place + 2], words[place + 3])
+                continue
+            place = record + words[record + 3 + i]
+            self._symbols.release(words[place + 1])
+            for _j in range(words[place + 2]):
+                place += 3
+                self._release_check(words[place], words[place + 1], words[place + 2])
+        return 0
+
+    def _release_check(self, kind: cython.int, a: cython.int, b: cython.int) -> cython.int:
+        if kind in (_NESTED, _ANYWHERE):
+            self._release_record(a)
+        elif kind == _ATOM:
+            self._release_atom(a)
+        elif kind == _TWIG:
+            record: cython.int = self._twigs.record(a)
+            if self._records.words[record - 1] == 1:
+                self._twigs.remove(a)
+            self._release_record(record)
+        else:
+            if kind == _DIFFERS:
+                self._release_atom(b)
+            elif kind != _EXISTS:
+                self._atoms.release_number(b)
+            self._symbols.release_attribute(a)
+        return 0
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _compared(checks: cython.int[::1], one: cython.int, other: cython.int) -> cython.int:
+    """Below, above or 0 as a row is before or after another one, or is equal to it."""
+    i: cython.int
+    for i in range(5):
+        if checks[one + i] != checks[other + i]:
+            return -1 if checks[one + i] < checks[other + i] else 1
+    return 0
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _rarer(one: cython.int, other: cython.int) -> cython.int:
+    """Of two things required the better one: a comparison rather than a name."""
+    if one & 1 != other & 1:
+        return one if one & 1 else other
+    return max(one, other)

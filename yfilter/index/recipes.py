@@ -1,0 +1,83 @@
+"""Recipes of ways: a way with blanks, or without, as numbers that a draft reads; see draft.py."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from yfilter.index.atoms import AT_LEAST, AT_MOST, GREATER, LESS
+from yfilter.index.draft import FilledStep, Recipe
+from yfilter.index.residuals import ATOM, DIFFERS, EXISTS, NESTED
+from yfilter.index.symbols import STRING_VALUE, TEXT_NODE
+from yfilter.index.ways import Condition, Conditions, Way
+from yfilter.language.query_ast import NodeKind, Operator
+from yfilter.language.shapes import Blank, Word, filling
+
+_RANGES = {
+    Operator.LT: LESS,
+    Operator.LE: AT_MOST,
+    Operator.GT: GREATER,
+    Operator.GE: AT_LEAST,
+}
+
+
+class WayRecipe:
+    """The steps of a way, each with its recipe."""
+
+    def __init__(self, way: Way) -> None:
+        self._steps = [
+            (step.descendant, filling(step.test), recipe_of(step.conditions)) for step in way
+        ]
+
+    def fill(self, words: tuple[Word, ...]) -> list[FilledStep]:
+        return [(down, test(words), recipe, words) for down, test, recipe in self._steps]
+
+
+def recipe_of(conditions: Conditions) -> Recipe | None:
+    """The recipe of what is asked of an element; None for nothing."""
+    if not conditions:
+        return None
+    codes: list[int] = []
+    constants: list[Word] = []
+    _write_conditions(conditions, codes, constants)
+    return Recipe(codes, constants)
+
+
+def _write_conditions(conditions: Conditions, codes: list[int], constants: list[Word]) -> None:
+    codes.append(len(conditions))
+    for condition in conditions:
+        if isinstance(condition, Condition):
+            _write_condition(condition, codes, constants)
+            continue
+        codes += (NESTED, len(condition))
+        for step in condition:
+            codes.append(step.descendant)
+            _write_words(step.test, codes, constants)
+            _write_conditions(step.conditions, codes, constants)
+
+
+def _write_condition(condition: Condition, codes: list[int], constants: list[Word]) -> None:
+    codes.append(_kind_of(condition))
+    if condition.test is not None:
+        codes.append(0)
+        _write_words(condition.test, codes, constants)
+    else:
+        codes.append(TEXT_NODE if condition.kind is NodeKind.TEXT else STRING_VALUE)
+    if condition.operator is not None:
+        _write_words([condition.value], codes, constants)
+
+
+def _kind_of(condition: Condition) -> int:
+    if condition.operator is None:
+        return EXISTS
+    if condition.operator is Operator.EQ:
+        return ATOM
+    return DIFFERS if condition.operator is Operator.NE else _RANGES[condition.operator]
+
+
+def _write_words(words: Sequence[Word], codes: list[int], constants: list[Word]) -> None:
+    for word in words:
+        if isinstance(word, Blank):
+            codes.append(word.number)
+        else:
+            codes.append(~len(constants))
+            constants.append(word)
