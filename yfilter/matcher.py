@@ -120,6 +120,14 @@ class Matcher:
         parsed = parse_profile(query) if isinstance(query, str) else query
         self._link_queries.remove_transformation(parsed, target)
 
+    def prepare(self) -> None:
+        """Get memory ready for the first messages, after very many profiles were added at once.
+
+        No answer depends on it; without it the first messages wait for the memory.
+        """
+        if self._index is not None:
+            self._index.prepare()
+
     def match(self, message: bytes | ElementStream, root: str = "") -> Iterator[Match]:
         """What the message matches, in order of need.
 

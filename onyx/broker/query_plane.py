@@ -111,6 +111,7 @@ class QueryPlane:
                 self._note(self.table.change_child(branch, delta))
         self._note(self.table.settle())
         self.transformation.settle()
+        self.matcher.prepare()
 
     @property
     def has_news(self) -> bool:

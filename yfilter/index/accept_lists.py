@@ -46,40 +46,25 @@ class AcceptLists:
         self.bounds = doubles(max(bytes_max // 8, 64))
         self._lists_used = 1
         self._bounds_used = 0
-        self._touched = 0
         self._numbers = doubles(64)
         self._queries = ints(64)
         self._next = ints(67)  # of each section, how many or where the next one goes
 
     def make(self, members: cython.int[::1], first: cython.int, count: cython.int) -> cython.int:
         """The list of a state with these members; its place, or 0 if it accepts nothing."""
-        nodes: cython.int[::1] = self.trie.nodes
         queries: cython.int[::1] = self.trie.queries
-        total: cython.int = 0
-        touched: cython.int = 0
         i: cython.int
-        query: cython.int
         place: cython.int
-        # PERF: loads that nothing waits for, so that what follows is in the cache.
-        for i in range(first, first + count):
-            touched ^= queries[5 * nodes[10 * members[i] + 3]]
-        self._touched = touched
+        found: cython.int = self._gather(members, first, count)
+        if found == 0:
+            return 0
         for i in range(67):
             self._next[i] = 0
-        for i in range(first, first + count):
-            query = nodes[10 * members[i] + 3]
-            while query:
-                self._next[_section(queries[5 * query + 3])] += 1
-                total += 1
-                query = queries[5 * query + 1]
-        if total == 0:
-            return 0
+        for i in range(found):
+            self._next[_section(queries[5 * self._queries[i] + 3])] += 1
         place = self._lay_out()
-        for i in range(first, first + count):
-            query = nodes[10 * members[i] + 3]
-            while query:
-                self._write(query, queries[5 * query + 3])
-                query = queries[5 * query + 1]
+        for i in range(found):
+            self._write(self._queries[i], queries[5 * self._queries[i] + 3])
         return place
 
     def make_range(
@@ -90,20 +75,11 @@ class AcceptLists:
         query: cython.int
         residual: cython.int
         place: cython.int
-        found: cython.int = 0
-        for i in range(first, first + count):
-            query = self.trie.nodes[10 * members[i] + 3]
-            while query:
-                if found == len(self._queries):
-                    self._queries = grown(self._queries, 2 * found)
-                    self._numbers = grown(self._numbers, 2 * found)
-                self._numbers[found] = self.atoms.numbers[self.trie.queries[5 * query + 4]]
-                self._queries[found] = query
-                found += 1
-                query = self.trie.queries[5 * query + 1]
-        count = found
+        count = self._gather(members, first, count)
         if count == 0:
             return 0
+        for i in range(count):
+            self._numbers[i] = self.atoms.numbers[self.trie.queries[5 * self._queries[i] + 4]]
         sort_by(self._numbers, self._queries, count)
         place = self._reserve(5 + 3 * count)
         if self._bounds_used + count > len(self.bounds):
@@ -149,6 +125,36 @@ class AcceptLists:
     def used_bytes(self) -> cython.longlong:
         total: cython.longlong = self._lists_used
         return 4 * total + 8 * self._bounds_used
+
+    def _gather(self, members: cython.int[::1], first: cython.int, count: cython.int) -> cython.int:
+        """Put the queries that some nodes accept into ``_queries``; how many they are."""
+        # PERF: the first of all nodes, then the second of all, and so on: hardly any load waits
+        # for the one before.
+        i: cython.int
+        query: cython.int
+        at: cython.int = 0
+        found: cython.int = 0
+        if count > len(self._queries):
+            self._cover(2 * count)
+        for i in range(first, first + count):
+            query = self.trie.nodes[10 * members[i] + 3]
+            self._queries[found] = query
+            found += query != 0
+        while at < found:
+            query = self.trie.queries[5 * self._queries[at] + 1]
+            if query:
+                if found == len(self._queries):
+                    self._cover(2 * found)
+                self._queries[found] = query
+                found += 1
+            at += 1
+        return found
+
+    def _cover(self, room: cython.int) -> cython.int:
+        """Make room for so many queries."""
+        self._queries = grown(self._queries, room)
+        self._numbers = grown(self._numbers, room)
+        return 0
 
     def _lay_out(self) -> cython.int:
         """Room for as many of each section as ``next`` says; then it says where they begin."""

@@ -59,6 +59,8 @@ from yfilter.index.ways import indexable
 # The bound of the lazy states where none is given: so much a query, within these two.
 _LAZY_BYTES_A_QUERY = 3072
 _LAZY_BYTES = 512 << 20, 4096 << 20
+_READY_BYTES_A_QUERY = 320  # what the first hundred messages need of it, at 100,000 queries
+_READY_BYTES_MAX = 128 << 20
 _TIME_MAX = 2_000_000_000  # epochs, stamps and times of changes are columns of 32 bits
 
 
@@ -129,6 +131,16 @@ class Index:
         """Take a query out, whose targets were taken from it; its memory is used again."""
         self._changes += 1
         self._writer.erase(query)
+
+    def prepare(self) -> None:
+        """Get the memory that the first messages will need for lazy states, before they come.
+
+        For when very many queries were added; it makes no difference to any answer.
+        """
+        if self._epoch == 0:
+            self._fit_bound()
+        wanted = _READY_BYTES_A_QUERY * self._trie.statistics()["index_queries"]
+        self._run.states.get_ready(min(wanted, _READY_BYTES_MAX, self._run_bytes))
 
     def match(self, stream: ElementStream, visits_max: int) -> list[int]:
         """The numbers of the local queries that a message matches, each once, in no order.
@@ -223,7 +235,7 @@ class Index:
         if max(self._epoch, self._groups.stamp, *times) >= _TIME_MAX:
             self._restart()
         if self._epoch == 0:
-            self._run.forget_states()  # times of before, or when there were no queries yet
+            self._fit_bound()
         self._epoch += 1
         if self._shown is not None and self._shown[0] is stream and self._shown[1] == self._changes:
             return
@@ -232,6 +244,11 @@ class Index:
         self._run.states.begin(self._symbols)
         self._view.bind(stream, self._symbols)
         self._twigs.begin()
+
+    def _fit_bound(self) -> None:
+        """Before the first message: the states may be of when there were no queries yet."""
+        if self._run.states.bytes_max != self._run_bytes:
+            self._run.forget_states()
 
     def _match(self, priority: Priority, visits_max: int, groups: TargetGroups | None) -> int:
         """How many queries of a class stand in the candidates' ``found``."""
@@ -255,7 +272,7 @@ class Index:
         return found
 
     def _new_states(self, older: LazyStates | None) -> LazyStates:
-        return self._states(self._trie, self._lazy_bytes * 7 // 16, older)
+        return self._states(self._trie, self._run_bytes, older)
 
     def _new_twig_states(self, older: LazyStates | None) -> LazyStates:
         return self._states(self._twig_trie, self._lazy_bytes // 16, older)
@@ -265,6 +282,10 @@ class Index:
         return LazyStates(trie, self._atoms, self._records, self._symbols, bytes_max, older)
 
     @property
+    def _run_bytes(self) -> int:
+        return self._lazy_bytes * 7 // 16
+
+    @property
     def _lazy_bytes(self) -> int:
         low, high = _LAZY_BYTES
         wanted = _LAZY_BYTES_A_QUERY * self._trie.statistics()["index_queries"]
@@ -272,7 +293,8 @@ class Index:
 
     def _restart(self) -> None:
         """Count epochs and times from the beginning again; no one may remember the old ones."""
-        self._epoch = 0  # and the lazy states, with the next message
+        self._epoch = 0
         self._groups.restart()
         self._twigs.restart()
         self._trie.restart_clock()
+        self._run.forget_states()

@@ -18,6 +18,8 @@ try:
 except ImportError:
     from formats import cython_stub as cython
 
+from yfilter.index.columns import touch
+
 if cython.compiled:
     from cython.cimports.yfilter.index.accept_lists import AcceptLists
     from cython.cimports.yfilter.index.atoms import AtomTable
@@ -76,7 +78,10 @@ class LazyStates(StateTable):
 
     def follow(self, state: cython.int, edge: cython.int) -> cython.int:
         """The state behind an edge, for when ``transitions`` does not have it: it may be stale."""
-        target: cython.int = self.transitions.recall(self.key(state, edge))
+        target: cython.int = -1
+        # PERF: most states were never asked for most edges, and looking that up is a cache miss.
+        if self.states[16 * state + 2] & asked_bit(edge):
+            target = self.transitions.recall(self.key(state, edge))
         if target >= 0:
             return target
         return self._step(state, edge, former(target))
@@ -131,6 +136,16 @@ class LazyStates(StateTable):
     def used_bytes(self) -> cython.longlong:
         total: cython.longlong = self.table_bytes()
         return total + self.accepts.used_bytes() + self._sets.size_bytes()
+
+    def get_ready(self, size: int) -> None:
+        """Ask the system for about so many bytes of memory that new states will take."""
+        touch(self.states, size // 10)
+        touch(self.members, size // 5)
+        touch(self.member_names, size // 5)
+        touch(self.member_edges, size // 5)
+        touch(self.loops.members, size // 20)
+        touch(self.loops.names, size // 20)
+        touch(self.accepts.lists, size // 5)
 
     def begin(self, symbols: SymbolTable) -> None:
         """For a new message, whose names were translated."""

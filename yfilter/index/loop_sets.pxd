@@ -10,6 +10,7 @@ cdef class LoopSets:
     cdef int[::1] names
     cdef IntCache _numbers
     cdef int[::1] _merged
+    cdef int[::1] _merged_names
     cdef int _bound
     cdef int _used
 
@@ -17,7 +18,7 @@ cdef class LoopSets:
     cdef int carry(self, LoopSets older, int loops) except -1
     cdef int last_change(self, int loops) except -1
     cdef long long used_bytes(self) noexcept
-    cdef int _intern(self, int count) except -1
+    cdef int _intern(self, int count, int change) except -1
     cdef int _find(self, int[::1] nodes, int count, long long key) noexcept
     cdef int _derive(self, int loops) except -1
 

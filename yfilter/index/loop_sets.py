@@ -41,6 +41,7 @@ class LoopSets:
         self.names = ints(max(bytes_max // 4, 64))
         self._numbers = IntCache(min(8, bits_max), bits_max)
         self._merged = ints(256)
+        self._merged_names = ints(256)
         self._bound = 1
         self._used = 0
 
@@ -48,27 +49,36 @@ class LoopSets:
         self, loops: cython.int, nodes: cython.int[::1], first: cython.int, count: cython.int
     ) -> cython.int:
         """The set with some nodes more, which stand in order from ``first`` on."""
+        # PERF: what is known of the set is taken from it; of its nodes each is a cache miss.
         merged: cython.int = 0
+        node: cython.int
         i: cython.int = self.sets[8 * loops]
         end: cython.int = i + self.sets[8 * loops + 1]
         last: cython.int = first + count
+        change: cython.int
         if count == 0:
             return loops
+        change = self.last_change(loops)
         if count + end - i > len(self._merged):
             self._merged = ints(2 * (count + end - i))
+            self._merged_names = ints(2 * (count + end - i))
         while i < end or first < last:
             if first == last or (i < end and self.members[i] < nodes[first]):
                 self._merged[merged] = self.members[i]
+                self._merged_names[merged] = self.names[i]
                 i += 1
             else:
                 if i < end and self.members[i] == nodes[first]:
                     i += 1
-                self._merged[merged] = nodes[first]
+                node = nodes[first]
+                self._merged[merged] = node
+                self._merged_names[merged] = self.trie.nodes[10 * node + 8]
+                change = max(change, self.trie.nodes[10 * node + 5])
                 first += 1
             merged += 1
         if merged == self.sets[8 * loops + 1]:
             return loops
-        return self._intern(merged)
+        return self._intern(merged, change)
 
     def carry(self, older: LoopSets, loops: cython.int) -> cython.int:
         """The same set as one of the generation before."""
@@ -91,9 +101,10 @@ class LoopSets:
         total: cython.longlong = 8 * self._used + 32 * self._bound
         return total + self._numbers.size_bytes()
 
-    def _intern(self, count: cython.int) -> cython.int:
-        """The set of the nodes in ``_merged``."""
+    def _intern(self, count: cython.int, change: cython.int) -> cython.int:
+        """The set of the nodes in ``_merged``, the last of which changed then."""
         i: cython.int
+        bits: cython.int = 0
         key: cython.longlong = hash_of(count, self._merged, count)
         loops: cython.int = self._find(self._merged, count, key)
         if loops:
@@ -113,10 +124,13 @@ class LoopSets:
         if self.older is not None:
             self.sets[8 * loops + 5] = self.older._find(self._merged, count, key) or -1
         for i in range(count):
+            bits |= self._merged_names[i]
             self.members[self._used + i] = self._merged[i]
+            self.names[self._used + i] = self._merged_names[i]
+        self.sets[8 * loops + 2] = bits
+        self.sets[8 * loops + 4] = change
         self._used += count
         self._numbers.put(key, loops)
-        self._derive(loops)
         return loops
 
     def _find(self, nodes: cython.int[::1], count: cython.int, key: cython.longlong) -> cython.int:

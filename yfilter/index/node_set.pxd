@@ -1,4 +1,4 @@
-from yfilter.index.sorting cimport sort
+from yfilter.index.sorting cimport Sorter
 from yfilter.index.trie cimport Trie
 
 
@@ -8,6 +8,7 @@ cdef class NodeSet:
     cdef int[::1] loops
     cdef int[::1] _parents
     cdef int[::1] _children
+    cdef Sorter _sorter
     cdef int count
     cdef int loop_count
 
@@ -17,4 +18,4 @@ cdef class NodeSet:
         self, int[::1] members, int[::1] bits_of, int first, int count, int bits
     ) except -1
     cdef int push_children(self, int count, int edge) except -1
-    cdef void close(self) noexcept
+    cdef int close(self) except -1

@@ -15,10 +15,10 @@ except ImportError:
 from yfilter.index.columns import grown, ints
 
 if cython.compiled:
-    from cython.cimports.yfilter.index.sorting import sort
+    from cython.cimports.yfilter.index.sorting import Sorter
     from cython.cimports.yfilter.index.trie import Trie
 else:
-    from yfilter.index.sorting import sort
+    from yfilter.index.sorting import Sorter
     from yfilter.index.trie import Trie
 
 
@@ -31,6 +31,7 @@ class NodeSet:
         self.loops = ints(256)
         self._parents = ints(256)
         self._children = ints(256)
+        self._sorter = Sorter()
         self.count = 0
         self.loop_count = 0
 
@@ -80,7 +81,8 @@ class NodeSet:
             self.push(self._children[i])
         return 0
 
-    def close(self) -> None:
+    def close(self) -> cython.int:
         """All is there."""
-        sort(self.nodes, self.count)
-        sort(self.loops, self.loop_count)
+        self._sorter.sort(self.nodes, self.count)
+        self._sorter.sort(self.loops, self.loop_count)
+        return 0

@@ -1,5 +1,9 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Sorting the beginning of a column, or of two side by side, where it stands, by Shell's method."""
+"""Sorting the beginning of a column, or of two side by side, where it stands.
+
+Numbers by their digits of eight bits, the lowest first, which takes as long whatever their order;
+a few of them, and the pairs of ``sort_by``, by Shell's method.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,65 @@ try:
 except ImportError:
     from formats import cython_stub as cython
 
+from yfilter.index.columns import ints
 
-def sort(column: cython.int[::1], count: cython.int) -> cython.int:
-    """Order the first ``count`` numbers of a column."""
+FEW = 40
+
+
+class Sorter:
+    """``sort`` with memory of its own."""
+
+    def __init__(self) -> None:
+        self._places = ints(256)
+        self._spare = ints(256)
+
+    def sort(self, column: cython.int[::1], count: cython.int) -> cython.int:
+        """Order the first ``count`` numbers of a column, none below 0."""
+        i: cython.int
+        every: cython.int = 0
+        shift: cython.int = 0
+        if count <= FEW:
+            return _sort_few(column, count)
+        if count > len(self._spare):
+            self._spare = ints(2 * count)
+        for i in range(count):
+            every |= column[i]
+        while shift < 32 and every >> shift:
+            self._pass(column, self._spare, count, shift)
+            if every >> shift <= 255:
+                for i in range(count):
+                    column[i] = self._spare[i]
+                return 0
+            self._pass(self._spare, column, count, shift + 8)
+            shift += 16
+        return 0
+
+    def _pass(
+        self, source: cython.int[::1], into: cython.int[::1], count: cython.int, shift: cython.int
+    ) -> cython.int:
+        """Order by one digit; numbers with the same stay as they are to each other."""
+        places: cython.int[::1] = self._places
+        i: cython.int
+        digit: cython.int
+        before: cython.int = 0
+        for i in range(256):
+            places[i] = 0
+        for i in range(count):
+            places[(source[i] >> shift) & 255] += 1
+        for i in range(256):
+            digit = places[i]
+            places[i] = before
+            before += digit
+        for i in range(count):
+            digit = (source[i] >> shift) & 255
+            into[places[digit]] = source[i]
+            places[digit] += 1
+        return 0
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _sort_few(column: cython.int[::1], count: cython.int) -> cython.int:
     gap: cython.int = 1
     i: cython.int
     j: cython.int

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from yfilter.index.columns import doubles, grown, ints, longs, octets
+from yfilter.index.columns import doubles, grown, ints, longs, octets, touch
 
 
 @pytest.mark.parametrize("make", [octets, ints, longs, doubles])
@@ -24,3 +24,12 @@ def test_a_grown_column_keeps_its_numbers_and_ends_in_zeros(
     assert longer[:before].tolist() == column[:].tolist()
     assert len(longer) == after
     assert not any(longer[before:])
+
+
+@pytest.mark.parametrize("count", [5, 300_000, 5_000_000])
+def test_memory_asked_for_ahead_keeps_what_is_there(count: int) -> None:
+    column = ints(count)
+    column[0], column[3], column[count - 1] = 7, 8, 9
+    touch(column, 4 * count + 1)
+    assert (column[0], column[3], column[count - 1]) == (7, 8, 9)
+    assert sum(column) == 24

@@ -192,6 +192,40 @@ def test_the_bound_of_the_lazy_states_is_kept_by_new_generations() -> None:
     assert statistics["index_lazy_bytes"] < 3 * 16_384
 
 
+def test_sets_of_hundreds_of_nodes_and_queries_of_one_node_are_all_there() -> None:
+    index = Index()
+    wanted = {add(index, f"//a//b//c{i % 7}[d{i}]") for i in range(500)}
+    wanted |= {add(index, f"/a/b/*[@e{i}]") for i in range(500)}
+    wanted |= {add(index, f"//x{i}//*/c0") for i in range(200)}
+    children = "".join(f"<c{i}>{twigs}</c{i}>" for i, twigs in enumerate(_twigs(500, 7)))
+    attributes = " ".join(f'e{i}="1"' for i in range(500))
+    inner = f"<a><b>{children}<f {attributes}/></b></a>"
+    outer = "".join(f"<x{i}>" for i in range(200)), "".join(f"</x{199 - i}>" for i in range(200))
+    found = set(index.match(parse_text(inner.encode()), VISITS_MAX))
+    found |= set(index.match(parse_text(f"{outer[0]}{inner}{outer[1]}".encode()), VISITS_MAX))
+    assert found == wanted
+
+
+def _twigs(number: int, kinds: int) -> list[str]:
+    return ["".join(f"<d{i}/>" for i in range(kind, number, kinds)) for kind in range(kinds)]
+
+
+def test_memory_asked_for_ahead_makes_no_difference() -> None:
+    rng = Random(8)
+    for bound in (0, 16_384):
+        prepared, other = Index(bound), Index(bound)
+        prepared.prepare()
+        for _ in range(60):
+            plan = decompose(matching_path(Profile(random_linear_profile(rng))))
+            assert prepared.add(plan) == other.add(plan)
+            prepared.prepare()
+            stream = random_message(rng).stream
+            found = prepared.match(stream, VISITS_MAX)
+            assert sorted(found) == sorted(other.match(stream, VISITS_MAX))
+        prepared.prepare()
+        assert prepared.statistics() == other.statistics()
+
+
 @pytest.mark.parametrize(
     ("profile", "message", "wanted"),
     [
