@@ -123,6 +123,10 @@ class RegistrationCore:
         """Whether a peer ("broker/B2") is there."""
         return self._links.connected(peer)
 
+    def refusal(self, peer: str) -> str:
+        """Why the last connection with a peer that is away was closed; "" if it broke."""
+        return self._links.refusal(peer)
+
     def statistics(self) -> Result:
         return {
             "registration": self.identity,

@@ -80,6 +80,12 @@ class Peer:
         self._take(ConnectionLost(1))
         self._beside.tell(ConnectionLost(self.number))
 
+    def read_only(self, *formats: str) -> None:
+        """Come back as a process that reads these formats."""
+        self.disconnect()
+        self.links._formats = list(formats)
+        self.connect()
+
     def send(self, key: str, frame: Frame) -> None:
         """A sequenced frame to the core."""
         self.links.send(self._beside.name, key, frame)

@@ -12,11 +12,13 @@ import logging
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 import trio
 
 from onyx.broker.archive.message_archive import MessageArchive
 from onyx.broker.broker_core import BrokerCore
+from overlay.link.lost_stores import CODE
 from overlay.link.node import run_node
 from overlay.link.peer_watch import PeerWatch
 from overlay.link.store import Store
@@ -50,7 +52,11 @@ async def run_broker(
     )
     peers = [f"registration/{node.id}" for node in topology.registration]
     peers += [f"broker/{neighbour}" for neighbour in topology.neighbours(broker_id)]
-    watch = PeerWatch(core, peers, ready, _log_peer)
+
+    def log_refusal(peer: str, why: str) -> None:
+        log.error("%s: %s%s", peer, why, _advice(broker_id, store.path, why) if CODE in why else "")
+
+    watch = PeerWatch(core, peers, ready, _log_peer, log_refusal)
     try:
         async with trio.open_nursery() as nursery:
             if archive is not None:
@@ -86,3 +92,12 @@ def dials(topology: Topology, broker_id: str) -> Mapping[str, tuple[str, int]]:
 
 def _log_peer(peer: str, here: bool) -> None:
     log.log(logging.INFO if here else logging.WARNING, "%s %s", peer, "is here" if here else "lost")
+
+
+def _advice(broker_id: str, store: Path, why: str) -> str:
+    its = f"the file that it had as {store}" if f"broker/{broker_id} " in why else "the one it had"
+    return (
+        f". Nothing goes between the two until it has its store again. Stop it and put back {its}; "
+        "or, if that is gone for good, take it out of the topology file and say onyx topology "
+        "apply FILE --lost with its id. Then it can join again, with an empty store"
+    )

@@ -216,6 +216,10 @@ class BrokerCore:
         """Whether a peer ("broker/B2", "registration/r1") is there."""
         return self._links.connected(peer)
 
+    def refusal(self, peer: str) -> str:
+        """Why the last connection with a peer that is away was closed; "" if it broke."""
+        return self._links.refusal(peer)
+
     def statistics(self) -> dict[str, object]:
         return {
             "broker": self.identity,

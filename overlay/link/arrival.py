@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from overlay.link.events import Flow
 from overlay.link.frame import Frame
+
+ANYONE = "*"
+"""Dialled without knowing who will answer."""
+
+
+def always(peer: str, flow: Flow, key: str) -> bool:
+    """Acknowledge everything at once."""
+    return True
 
 
 @dataclass(frozen=True, slots=True)

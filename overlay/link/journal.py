@@ -64,6 +64,7 @@ class Journal:
         "delivery_rate",
         "dropped",
         "duplicates",
+        "instance",
         "online",
         "peer",
         "receiving",
@@ -82,6 +83,7 @@ class Journal:
         """``manual``: frames count as processed only by ``processed()``, not on arrival."""
         self.peer = peer
         self.online = False
+        self.instance = ""  # the run of the peer's process that was met last
         self.delivery_rate = DeliveryRate()
         self.sending: dict[ChannelName, SendingChannel] = {}
         self.receiving: dict[ChannelName, ReceivingChannel] = {}

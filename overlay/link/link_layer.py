@@ -33,7 +33,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from overlay.link.arrival import Arrival
+from overlay.link.arrival import ANYONE, Arrival, always
 from overlay.link.errors import ProtocolError, StoreError
 from overlay.link.events import (
     Action,
@@ -52,17 +52,10 @@ from overlay.link.frames import Ack, ErrorFrame, Hello, Response, Skipped
 from overlay.link.journal import Journal
 from overlay.link.journal_rows import INBOX, OUTBOX, SPACES, Row, parse_frame_key, sort_rows
 from overlay.link.limits import LinkLimits
+from overlay.link.lost_stores import check_store
 from overlay.link.session import Session, SessionState
 
 __all__ = ["ANYONE", "Arrival", "LinkLayer", "always"]
-
-ANYONE = "*"
-"""Dialled without knowing who will answer."""
-
-
-def always(peer: str, flow: Flow, key: str) -> bool:
-    """Acknowledge everything at once."""
-    return True
 
 
 class LinkLayer:
@@ -107,6 +100,7 @@ class LinkLayer:
         self._journals: dict[str, Journal] = {}
         self._changed: dict[str, Journal] = {}  # with rows to store or acknowledgements owed
         self._announced: set[int] = set()  # connections whose Hello the core has seen
+        self._refusals: dict[str, str] = {}  # of peers that are dialled, or have a journal
         self._gone: list[Arrival] = []
         self._forgotten_rows: list[Action] = []
         self._sends: list[Action] = []
@@ -223,9 +217,7 @@ class LinkLayer:
 
     def processed(self, peer: str, flow: Flow, key: str, sequence: int) -> None:
         """The core is done with everything up to ``sequence`` (with ``manual`` only)."""
-        journal = self._journal(peer)
-        journal.processed(flow, key, sequence)
-        self._changed[peer] = journal
+        self.journal(peer).processed(flow, key, sequence)
 
     def journal(self, peer: str) -> Journal:
         """The channels from and to a peer, for whoever moves one from process to process; what is
@@ -236,6 +228,10 @@ class LinkLayer:
     def connected(self, peer: str) -> bool:
         """Whether hellos were exchanged on a connection that is still there."""
         return peer in self._connected
+
+    def refusal(self, peer: str) -> str:
+        """Why the last connection with a peer that is away was closed; "" if it broke."""
+        return self._refusals.get(peer, "")
 
     def connection_of(self, peer: str) -> int | None:
         session = self._connected.get(peer)
@@ -249,9 +245,7 @@ class LinkLayer:
 
     def peers(self, role: str) -> list[str]:
         """The ids of the peers of a role of which something is kept."""
-        return [
-            name for kind, _, name in (p.partition("/") for p in self._journals) if kind == role
-        ]
+        return [peer.partition("/")[2] for peer in self._journals if peer.startswith(f"{role}/")]
 
     def delivery_rate(self, peer: str) -> float | None:
         """Bytes a second that the link to a peer has been seen to carry; None: not known yet."""
@@ -285,6 +279,7 @@ class LinkLayer:
     def statistics(self) -> dict[str, object]:
         return {
             **self._counts,
+            "refusals": dict(self._refusals),
             "memory": self._memory.statistics(),
             "connections": {str(n): s.statistics() for n, s in self._sessions.items()},
             "journals": {peer: j.statistics() for peer, j in self._journals.items()},
@@ -352,10 +347,13 @@ class LinkLayer:
 
     def _establish(self, session: Session, hello: Hello) -> None:
         """Hellos are exchanged: the journal goes on where the peer is."""
+        if self._durable(session.peer):
+            check_store(self._role, self._identity, self._journal(session.peer), hello)
         if not session.dialled:
             session.send_hello(self._hello(session.peer))
         session.establish()
         self._connected[session.peer] = session
+        self._refusals.pop(session.peer, None)
         if self._durable(session.peer):
             journal = self._journal(session.peer)
             self._changed[session.peer] = journal
@@ -433,6 +431,9 @@ class LinkLayer:
 
     def _retire(self, session: Session) -> None:
         """The session has ended: the peer is away, and the core is told once."""
+        peer = session.peer or session.dialled
+        if session.reason and (session.dialled or peer in self._journals):
+            self._refusals[peer] = session.reason
         if self._connected.get(session.peer) is session:
             del self._connected[session.peer]
             journal = self._journals.get(session.peer)

@@ -16,6 +16,9 @@ class ConnectedCore(Protocol):
     def connected(self, peer: str) -> bool:
         """Whether hellos were exchanged with "role/id" on a connection that is still there."""
 
+    def refusal(self, peer: str) -> str:
+        """Why the last connection with a peer that is away was closed; "" if it broke."""
+
 
 class PeerWatch:
     """Passes events on to the core and looks at its peers ("role/id") afterwards.
@@ -23,7 +26,8 @@ class PeerWatch:
     ``changed(peer, here)`` is called when one has come or gone - within a second of it, for a
     peer that comes back - and ``ready()`` once, when every one has been seen.  Seen is seen: one
     that has gone again since does not delay it, so that a network in which somebody is always
-    being restarted becomes ready nevertheless.
+    being restarted becomes ready nevertheless.  ``refused(peer, why)`` is called when a connection
+    was not wanted, by whichever end, once for each reason.
     """
 
     def __init__(
@@ -32,12 +36,15 @@ class PeerWatch:
         peers: Iterable[str],
         ready: Callable[[], None],
         changed: Callable[[str, bool], None] = lambda peer, here: None,
+        refused: Callable[[str, str], None] = lambda peer, why: None,
     ) -> None:
         self._core = core
         self._here = dict.fromkeys(peers, False)
         self._missing = set(self._here)
         self._ready = ready
         self._changed = changed
+        self._refused = refused
+        self._refusals: dict[str, str] = {}
         self._is_ready = False
 
     @property
@@ -60,6 +67,11 @@ class PeerWatch:
                 self._here[peer] = here
                 self._missing.discard(peer)
                 self._changed(peer, here)
+            why = self._core.refusal(peer)
+            if why != self._refusals.get(peer, ""):
+                self._refusals[peer] = why
+                if why:
+                    self._refused(peer, why)
         if not self._missing and not self._is_ready:
             self._is_ready = True
             self._ready()

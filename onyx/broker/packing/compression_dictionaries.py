@@ -23,7 +23,7 @@ back (``Undecoded``, on the query flow) may take an older one.  ``DictionaryHeld
 channel behind all of these: when every child has said it, all older versions are forgotten.  The
 root trains anew only when the whole tree has said it, so that there are at most two at a time.
 
-A broker that lost its disk knows no version.  It gives back what it cannot read, and is sent that
+A broker that does not know a version gives back what it cannot read, and is sent that
 source's messages without any dictionary from then on (give_backs.py).
 """
 

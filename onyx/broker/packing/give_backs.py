@@ -1,7 +1,7 @@
 """GiveBacks: what becomes of a good message that a broker has no means to read.
 
-Every broker has what it takes before the first message comes, except one that lost its disk, or
-that is of another release.  Neither loses a message::
+Every broker has what it takes before the first message comes, except one of another release.  Even
+that loses no message::
 
     parent ──Message──> child      which cannot read it: unknown dictionary or format
     parent <─Undecoded─ child      as it came

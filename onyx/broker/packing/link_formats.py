@@ -5,7 +5,7 @@ format_choice.py).  A message is in that format unless its source or the neighbo
 takes::
 
     the link's format ── no words of a schema ──────────> binary in place of dictionary
-                      ── the neighbour lost its disk ───> the same, without any dictionary
+                      ── the neighbour gave one back ───> the same, without any dictionary
                       ── not in the neighbour's hello ──> binary, not compressed
 """
 

@@ -102,8 +102,7 @@ def test_a_message_that_came_in_the_chosen_format_is_passed_on_as_it_came() -> N
 
 def test_only_what_the_neighbour_reads_is_chosen_or_even_measured() -> None:
     setting = Ticking("bandwidth_kbps = 64")
-    setting.brokers["B5"].disconnect()
-    setting.brokers["B5"] = setting.beside.peer("broker", "B5", ["text", "binary", "text+zstd"])
+    setting.brokers["B5"].read_only("text", "binary", "text+zstd")
     assert setting.send(MEASURED_LEAST + 2)[-1] == "text+zstd"
     assert {row["format"] for row in setting.choice["estimates"]} == {"text", "binary", "text+zstd"}
 

@@ -90,8 +90,7 @@ def test_a_source_without_a_schema_is_sent_in_binary() -> None:
 
 def test_a_child_that_does_not_list_the_format_gets_binary() -> None:
     beside = setting()
-    beside.brokers["B6"].disconnect()
-    beside.brokers["B6"] = beside.beside.peer("broker", "B6", ["text", "binary"])
+    beside.brokers["B6"].read_only("text", "binary")
     beside.brokers["B1"].send("B1", message())
     assert [frame.format for frame in beside.brokers["B6"].all(Message)] == ["binary"]
     assert [frame.format for frame in beside.brokers["B5"].all(Message)] == ["dictionary+zstd"]

@@ -304,7 +304,7 @@ class TestChannels:
             hand.links.reply(1, ready(1))
 
     def test_too_many_channels(self) -> None:
-        hand = Hand(make_links(limits=LinkLimits(channels_max=2)))
+        hand = Hand(make_links("source", "s1", limits=LinkLimits(channels_max=2)))
         hand.meet()
         hand.receive(ready(1), "a", 1)
         hand.receive(ready(1), "b", 1)
@@ -368,7 +368,7 @@ class TestSource:
 
 class TestLostState:
     def test_a_peer_that_has_more_than_was_ever_sent_is_believed(self) -> None:
-        hand = Hand(make_links())
+        hand = Hand(make_links("source", "s1"))
         for number in (1, 2):
             hand.links.send("broker/B2", "k", ready(number))
         hand.drain()
@@ -381,13 +381,13 @@ class TestLostState:
         assert hand.links.send("broker/B2", "l", ready(3)) == 8
 
     def test_adopted_numbers_survive_a_restart(self) -> None:
-        hand = Hand(make_links())
+        hand = Hand(make_links("source", "s1"))
         rows: dict[tuple[str, str], bytes] = {}
         hand.links.send("broker/B2", "k", ready(1))
         keep(rows, hand.drain())
         hand.meet(received=[(1, "k", 100)])
         keep(rows, hand.actions)
-        again = make_links()
+        again = make_links("source", "s1")
         again.restore((space, key, value) for (space, key), value in rows.items())
         assert again.send("broker/B2", "k", ready(2)) == 102
 
@@ -501,7 +501,7 @@ class TestForget:
         assert not hand.links.connected("subscriber/p7")
 
     def test_after_forgetting_a_channel_begins_where_the_peer_is(self) -> None:
-        hand = Hand(make_links())
+        hand = Hand(make_links("source", "s1"))
         hand.links.send("broker/B2", "k", ready(1))
         hand.links.forget("broker/B2")
         hand.drain()

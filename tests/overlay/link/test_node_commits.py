@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 
 import trio
@@ -24,11 +25,21 @@ class Scribe:
 
 
 class ListStore:
+    """``begun`` is set when a commit waits for ``may_go_on``."""
+
     def __init__(self) -> None:
         self.commits: list[list[str]] = []
+        self.begun = threading.Event()
+        self.may_go_on = threading.Event()
+        self.may_go_on.set()
 
     def commit(self, changes: Iterable[Put | Delete]) -> None:
+        self.begun.set()
+        assert self.may_go_on.wait(60)
         self.commits.append([chr(int(change.key)) for change in changes])
+
+    def read(self, space: str, first: str, last: str) -> tuple[tuple[str, bytes], ...]:
+        return ()
 
 
 async def start(nursery: trio.Nursery, store: ListStore) -> trio.abc.Stream:
@@ -68,6 +79,25 @@ async def test_what_nobody_is_told_about_waits_for_what_somebody_is(
         assert store.commits == [["a", "b", "!"]]
         nursery.cancel_scope.cancel()
     assert store.commits == [["a", "b", "!"]]
+
+
+async def test_what_comes_while_a_commit_is_running_shares_the_next() -> None:
+    store = ListStore()
+    store.may_go_on.clear()
+    async with trio.open_nursery() as nursery:
+        stream = await start(nursery, store)
+        await stream.send_all(b"!")
+        await trio.to_thread.run_sync(store.begun.wait)
+        for byte in (b"a", b"b", b"!", b"c", b"!"):
+            await stream.send_all(byte)
+            await trio.testing.wait_all_tasks_blocked()
+        assert store.commits == []
+        store.may_go_on.set()
+        told = b""
+        while len(told) < len(b"stored") * 3:
+            told += await stream.receive_some()
+        assert store.commits == [["!"], ["a", "b", "!", "c", "!"]]
+        nursery.cancel_scope.cancel()
 
 
 async def test_it_waits_for_a_tick_at_most(autojump_clock: trio.testing.MockClock) -> None:

@@ -12,6 +12,7 @@ class Core:
     def __init__(self) -> None:
         self.here: set[str] = set()
         self.events: list[Event] = []
+        self.refusals: dict[str, str] = {}
 
     def handle(self, event: Event, now: float) -> list[Action]:
         self.events.append(event)
@@ -19,6 +20,9 @@ class Core:
 
     def connected(self, peer: str) -> bool:
         return peer in self.here
+
+    def refusal(self, peer: str) -> str:
+        return self.refusals.get(peer, "")
 
 
 class Scene:
@@ -30,6 +34,7 @@ class Scene:
             peers,
             lambda: self.said.append("ready"),
             lambda peer, here: self.said.append(f"{peer} {'came' if here else 'went'}"),
+            lambda peer, why: self.said.append(f"{peer}: {why}"),
         )
 
     def hear(self, event: Event, *here: str) -> list[str]:
@@ -69,3 +74,15 @@ def test_every_event_reaches_the_core() -> None:
     for event in events:
         scene.hear(event)
     assert scene.core.events == events
+
+
+def test_why_somebody_is_not_wanted_is_said_once() -> None:
+    scene = Scene("broker/B1", "broker/B2")
+    scene.core.refusals["broker/B2"] = "store-lost"
+    assert scene.hear(DataReceived(1, b""), "broker/B1") == [
+        "broker/B1 came",
+        "broker/B2: store-lost",
+    ]
+    assert scene.hear(TimePassed(), "broker/B1") == []
+    scene.core.refusals.clear()
+    assert scene.hear(TimePassed(), "broker/B1", "broker/B2") == ["broker/B2 came", "ready"]

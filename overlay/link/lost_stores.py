@@ -1,0 +1,49 @@
+"""Lost stores: whether a broker or registration service still has what it has acknowledged.
+
+Each tells in its hello what it has of every channel (journal.py).  One whose store was emptied, or
+is an older copy, tells less than it has acknowledged::
+
+    B2 ── frames 1 .. 7 ──> B3        B3 acknowledges 7, and its store goes
+    B2 <── hello, nothing ─ B3        nobody else has profiles, routing queries, messages of before
+
+It must not go on as if nothing had been: others take for granted what it knew, and messages for
+whoever is behind it would end there unseen.  Both are told, nothing is sent, what waits goes on
+waiting.  Within one run of a process it is no proof: a hello may be older than acknowledgements
+that come over the connection before it.
+"""
+
+from __future__ import annotations
+
+from overlay.link.errors import ProtocolError
+from overlay.link.events import Flow
+from overlay.link.frames import Hello
+from overlay.link.journal import Journal
+
+CODE = "store-lost"
+_WITH_STORES = ("broker", "registration")
+
+
+def check_store(role: str, identity: str, journal: Journal, hello: Hello) -> None:
+    """The process ``identity`` meets a peer; a fatal ProtocolError if one of the two has less than
+    it had."""
+    if role not in _WITH_STORES or hello.role not in _WITH_STORES:
+        return
+    taken = {(Flow(flow), key): number for flow, key, number in hello.received}
+    for name, number in taken.items():
+        channel = journal.sending.get(name)
+        last = 0 if channel is None else channel.last
+        if number > last:
+            known = f"{journal.peer} has {number} frames of channel {name[1]!r} from it, it {last}"
+            raise _lost(f"{role}/{identity}", known)
+    if hello.instance != journal.instance:
+        for name, channel in journal.sending.items():
+            number = taken.get(name, channel.acknowledged if taken else 0)
+            if number < channel.acknowledged:
+                known = f"{number} of {channel.acknowledged} frames of channel {name[1]!r}"
+                raise _lost(journal.peer, f"it has {known} that it has acknowledged")
+    journal.instance = hello.instance
+
+
+def _lost(peer: str, sign: str) -> ProtocolError:
+    detail = f"the store of {peer} was emptied, or is an older copy ({sign})"
+    return ProtocolError(CODE, detail, fatal=True)
