@@ -163,7 +163,6 @@ def _fitted(now: Topology, wanted: Topology) -> Topology:
         ("registration", [n.id for n in now.registration], [n.id for n in wanted.registration]),
         ("limits", now.limits, wanted.limits),
         ("archive", now.archive, wanted.archive),
-        ("whether any link transforms messages", now.transforms, wanted.transforms),
     ):
         if is_value != shall_be:
             raise RequestRefused(

@@ -281,12 +281,17 @@ class QueryPlane:
 
     @property
     def is_working(self) -> bool:
-        """Whether some routing query is still being generalised."""
-        return self.table.is_working
+        """Whether some routing query is still being generalised, or needs are being found."""
+        return self.table.is_working or self.transformation.is_working
 
     def work(self) -> None:
         """Go on with that."""
         self._note(self.table.work())
+        self.transformation.work(self._parsed)
+
+    def use_shape(self) -> None:
+        """There is a newer shape of the network."""
+        self.transformation.use_shape(self.profiles)
 
     def statistics(self) -> dict[str, object]:
         return {
@@ -298,6 +303,10 @@ class QueryPlane:
         }
 
     # --- helpers --------------------------------------------------------------------------
+
+    def _parsed(self, profile: str) -> Profile | None:
+        hosted = self.profiles.get(profile)
+        return None if hosted is None else parse_profile(hosted.text)
 
     def _install(
         self,

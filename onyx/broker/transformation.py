@@ -11,14 +11,17 @@ On the data plane it cuts what goes to a child whose link says so, and says what
     Message(reflects=7) ──> host        profiles announced by 7 take part; later ones do not
 
 A broker that says nothing needs everything, in its parent's eyes.  With no such link in the
-topology nobody says anything, and nothing is cut; where only some do, it is right as well.
+topology nobody says anything, and nothing is cut; where only some do, it is right as well.  When
+links begin to transform, what the profiles need is found portion by portion (``work``), and until
+all of them are through it is everything.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from formats import ElementStream
 from onyx.broker.control_plane import ControlPlane
@@ -45,6 +48,7 @@ NEED_SPACE = "need"
 NEED_TOLD_SPACE = "need-told"
 PARTS_SPACE = "needs-parts"
 SINCE_SPACE = "need-since"
+PORTION = 100  # profiles looked at in one call
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,8 @@ class Transformation:
         self._since: dict[str, dict[str, int]] = {}  # profile -> own branch -> number of its change
         self._former = FormerVersions(rows)
         self._placed: dict[str, None] = {}  # profiles whose needs are not told yet
+        self._to_look_at: dict[str, None] = {}  # profiles that came when links did less
+        self._needs_everything = False
         self._arrived: list[tuple[Branch, int]] = []  # children's changes not told yet
         self._counters: Counter[str] = Counter()
         self._by_link: dict[str, Counter[str]] = {}
@@ -79,16 +85,11 @@ class Transformation:
         """What was told and what children have said; the trees must be open, local profiles come
         after that, and then ``settle``.  To be called at every start."""
         rows = list(rows)
-        topology = self._control.shapes.newest.declared
-        self.is_on = topology.transforms
-        # Once for good: messages with parts may be on their way when no link makes them any more.
-        self._has_parts = any(link.transformation is Mode.FULL for link in topology.links) or any(
-            space == PARTS_SPACE for space, _, _ in rows
-        )
-        if self._has_parts:
-            self._rows.put(PARTS_SPACE, "asked-for", {})
+        self.is_on = self._control.shapes.newest.declared.transforms
+        self._has_parts = any(space == PARTS_SPACE for space, _, _ in rows)
+        self._find_parts()
         if not self.is_on:
-            self.table.change_local((EVERYTHING,), ())
+            self._need_everything()
         self._reflection.restore(rows)
         self._former.restore(rows)
         for space, key, value in rows:
@@ -109,6 +110,31 @@ class Transformation:
                 record = read_record(value)
                 branch = self._control.branch_of(record["link"], record["branch"])
                 self.table.change_child(branch, NeedDelta((Need.parse(record["need"]),)))
+
+    def use_shape(self, profiles: Iterable[str]) -> None:
+        """A shape has come, with links that may do more to messages than before; ``profiles`` are
+        those here."""
+        begins = self._control.shapes.newest.declared.transforms and not self.is_on
+        if self._find_parts() or begins:
+            self.is_on = True
+            self._to_look_at = dict.fromkeys(profiles)
+
+    @property
+    def is_working(self) -> bool:
+        """Whether there are profiles of which it is not known yet what they need."""
+        return bool(self._to_look_at) or (self.is_on and self._needs_everything)
+
+    def work(self, parsed: Callable[[str], Profile | None]) -> None:
+        """Go on with that; ``parsed`` gives a profile that is still here.  Until the last one is
+        through, everything was needed: so messages need not reflect it."""
+        for profile in list(islice(self._to_look_at, PORTION)):
+            del self._to_look_at[profile]
+            query = parsed(profile)
+            if query is not None:
+                self._change(profile, query)
+        if not self._to_look_at and self._needs_everything:
+            self.table.change_local((), (EVERYTHING,))
+            self._needs_everything = False
 
     def settle(self) -> None:
         """All local profiles are there.  They were told before the restart: one that messages had
@@ -144,9 +170,7 @@ class Transformation:
         if former is not None and profile not in self._placed:
             self._former.keep(profile, former, self._since.get(profile, {}))
         if self.is_on:
-            needs = part_needs_of(parsed) if self._has_parts else needs_of(parsed)
-            self.table.change_local(needs, self._needs.get(profile, ()))
-            self._needs[profile] = needs
+            self._change(profile, parsed)
         self._placed[profile] = None
 
     def remove(self, profile: str) -> None:
@@ -259,11 +283,31 @@ class Transformation:
             return {"is_on": False}
         return {
             "is_on": True,
+            "profiles_to_look_at": len(self._to_look_at),
             **self.table.statistics(),
             **self._reflection.statistics(),
             **self._counters,
             "links": {link: self.sent(link) for link in self._by_link},
         }
+
+    def _find_parts(self) -> bool:
+        """Whether links make parts from now on; once for good, as messages with parts may be on
+        their way when no link makes them any more."""
+        links = self._control.shapes.newest.declared.links
+        begins = not self._has_parts and any(link.transformation is Mode.FULL for link in links)
+        if begins:
+            self._has_parts = True
+            self._rows.put(PARTS_SPACE, "asked-for", {})
+        return begins
+
+    def _need_everything(self) -> None:
+        self._needs_everything = True
+        self.table.change_local((EVERYTHING,), ())
+
+    def _change(self, profile: str, parsed: Profile) -> None:
+        needs = part_needs_of(parsed) if self._has_parts else needs_of(parsed)
+        self.table.change_local(needs, self._needs.get(profile, ()))
+        self._needs[profile] = needs
 
     def _is_reflected(self, match: ProfileMatch, own: Branch, parcel: Parcel) -> bool:
         since = self._since.get(match.profile_id, {}).get(own.name, NOTHING)

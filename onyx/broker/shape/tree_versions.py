@@ -139,6 +139,7 @@ class TreeVersions:
         """There is a new version: know its trees and neighbours, and say so."""
         if frame.version > self._shapes.newest.version:
             self._shapes.add(frame)
+            self._query.use_shape()
             self._report(frame.version, HELD)
 
     def _handle_agreed(self, frame: ShapeAgreed) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from formats import WireFormat, decode, encode, parse_text, to_text
+from onyx.broker import transformation
 from onyx.broker.former_versions import FORMER_MAX, FORMER_SPACE
 from overlay.link.frames import (
     Delivery,
@@ -16,13 +17,15 @@ from overlay.link.frames import (
     NeedsDelta,
     Publish,
     RoutingDelta,
+    ShapeAnnounced,
     Undecoded,
 )
-from overlay.topology import Transformation
+from overlay.topology import Topology, Transformation, to_toml
 from tests.beside import Peer
 from tests.onyx.broker.test_broker_core import FIGURE4, Setting, delta
 from yfilter.language.query_parser import parse_profile
 from yfilter.projection.needs import EVERYTHING
+from yfilter.projection.part_needs import part_needs_of
 from yfilter.projection.profile_needs import needs_of
 
 LINKS = tuple(replace(link, transformation=Transformation.PROJECTION) for link in FIGURE4.links)
@@ -135,6 +138,58 @@ def test_a_broker_that_cuts_nothing_any_more_needs_everything_again() -> None:
     for number, reflects in enumerate((told[0].number, told[1].number), 1):
         setting.brokers["B1"].send("B1", message(number, reflects=reflects))
     assert 2 in [frame.number for frame in peer.take(Delivery)]
+
+
+def announce_shape(setting: Setting, topology: Topology) -> None:
+    version = setting.core.control.shapes.newest.version + 1
+    trees = [[broker, 0] for broker in topology.broker_ids]
+    frame = ShapeAnnounced(version, trees, [], [], to_toml(topology).encode())
+    setting.registration.send("registration", frame)
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_links_may_begin_to_cut_while_the_network_runs(
+    restarted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transformation, "PORTION", 1)
+    setting = Setting()
+    setting.announce()
+    setting.place(TITLES)
+    setting.place(OTHERS, profile="p2")
+    b1 = setting.brokers["B1"]
+    for child in ("B5", "B6"):
+        setting.brokers[child].send("B1", NOTHING_NEEDED)
+    assert b1.take(NeedsDelta) == []
+    announce_shape(setting, CUTTING)
+    told = b1.take(NeedsDelta)
+    if restarted:
+        setting.topology = CUTTING  # as the launcher starts it again
+        setting.restart()
+        assert b1.take(NeedsDelta) == []
+    assert {need for frame in told for need in frame.added} == {
+        *needs(TITLES, number=0).added,
+        *needs(OTHERS, number=0).added,
+    }
+    assert told[-1].removed == [EVERYTHING.text]
+    # Until then everything was needed, so both take part in whatever is cut.
+    b1.send("B1", message(1, reflects=told[-1].number))
+    assert results(subscriber(setting)) == [[TITLE_OF_A]]
+    assert results(subscriber(setting, "p2")) == [[OTHER_OF_B]]
+
+
+def test_profiles_of_before_share_parts_when_links_begin_to_make_them() -> None:
+    setting = open_setting()
+    setting.place(TITLES)
+    (bare,) = needs(TITLES, number=0).added
+    setting.brokers["B1"].take(NeedsDelta)
+    links = tuple(replace(link, transformation=Transformation.FULL) for link in CUTTING.links)
+    announce_shape(setting, replace(CUTTING, links=links))
+    changes = setting.brokers["B1"].take(NeedsDelta)
+    (with_part,) = (need.text for need in part_needs_of(parse_profile(TITLES)))
+    assert [need for change in changes for need in change.added] == [with_part]
+    assert [need for change in changes for need in change.removed] == [bare]
+    announce_shape(setting, CUTTING)
+    assert setting.brokers["B1"].take(NeedsDelta) == []
 
 
 def test_a_child_gets_what_is_needed_behind_it() -> None:
