@@ -75,7 +75,9 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--plan", metavar="PLAN", help="where the other profiles are")
     parser.add_argument("--topology", metavar="FILE", type=Path, help="the network of --plan")
     parser.add_argument(
-        "--root", metavar="ID", help="the root broker of the messages (default: in the middle)"
+        "--root",
+        metavar="ID",
+        help="the root broker of the messages (default: the one whose farthest broker is nearest)",
     )
     parser.add_argument(
         "--weights", metavar="PARQUET", help="replay a population, and write its loads"

@@ -12,8 +12,8 @@ from registration.spark.session import Session, SparkOptions, SparkUnavailable, 
 SPARK_HELP = """\
 Runs on Spark inside this command on all cores; no cluster and no Java are needed. With
 --master it runs on your cluster with your settings: this code is sent along, its
-dependencies have to be there. It can also be submitted:
-  spark-submit [options] path/to/onyx/__main__.py plan make ..."""
+dependencies have to be there. It can also be submitted, as
+  spark-submit [options] path/to/onyx/__main__.py VERB ..."""
 
 
 def add_spark_arguments(parser: argparse.ArgumentParser) -> None:

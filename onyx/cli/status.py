@@ -24,8 +24,8 @@ and the bytes that wait for a neighbour or a user. Counted since the process sta
 For every link whose format is "auto": what each format would cost there, the quickest
 first, and which one is in force ("now").
 
-For every link whose messages are cut to what is needed behind it: how many were, and about how many
-bytes that has saved ("onyx transform show" says more).
+For every link whose messages are cut to what is needed behind it: how many were, and
+about how many bytes that has saved ("onyx transform show" says more).
 
 For every broker that keeps an archive: how much is in it, what waits to be written,
 and what was left out, with the reason.

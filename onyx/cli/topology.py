@@ -14,6 +14,7 @@ from onyx.cli.drawing import broker_text, draw_network, draw_tree, latency_text
 from onyx.cli.network_option import add_network_arguments
 from onyx.cli.network_svg import network_svg
 from onyx.cli.topology_live import APPLY_EXAMPLES, add_apply, show_live
+from onyx.cli.values import counted
 from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
 from onyx.errors import EXIT_CONFIG, EXIT_USAGE, UnwritableOutput, UsageError, UserError
 from overlay.routing.broadcast_tree import BroadcastTree, broadcast_tree, broadcast_trees
@@ -58,7 +59,7 @@ def add_parser(subparsers: Subparsers) -> None:
     verb = add_verb(
         subparsers,
         "topology",
-        "check or show a topology file, or change a running network into it",
+        "check or show a topology file, or make a running network follow it",
         details="A topology file names the brokers of a network, the links between them and the\n"
         "registration service; its format is described in docs/topologies.md.",
         examples=CHECK_EXAMPLES + SHOW_EXAMPLES + APPLY_EXAMPLES,
@@ -206,24 +207,20 @@ def describe(topology: Topology, trees: Mapping[str, BroadcastTree]) -> dict[str
 
 def _summary_text(topology: Topology, facts: Summary) -> str:
     text = (
-        f"the network {facts.name} is in order. It has {_counted(facts.brokers, 'broker')} and "
-        f"{_counted(facts.links, 'link')}, with room for {facts.capacity:,} profiles; sources and "
+        f"the network {facts.name} is in order. It has {counted(facts.brokers, 'broker')} and "
+        f"{counted(facts.links, 'link')}, with room for {facts.capacity:,} profiles; sources and "
         f"users register at {' and '.join(facts.registration)}."
     )
     if facts.brokers > 1:
         a, b = (broker_text(topology.broker(end)) for end in facts.farthest)
         text += (
             f" Farthest apart are {a} and {b}, {latency_text(facts.diameter_ms)}; a message "
-            f"crosses at most {_counted(facts.links_crossed_max, 'link')}."
+            f"crosses at most {counted(facts.links_crossed_max, 'link')}."
         )
     if facts.unused_links:
         unused = ", ".join(f"{a} - {b}" for a, b in facts.unused_links)
         text += f" No broadcast tree uses {unused}: other ways are quicker."
     return text
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _write_picture(path: Path, picture: str) -> None:

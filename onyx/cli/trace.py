@@ -9,17 +9,17 @@ from typing import Any
 import trio
 
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
-from onyx.cli.values import print_json, read_input
+from onyx.cli.values import counted, first_of, print_json, read_input
 from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.clients import DataSource
 from onyx.errors import EXIT_DATA, EXIT_OK
 from onyx.registration_client import NetworkClient, RegistrationClient
 
 DETAILS = f"""\
-Asks every broker on the way what it does with the message: for a link that is taken, the routing
-query that holds, the bytes that cross and from how many they were cut; for one that is not, what of
-the closest routing queries failed; and the profiles there that match. The message is published
-afterwards, unless --dry-run is given.
+Asks every broker on the way what it does with the message: for a link that is taken, the
+routing query that holds, the bytes that cross and from how many they were cut; for one
+that is not, what of the closest routing queries failed; and the profiles there that
+match. The message is published afterwards, unless --dry-run is given.
 
 Exit code 65 when the message is refused.
 {NETWORK_HELP}"""
@@ -29,7 +29,6 @@ EXAMPLES = """\
   cat report.xml | onyx trace - --source s1 --json
 """
 
-PROFILES_NAMED = 8
 
 Answer = Mapping[str, Any]
 
@@ -127,10 +126,8 @@ def _profiles(answer: Answer) -> str:
     matched = answer["profiles_matched"]
     if not matched:
         return ""
-    named = ", ".join(answer["profiles"][:PROFILES_NAMED])
-    more = matched - PROFILES_NAMED
-    return f"  delivers to {named}" + (f" and {more:,} more" if more > 0 else "")
+    return f"  delivers to {first_of(answer['profiles'], matched)}"
 
 
 def _count(disjuncts: int) -> str:
-    return "nobody asks for anything" if not disjuncts else f"{disjuncts:,} disjuncts"
+    return counted(disjuncts, "disjunct") if disjuncts else "nobody asks for anything"

@@ -9,7 +9,7 @@ from typing import Any
 import trio
 
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
-from onyx.cli.values import print_json
+from onyx.cli.values import counted, first_of, print_json
 from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
 from onyx.errors import EXIT_OK, UsageError
 from onyx.registration_client import NetworkClient, RegistrationClient
@@ -30,7 +30,6 @@ A link cuts its messages when the topology says transformation = "projection" fo
 then parts of return clauses are computed on the way, too, where that makes messages smaller.
 {NETWORK_HELP}"""
 
-PROFILES_NAMED = 8
 
 Answer = Mapping[str, Any]
 
@@ -98,7 +97,7 @@ def _lines(answer: Answer, profiles: Mapping[str, list[str]]) -> Iterator[str]:
         yield "no open tree goes over it in this direction"
     for branch in answer["branches"]:
         yield ""
-        yield f"trees of {', '.join(branch['roots'])}: {branch['needs']:,} needs"
+        yield f"trees of {', '.join(branch['roots'])}: {counted(branch['needs'], 'need')}"
         for broker in branch["brokers"]:
             yield f"  {broker}: {_named(profiles[broker])}"
         yield from (f"  {line}" for line in branch["query"].splitlines())
@@ -107,6 +106,4 @@ def _lines(answer: Answer, profiles: Mapping[str, list[str]]) -> Iterator[str]:
 def _named(profiles: list[str]) -> str:
     if not profiles:
         return "no profiles"
-    named = ", ".join(profiles[:PROFILES_NAMED])
-    more = len(profiles) - PROFILES_NAMED
-    return f"{len(profiles):,} profiles, {named}" + (f" and {more:,} more" if more > 0 else "")
+    return f"{counted(len(profiles), 'profile')}, {first_of(profiles, len(profiles))}"

@@ -12,6 +12,8 @@ from onyx.errors import UnreadableInput, UsageError
 
 STANDARD_INPUT = "-"
 
+NAMED_MAX = 8  # of a list that may be long
+
 LOCATION_HELP = "in degrees, north and east positive; write --location=-33.9,18.4 for the south"
 
 
@@ -141,3 +143,14 @@ def _cell(value: object) -> str:
     if value is None:
         return "-"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def counted(count: int, noun: str) -> str:
+    """ "1 link", "2 links"."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def first_of(names: Sequence[str], count: int) -> str:
+    """The first of ``count`` names, and how many more there are."""
+    more = count - NAMED_MAX
+    return ", ".join(names[:NAMED_MAX]) + (f" and {more:,} more" if more > 0 else "")
