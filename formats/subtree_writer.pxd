@@ -1,18 +1,21 @@
 # The C types of subtree_writer.py.
 cimport cython
 
+cdef int _IN_VALUES, _IN_TEXT
+
 @cython.final
 cdef class SubtreeWriter:
     cdef public object stream
     cdef const int[::1] _label_start
-    cdef const unsigned char[::1] _labels
-    cdef bytes _labels_octets, _content_octets
+    cdef const unsigned char *_labels
+    cdef const unsigned char *_escaped
+    cdef bytes _escaped_octets, _labels_octets, _attribute_octets, _content_octets
     cdef const int[::1] _element_name, _element_parent, _element_end
     cdef const int[::1] _attribute_start, _attribute_name, _attribute_offset
-    cdef const unsigned char[::1] _attribute_values
+    cdef const unsigned char *_attribute_values
     cdef const unsigned char[::1] _content_kind
     cdef const int[::1] _content_parent, _content_next, _content_offset
-    cdef const unsigned char[::1] _content_values
+    cdef const unsigned char *_content_values
     cdef unsigned char[::1] _out
     cdef int _label_max, _open, _looked_at
     cdef bint _tag_open
@@ -34,17 +37,13 @@ cdef class SubtreeWriter:
     cdef Py_ssize_t _put_label(
         self, unsigned char[::1] out, Py_ssize_t used, int before, int name
     ) noexcept
-    cdef Py_ssize_t _put_value(
-        self, unsigned char[::1] out, Py_ssize_t used, int first, int last
-    ) noexcept
-    cdef Py_ssize_t _put_text(
-        self, unsigned char[::1] out, Py_ssize_t used, int first, int last
+    cdef Py_ssize_t _put_escaped(
+        self, unsigned char[::1] out, Py_ssize_t used, const unsigned char* octets, int first,
+        int last, int where
     ) noexcept
     cdef Py_ssize_t _put_reference(self, unsigned char[::1] out, Py_ssize_t used, int octet) noexcept
-    cdef Py_ssize_t _put_verbatim(
-        self, unsigned char[::1] out, Py_ssize_t used, int first, int last
-    ) noexcept
     cdef Py_ssize_t _put(
-        self, unsigned char[::1] out, Py_ssize_t used, const unsigned char* octets, int length
+        self, unsigned char[::1] out, Py_ssize_t used, const unsigned char* octets, int first,
+        int last
     ) noexcept
     cdef _reserve(self, int element, int first, int last)

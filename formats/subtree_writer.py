@@ -21,6 +21,10 @@ from array import array
 from formats.element_stream import ElementStream
 
 _ROOM_KEPT_MAX = 1 << 20
+_IN_VALUES, _IN_TEXT = 1, 2  # where an octet is escaped
+_ESCAPED = bytes(
+    _IN_VALUES * (octet in b'&<"\t\n\r') + _IN_TEXT * (octet in b"&<>\r") for octet in range(63)
+)
 
 
 class SubtreeWriter:
@@ -38,6 +42,7 @@ class SubtreeWriter:
         self._attribute_start = stream.attribute_start
         self._attribute_name = stream.attribute_name
         self._attribute_offset = stream.attribute_offset
+        self._attribute_octets = stream.attribute_values
         self._attribute_values = stream.attribute_values
         self._content_kind = stream.content_kind
         self._content_parent = stream.content_parent
@@ -45,6 +50,8 @@ class SubtreeWriter:
         self._content_offset = stream.content_offset
         self._content_octets = stream.content_values
         self._content_values = stream.content_values
+        self._escaped_octets = _ESCAPED
+        self._escaped = self._escaped_octets
         self._out = array("B", bytes(1024))
         self._label_max = max(map(len, labels), default=0)
         self._tag_open = False
@@ -65,7 +72,7 @@ class SubtreeWriter:
                 first += 1
             used = self._close_down_to(out, used, self._element_parent[current])
             if self._tag_open:
-                used = self._put(out, used, b">", 1)
+                used = self._put(out, used, b">", 0, 1)
             used = self._put_label(out, used, 60, self._element_name[current])  # <
             used = self._put_attributes(out, used, current)
             self._tag_open = True
@@ -167,13 +174,15 @@ class SubtreeWriter:
         self, out: cython.uchar[::1], used: cython.Py_ssize_t, element: cython.int
     ) -> cython.Py_ssize_t:
         attribute: cython.int
+        first: cython.int
+        last: cython.int
         for attribute in range(self._attribute_start[element], self._attribute_start[element + 1]):
             used = self._put_label(out, used, 32, self._attribute_name[attribute])
-            used = self._put(out, used, b'="', 2)
-            used = self._put_value(
-                out, used, self._attribute_offset[attribute], self._attribute_offset[attribute + 1]
-            )
-            used = self._put(out, used, b'"', 1)
+            used = self._put(out, used, b'="', 0, 2)
+            first = self._attribute_offset[attribute]
+            last = self._attribute_offset[attribute + 1]
+            used = self._put_escaped(out, used, self._attribute_values, first, last, _IN_VALUES)
+            used = self._put(out, used, b'"', 0, 1)
         return used
 
     def _put_content(
@@ -184,27 +193,29 @@ class SubtreeWriter:
         last: cython.int = self._content_offset[content + 1]
         used = self._close_down_to(out, used, self._content_parent[content])
         if self._tag_open:
-            used = self._put(out, used, b">", 1)
+            used = self._put(out, used, b">", 0, 1)
             self._tag_open = False
         if kind == 0:
-            return self._put_text(out, used, first, last)
+            return self._put_escaped(out, used, self._content_values, first, last, _IN_TEXT)
         if kind == 1:
-            used = self._put_verbatim(out, self._put(out, used, b"<!--", 4), first, last)
-            return self._put(out, used, b"-->", 3)
-        used = self._put_verbatim(out, self._put(out, used, b"<?", 2), first, last)
-        return self._put(out, used, b"?>", 2)
+            used = self._put(out, used, b"<!--", 0, 4)
+            used = self._put(out, used, self._content_values, first, last)
+            return self._put(out, used, b"-->", 0, 3)
+        used = self._put(out, used, b"<?", 0, 2)
+        used = self._put(out, used, self._content_values, first, last)
+        return self._put(out, used, b"?>", 0, 2)
 
     def _close_down_to(
         self, out: cython.uchar[::1], used: cython.Py_ssize_t, parent: cython.int
     ) -> cython.Py_ssize_t:
         while self._open != parent:
             if self._tag_open:
-                used = self._put(out, used, b"/>", 2)
+                used = self._put(out, used, b"/>", 0, 2)
                 self._tag_open = False
             else:
-                used = self._put(out, used, b"<", 1)
+                used = self._put(out, used, b"<", 0, 1)
                 used = self._put_label(out, used, 47, self._element_name[self._open])  # /
-                used = self._put(out, used, b">", 1)
+                used = self._put(out, used, b">", 0, 1)
             self._open = self._element_parent[self._open]
         return used
 
@@ -215,46 +226,25 @@ class SubtreeWriter:
         before: cython.int,
         name: cython.int,
     ) -> cython.Py_ssize_t:
-        place: cython.int
-        last: cython.int = self._label_start[name + 1]
         out[used] = before
-        used += 1
-        for place in range(self._label_start[name], last):
-            out[used] = self._labels[place]
-            used += 1
-        return used
+        first: cython.int = self._label_start[name]
+        return self._put(out, used + 1, self._labels, first, self._label_start[name + 1])
 
-    def _put_value(
+    def _put_escaped(
         self,
         out: cython.uchar[::1],
         used: cython.Py_ssize_t,
+        octets: cython.p_const_uchar,
         first: cython.int,
         last: cython.int,
+        where: cython.int,
     ) -> cython.Py_ssize_t:
-        """Of an attribute."""
+        """``where``: _IN_VALUES or _IN_TEXT."""
         place: cython.int
         octet: cython.int
         for place in range(first, last):
-            octet = self._attribute_values[place]
-            if octet > 60 or (octet > 38 and octet != 60) or octet in (32, 33, 35, 36, 37):
-                out[used] = octet
-                used += 1
-            else:
-                used = self._put_reference(out, used, octet)
-        return used
-
-    def _put_text(
-        self,
-        out: cython.uchar[::1],
-        used: cython.Py_ssize_t,
-        first: cython.int,
-        last: cython.int,
-    ) -> cython.Py_ssize_t:
-        place: cython.int
-        octet: cython.int
-        for place in range(first, last):
-            octet = self._content_values[place]
-            if octet > 62 or octet not in (38, 60, 62, 13):
+            octet = octets[place]
+            if octet > 62 or not self._escaped[octet] & where:
                 out[used] = octet
                 used += 1
             else:
@@ -265,41 +255,30 @@ class SubtreeWriter:
         self, out: cython.uchar[::1], used: cython.Py_ssize_t, octet: cython.int
     ) -> cython.Py_ssize_t:
         if octet == 38:
-            return self._put(out, used, b"&amp;", 5)
+            return self._put(out, used, b"&amp;", 0, 5)
         if octet == 60:
-            return self._put(out, used, b"&lt;", 4)
+            return self._put(out, used, b"&lt;", 0, 4)
         if octet == 62:
-            return self._put(out, used, b"&gt;", 4)
+            return self._put(out, used, b"&gt;", 0, 4)
         if octet == 34:
-            return self._put(out, used, b"&quot;", 6)
+            return self._put(out, used, b"&quot;", 0, 6)
         if octet == 9:
-            return self._put(out, used, b"&#9;", 4)
+            return self._put(out, used, b"&#9;", 0, 4)
         if octet == 10:
-            return self._put(out, used, b"&#10;", 5)
-        return self._put(out, used, b"&#13;", 5)
-
-    def _put_verbatim(
-        self,
-        out: cython.uchar[::1],
-        used: cython.Py_ssize_t,
-        first: cython.int,
-        last: cython.int,
-    ) -> cython.Py_ssize_t:
-        place: cython.int
-        for place in range(first, last):
-            out[used] = self._content_values[place]
-            used += 1
-        return used
+            return self._put(out, used, b"&#10;", 0, 5)
+        return self._put(out, used, b"&#13;", 0, 5)
 
     def _put(
         self,
         out: cython.uchar[::1],
         used: cython.Py_ssize_t,
         octets: cython.p_const_uchar,
-        length: cython.int,
+        first: cython.int,
+        last: cython.int,
     ) -> cython.Py_ssize_t:
+        """As they are."""
         place: cython.int
-        for place in range(length):
+        for place in range(first, last):
             out[used] = octets[place]
             used += 1
         return used
