@@ -15,6 +15,7 @@ cdef class LazyStates(StateTable):
     cdef Steps _steps
     cdef NodeSet _set
     cdef int _leaning_on
+    cdef bint _differs
     cdef public long long bytes_max
     cdef public long long computed
     cdef public long long carried

@@ -173,10 +173,12 @@ class LazyStates(StateTable):
             target = self._carried_step(state, edge)
         if target < 0 and self.states[16 * state + 11]:
             known = self._other_step(state, edge)
-            if known >= 0 and not self.may_differ(state, edge):
+            if known >= 0 and not self._differs:
                 target = known
             elif known > 0:
                 before = known
+        if before == 0 and edge & 3 == 0:
+            before = max(0, self.states[16 * state + 7])  # it may have been as elsewhere
         if target < 0:
             self.computed += 1
             self._leaning_on = before
@@ -198,17 +200,33 @@ class LazyStates(StateTable):
         return self._intern(0)
 
     def _other_step(self, state: cython.int, edge: cython.int) -> cython.int:
-        """The step of the state that this one leans on, or -1."""
-        target: cython.int
+        """The step of a state that this one leans on, or that one leans on, and so on; or -1.
+
+        ``_differs``: whether this one's may be another.
+        """
+        target: cython.int = -1
+        left: cython.int = 8
         other: cython.int = self.states[16 * state + 11]
-        if self.states[16 * other] != self.states[16 * state + 14]:
-            self.states[16 * state + 11] = 0
-            return -1
-        if self.states[16 * other + 3] != self.states[16 * state + 15]:
+        row: cython.longlong
+        self._differs = False
+        if (
+            other != state
+            and self.leans(state)
+            and self.states[16 * other + 3] != self.states[16 * state + 15]
+        ):
             self.lean(state, other)
-            if self.states[16 * state + 11] == 0:
-                return -1
-        target = self.transitions.recall(self.key(other, edge))
+        while target < 0 and left > 0 and self.leans(state):
+            left -= 1
+            other = self.states[16 * state + 11]
+            if other != state and self.states[16 * other + 3] != self.states[16 * state + 15]:
+                break  # it was put right since then
+            self._differs |= self.may_differ(state, edge)
+            if self.states[16 * other + 2] & asked_bit(edge):
+                row = self.states[16 * state + 14]
+                target = self.transitions.recall((row << 32) | edge)
+            if other == state:
+                break
+            state = other
         return -1 if target > 0 and self.outdated(target) else target
 
     def _carried_step(self, state: cython.int, edge: cython.int) -> cython.int:

@@ -1,4 +1,5 @@
 from yfilter.index.int_cache cimport IntCache
+from yfilter.index.sorting cimport place_of
 from yfilter.index.trie cimport Trie
 
 

@@ -23,9 +23,11 @@ from yfilter.index.columns import grown, ints
 
 if cython.compiled:
     from cython.cimports.yfilter.index.int_cache import IntCache
+    from cython.cimports.yfilter.index.sorting import place_of
     from cython.cimports.yfilter.index.trie import Trie
 else:
     from yfilter.index.int_cache import IntCache
+    from yfilter.index.sorting import place_of
     from yfilter.index.trie import Trie
 
 
@@ -86,15 +88,24 @@ class LoopSets:
 
     def last_change(self, loops: cython.int) -> cython.int:
         """The time of the last change of a member; what is known of them is right from now on."""
-        i: cython.int
+        trie: Trie = self.trie
         row: cython.int = 8 * loops
-        time: cython.int = self.sets[row + 3]
-        end: cython.int = self.sets[row] + self.sets[row + 1]
-        if time != self.trie.clock:
-            i = self.trie.next_changed(self.members, self.sets[row], end, time)
-            if i < end:
+        change: cython.int = self.sets[row + 3] + 1
+        place: cython.int
+        if trie.clock - change >= 8:
+            place = self.sets[row] + self.sets[row + 1]
+            if trie.next_changed(self.members, self.sets[row], place, change - 1) < place:
                 self._derive(loops)
-            self.sets[row + 3] = self.trie.clock
+        else:
+            while change <= trie.clock:
+                place = trie.log_node[change & 4095]
+                place = place_of(self.members, self.sets[row], self.sets[row + 1], place)
+                if place >= 0:
+                    self.names[place] = trie.nodes[10 * self.members[place] + 8]
+                    self.sets[row + 2] |= self.names[place]
+                    self.sets[row + 4] = change
+                change += 1
+        self.sets[row + 3] = trie.clock
         return self.sets[row + 4]
 
     def used_bytes(self) -> cython.longlong:

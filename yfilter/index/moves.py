@@ -59,10 +59,13 @@ class Moves:
         for i in range(self.count):
             stale |= (self.target[i] != 0) & (rows[16 * self.target[i] + 3] != clock)
         if stale:
+            states.touch(self.target, self.count)
             for i in range(self.count):
                 if self.target[i] and states.states[16 * self.target[i] + 3] != clock:
                     self.target[i] = states.fresh(self.target[i], self.state[i], self._edge(i))
         return 0
 
     def _edge(self, i: cython.int) -> cython.int:
-        return self.key[i] & 0xFFFFFFFF
+        # Typed, for the compiler takes a literal of more than 31 bits for an object.
+        mask: cython.longlong = 0xFFFFFFFF
+        return self.key[i] & mask

@@ -7,3 +7,4 @@ cdef class Sorter:
 
 
 cdef int sort_by(double[::1] keys, int[::1] values, int count) noexcept
+cdef int place_of(int[::1] column, int first, int count, int value) noexcept

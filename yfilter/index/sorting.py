@@ -1,5 +1,5 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Sorting the beginning of a column, or of two side by side, where it stands.
+"""Sorting the beginning of a column, or of two side by side, where it stands; finding in one.
 
 Numbers by their digits of eight bits, the lowest first, which takes as long whatever their order;
 a few of them, and the pairs of ``sort_by``, by Shell's method.
@@ -111,3 +111,18 @@ def sort_by(keys: cython.double[::1], values: cython.int[::1], count: cython.int
             values[j] = value
         gap = gap // 3
     return 0
+
+
+def place_of(
+    column: cython.int[::1], first: cython.int, count: cython.int, value: cython.int
+) -> cython.int:
+    """Where a number stands among some in order, from ``first`` on; or -1."""
+    # PERF: no branch depends on what is there.
+    half: cython.int
+    if count == 0:
+        return -1
+    while count > 1:
+        half = count >> 1
+        first += half * (column[first + half] <= value)
+        count -= half
+    return first if column[first] == value else -1

@@ -1,7 +1,8 @@
 from yfilter.index.int_cache cimport IntCache
 from yfilter.index.loop_sets cimport LoopSets
-from yfilter.index.symbols cimport SymbolTable
+from yfilter.index.sorting cimport place_of
 from yfilter.index.steps cimport asked_bit
+from yfilter.index.symbols cimport SymbolTable
 from yfilter.index.trie cimport Trie, edge_bit, name_bit
 
 
@@ -18,17 +19,29 @@ cdef class StateTable:
     cdef int bound
     cdef int next_row
     cdef int _members_used
+    cdef int[::1] _common
+    cdef int _touched
 
     cdef int look_at(self, SymbolTable symbols) except -1
     cdef int append(self, int loops, int[::1] nodes, int count) except -1
+    cdef int touch(self, int[::1] states, int count) except -1
     cdef int outdated(self, int state) except -1
     cdef int renew(self, int state) except -1
     cdef int lean(self, int state, int other) except -1
+    cdef bint leans(self, int state) noexcept
     cdef bint may_differ(self, int state, int edge) noexcept
     cdef long long key(self, int state, int edge) noexcept
     cdef long long table_bytes(self) noexcept
     cdef int _derive(self, int state) except -1
+    cdef int _changed_since(self, int state, int other, int common) except -1
     cdef int _put_loops_right(self, int state) except -1
-    cdef int _put_right(self, int state, int node) except -1
+    cdef int _put_right(
+        self, int state, int[::1] members, int first, int count, bint own
+    ) except -1
+    cdef int _put_right_of_many(
+        self, int state, int[::1] members, int first, int count, bint own
+    ) except -1
+    cdef int _note_bits(self, int place) except -1
+    cdef int _heed(self, int state, int change) except -1
     cdef int _forget_name(self, int state, int symbol) except -1
     cdef int _forget(self, int state, int edge) except -1

@@ -34,12 +34,14 @@ from yfilter.index.columns import grown, ints
 if cython.compiled:
     from cython.cimports.yfilter.index.int_cache import IntCache
     from cython.cimports.yfilter.index.loop_sets import LoopSets
+    from cython.cimports.yfilter.index.sorting import place_of
     from cython.cimports.yfilter.index.steps import asked_bit
     from cython.cimports.yfilter.index.symbols import SymbolTable
     from cython.cimports.yfilter.index.trie import Trie, edge_bit, name_bit
 else:
     from yfilter.index.int_cache import IntCache
     from yfilter.index.loop_sets import LoopSets
+    from yfilter.index.sorting import place_of
     from yfilter.index.steps import asked_bit
     from yfilter.index.symbols import SymbolTable
     from yfilter.index.trie import Trie, edge_bit, name_bit
@@ -62,6 +64,8 @@ class StateTable:
         self.transitions = IntCache(min(10, bits_max), bits_max)
         self.bound = self.next_row = 1
         self._members_used = 0
+        self._touched = 0
+        self._common = ints(64)
 
     def look_at(self, symbols: SymbolTable) -> None:
         """For a new message, whose names and labels these are."""
@@ -90,25 +94,31 @@ class StateTable:
         self.renew(state)
         return state
 
+    def touch(self, states: cython.int[::1], count: cython.int) -> cython.int:
+        """Of so many states some are going to be put right."""
+        # PERF: loads that nothing waits for, so that what follows is in the cache.
+        i: cython.int
+        row: cython.int
+        touched: cython.int = 0
+        for i in range(count):
+            row = 16 * states[i]
+            if self.states[row + 3] != self.trie.clock:
+                touched ^= self.members[self.states[row + 4]]
+                touched ^= self.members[self.states[row + 4] + (self.states[row + 5] >> 1)]
+                touched ^= self.loops.sets[8 * self.states[row + 10]]
+        self._touched = touched
+        return 0
+
     def outdated(self, state: cython.int) -> cython.bint:
         """Whether the set itself may be wrong by now; what else changed is put right."""
-        trie: Trie = self.trie
         row: cython.int = 16 * state
-        time: cython.int = self.states[row + 3]
-        end: cython.int = self.states[row + 4] + self.states[row + 5]
-        i: cython.int
-        if time == trie.clock:
+        if self.states[row + 3] == self.trie.clock:
             return False
-        i = trie.next_changed(self.members, self.states[row + 4], end, time)
-        while i < end:
-            if self._put_right(state, self.members[i]):
-                return True
-            self.member_names[i] = trie.nodes[10 * self.members[i] + 8]
-            self.member_edges[i] = trie.nodes[10 * self.members[i] + 9]
-            i = trie.next_changed(self.members, i + 1, end, time)
+        if self._put_right(state, self.members, self.states[row + 4], self.states[row + 5], True):
+            return True
         if self._put_loops_right(state):
             return True
-        self.states[row + 3] = trie.clock
+        self.states[row + 3] = self.trie.clock
         return False
 
     def renew(self, state: cython.int) -> cython.int:
@@ -129,18 +139,16 @@ class StateTable:
         j: cython.int = self.states[16 * state + 4]
         end: cython.int = i + self.states[16 * other + 5]
         last: cython.int = j + self.states[16 * state + 5]
-        wrong: cython.bint = False
+        common: cython.int = 0
         row: cython.int = 16 * state
+        if last - j > len(self._common):
+            self._common = ints(2 * (last - j))
         self.states[row + 14] = self.states[16 * other]
         self.states[row + 15] = self.states[16 * other + 3]
-        self.states[row + 3] = self.states[16 * other + 3]  # what changed since then counts
-        if self.states[16 * other + 10] != self.states[row + 10]:
-            self.states[row + 12] = -1
-        else:
-            wrong = self._put_loops_right(state)
-        while (i < end or j < last) and not wrong:
+        while i < end or j < last:
             if i < end and j < last and self.members[i] == self.members[j]:
-                wrong = self._put_right(state, self.members[j])
+                self._common[common] = self.members[j]
+                common += 1
                 i += 1
                 j += 1
             elif j == last or (i < end and self.members[i] < self.members[j]):
@@ -151,9 +159,30 @@ class StateTable:
                 self.states[row + 12] |= self.member_names[j]
                 self.states[row + 13] |= self.member_edges[j]
                 j += 1
-        self.states[row + 3] = self.trie.clock
-        self.states[row + 11] = 0 if wrong else other
+        self.states[row + 11] = 0 if self._changed_since(state, other, common) else other
         return 0
+
+    def _changed_since(
+        self, state: cython.int, other: cython.int, common: cython.int
+    ) -> cython.bint:
+        """``_put_right`` of so many common members and the loops, since the other was right."""
+        wrong: cython.bint
+        row: cython.int = 16 * state
+        self.states[row + 3] = self.states[16 * other + 3]
+        wrong = self._put_right(state, self._common, 0, common, False)
+        if self.states[16 * other + 10] != self.states[row + 10]:
+            self.states[row + 12] = -1
+        elif not wrong:
+            wrong = self._put_loops_right(state)
+        self.states[row + 3] = self.trie.clock
+        return wrong
+
+    def leans(self, state: cython.int) -> cython.bint:
+        """Whether it leans on a state whose transitions are still those of then."""
+        other: cython.int = self.states[16 * state + 11]
+        if other == state:
+            return True  # on its own transitions before it lost them
+        return other != 0 and self.states[16 * other] == self.states[16 * state + 14]
 
     def may_differ(self, state: cython.int, edge: cython.int) -> cython.bint:
         """Whether the state that this one leans on may lead elsewhere by an edge."""
@@ -194,46 +223,90 @@ class StateTable:
         return 0
 
     def _put_loops_right(self, state: cython.int) -> cython.bint:
-        """``_put_right`` for all loops."""
+        """``_put_right`` of the loops."""
         loops: LoopSets = self.loops
-        row: cython.int = 8 * self.states[16 * state + 10]
-        time: cython.int = self.states[16 * state + 3]
-        end: cython.int = loops.sets[row] + loops.sets[row + 1]
-        i: cython.int = end
-        if loops.last_change(self.states[16 * state + 10]) > time:
-            i = self.trie.next_changed(loops.members, loops.sets[row], end, time)
-        while i < end:
-            if self._put_right(state, loops.members[i]):
-                return True
-            i = self.trie.next_changed(loops.members, i + 1, end, time)
+        number: cython.int = self.states[16 * state + 10]
+        row: cython.int = 8 * number
+        if number == 0 or loops.last_change(number) <= self.states[16 * state + 3]:
+            return False
+        return self._put_right(state, loops.members, loops.sets[row], loops.sets[row + 1], False)
+
+    def _put_right(
+        self,
+        state: cython.int,
+        members: cython.int[::1],
+        first: cython.int,
+        count: cython.int,
+        own: cython.bint,
+    ) -> cython.bint:
+        """Forget what changes of some nodes concern; whether the set itself may be wrong.
+
+        ``own`` says that these are the members of the state.
+        """
+        # PERF: few changes are looked for among the nodes, else the nodes among the changes.
+        trie: Trie = self.trie
+        place: cython.int
+        change: cython.int = self.states[16 * state + 3] + 1
+        if trie.clock - change >= 8:
+            return self._put_right_of_many(state, members, first, count, own)
+        while change <= trie.clock:
+            place = place_of(members, first, count, trie.log_node[change & 4095])
+            if place >= 0:
+                if self._heed(state, change):
+                    return True
+                if own:
+                    self._note_bits(place)
+            change += 1
         return False
 
-    def _put_right(self, state: cython.int, node: cython.int) -> cython.bint:
-        """Forget what a node's changes concern; whether the set itself may be wrong.
-
-        That is if a change was too long ago, of another node of its number, or of its loop.
-        """
+    def _put_right_of_many(
+        self,
+        state: cython.int,
+        members: cython.int[::1],
+        first: cython.int,
+        count: cython.int,
+        own: cython.bint,
+    ) -> cython.bint:
         trie: Trie = self.trie
+        time: cython.int = self.states[16 * state + 3]
+        end: cython.int = first + count
+        change: cython.int
+        place: cython.int = trie.next_changed(members, first, end, time)
+        while place < end:
+            change = trie.nodes[10 * members[place] + 5]
+            while change > time:
+                if trie.clock - change >= 4096 or self._heed(state, change):
+                    return True
+                change = trie.log_before[change & 4095]
+            if own:
+                self._note_bits(place)
+            place = trie.next_changed(members, place + 1, end, time)
+        return False
+
+    def _note_bits(self, place: cython.int) -> cython.int:
+        row: cython.int = 10 * self.members[place]
+        self.member_names[place] = self.trie.nodes[row + 8]
+        self.member_edges[place] = self.trie.nodes[row + 9]
+        return 0
+
+    def _heed(self, state: cython.int, change: cython.int) -> cython.bint:
+        """Forget what one change of a member concerns; whether the set itself may be wrong."""
         row: cython.int = 16 * state
-        change: cython.int = trie.nodes[10 * node + 5]
-        edge: cython.int
-        while change > self.states[row + 3]:
-            edge = trie.log_edge[change & 4095]
-            if trie.clock - change >= 4096 or trie.log_node[change & 4095] != node or edge == 1:
-                return True
-            if edge == -1:
-                self.states[row + 1] = -1
-            elif edge & 3:
-                self.states[row + 2] |= 2
-                self.states[row + 9] |= edge_bit(edge)
-                self.states[row + 13] |= edge_bit(edge)
-                self._forget(state, edge)
-            else:
-                self.states[row + 2] |= 1
-                self.states[row + 8] |= name_bit(edge)
-                self.states[row + 12] |= name_bit(edge)
-                self._forget_name(state, edge >> 2)
-            change = trie.log_before[change & 4095]
+        edge: cython.int = self.trie.log_edge[change & 4095]
+        if edge in (1, -2):  # a loop more, or another node of this number
+            return True
+        if edge == -1:
+            self.states[row + 1] = -1
+        elif edge & 3:
+            self.states[row + 2] |= 2
+            self.states[row + 9] |= edge_bit(edge)
+            self.states[row + 13] |= edge_bit(edge)
+            self._forget(state, edge)
+        else:
+            self.states[row + 2] |= 1
+            self.states[row + 8] |= name_bit(edge)
+            self.states[row + 12] |= name_bit(edge)
+            self._forget_name(state, edge >> 2)
         return False
 
     def _forget_name(self, state: cython.int, symbol: cython.int) -> None:
@@ -243,7 +316,10 @@ class StateTable:
             self.states[16 * state + 7] = -1
         if label > 0:
             self._forget(state, label << 2)
-        elif label < 0:
+        elif label < 0:  # it begins anew, and leans on what it was
+            self.states[16 * state + 11] = state
+            self.states[16 * state + 12] = -1
+            self.states[16 * state + 14] = self.states[16 * state]
             self.states[16 * state] = self.next_row
             self.next_row += 1
 

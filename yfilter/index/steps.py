@@ -16,12 +16,14 @@ if cython.compiled:
     from cython.cimports.yfilter.index.atoms import AtomTable
     from cython.cimports.yfilter.index.loop_sets import LoopSets
     from cython.cimports.yfilter.index.node_set import NodeSet
+    from cython.cimports.yfilter.index.sorting import place_of
     from cython.cimports.yfilter.index.symbols import SymbolTable
     from cython.cimports.yfilter.index.trie import Trie, edge_bit, name_bit
 else:
     from yfilter.index.atoms import AtomTable
     from yfilter.index.loop_sets import LoopSets
     from yfilter.index.node_set import NodeSet
+    from yfilter.index.sorting import place_of
     from yfilter.index.symbols import SymbolTable
     from yfilter.index.trie import Trie, edge_bit, name_bit
 
@@ -86,30 +88,13 @@ class Steps:
         if edge & 3 == 3 and self._atoms.atoms[row + 6] <= count // 16:
             node = self._atoms.atoms[row + 5]
             while node:
-                if _contains(members, first, count, self._trie.nodes[10 * node]):
+                if place_of(members, first, count, self._trie.nodes[10 * node]) >= 0:
                     nodes.push(node)
                 node = self._trie.nodes[10 * node + 6]
             return 0
         return nodes.push_children(
             nodes.choose_parents(members, edges, first, count, edge_bit(edge)), edge
         )
-
-
-@cython.cfunc
-@cython.exceptval(check=False)
-def _contains(
-    column: cython.int[::1], first: cython.int, count: cython.int, node: cython.int
-) -> cython.bint:
-    low: cython.int = first
-    high: cython.int = first + count
-    middle: cython.int
-    while low < high:
-        middle = (low + high) >> 1
-        if column[middle] < node:
-            low = middle + 1
-        else:
-            high = middle
-    return low < first + count and column[low] == node
 
 
 def asked_bit(edge: cython.int) -> cython.int:

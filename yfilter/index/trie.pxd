@@ -13,7 +13,8 @@ cdef class Trie:
     cdef int[::1] _slots
     cdef int _node_bound
     cdef int _node_count
-    cdef int _free_node
+    cdef int _first_free
+    cdef int _last_free
     cdef int _query_bound
     cdef int _query_count
     cdef int _free_query
@@ -26,11 +27,10 @@ cdef class Trie:
     cpdef int loop_of(self, int node) except -1
     cpdef int add_query(self, int node, int residual, int number) except -1
     cpdef int remove_query(self, int query) except -1
-    cpdef int prune(self, int node) except -1
     cdef bint _is_known(self, int node) noexcept
+    cdef int _prune(self, int node) except -1
     cdef int _new_node(self, int parent, int edge) except -1
     cdef int _note(self, int node, int edge) except -1
-    cdef int _mark(self, int node) noexcept
     cdef int _link_edge(self, int node, int atom) except -1
     cdef int _unlink_edge(self, int node, int atom) except -1
     cdef int _insert(self, int node) except -1

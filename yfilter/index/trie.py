@@ -27,9 +27,11 @@ Children are found by an open-addressing table of node numbers, 6 to 12 bytes a 
 are parent and edge of the node itself.  A node lives as long as something uses it; free rows are
 linked by ``parent``, or ``node``, and used again.
 
-Every change is noted under a time: which node, which edge of it, or QUERIES for the queries
-accepted, and when the node changed before.  The last LOG_SIZE changes can be looked up.  One query
-is one change, of the node where its own part of the trie begins.  New nodes have its time, too.
+Every change is noted under a time: which node, which edge it has now, or QUERIES for the queries
+accepted, or REUSED, and when the node changed before.  The last LOG_SIZE changes can be looked up.
+An added query is one change, of the node where its own part of the trie begins; a removed one is
+one of its node.  That nodes are gone is not noted: who still knows them finds nothing behind them,
+and is told when their numbers are REUSED.  To make that rare, an eighth of the rows stays free.
 """
 
 from __future__ import annotations
@@ -58,6 +60,7 @@ NODE, NEXT, PREVIOUS, RESIDUAL, NUMBER = range(5)
 ROOTS = 3
 LOOP = 1
 QUERIES = -1
+REUSED = -2
 LOG_SIZE = 4096
 
 
@@ -71,12 +74,13 @@ class Trie:
         self.log_edge = ints(LOG_SIZE)
         self.log_before = ints(LOG_SIZE)
         self.clock = 1
-        self._recent = array("Q", bytes(8 * 128))  # a bit for nodes changed since a time
+        self._recent = array("Q", bytes(8 * 512))  # a bit for nodes changed since a time
         self._recent_since = 0
         self._slots = ints(64)
         self._node_bound = ROOTS + 1
         self._node_count = ROOTS
-        self._free_node = 0
+        self._first_free = 0
+        self._last_free = 0
         self._query_bound = 1
         self._query_count = 0
         self._free_query = 0
@@ -131,7 +135,7 @@ class Trie:
         filtered: cython.bint = time >= self._recent_since
         for i in range(first, end):
             node = column[i]
-            if filtered and not (self._recent[(node >> 6) & 127] >> (node & 63)) & 1:
+            if filtered and not (self._recent[(node >> 6) & 511] >> (node & 63)) & 1:
                 continue
             if self.nodes[10 * node + 5] > time:
                 return i
@@ -209,33 +213,9 @@ class Trie:
         self.queries[row] = self._free_query
         self._free_query = query
         self._query_count -= 1
+        self._note(node, -1)
         self.nodes[10 * node + 4] -= 1
-        if self._is_known(node):
-            self._note(node, -1)
-        else:
-            self.prune(node)
-        return 0
-
-    def prune(self, node: cython.int) -> cython.int:
-        """Free a node that nothing uses, and then what only led to it."""
-        parent: cython.int = node
-        edge: cython.int = 0
-        while not self._is_known(node):
-            parent = self.nodes[10 * node]
-            edge = self.nodes[10 * node + 1]
-            if edge == 1:
-                self.nodes[10 * parent + 2] = 0
-            else:
-                self._delete(node)
-                if edge & 3 == 3:
-                    self._unlink_edge(node, edge >> 2)
-            self.nodes[10 * node] = self._free_node
-            self.nodes[10 * node + 1] = -1
-            self._free_node = node
-            self._node_count -= 1
-            self.nodes[10 * parent + 4] -= 1
-            node = parent
-        self._note(parent, edge)
+        self._prune(node)
         return 0
 
     def edges_to(self, node: int) -> list[int]:
@@ -286,11 +266,38 @@ class Trie:
         """Whether a node is in use; one that is not was made, or is freed, by the same change."""
         return self.nodes[10 * node + 4] != 0
 
+    def _prune(self, node: cython.int) -> cython.int:
+        """Free a node that nothing uses, and then what only led to it."""
+        parent: cython.int
+        edge: cython.int
+        while not self._is_known(node):
+            parent = self.nodes[10 * node]
+            edge = self.nodes[10 * node + 1]
+            if edge == 1:
+                self.nodes[10 * parent + 2] = 0
+            else:
+                self._delete(node)
+                if edge & 3 == 3:
+                    self._unlink_edge(node, edge >> 2)
+            self.nodes[10 * node] = 0
+            self.nodes[10 * node + 1] = -1
+            if self._first_free:
+                self.nodes[10 * self._last_free] = node
+            else:
+                self._first_free = node
+            self._last_free = node
+            self._node_count -= 1
+            self.nodes[10 * parent + 4] -= 1
+            node = parent
+        return 0
+
     def _new_node(self, parent: cython.int, edge: cython.int) -> cython.int:
-        node: cython.int = self._free_node
+        node: cython.int = self._first_free
         i: cython.int
-        if node:
-            self._free_node = self.nodes[10 * node]
+        # Those freed long ago, and only if many are free: few states know them still.
+        if node and 8 * (self._node_bound - 1 - self._node_count) > self._node_bound:
+            self._first_free = self.nodes[10 * node]
+            self._note(node, -2)
         else:
             node = self._node_bound
             if 10 * node + 8 > len(self.nodes):
@@ -298,31 +305,26 @@ class Trie:
             self._node_bound = node + 1
         self._node_count += 1
         for i in range(10):
-            self.nodes[10 * node + i] = 0
+            if i != 5:
+                self.nodes[10 * node + i] = 0
         self.nodes[10 * node] = parent
         self.nodes[10 * node + 1] = edge
         self.nodes[10 * parent + 4] += 1
-        self._mark(node)
         return node
 
     def _note(self, node: cython.int, edge: cython.int) -> cython.int:
         i: cython.int
+        bit: cython.ulonglong = 1
         self.clock += 1
         self.log_node[self.clock & 4095] = node
         self.log_edge[self.clock & 4095] = edge
         self.log_before[self.clock & 4095] = self.nodes[10 * node + 5]
-        if self.clock - self._recent_since > 256:
-            for i in range(128):
+        if self.clock - self._recent_since > 1024:
+            for i in range(512):
                 self._recent[i] = 0
             self._recent_since = self.clock - 1
-        self._mark(node)
-        return 0
-
-    def _mark(self, node: cython.int) -> cython.int:
-        """A node has changed just now."""
-        bit: cython.ulonglong = 1
         self.nodes[10 * node + 5] = self.clock
-        self._recent[(node >> 6) & 127] |= bit << (node & 63)
+        self._recent[(node >> 6) & 511] |= bit << (node & 63)
         return 0
 
     def _link_edge(self, node: cython.int, atom: cython.int) -> cython.int:

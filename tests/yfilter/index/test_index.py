@@ -133,6 +133,35 @@ def test_changes_and_messages_interleaved_agree_with_each_profile_alone(
     assert sizes(index) == empty
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_the_same_messages_between_very_many_changes(seed: int) -> None:
+    rng = Random(seed)
+    index = Index(lazy_bytes_max=rng.choice((0, 60_000)))
+    drawn = [
+        matching_path(Profile(rng.choice((random_profile, random_linear_profile))(rng)))
+        for _ in range(rng.choice((40, 120)))
+    ]
+    pool = [(decompose(path), path) for path in drawn]
+    messages = [random_message(rng).stream for _ in range(6)]
+    matching = [[bool(select(path, stream)) for _, path in pool] for stream in messages]
+    live: dict[int, int] = {}  # query to place in the pool
+    for _ in range(150):
+        for _ in range(rng.choice((1, 1, 2, 3, 10, 40))):
+            if live and rng.random() < 0.5:
+                query = rng.choice(sorted(live))
+                index.remove(query)
+                del live[query]
+            else:
+                place = rng.randrange(len(pool))
+                added = index.add(pool[place][0])
+                if added is not None:
+                    live[added] = place
+        number = rng.randrange(len(messages))
+        found = index.match(messages[number], VISITS_MAX)
+        wanted = [query for query, place in live.items() if matching[number][place]]
+        assert sorted(found) == sorted(wanted)
+
+
 def test_twigs_found_together_are_those_found_one_by_one() -> None:
     rng = Random(5)
     names = "abcd*"
@@ -175,6 +204,33 @@ def test_what_a_change_does_not_concern_is_not_computed_again() -> None:
     add(index, "/*/b")  # three sets have a node more; what is behind the last is as before
     assert len(index.match(message, VISITS_MAX)) == 5
     assert index.statistics()["index_lazy_steps_computed"] <= steps + 3 < 2 * steps
+
+
+def test_what_was_removed_leaves_nothing_to_compute() -> None:
+    message = parse_text(b'<a><b><c x="1"><d/></c></b></a>')
+    index = Index()
+    for text in ("/a/b/c/d", "/a//c", "/a/b/*"):
+        add(index, text)
+    others = [add(index, text) for text in ('/a/b/c[@x = "1"]/d', "/a/b//d", "/*/b/c")]
+    assert len(index.match(message, VISITS_MAX)) == 6
+    steps = index.statistics()["index_lazy_steps_computed"]
+    for query in others:
+        index.remove(query)
+        index.match(message, VISITS_MAX)
+    assert len(index.match(message, VISITS_MAX)) == 3
+    assert index.statistics()["index_lazy_steps_computed"] == steps
+
+
+def test_a_wildcard_more_leaves_what_is_behind_other_steps() -> None:
+    message = parse_text(b"<a><b><c/><d/></b><e><c/><d/></e></a>")
+    index = Index()
+    for text in ("/a/b/c", "/a/b/d", "/a/e/c", "/a/e/d"):
+        add(index, text)
+    assert len(index.match(message, VISITS_MAX)) == 4
+    steps = index.statistics()["index_lazy_steps_computed"]
+    add(index, "/a/*/x")  # two sets have a node more; what is behind them is as before
+    assert len(index.match(message, VISITS_MAX)) == 4
+    assert index.statistics()["index_lazy_steps_computed"] == steps + 2
 
 
 def test_the_bound_of_the_lazy_states_is_kept_by_new_generations() -> None:
