@@ -46,6 +46,20 @@ class DataDirectory:
     def store_file(self, node_id: str) -> Path:
         return self.node_directory(node_id) / "store.sqlite"
 
+    def set_aside(self, node_id: str) -> Path | None:
+        """Give a broker that joins an empty store: one of an earlier time gets another name, which
+        is returned, and takes the place of one that had it."""
+        store = self.store_file(node_id)
+        if not store.exists():
+            return None
+        aside = store.with_name("earlier.sqlite")
+        for ending in ("", "-wal", "-shm"):
+            part, other = Path(f"{store}{ending}"), Path(f"{aside}{ending}")
+            other.unlink(missing_ok=True)
+            if part.exists():
+                part.rename(other)
+        return aside
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the network as a whole; DataDirectoryInUse when another launcher does."""

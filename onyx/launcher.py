@@ -141,7 +141,7 @@ async def launch(
         children = [child_of(node_id, listener) for node_id, listener in sockets.items()]
         network = RunningNetwork(resolved, topology_file, children)
         async with background_tasks() as nursery:
-            keeper = _Keeper(network, directory, nursery, child_of, write)
+            keeper = _Keeper(network, directory, nursery, child_of, write, sockets)
             stack.callback(keeper.close)
             for child in children:
                 keeper.start(child)
@@ -162,6 +162,7 @@ class _Keeper:
         nursery: trio.Nursery,
         child_of: Callable[[str, socket.socket], ChildProcess],
         write_line: Callable[[str], None],
+        listeners: Mapping[str, socket.socket],
     ) -> None:
         self._network = network
         self._directory = directory
@@ -169,10 +170,12 @@ class _Keeper:
         self._child_of = child_of
         self._write_line = write_line
         self._scopes: dict[str, trio.CancelScope] = {}
-        self._listeners: dict[str, socket.socket] = {}  # of brokers that joined
+        self._listeners = dict(listeners)  # of the processes that run here
+        self._ended: dict[str, trio.Event] = {}
 
     def start(self, child: ChildProcess) -> None:
         scope = self._scopes[child.node_id] = trio.CancelScope()
+        self._ended[child.node_id] = trio.Event()
         self._nursery.start_soon(self._supervise, child, scope)
 
     async def change(self, topology: Topology) -> None:
@@ -183,11 +186,16 @@ class _Keeper:
         self._network.topology = topology
         for key, node_id, address in listen_addresses(topology):
             if node_id not in self._scopes:
+                if node_id in self._ended:  # it has left, and stops
+                    await self._ended[node_id].wait()
                 try:
                     listener = self._listeners[node_id] = bind(address, "the network", key)
                 except TopologyError as error:
                     self._write_line(f"onyx: {node_id} is not started here: {error}")
                     continue
+                aside = self._directory.set_aside(node_id)
+                if aside is not None:
+                    self._write_line(f"onyx: {node_id} joins anew; its store of before is {aside}")
                 child = self._child_of(node_id, listener)
                 self._network.add(child)
                 self.start(child)
@@ -209,6 +217,9 @@ class _Keeper:
         except LaunchError as error:
             self._network.failure = self._network.failure or error
             self._nursery.cancel_scope.cancel()
+        finally:
+            self._listeners.pop(child.node_id).close()
+            self._ended[child.node_id].set()
 
 
 async def _wait_all_ready(children: list[ChildProcess], policy: RestartPolicy) -> None:

@@ -54,7 +54,10 @@ async def run_broker(
     peers += [f"broker/{neighbour}" for neighbour in topology.neighbours(broker_id)]
 
     def log_refusal(peer: str, why: str) -> None:
-        log.error("%s: %s%s", peer, why, _advice(broker_id, store.path, why) if CODE in why else "")
+        if CODE in why:
+            log.error("%s: %s%s", peer, why, _advice(broker_id, store.path, why))
+        else:
+            log.warning("%s: %s", peer, why)
 
     watch = PeerWatch(core, peers, ready, _log_peer, log_refusal)
     try:

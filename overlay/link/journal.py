@@ -144,7 +144,8 @@ class Journal:
         channel = self.sending.get((flow, key))
         if channel is None:
             return
-        if not rows.rows and channel.last - channel.shift >= parse_frame_key(rows.first)[-1]:
+        first = parse_frame_key(rows.first)[-1] + channel.shift
+        if not rows.rows and channel.floor < first <= channel.last:
             raise StoreError(f"row {rows.first!r} of {rows.space} is gone")
         channel.is_reading = False
         for row, data in rows.rows:
@@ -336,10 +337,10 @@ class Journal:
         return rows
 
     def forgotten(self) -> list[Delete]:
-        """The rows whose removal makes the peer unknown."""
+        """The rows whose removal makes the peer unknown; the journal is of no use after that."""
         rows: list[Delete] = []
         for sender in self.sending.values():
-            for sequence in range(sender.floor + 1, sender.last + 1):
+            for sequence in sender.drop(0):
                 rows.append(Delete(OUTBOX, self._frame_key(sender, sequence)))
             rows.append(Delete(OUTBOX_FLOOR, self._channel_key(sender)))
         for receiver in self.receiving.values():

@@ -137,3 +137,6 @@ async def test_nothing_is_missed_or_doubled_while_links_and_brokers_come_and_go(
                 await trio.sleep(0.05)
             async with RegistrationClient(network.registration) as registration:
                 assert set(await registration.brokers()) == {"B1", "B2", "B3"}
+            assert await apply(network, file, with_fourth(changed)) == 0  # with an empty store
+            assert any(line.startswith("onyx: B4 joins anew") for line in said)
+            assert (await user.add_profile("//n", location=FAR)).host == "B4"

@@ -84,3 +84,18 @@ def test_an_address_that_cannot_be_had_is_named(host: str, reason: str) -> None:
         bind(Address(host, 0), "file.toml", "broker[0].listen")
     assert str(failure.value).startswith(f'file.toml: broker[0].listen: "{host}:0"')
     assert reason in str(failure.value)
+
+
+def test_the_store_of_a_broker_that_joins_is_empty(tmp_path: Path) -> None:
+    data = DataDirectory(tmp_path)
+    assert data.set_aside("B1") is None
+    store = data.store_file("B1")
+    store.parent.mkdir(parents=True)
+    for content in (b"first", b"second"):
+        store.write_bytes(content)
+        Path(f"{store}-wal").write_bytes(b"log of " + content)
+        aside = data.set_aside("B1")
+        assert aside is not None and aside.parent == store.parent
+        assert aside.read_bytes() == content
+        assert Path(f"{aside}-wal").read_bytes() == b"log of " + content
+        assert not store.exists() and not Path(f"{store}-wal").exists()

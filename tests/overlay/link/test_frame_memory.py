@@ -176,3 +176,25 @@ def test_rows_of_a_forgotten_peer_come_to_nothing() -> None:
     disk.hand.event(RowsRead("outbox", f"{PEER}|3|{KEY}|{1:016d}", ()))
     assert not disk.hand.links.peers("subscriber")
     disk.hand.event(DataReceived(9, b"from nobody"))
+
+
+def test_what_is_dropped_or_acknowledged_before_it_is_read_is_not_missed() -> None:
+    disk = Disk(replace(LIMITS, journal_memory_bytes=1))
+    disk.send(*range(1, 6))
+    disk.hand.open()
+    disk.hand.receive(hello("subscriber", "p7"))
+    asked = disk.hand.actions
+    disk.hand.links.drop_oldest(PEER, Flow.MESSAGE, KEY, 0)
+    assert numbers(disk.carry_out([*asked, *disk.hand.drain()])) == []
+    disk.send(6)
+    assert disk.memory()["bytes"] == 0
+
+
+def test_a_peer_that_is_forgotten_leaves_its_room() -> None:
+    disk = Disk()
+    disk.send(1, 2, 3)
+    assert disk.memory()["bytes"] > 3000
+    disk.hand.links.forget(PEER)
+    disk.carry_out(disk.hand.drain())
+    assert disk.memory()["bytes"] == 0
+    assert disk.rows == {}
