@@ -22,9 +22,9 @@ cdef class Draft:
     cdef list _constants
     cdef tuple _words
 
-    cpdef int begin(self) except -1
-    cpdef int add_way(self, list way) except -1
+    cpdef int fill(self, list ways) except -1
     cdef int new_condition(self, int kind, int a, int value, int following) except -1
+    cdef int _add_way(self, object way) except -1
     cdef int _new_step(self, int descendant, int symbol) except -1
     cdef int _read_conditions(self) except -1
     cdef int _read_way(self) except -1

@@ -61,10 +61,11 @@ class Recipe:
 
 # Descendant or child, name test, what is asked of the element, and the words for that.
 FilledStep: TypeAlias = "tuple[bool, Name, Recipe | None, tuple[Word, ...]]"
+FilledWay: TypeAlias = "list[FilledStep]"
 
 
 class Draft:
-    """``begin``, then ``add_way`` for each way; rows are numbered from 1."""
+    """``fill`` it with the ways of a query; rows are numbered from 1."""
 
     def __init__(self, symbols: SymbolTable) -> None:
         self.steps = ints(4 * 16)
@@ -80,15 +81,32 @@ class Draft:
         self._constants: list[Word] = []
         self._words: tuple[Word, ...] = ()
 
-    def begin(self) -> cython.int:
+    def fill(self, ways: list[FilledWay]) -> cython.int:
+        """The ways of a query, whose symbols and attributes are held from now on."""
         self.way_count = 0
         self.values.clear()
         self._step_count = 0
         self._condition_count = 0
+        for way in ways:
+            self._add_way(way)
         return 0
 
-    def add_way(self, way: list[FilledStep]) -> cython.int:
-        """Another way of the query, whose symbols and attributes are held from now on."""
+    def new_condition(
+        self, kind: cython.int, a: cython.int, value: cython.int, following: cython.int
+    ) -> cython.int:
+        """A row of ``conditions``."""
+        row: cython.int
+        self._condition_count += 1
+        row = 6 * self._condition_count
+        if row + 6 > len(self.conditions):
+            self.conditions = grown(self.conditions, 2 * row)
+        self.conditions[row] = kind
+        self.conditions[row + 1] = a
+        self.conditions[row + 2] = value
+        self.conditions[row + 3] = following
+        return self._condition_count
+
+    def _add_way(self, way: FilledWay) -> cython.int:
         step: cython.int
         conditions: cython.int
         last: cython.int = 0
@@ -111,21 +129,6 @@ class Draft:
             last = step
         self.way_count += 1
         return 0
-
-    def new_condition(
-        self, kind: cython.int, a: cython.int, value: cython.int, following: cython.int
-    ) -> cython.int:
-        """A row of ``conditions``."""
-        row: cython.int
-        self._condition_count += 1
-        row = 6 * self._condition_count
-        if row + 6 > len(self.conditions):
-            self.conditions = grown(self.conditions, 2 * row)
-        self.conditions[row] = kind
-        self.conditions[row + 1] = a
-        self.conditions[row + 2] = value
-        self.conditions[row + 3] = following
-        return self._condition_count
 
     def _new_step(self, descendant: cython.int, symbol: cython.int) -> cython.int:
         row: cython.int

@@ -40,7 +40,7 @@ from yfilter.engine.targets import LinkTarget, Priority
 from yfilter.errors import MatchLimitExceeded
 from yfilter.index.atoms import AtomTable
 from yfilter.index.candidates import Candidates
-from yfilter.index.draft import Draft, FilledStep
+from yfilter.index.draft import Draft, FilledWay
 from yfilter.index.index_picture import QUERIES, TWIGS, IndexPicture
 from yfilter.index.lazy_states import LazyStates
 from yfilter.index.message_view import MessageView
@@ -108,7 +108,7 @@ class Index:
         way = indexable(plan)
         return None if way is None else self.add_way(WayRecipe(way).fill(()), priority)
 
-    def add_way(self, way: list[FilledStep], priority: Priority = Priority.PROFILE) -> int:
+    def add_way(self, way: FilledWay, priority: Priority = Priority.PROFILE) -> int:
         """Add a query that the index can say; as ``add``."""
         return self._add([way], priority)
 
@@ -221,11 +221,9 @@ class Index:
             self._twig_trie, self._symbols, self._atoms, lambda twig: [f"twig {twig}"], TWIGS
         )
 
-    def _add(self, ways: list[list[FilledStep]], priority: Priority) -> int:
+    def _add(self, ways: list[FilledWay], priority: Priority) -> int:
         self._changes += 1
-        self._draft.begin()
-        for way in ways:
-            self._draft.add_way(way)
+        self._draft.fill(ways)
         query: int = self._writer.write(priority + 1)
         return query
 

@@ -7,24 +7,25 @@ draft.py); for each profile its words are put beside.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from yfilter.engine.matching_plan import decompose
-from yfilter.index.draft import FilledStep, Recipe
+from yfilter.index.draft import FilledStep, FilledWay, Recipe
 from yfilter.index.recipes import WayRecipe, recipe_of
 from yfilter.index.residuals import STEPS_MAX
 from yfilter.index.ways import Way, indexable
 from yfilter.language.matching_path import matching_part
-from yfilter.language.query_ast import ANY, Expression, Profile
+from yfilter.language.query_ast import ANY, Expression, PathExpression, Profile
 from yfilter.language.shapes import PlainPath, Shaped, blanks_in, take_apart
 
-_ANY_ELEMENT = ANY, ANY
+NAMES_MAX = 4_096  # steps by them are remembered
 
 
 class IndexedPart(NamedTuple):
     """``has_remainder``: the profile can have no result although the way is there."""
 
-    way: list[FilledStep]
+    way: FilledWay
     has_remainder: bool
 
 
@@ -45,6 +46,9 @@ def indexed_part(profile: Profile) -> IndexedPart | None:
 
 
 class _Part(NamedTuple):
+    """``way`` says what the matching ``path`` does."""
+
+    path: PathExpression
     way: Way
     has_remainder: bool
 
@@ -60,19 +64,23 @@ class _StepRecipe(NamedTuple):
     recipe: Recipe | None
 
 
-def _plain_way(path: PlainPath) -> list[FilledStep] | None:
-    # PERF: this is what is done for each of a million profiles.
-    way: list[FilledStep] = []
+def _plain_way(path: PlainPath) -> FilledWay | None:
+    # PERF: for each of a million profiles; steps without conditions are no new objects.
+    way: FilledWay = []
     for descendant, name, shaped in path.steps:
-        test = _ANY_ELEMENT if name == ANY else ("", name)
         if shaped is None:
-            way.append((descendant, test, None, ()))
+            way.append(_bare_step(descendant, name))
             continue
         found = shaped.shape.derived(_step_recipe)
         if found is None:
             return None
-        way.append((descendant, test, found.recipe, shaped.words))
+        way.append((descendant, _bare_step(descendant, name)[1], found.recipe, shaped.words))
     return way if len(way) <= STEPS_MAX else None
+
+
+@lru_cache(maxsize=NAMES_MAX)
+def _bare_step(descendant: bool, name: str) -> FilledStep:
+    return descendant, (ANY if name == ANY else "", name), None, ()
 
 
 def _step_recipe(tree: Expression) -> _StepRecipe | None:
@@ -91,13 +99,10 @@ def _shaped_recipe(tree: Expression) -> _ShapedRecipe | None:
 def _part_with_all_blanks(tree: Expression) -> _Part | None:
     """None also where the matching path has a blank that got lost on the way."""
     part = _part(tree)
-    if part is None:
-        return None
-    path = matching_part(Profile(tree)).path
-    return part if blanks_in(path) <= blanks_in(part.way) else None
+    return part if part is not None and blanks_in(part.path) <= blanks_in(part.way) else None
 
 
 def _part(body: Expression) -> _Part | None:
     part = matching_part(Profile(body))
     way = indexable(decompose(part.path))
-    return None if way is None else _Part(way, part.has_remainder)
+    return None if way is None else _Part(part.path, way, part.has_remainder)

@@ -2,7 +2,6 @@ cdef class KeyTable:
     cdef unsigned char[::1] _octets
     cdef int[::1] _rows
     cdef int[::1] _slots
-    cdef const unsigned char[::1] _key
     cdef int _count
     cdef int _used
     cdef dict _free

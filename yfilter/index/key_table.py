@@ -24,7 +24,6 @@ class KeyTable:
         self._octets = octets(1024)
         self._rows = ints(2 * 16)  # place in _octets / 4, length; length -1: no key
         self._slots = ints(64)
-        self._key: bytes = b""
         self._count = 0
         self._used = 0
         self._free: dict[int, list[int]] = {}
@@ -38,7 +37,7 @@ class KeyTable:
         place: cython.longlong
         length: cython.int = len(key)
         i: cython.int
-        self._key = key
+        wanted: cython.p_const_uchar = key
         slot = slot & mask
         number = self._slots[slot]
         while number != 0:
@@ -46,7 +45,7 @@ class KeyTable:
                 place = self._rows[2 * number]
                 place = 4 * place
                 i = 0
-                while i < length and self._octets[place + i] == self._key[i]:
+                while i < length and self._octets[place + i] == wanted[i]:
                     i += 1
                 if i == length:
                     return number
@@ -59,6 +58,7 @@ class KeyTable:
         place: cython.longlong
         length: cython.int = len(key)
         i: cython.int
+        wanted: cython.p_const_uchar = key
         if 3 * (self._count + 1) > 2 * len(self._slots):
             self._rehash(2 * len(self._slots))
         if 2 * number + 1 >= len(self._rows):
@@ -67,9 +67,8 @@ class KeyTable:
         self._rows[2 * number] = place
         self._rows[2 * number + 1] = length
         place = 4 * place
-        self._key = key
         for i in range(length):
-            self._octets[place + i] = self._key[i]
+            self._octets[place + i] = wanted[i]
         self._count += 1
         self._enter(number, hash(key))
         return 0
@@ -102,8 +101,12 @@ class KeyTable:
     def key(self, number: cython.int) -> bytes:
         """The key of a number that has one."""
         place: cython.longlong = self._rows[2 * number]
+        length: cython.int = self._rows[2 * number + 1]
         place = 4 * place
-        return bytes(self._octets[place : place + self._rows[2 * number + 1]])
+        if cython.compiled:
+            return cython.address(self._octets[place])[:length]
+        else:  # noqa: RET505 - which is not compiled
+            return bytes(self._octets[place : place + length])
 
     def __len__(self) -> int:
         return self._count

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from yfilter.index.atoms import AT_LEAST, AT_MOST, GREATER, LESS
-from yfilter.index.draft import FilledStep, Recipe
+from yfilter.index.draft import FilledWay, Recipe
 from yfilter.index.residuals import ATOM, DIFFERS, EXISTS, NESTED
 from yfilter.index.symbols import STRING_VALUE, TEXT_NODE
 from yfilter.index.ways import Condition, Conditions, Way
@@ -28,7 +28,7 @@ class WayRecipe:
             (step.descendant, filling(step.test), recipe_of(step.conditions)) for step in way
         ]
 
-    def fill(self, words: tuple[Word, ...]) -> list[FilledStep]:
+    def fill(self, words: tuple[Word, ...]) -> FilledWay:
         return [(down, test(words), recipe, words) for down, test, recipe in self._steps]
 
 

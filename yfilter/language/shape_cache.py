@@ -23,6 +23,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from formats.characters import find_illegal_character
@@ -40,6 +41,7 @@ from yfilter.language.subexpressions import new_focus, same_focus
 LENGTH_MAX = 2_048
 PLAIN_LENGTH_MAX = 512  # and so within ProfileLimits.steps_max
 KEYS_MAX = 8_192
+STEPS_MAX = 4_096  # remembered that have no predicates
 
 # Words of the language: the parser looks for them.
 _RESERVED = """
@@ -132,11 +134,12 @@ class ShapeCache:
             return None
         steps = []
         for slash, name, predicates in zip(pieces[1::4], pieces[2::4], pieces[3::4], strict=True):
-            conditions = None
-            if predicates:
-                conditions = self._shaped(f"/*{predicates}")
-                if conditions is None or not conditions.shape.derived(_is_one_step):
-                    return None
+            if not predicates:
+                steps.append(_plain_step(slash, name))
+                continue
+            conditions = self._shaped(f"/*{predicates}")
+            if conditions is None or not conditions.shape.derived(_is_one_step):
+                return None
             steps.append(PlainStep(slash == "//", name, conditions))
         return PlainPath(tuple(steps))
 
@@ -204,6 +207,12 @@ class ShapeCache:
             if number is not None and not isinstance(word, str)
         )
         return _Recipe(shape, tuple(order), tuple(constants), conversions)
+
+
+@lru_cache(maxsize=STEPS_MAX)
+def _plain_step(slash: str, name: str) -> PlainStep:
+    """A step without predicates, of which there are few."""
+    return PlainStep(slash == "//", name, None)
 
 
 def _is_one_step(tree: Expression) -> bool:

@@ -71,7 +71,6 @@ Blank: TypeAlias = BlankString | BlankInteger | BlankDecimal | BlankDouble
 
 Found = TypeVar("Found")
 Template = TypeVar("Template")
-_IS_WRITTEN_PLAINLY = re.compile(r'[^&"\r]*\Z').match
 _BLANK_TEXT = re.compile(rf"{MARK}([0-9]+)\.?{MARK}")
 _Filler: TypeAlias = Callable[[tuple[Word, ...]], object]
 
@@ -87,9 +86,10 @@ class Shape:
 
     def derived(self, find: Callable[[Expression], Found]) -> Found:
         """``find(tree)``, found out once; ``find`` is a function of a module."""
-        if find not in self._derived:
-            self._derived[find] = find(self.tree)
-        return cast(Found, self._derived[find])
+        found = self._derived.get(find, self)
+        if found is self:
+            found = self._derived[find] = find(self.tree)
+        return cast(Found, found)
 
 
 class Shaped(NamedTuple):
@@ -103,21 +103,24 @@ class Shaped(NamedTuple):
 
     def text(self) -> str:
         """What ``unparse`` makes of the tree."""
+        # PERF: most words are written as they are; this is done for each of a million profiles.
         found = self.shape.derived(_text_pieces)
         if found is None:
             return unparse(self.fill())
         pieces, numbers = found
-        parts = [pieces[0]]
-        for number, piece in zip(numbers, pieces[1:], strict=True):
+        pieces = pieces.copy()
+        place = 1
+        for number in numbers:
             word = self.words[number]
             if not isinstance(word, str):
                 if word < 0:  # its text depends on where it stands
                     return unparse(self.fill())
+                word = str(word) if isinstance(word, int) else written_word(word)
+            elif "&" in word or '"' in word or "\r" in word:
                 word = written_word(word)
-            elif not _IS_WRITTEN_PLAINLY(word):
-                word = written_word(word)
-            parts += (word, piece)
-        return "".join(parts)
+            pieces[place] = word
+            place += 2
+        return "".join(pieces)
 
 
 class PlainStep(NamedTuple):
@@ -141,10 +144,11 @@ class PlainPath(NamedTuple):
 
     def text(self) -> str:
         parts: list[str] = []
-        for step in self.steps:
-            parts += ("//" if step.descendant else "/", step.name)
-            if step.conditions is not None:
-                parts.append(step.conditions.text()[len("/*") :])
+        for descendant, name, conditions in self.steps:
+            parts.append("//" if descendant else "/")
+            parts.append(name)
+            if conditions is not None:
+                parts.append(conditions.text()[2:])  # without /*
         return "".join(parts)
 
 
@@ -157,9 +161,15 @@ def parts_of(profile: Profile) -> Shaped | PlainPath:
 
 def blanks_in(template: object) -> set[int]:
     """The numbers of the blanks in a tree, or in anything made of dataclasses and tuples."""
-    if isinstance(template, Blank):
-        return {template.number}
-    return {number for part in _parts_of(template) or () for number in blanks_in(part)}
+    found: set[int] = set()
+    waiting = [template]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Blank):
+            found.add(node.number)
+        else:
+            waiting += _parts_of(node) or ()
+    return found
 
 
 def filling(template: Template) -> Callable[[tuple[Word, ...]], Template]:
@@ -274,10 +284,10 @@ def _location_step(step: PlainStep) -> LocationStep:
 
 
 def _text_pieces(tree: Expression) -> tuple[list[str], list[int]] | None:
-    """The text of a tree around its blanks, and their numbers in the order of the text.
+    """The text of a tree, every second piece for a blank, and the blanks' numbers in their order.
 
     None where a blank is not seen in the text: that of an xs:double.
     """
     pieces = _BLANK_TEXT.split(unparse(tree))
     numbers = list(map(int, pieces[1::2]))
-    return (pieces[::2], numbers) if len(numbers) == len(blanks_in(tree)) else None
+    return (pieces, numbers) if len(numbers) == len(blanks_in(tree)) else None
