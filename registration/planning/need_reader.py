@@ -123,7 +123,7 @@ def _of_path(path: PlainPath) -> _Found | None:
     """Every step has to be there, so the needs of all steps are needed."""
     found: _Found = {}
     way = ""
-    for descendant, name, conditions in path.steps:
+    for descendant, (_, name), conditions in path.steps:
         way += ("//" if descendant else "/") + name
         if conditions is None:
             continue

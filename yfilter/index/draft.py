@@ -59,8 +59,8 @@ class Recipe:
             self.codes[place] = code
 
 
-# Descendant or child, name test, what is asked of the element, and the words for that.
-FilledStep: TypeAlias = "tuple[bool, Name, Recipe | None, tuple[Word, ...]]"
+# Descendant or child, name test, what is asked of the element and the words for that.
+FilledStep: TypeAlias = "tuple[bool, Name, tuple[Recipe, tuple[Word, ...]] | None]"
 FilledWay: TypeAlias = "list[FilledStep]"
 
 
@@ -110,19 +110,19 @@ class Draft:
         step: cython.int
         conditions: cython.int
         last: cython.int = 0
-        recipe: Recipe | None
+        recipe: Recipe
         if self.way_count == len(self.ways):
             self.ways = grown(self.ways, 2 * self.way_count)
-        for descendant, test, recipe, words in way:
+        for descendant, test, asked in way:
             step = self._new_step(descendant, self._symbols.acquire(test))
             if last:
                 self.steps[4 * last + 3] = step
             else:
                 self.ways[self.way_count] = step
-            if recipe is not None:
+            if asked is not None:
+                recipe, self._words = asked
                 self._codes = recipe.codes
                 self._constants = recipe.constants
-                self._words = words
                 self._at = 0
                 conditions = self._read_conditions()  # may replace the column
                 self.steps[4 * step + 2] = conditions

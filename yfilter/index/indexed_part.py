@@ -7,19 +7,16 @@ draft.py); for each profile its words are put beside.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import NamedTuple
 
 from yfilter.engine.matching_plan import decompose
-from yfilter.index.draft import FilledStep, FilledWay, Recipe
+from yfilter.index.draft import FilledWay, Recipe
 from yfilter.index.recipes import WayRecipe, recipe_of
 from yfilter.index.residuals import STEPS_MAX
 from yfilter.index.ways import Way, indexable
 from yfilter.language.matching_path import matching_part
-from yfilter.language.query_ast import ANY, Expression, PathExpression, Profile
+from yfilter.language.query_ast import Expression, PathExpression, Profile
 from yfilter.language.shapes import PlainPath, Shaped, blanks_in, take_apart
-
-NAMES_MAX = 4_096  # steps by them are remembered
 
 
 class IndexedPart(NamedTuple):
@@ -65,22 +62,17 @@ class _StepRecipe(NamedTuple):
 
 
 def _plain_way(path: PlainPath) -> FilledWay | None:
-    # PERF: for each of a million profiles; steps without conditions are no new objects.
     way: FilledWay = []
-    for descendant, name, shaped in path.steps:
+    for descendant, test, shaped in path.steps:
         if shaped is None:
-            way.append(_bare_step(descendant, name))
+            way.append((descendant, test, None))
             continue
         found = shaped.shape.derived(_step_recipe)
         if found is None:
             return None
-        way.append((descendant, _bare_step(descendant, name)[1], found.recipe, shaped.words))
+        asked = None if found.recipe is None else (found.recipe, shaped.words)
+        way.append((descendant, test, asked))
     return way if len(way) <= STEPS_MAX else None
-
-
-@lru_cache(maxsize=NAMES_MAX)
-def _bare_step(descendant: bool, name: str) -> FilledStep:
-    return descendant, (ANY if name == ANY else "", name), None, ()
 
 
 def _step_recipe(tree: Expression) -> _StepRecipe | None:

@@ -29,7 +29,10 @@ class WayRecipe:
         ]
 
     def fill(self, words: tuple[Word, ...]) -> FilledWay:
-        return [(down, test(words), recipe, words) for down, test, recipe in self._steps]
+        return [
+            (descendant, test(words), None if recipe is None else (recipe, words))
+            for descendant, test, recipe in self._steps
+        ]
 
 
 def recipe_of(conditions: Conditions) -> Recipe | None:

@@ -29,8 +29,10 @@ from typing import NamedTuple, TypeAlias
 from formats.characters import find_illegal_character
 from yfilter.errors import ProfileRefused
 from yfilter.language.query_ast import (
+    ANY,
     Constructor,
     Expression,
+    NameTest,
     PathExpression,
     Profile,
 )
@@ -132,15 +134,16 @@ class ShapeCache:
         pieces = _STEP.split(text)
         if any(pieces[::4]):
             return None
-        steps = []
+        steps: list[PlainStep] = []
         for slash, name, predicates in zip(pieces[1::4], pieces[2::4], pieces[3::4], strict=True):
+            step = _bare_step(slash, name)
             if not predicates:
-                steps.append(_plain_step(slash, name))
+                steps.append(step)
                 continue
             conditions = self._shaped(f"/*{predicates}")
             if conditions is None or not conditions.shape.derived(_is_one_step):
                 return None
-            steps.append(PlainStep(slash == "//", name, conditions))
+            steps.append((step[0], step[1], conditions))
         return PlainPath(tuple(steps))
 
     def _shaped(self, text: str) -> Shaped | None:
@@ -210,9 +213,9 @@ class ShapeCache:
 
 
 @lru_cache(maxsize=STEPS_MAX)
-def _plain_step(slash: str, name: str) -> PlainStep:
-    """A step without predicates, of which there are few."""
-    return PlainStep(slash == "//", name, None)
+def _bare_step(slash: str, name: str) -> PlainStep:
+    """A step without predicates; there are few, so all paths share them."""
+    return slash == "//", NameTest(ANY if name == ANY else "", name), None
 
 
 def _is_one_step(tree: Expression) -> bool:

@@ -20,13 +20,13 @@ import re
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from decimal import Decimal
+from operator import attrgetter
 from typing import NamedTuple, TypeAlias, TypeVar, cast
 from weakref import WeakValueDictionary
 
 from yfilter.language.functions import PATTERN_FUNCTIONS
 from yfilter.language.query_ast import (
     ANY,
-    ANY_NAME,
     Expression,
     FunctionCall,
     Literal,
@@ -123,15 +123,10 @@ class Shaped(NamedTuple):
         return "".join(pieces)
 
 
-class PlainStep(NamedTuple):
-    """A step to elements by a name in no namespace or ``*``.
-
-    ``conditions`` is the path ``/*[…]`` with the predicates of the step.
-    """
-
-    descendant: bool
-    name: str
-    conditions: Shaped | None
+# PERF: a tuple without names, for these are most of what is made of a million profiles.
+# A step to elements, descendant or child, by a name in no namespace or ``*``, and what is asked of
+# them, the path ``/*[…]`` with the predicates of the step.
+PlainStep: TypeAlias = "tuple[bool, NameTest, Shaped | None]"
 
 
 class PlainPath(NamedTuple):
@@ -144,9 +139,9 @@ class PlainPath(NamedTuple):
 
     def text(self) -> str:
         parts: list[str] = []
-        for descendant, name, conditions in self.steps:
+        for descendant, test, conditions in self.steps:
             parts.append("//" if descendant else "/")
-            parts.append(name)
+            parts.append(test[1])
             if conditions is not None:
                 parts.append(conditions.text()[2:])  # without /*
         return "".join(parts)
@@ -199,21 +194,25 @@ _SHAPES: WeakValueDictionary[Expression, Shape] = WeakValueDictionary()
 
 def _parts_of(node: object) -> tuple[object, ...] | None:
     """What a node is made of; None for one that is no tuple and no dataclass."""
-    if isinstance(node, tuple):
-        return node
-    names = _fields(type(node))
-    return None if names is None else tuple(getattr(node, name) for name in names)
+    kind = type(node)
+    if kind not in _READERS:
+        _READERS[kind] = _reader_of(kind)
+    read = _READERS[kind]
+    return None if read is None else read(node)
 
 
-def _fields(kind: type) -> tuple[str, ...] | None:
-    """The names of the fields of a dataclass."""
-    if kind not in _FIELDS:
-        names = tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
-        _FIELDS[kind] = names
-    return _FIELDS[kind]
+def _reader_of(kind: type) -> Callable[[object], tuple[object, ...]] | None:
+    if issubclass(kind, tuple):
+        return cast("Callable[[object], tuple[object, ...]]", tuple)
+    if not is_dataclass(kind):
+        return None
+    names = [field.name for field in fields(kind)]
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda node: tuple([getattr(node, name) for name in names])
 
 
-_FIELDS: dict[type, tuple[str, ...] | None] = {}
+_READERS: dict[type, Callable[[object], tuple[object, ...]] | None] = {}
 
 
 def _blank(word: Word, number: int) -> Blank:
@@ -233,17 +232,17 @@ def _blank(word: Word, number: int) -> Blank:
 def _replaced(node: object, blank: Callable[[Word], Word]) -> object:
     """A node with every word replaced."""
     kind = type(node)
-    if kind is tuple:
-        return tuple([_replaced(part, blank) for part in cast("tuple[object, ...]", node)])
     if isinstance(node, NameTest):
         if node.local == ANY:
             return node
         return NameTest(node.namespace, cast(str, blank(node.local)))
     if isinstance(node, Literal):
         return Literal(blank(node.value))
-    names = _fields(kind)
-    if names is None:
+    parts = _parts_of(node)
+    if parts is None:
         return node
+    if kind is tuple:
+        return tuple([_replaced(part, blank) for part in parts])
     if isinstance(node, FunctionCall) and node.name in PATTERN_FUNCTIONS:
         return FunctionCall(
             node.name,
@@ -252,7 +251,7 @@ def _replaced(node: object, blank: Callable[[Word], Word]) -> object:
                 for part in node.arguments
             ),
         )
-    return kind(*[_replaced(getattr(node, name), blank) for name in names])
+    return kind(*[_replaced(part, blank) for part in parts])
 
 
 def _filler(node: object) -> _Filler | None:
@@ -274,13 +273,13 @@ def _filler(node: object) -> _Filler | None:
 
 
 def _location_step(step: PlainStep) -> LocationStep:
-    test = ANY_NAME if step.name == ANY else NameTest("", step.name)
+    descendant, test, conditions = step
     predicates: tuple[Expression, ...] = ()
-    if step.conditions is not None:
-        path = step.conditions.fill()
+    if conditions is not None:
+        path = conditions.fill()
         assert isinstance(path, PathExpression)
         predicates = path.steps[0].predicates
-    return LocationStep(step.descendant, NodeKind.ELEMENT, test, predicates)
+    return LocationStep(descendant, NodeKind.ELEMENT, test, predicates)
 
 
 def _text_pieces(tree: Expression) -> tuple[list[str], list[int]] | None:
