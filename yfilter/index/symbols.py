@@ -66,7 +66,7 @@ class Numbers:
             number = found
             self._users[number] += 1
             return number
-        test = NameTest(*key)
+        test = key if isinstance(key, NameTest) else NameTest(*key)
         if self._free:
             number = self._free.pop()
             self._keys[number] = test

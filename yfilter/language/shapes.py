@@ -109,9 +109,10 @@ class Shaped(NamedTuple):
             return unparse(self.fill())
         pieces, numbers = found
         pieces = pieces.copy()
+        words = self.words
         place = 1
         for number in numbers:
-            word = self.words[number]
+            word = words[number]
             if not isinstance(word, str):
                 if word < 0:  # its text depends on where it stands
                     return unparse(self.fill())
