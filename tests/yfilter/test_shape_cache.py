@@ -167,7 +167,7 @@ def test_every_word_that_a_parser_looks_for_is_reserved() -> None:
                 found |= constants(node)
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 found |= constants(node) if node.func.attr in ("is_word", "expect_word") else set()
-    found |= set(operator_parser._LEVEL_OF) | set(operator_parser._TYPE_OPERATORS)
+    found |= set(operator_parser.LEVEL_OF) | set(operator_parser._TYPE_OPERATORS)
     found |= (
         condition_parser._OPENING_WORDS | set(computed_parser._KINDS) | computed_parser._LEFT_OUT
     )
