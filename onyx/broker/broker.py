@@ -98,6 +98,8 @@ def _log_peer(peer: str, here: bool) -> None:
 
 
 def _advice(broker_id: str, store: Path, why: str) -> str:
+    if "store of registration/" in why:
+        return ". Nothing goes between the two until it is stopped and has its store again"
     its = f"the file that it had as {store}" if f"broker/{broker_id} " in why else "the one it had"
     return (
         f". Nothing goes between the two until it has its store again. Stop it and put back {its}; "

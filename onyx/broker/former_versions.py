@@ -6,8 +6,9 @@ may lack what the new one needs.  So the old text answers it::
     change told as number      3: p1's first text          8: its second
     a message reflects         3 … 7: the first text       8 …: the second
 
-At most FORMER_MAX are kept, the youngest; an older one's messages are as those from before a
-profile is live.  Durable: a text and the changes that tell of the next one are of one commit.
+The youngest are kept, up to FORMER_MAX of FORMER_TEXT_MAX characters, in the order of ``until``; an
+older one is counted, and its messages are as those from before a profile is live.  Durable: a text
+and the changes that tell of the next one are of one commit.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from dataclasses import dataclass
 
 from overlay.link.row_log import RowLog, read_record
 
-FORMER_MAX = 256
+FORMER_MAX = 16_384
+FORMER_TEXT_MAX = 16 * 1024 * 1024
 FORMER_SPACE = "former-version"
 
 
@@ -38,67 +40,87 @@ class FormerVersions:
 
     def __init__(self, rows: RowLog) -> None:
         self._rows = rows
-        self._kept: list[_Former] = []
+        self._kept: dict[int, _Former] = {}
+        self._of: dict[str, list[_Former]] = {}  # by profile
+        self._untold: dict[str, _Former] = {}
         self._last: dict[str, int] = {}  # by own branch: from here on nobody is asked
-        self._number = 0
+        self._number = self._length = self._forgotten = 0
 
     def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
         for space, key, value in sorted(rows):
             if space == FORMER_SPACE:
                 former = _Former(int(key), **read_record(value))
-                self._kept.append(former)
-                self._number = former.number
+                self._add(former)
                 self._note_last(former.until or {})
 
     def keep(self, profile: str, text: str, since: Mapping[str, int]) -> None:
         """A text gives way to another one."""
-        self._number += 1
-        self._kept.append(_Former(self._number, profile, text, since))
-        self._drop(self._kept[:-FORMER_MAX])
+        former = self._untold[profile] = _Former(self._number + 1, profile, text, since)
+        self._add(former)
+        while len(self._kept) > FORMER_MAX or self._length > FORMER_TEXT_MAX:
+            self._drop(next(iter(self._kept.values())))
+            self._forgotten += 1
 
     def told(self, profile: str, numbers: Mapping[str, int]) -> None:
         """The text that a profile has now was told with these changes; with none, messages are
         not cut by what it needs, and it answers them all."""
-        told = [f for f in self._kept if f.profile == profile and f.until is None]
-        if not numbers:
-            self._drop(told)
+        former = self._untold.pop(profile, None)
+        if former is None:
             return
-        for former in told:
-            former.until = numbers
-            self._note_last(numbers)
-            record = {
-                "profile": former.profile,
-                "text": former.text,
-                "since": dict(former.since),
-                "until": dict(numbers),
-            }
-            self._rows.put(FORMER_SPACE, _row_key(former), record)
+        if not numbers:
+            self._drop(former)
+            return
+        former.until = numbers
+        self._note_last(numbers)
+        record = {
+            "profile": former.profile,
+            "text": former.text,
+            "since": dict(former.since),
+            "until": dict(numbers),
+        }
+        self._rows.put(FORMER_SPACE, _row_key(former), record)
 
     def forget(self, profile: str) -> None:
-        self._drop([former for former in self._kept if former.profile == profile])
+        for former in self._of.get(profile, [])[:]:
+            self._drop(former)
 
     def answering(self, own: str, reflects: int) -> Iterator[tuple[str, str]]:
         """(profile, text) of those that answer a message that was cut on its way to ``own``."""
-        untold = bool(self._kept) and self._kept[-1].until is None
-        if not untold and reflects >= self._last.get(own, 0):
+        if not self._untold and reflects >= self._last.get(own, 0):
             return
-        for former in self._kept:
-            ended = former.until is not None and former.until.get(own, 0) <= reflects
-            if former.since.get(own, 0) <= reflects and not ended:
+        for former in reversed(self._kept.values()):
+            until = None if former.until is None else former.until.get(own, 0)
+            if until is not None and 0 < until <= reflects:
+                return  # and so had all before it
+            if until != 0 and former.since.get(own, 0) <= reflects:
                 yield former.profile, former.text
 
-    def __len__(self) -> int:
-        return len(self._kept)
+    def statistics(self) -> dict[str, int]:
+        return {
+            "former_versions": len(self._kept),
+            "former_versions_forgotten": self._forgotten,
+        }
+
+    def _add(self, former: _Former) -> None:
+        self._number = former.number
+        self._kept[former.number] = former
+        self._of.setdefault(former.profile, []).append(former)
+        self._length += len(former.text)
 
     def _note_last(self, numbers: Mapping[str, int]) -> None:
         for own, number in numbers.items():
             self._last[own] = max(number, self._last.get(own, 0))
 
-    def _drop(self, formers: Iterable[_Former]) -> None:
-        for former in formers:
-            self._kept.remove(former)
-            if former.until is not None:
-                self._rows.delete(FORMER_SPACE, _row_key(former))
+    def _drop(self, former: _Former) -> None:
+        del self._kept[former.number]
+        self._length -= len(former.text)
+        self._of[former.profile].remove(former)
+        if not self._of[former.profile]:
+            del self._of[former.profile]
+        if self._untold.get(former.profile) is former:
+            del self._untold[former.profile]
+        if former.until is not None:
+            self._rows.delete(FORMER_SPACE, _row_key(former))
 
 
 def _row_key(former: _Former) -> str:

@@ -286,6 +286,7 @@ class Transformation:
             "profiles_to_look_at": len(self._to_look_at),
             **self.table.statistics(),
             **self._reflection.statistics(),
+            **self._former.statistics(),
             **self._counters,
             "links": {link: self.sent(link) for link in self._by_link},
         }

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from formats import WireFormat, decode, encode, parse_text, to_text
-from onyx.broker import transformation
-from onyx.broker.former_versions import FORMER_MAX, FORMER_SPACE
+from onyx.broker import former_versions, transformation
+from onyx.broker.former_versions import FORMER_SPACE
 from overlay.link.frames import (
     Delivery,
     LiveMarker,
@@ -246,7 +246,10 @@ def test_messages_of_before_a_change_are_answered_by_the_former_text(restarted: 
     assert results(peer) == [[TITLE_OF_A], [TITLE_OF_A], [OTHER_OF_B], [OTHER_OF_B]]
 
 
-def test_former_texts_are_kept_up_to_a_bound_and_go_with_their_profile() -> None:
+def test_former_texts_are_kept_up_to_a_bound_and_go_with_their_profile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(former_versions, "FORMER_MAX", 5)
     setting = open_setting()
     setting.place(TITLES)
     asker = setting.beside.peer("client", "asker")
@@ -254,9 +257,11 @@ def test_former_texts_are_kept_up_to_a_bound_and_go_with_their_profile() -> None
     def stored() -> int:
         return sum(space == FORMER_SPACE for space, _ in setting.beside.rows)
 
-    for number in range(FORMER_MAX + 3):
+    for number in range(8):
         asker.ask("profile.update", profile="p1", text=(OTHERS, TITLES)[number % 2])
-    assert stored() == FORMER_MAX
+    assert stored() == 5
+    statistics = setting.core.query.transformation.statistics()
+    assert (statistics["former_versions"], statistics["former_versions_forgotten"]) == (5, 3)
     setting.restart()
     setting.beside.peer("client", "asker").ask("profile.remove", profile="p1")
     assert stored() == 0
