@@ -287,7 +287,7 @@ class BinaryReader:
         total: cython.longlong = attribute + count
         if (
             count + declared > self._attributes_each_max
-            or total + out.declaration_count() > self._attributes_total_max
+            or total + out.declarations > self._attributes_total_max
         ):
             source.refuse("too-many-attributes", f"{count} with {total} in the whole message")
         if total > self._attributes_max:

@@ -4,7 +4,7 @@ cimport cython
 @cython.final
 cdef class ColumnWriter:
     cdef public int elements, attributes, contents
-    cdef readonly int depth, parent
+    cdef readonly int declarations, depth, parent
     cdef readonly Py_ssize_t attribute_bytes
     cdef Py_ssize_t _content_bytes
     cdef object _declaration_element
@@ -17,7 +17,8 @@ cdef class ColumnWriter:
     cdef unsigned char[::1] content_kind
     cdef int[::1] content_parent, content_next, content_offset
     cdef bytearray _attribute_buffer, _content_buffer
-    cdef unsigned char[::1] _attribute_values, _content_values
+    cdef unsigned char* _attribute_values
+    cdef unsigned char* _content_values
 
     cdef begin(self, Py_ssize_t size)
     cdef int open_element(self) except -1
@@ -25,15 +26,19 @@ cdef class ColumnWriter:
     cdef void close_element(self) noexcept
     cdef declare(self, declaration)
     cdef declare_on(self, int element, declaration)
-    cdef Py_ssize_t declaration_count(self)
     cdef int close_attribute(self) except -1
-    cdef void name_attribute(self, int attribute, int name) noexcept
     cdef bytes take_value(self)
     cdef void copy_value(
         self, const unsigned char* data, Py_ssize_t start, Py_ssize_t end
     ) noexcept
+    cdef Py_ssize_t copy_plain_value(
+        self, const unsigned char* data, Py_ssize_t start, Py_ssize_t end, unsigned char quote
+    ) noexcept
     cdef int put_value(self, int code) except -1
     cdef void copy_content(
+        self, const unsigned char* data, Py_ssize_t start, Py_ssize_t end
+    ) noexcept
+    cdef Py_ssize_t copy_plain_text(
         self, const unsigned char* data, Py_ssize_t start, Py_ssize_t end
     ) noexcept
     cdef int put_content(self, int code) except -1
@@ -42,11 +47,19 @@ cdef class ColumnWriter:
     cdef reserve(self, Py_ssize_t elements, Py_ssize_t attributes, Py_ssize_t contents)
     cdef finish(self, list names)
     cdef finish_with(self, list names, bytes attribute_values, bytes content_values)
-    cdef int _put(self, unsigned char[::1] values, Py_ssize_t place, int code) except -1
+    cdef int _put(self, unsigned char* values, Py_ssize_t place, int code) except -1
     cdef _empty_rows(self)
     cdef _grow_elements(self, Py_ssize_t rows)
     cdef _grow_attributes(self, Py_ssize_t rows)
     cdef _grow_content(self, Py_ssize_t rows)
     cdef _grow_bytes(self, Py_ssize_t size)
 
+cdef void _copy(
+    const unsigned char* data, Py_ssize_t start, Py_ssize_t end, unsigned char* values,
+    Py_ssize_t place
+) noexcept
+cdef Py_ssize_t _copy_plain(
+    const unsigned char* data, Py_ssize_t start, Py_ssize_t end, unsigned char mark,
+    unsigned char* values, Py_ssize_t place
+) noexcept
 cdef int _width(int code) noexcept

@@ -20,6 +20,11 @@ except ImportError:
 from formats.element_stream import NO_PIECES, ElementStream
 from formats.names import QualifiedName
 
+if cython.compiled:
+    from cython.cimports.formats.words import bytes_below, marks_in, put_word, word_at
+else:
+    from formats.words import bytes_below, marks_in, put_word, word_at
+
 _Declaration: TypeAlias = tuple[str, str]  # prefix, namespace
 
 # Typecodes, in the order of the columns of elements, attributes and content.
@@ -49,6 +54,7 @@ class ColumnWriter:
         self.elements = 0
         self.attributes = 0
         self.contents = 0
+        self.declarations = 0
         self.depth = 0
         self.parent = -1
         self.attribute_bytes = 0
@@ -86,9 +92,7 @@ class ColumnWriter:
         """The same, of an element whose row the caller sets."""
         self._declaration_element.append(element)
         self._declarations.append(declaration)
-
-    def declaration_count(self) -> cython.Py_ssize_t:
-        return len(self._declarations)
+        self.declarations += 1
 
     def close_attribute(self) -> None:
         """What was copied since the last attribute is the value of the next one."""
@@ -96,9 +100,6 @@ class ColumnWriter:
             self._grow_attributes(2 * self._attribute_rows)
         self.attributes += 1
         self.attribute_offset[self.attributes] = self.attribute_bytes
-
-    def name_attribute(self, attribute: cython.int, name: cython.int) -> None:
-        self.attribute_name[attribute] = name
 
     def take_value(self) -> bytes:
         """What was copied since the last attribute, which is no attribute's value after all."""
@@ -111,11 +112,25 @@ class ColumnWriter:
         self, data: cython.p_const_uchar, start: cython.Py_ssize_t, end: cython.Py_ssize_t
     ) -> None:
         """Bytes of an attribute's value."""
-        i: cython.Py_ssize_t
-        place: cython.Py_ssize_t = self.attribute_bytes
-        for i in range(end - start):
-            self._attribute_values[place + i] = data[start + i]
-        self.attribute_bytes = place + end - start
+        _copy(data, start, end, self._attribute_values, self.attribute_bytes)
+        self.attribute_bytes += end - start
+
+    def copy_plain_value(
+        self,
+        data: cython.p_const_uchar,
+        start: cython.Py_ssize_t,
+        end: cython.Py_ssize_t,
+        quote: cython.uchar,
+    ) -> cython.Py_ssize_t:
+        """Bytes of an attribute's value, with a word or more before ``end``; where that stops.
+
+        It is there or before a quote, ``<``, ``&`` or a control character.
+        """
+        stop: cython.Py_ssize_t = _copy_plain(
+            data, start, end, quote, self._attribute_values, self.attribute_bytes
+        )
+        self.attribute_bytes += stop - start
+        return stop
 
     def put_value(self, code: cython.int) -> None:
         """A character of an attribute's value."""
@@ -130,11 +145,18 @@ class ColumnWriter:
         self, data: cython.p_const_uchar, start: cython.Py_ssize_t, end: cython.Py_ssize_t
     ) -> None:
         """Bytes of text, a comment or an instruction."""
-        i: cython.Py_ssize_t
-        place: cython.Py_ssize_t = self._content_bytes
-        for i in range(end - start):
-            self._content_values[place + i] = data[start + i]
-        self._content_bytes = place + end - start
+        _copy(data, start, end, self._content_values, self._content_bytes)
+        self._content_bytes += end - start
+
+    def copy_plain_text(
+        self, data: cython.p_const_uchar, start: cython.Py_ssize_t, end: cython.Py_ssize_t
+    ) -> cython.Py_ssize_t:
+        """As ``copy_plain_value``, bytes of text, up to a ``]`` instead of a quote."""
+        stop: cython.Py_ssize_t = _copy_plain(
+            data, start, end, 93, self._content_values, self._content_bytes
+        )
+        self._content_bytes += stop - start
+        return stop
 
     def put_content(self, code: cython.int) -> None:
         """A character of text, a comment or an instruction."""
@@ -210,7 +232,7 @@ class ColumnWriter:
         stream.content_values = content_values
         return stream
 
-    def _put(self, values: cython.uchar[::1], place: cython.Py_ssize_t, code: cython.int) -> None:
+    def _put(self, values: cython.p_uchar, place: cython.Py_ssize_t, code: cython.int) -> None:
         i: cython.Py_ssize_t
         encoded: bytes = chr(code).encode()
         for i in range(len(encoded)):
@@ -252,10 +274,44 @@ class ColumnWriter:
 
     def _grow_bytes(self, size: cython.Py_ssize_t) -> None:
         self._bytes = size
-        self._attribute_buffer = bytearray(size)
-        self._content_buffer = bytearray(size)
+        self._attribute_buffer = bytearray(size + 8)  # values are copied by words
+        self._content_buffer = bytearray(size + 8)
         self._attribute_values = self._attribute_buffer
         self._content_values = self._content_buffer
+
+
+def _copy(
+    data: cython.p_const_uchar,
+    start: cython.Py_ssize_t,
+    end: cython.Py_ssize_t,
+    values: cython.p_uchar,
+    place: cython.Py_ssize_t,
+) -> None:
+    i: cython.Py_ssize_t
+    for i in range(end - start):
+        values[place + i] = data[start + i]
+
+
+def _copy_plain(
+    data: cython.p_const_uchar,
+    start: cython.Py_ssize_t,
+    end: cython.Py_ssize_t,
+    mark: cython.uchar,
+    values: cython.p_uchar,
+    place: cython.Py_ssize_t,
+) -> cython.Py_ssize_t:
+    # PERF: what is copied too much is overwritten by what comes next.
+    at: cython.Py_ssize_t = start
+    word: cython.ulonglong
+    marks: cython.ulonglong
+    while at + 8 <= end:
+        word = word_at(data, at)
+        put_word(values, place + at - start, word)
+        marks = marks_in(word, mark)
+        if marks:
+            return at + bytes_below(marks)
+        at += 8
+    return at
 
 
 def _width(code: cython.int) -> cython.int:

@@ -18,6 +18,12 @@ is not found any more (the message goes another way), and the next message begin
                    |
     name    2:  binding 3, bytes "p:b"  ->  QualifiedName("p", "urn:p", "b"), meaning 2,
                 number 5 in message 17
+
+What is asked of a name is a row of 8 numbers, a cache line::
+
+    0, 1 its first 16 bytes   2 length << 32 | binding   3 where all its bytes are
+    4 the message that used it last   5 its number there
+    6 meaning, a name   7 of that one: the start tag that had it last as an attribute
 """
 
 from __future__ import annotations
@@ -30,6 +36,11 @@ except ImportError:
     from formats import cython_stub as cython
 
 from formats.names import XML_NAMESPACE, QualifiedName
+
+if cython.compiled:
+    from cython.cimports.formats.words import first_bytes, part_of_word, word_at
+else:
+    from formats.words import first_bytes, part_of_word, word_at
 
 NAMES_MAX = 8_192
 BINDINGS_MAX = 4_096
@@ -51,10 +62,11 @@ class NameTable:
         # Python salts its hashes per process, so that nobody can prepare names that collide.
         self._seed = (hash(b"names") | 1) & 0xFFFFFFFF
         self._empty()
-        self.begin()
+        self.begin(0)
 
-    def begin(self) -> None:
-        """A new message: its names count from 0."""
+    def begin(self, size: cython.Py_ssize_t) -> None:
+        """A new message of so many bytes: its names count from 0."""
+        self._last_word = size - 16
         # Half of the table is always left for the names that a message brings.
         if (
             self.worn
@@ -64,19 +76,12 @@ class NameTable:
         ):
             self._empty()
         self._message += 1
+        self.message_size = 0
         self._message_names: list[QualifiedName] = []
 
     def message_names(self) -> list[QualifiedName]:
         """The names of the present message."""
         return self._message_names
-
-    def message_size(self) -> cython.Py_ssize_t:
-        """How many names the present message has so far."""
-        return len(self._message_names)
-
-    def hash_seed(self) -> cython.uint:
-        """What the caller starts a name's hash with: FNV-1a over its bytes."""
-        return self._seed
 
     def bind(self, prefix: bytes, namespace: bytes) -> cython.int:
         """The number of a namespace declaration.
@@ -108,50 +113,99 @@ class NameTable:
         at: cython.Py_ssize_t,
         end: cython.Py_ssize_t,
         colon: cython.Py_ssize_t,
-        hashed: cython.uint,
         binding: cython.int,
+        tag: cython.longlong,
     ) -> cython.int:
         """The number in the present message of the name ``data[at:end]``, or UNKNOWN.
 
-        ``colon`` is the place of its colon, or ``at - 1``; ``hashed`` its hash by hash_seed.
+        ``colon`` is the place of its colon, or ``at - 1``.  For an attribute ``tag`` is a number of
+        its start tag, which never repeats in the life of the table; one whose meaning the tag has
+        already is UNKNOWN.  For an element it is 0.
         """
+        row: cython.Py_ssize_t
+        meaning: cython.Py_ssize_t
         name: cython.int
         _probe: cython.int
-        slot: cython.uint = (hashed ^ cython.cast(cython.uint, binding * 0x9E5)) & self._mask
+        first: cython.ulonglong
+        second: cython.ulonglong = 0
+        shape: cython.ulonglong = end - at
+        slot: cython.uint
+        if at <= self._last_word:
+            first = word_at(data, at)
+            if end - at > 8:
+                second = first_bytes(word_at(data, at + 8), min(end - at - 8, 8))
+            else:
+                first = first_bytes(first, end - at)
+        else:
+            first = part_of_word(data, at, min(end - at, 8))
+            if end - at > 8:
+                second = part_of_word(data, at + 8, min(end - at - 8, 8))
+        shape = shape << 32 | binding
+        slot = self._slot(data, at, end, first, second, shape)
         for _probe in range(PROBES_MAX):
             name = self._slots[slot]
             if name < 0:
-                return self._learn(slot, data, at, end, colon, hashed, binding)
+                name = self._learn(data, at, end, colon, binding)
+                if name < 0:
+                    return UNKNOWN
+                self._slots[slot] = name
+                self._rows[8 * name], self._rows[8 * name + 1], self._rows[8 * name + 2] = (
+                    first,
+                    second,
+                    shape,
+                )
+            row = 8 * name
             if (
-                self._hashes[name] == hashed
-                and self._bindings[name] == binding
-                and self._is(name, data, at, end)
+                self._rows[row] == first
+                and self._rows[row + 1] == second
+                and self._rows[row + 2] == shape
+                and (end - at <= 16 or self._is(name, data, at, end))
             ):
-                return self._number(name)
+                if tag:
+                    meaning = 8 * self._rows[row + 6] + 7
+                    if self._rows[meaning] == tag:
+                        return UNKNOWN
+                    self._rows[meaning] = tag
+                if self._rows[row + 4] != self._message:
+                    self._rows[row + 4] = self._message
+                    self._rows[row + 5] = self.message_size
+                    self.message_size += 1
+                    self._message_names.append(self._names[name])
+                return self._rows[row + 5]
             slot = (slot + 1) & self._mask
         self.worn = True
         return UNKNOWN
 
-    def is_repeated(self, number: cython.int, tag: cython.longlong) -> cython.bint:
-        """Whether this was asked for a name of the same meaning and the same start tag before.
+    def slot_of(self, name: bytes) -> cython.uint:
+        """Where the probing for a name in no namespace begins."""
+        first: cython.ulonglong = part_of_word(name, 0, min(len(name), 8))
+        second: cython.ulonglong = part_of_word(name, 8, max(min(len(name) - 8, 8), 0))
+        shape: cython.ulonglong = len(name)
+        return self._slot(name, 0, len(name), first, second, shape << 32)
 
-        ``tag`` never repeats in the life of the table.
-        """
-        meaning: cython.int = self._meaning[self._global[number]]
-        if self._attribute_tag[meaning] == tag:
-            return True
-        self._attribute_tag[meaning] = tag
-        return False
-
-    def _number(self, name: cython.int) -> cython.int:
-        number: cython.int
-        if self._local_message[name] != self._message:
-            number = len(self._message_names)
-            self._local_message[name] = self._message
-            self._local[name] = number
-            self._global[number] = name
-            self._message_names.append(self._names[name])
-        return self._local[name]
+    def _slot(
+        self,
+        data: cython.p_const_uchar,
+        at: cython.Py_ssize_t,
+        end: cython.Py_ssize_t,
+        first: cython.ulonglong,
+        second: cython.ulonglong,
+        shape: cython.ulonglong,
+    ) -> cython.uint:
+        # Typed, for the compiler takes a literal of more than 31 bits for an object.
+        prime: cython.ulonglong = 0x9E3779B97F4A7C15
+        mask: cython.ulonglong = 0xFFFFFFFFFFFFFFFF
+        mixed: cython.ulonglong = ((first ^ self._seed) * prime) & mask
+        place: cython.Py_ssize_t
+        mixed ^= mixed >> 32
+        mixed = ((mixed ^ second ^ shape) * prime) & mask
+        if end - at > 16:
+            for place in range(at + 16, end - 8, 8):
+                mixed ^= mixed >> 32
+                mixed = ((mixed ^ word_at(data, place)) * prime) & mask
+            mixed ^= mixed >> 32
+            mixed = ((mixed ^ word_at(data, end - 8)) * prime) & mask
+        return (mixed >> 40) & self._mask
 
     def _is(
         self,
@@ -160,10 +214,9 @@ class NameTable:
         at: cython.Py_ssize_t,
         end: cython.Py_ssize_t,
     ) -> cython.bint:
+        """Whether these are the bytes of a name of the same length."""
         i: cython.Py_ssize_t
-        raw_at: cython.Py_ssize_t = self._raw_at[name]
-        if self._raw_length[name] != end - at:
-            return False
+        raw_at: cython.Py_ssize_t = self._rows[8 * name + 3]
         for i in range(end - at):
             if self._raw[raw_at + i] != data[at + i]:
                 return False
@@ -171,14 +224,13 @@ class NameTable:
 
     def _learn(
         self,
-        slot: cython.uint,
         data: cython.p_const_uchar,
         at: cython.Py_ssize_t,
         end: cython.Py_ssize_t,
         colon: cython.Py_ssize_t,
-        hashed: cython.uint,
         binding: cython.int,
     ) -> cython.int:
+        """A new name, or UNKNOWN; the caller sets what it is found by."""
         i: cython.Py_ssize_t
         name: cython.int = self._used
         if name == NAMES_MAX or self._raw_size + end - at > RAW_MAX:
@@ -188,17 +240,13 @@ class NameTable:
         namespace = self._declarations[binding][1]
         local = data[colon + 1 : end].decode()
         self._names.append(QualifiedName(prefix, namespace, local))
-        self._meaning[name] = self._meanings.setdefault((namespace, local), name)
-        self._hashes[name] = hashed
-        self._bindings[name] = binding
-        self._raw_at[name] = self._raw_size
-        self._raw_length[name] = end - at
+        self._rows[8 * name + 6] = self._meanings.setdefault((namespace, local), name)
+        self._rows[8 * name + 3] = self._raw_size
         for i in range(end - at):
             self._raw[self._raw_size + i] = data[at + i]
         self._raw_size += end - at
-        self._slots[slot] = name
         self._used += 1
-        return self._number(name)
+        return name
 
     def _empty(self) -> None:
         self.worn = False
@@ -206,16 +254,8 @@ class NameTable:
         self._raw_size = 0
         self._mask = 2 * NAMES_MAX - 1
         self._slots = array("i", [-1]) * (2 * NAMES_MAX)
-        self._hashes = array("I", bytes(4 * NAMES_MAX))
-        self._bindings = array("i", bytes(4 * NAMES_MAX))
-        self._raw_at = array("i", bytes(4 * NAMES_MAX))
-        self._raw_length = array("i", bytes(4 * NAMES_MAX))
+        self._rows = array("Q", bytes(64 * NAMES_MAX))
         self._raw = bytearray(RAW_MAX)
-        self._local = array("i", bytes(4 * NAMES_MAX))
-        self._local_message = array("q", bytes(8 * NAMES_MAX))
-        self._global = array("i", bytes(4 * NAMES_MAX))
-        self._meaning = array("i", bytes(4 * NAMES_MAX))
-        self._attribute_tag = array("q", bytes(8 * NAMES_MAX))
         self._names: list[QualifiedName] = []
         self._meanings: dict[tuple[str, str], int] = {}
         self._declarations: list[tuple[str, str]] = [("", ""), ("xml", XML_NAMESPACE)]

@@ -20,7 +20,6 @@ cdef class Scanner:
     cdef object _limits
     cdef long long _tag
     cdef Py_ssize_t _at, _end, _colon
-    cdef unsigned int _hash, _hash_seed
     cdef int _scope_before, _first_attribute
 
     cdef Py_ssize_t _bytes_max, _name_bytes_max, _namespace_bytes_max
@@ -28,7 +27,6 @@ cdef class Scanner:
 
     cdef int[::1] _open_at, _open_end
     cdef int[::1] _name_at, _name_end, _name_colon
-    cdef unsigned int[::1] _name_hash
 
     cpdef scan(self, bytes data, limits)
     cdef _set_limits(self, limits)
@@ -44,7 +42,7 @@ cdef class Scanner:
     cdef bint _read_attribute(self) except -1
     cdef bint _read_value(self, unsigned char quote, int plain) except -1
     cdef bint _declare(self, Py_ssize_t start, Py_ssize_t end) except -1
-    cdef bint _resolve_names(self, int depth, Py_ssize_t colon, unsigned int hashed) except -1
+    cdef bint _resolve_names(self, int depth, Py_ssize_t colon) except -1
     cdef bint _read_name(self) noexcept
     cdef int _read_reference(self) noexcept
     cdef bint _read_line_end(self) except -1

@@ -43,6 +43,11 @@ from formats.name_table import NO_NAMESPACE, NameTable
 from formats.namespace_scope import NamespaceScope
 from formats.references import read_reference
 
+if cython.compiled:
+    from cython.cimports.formats.words import first_bytes, is_ascii, word_at
+else:
+    from formats.words import first_bytes, is_ascii, word_at
+
 _DEPTH_MAX = 1024  # elements open at a time
 _ATTRIBUTES_MAX = 1024  # attributes of an element
 
@@ -66,7 +71,6 @@ class Scanner:
         self._out = ColumnWriter()
         self._names = NameTable()
         self._scope = NamespaceScope()
-        self._hash_seed = self._names.hash_seed()
         self._tag = 0  # start tags in the life of the scanner
         self._xml_declaration = b"<?xml version='1.0'?>"  # the last one met
         # Raw names: of the open elements, of the attributes of a start tag.
@@ -75,21 +79,20 @@ class Scanner:
         self._name_at = array("i", bytes(4 * _ATTRIBUTES_MAX))
         self._name_end = array("i", bytes(4 * _ATTRIBUTES_MAX))
         self._name_colon = array("i", bytes(4 * _ATTRIBUTES_MAX))
-        self._name_hash = array("I", bytes(4 * _ATTRIBUTES_MAX))
         self._limits: MessageLimits | None = None
 
     def scan(self, data: bytes, limits: MessageLimits) -> ElementStream | None:
         """As the function ``scan``."""
         if limits is not self._limits:
             self._set_limits(limits)
-        if len(data) > self._bytes_max or not is_utf_8(data):
+        if len(data) > self._bytes_max or not (is_ascii(data, len(data)) or is_utf_8(data)):
             return None
         self._message = data
         self._data = data
         self._end = len(data)
         self._scope.clear()
         self._out.begin(self._end)
-        self._names.begin()
+        self._names.begin(self._end)
         self._skip_prolog()
         try:
             ordinary = self._read_document()
@@ -147,7 +150,9 @@ class Scanner:
         byte: cython.uchar
         code: cython.int
         while True:
-            self._copy(TEXT)
+            self._at = self._out.copy_plain_text(data, self._at, self._end)
+            if self._kinds[data[self._at]] & TEXT:  # white space, or near the end
+                self._copy(TEXT)
             byte = data[self._at]
             if byte == ord("<"):
                 return True
@@ -208,9 +213,13 @@ class Scanner:
         start: cython.Py_ssize_t = self._open_at[depth]
         length: cython.Py_ssize_t = self._open_end[depth] - start
         at: cython.Py_ssize_t = self._at + 2
-        for i in range(length):
-            if data[at + i] != data[start + i]:
+        if length <= 8 and at + 8 <= self._end:
+            if first_bytes(word_at(data, at) ^ word_at(data, start), length):
                 return False
+        else:
+            for i in range(length):
+                if data[at + i] != data[start + i]:
+                    return False
         self._at = at + length
         if data[self._at] != ord(">") and not (self._skip_space() and data[self._at] == ord(">")):
             return False
@@ -237,7 +246,6 @@ class Scanner:
             return False
         self._open_end[depth] = self._at
         colon: cython.Py_ssize_t = self._colon
-        hashed: cython.uint = self._hash
         self._first_attribute = self._out.attributes
         self._scope_before = self._scope.size
         while self._kinds[data[self._at]] & SPACE and self._skip_space():
@@ -246,7 +254,7 @@ class Scanner:
                 break
             if not self._read_attribute():
                 return False
-        if not self._resolve_names(depth, colon, hashed):
+        if not self._resolve_names(depth, colon):
             return False
         if data[self._at] == ord("/"):
             self._at += 1
@@ -257,7 +265,8 @@ class Scanner:
         return True
 
     def _close_element(self) -> None:
-        self._scope.close(self._out.parent)
+        if self._scope.size:
+            self._scope.close(self._out.parent)
         self._out.close_element()
 
     def _read_attribute(self) -> cython.bint:
@@ -271,7 +280,6 @@ class Scanner:
         self._name_at[attribute] = start
         self._name_end[attribute] = end
         self._name_colon[attribute] = self._colon
-        self._name_hash[attribute] = self._hash
         if data[self._at] != ord("=") and not (self._skip_space() and data[self._at] == ord("=")):
             return False
         self._at += 1
@@ -301,11 +309,12 @@ class Scanner:
         code: cython.int
         i: cython.Py_ssize_t
         while True:
-            i = self._at
-            while kinds[data[i]] & plain:
+            i = self._at = self._out.copy_plain_value(data, self._at, self._end, quote)
+            while kinds[data[i]] & plain:  # near the end
                 i += 1
-            self._out.copy_value(data, self._at, i)
-            self._at = i
+            if i > self._at:
+                self._out.copy_value(data, self._at, i)
+                self._at = i
             byte = data[i]
             if byte == quote:
                 self._at += 1
@@ -337,23 +346,23 @@ class Scanner:
         self._out.declare(self._names.declaration(binding))
         return True
 
-    def _resolve_names(
-        self, depth: cython.int, colon: cython.Py_ssize_t, hashed: cython.uint
-    ) -> cython.bint:
+    def _resolve_names(self, depth: cython.int, colon: cython.Py_ssize_t) -> cython.bint:
         """The numbers of the names of the start tag at a depth, read so far."""
         i: cython.int
         name: cython.int
         at: cython.Py_ssize_t = self._open_at[depth]
         count: cython.int = self._out.attributes - self._first_attribute
-        binding: cython.int = self._scope.binding_of(self._data, at, colon)
+        binding: cython.int = NO_NAMESPACE
+        if self._scope.size or colon > at:
+            binding = self._scope.binding_of(self._data, at, colon)
         if (
             binding < 0
             or count + self._scope.size - self._scope_before > self._attributes_max
-            or self._out.attributes + self._out.declaration_count() > self._attributes_total_max
+            or self._out.attributes + self._out.declarations > self._attributes_total_max
         ):
             return False
         end: cython.Py_ssize_t = self._open_end[depth]
-        name = self._names.find(self._data, at, end, colon, hashed, binding)
+        name = self._names.find(self._data, at, end, colon, binding, 0)
         if name < 0:
             return False
         self._out.name_element(name)
@@ -365,40 +374,31 @@ class Scanner:
             if binding < 0:
                 return False
             end = self._name_end[i]
-            name = self._names.find(self._data, at, end, colon, self._name_hash[i], binding)
-            if name < 0 or self._names.is_repeated(name, self._tag):
+            name = self._names.find(self._data, at, end, colon, binding, self._tag)
+            if name < 0:
                 return False
-            self._out.name_attribute(self._first_attribute + i, name)
-        return self._names.message_size() <= self._names_max
+            self._out.attribute_name[self._first_attribute + i] = name
+        return self._names.message_size <= self._names_max
 
     def _read_name(self) -> cython.bint:
-        """A name, with one colon at most: sets ``_colon`` (or one before the start), ``_hash``."""
+        """A name, with one colon at most: sets ``_colon`` (or one before the start)."""
         data: cython.p_const_uchar = self._data
         kinds: cython.p_const_uchar = self._kinds
-        byte: cython.uchar
-        hashed: cython.uint = self._hash_seed
-        factor: cython.uint = 16_777_619
-        mask: cython.uint = 0xFFFFFFFF
         start: cython.Py_ssize_t = self._at
         colon: cython.Py_ssize_t = start - 1
         i: cython.Py_ssize_t = start
-        byte = data[i]
-        if not kinds[byte] & NAME_START:
+        if not kinds[data[i]] & NAME_START:
             return False
         while True:
-            hashed = ((hashed ^ byte) * factor) & mask
             i += 1
-            byte = data[i]
-            if kinds[byte] & NAME:
+            if kinds[data[i]] & NAME:
                 continue
-            if byte != ord(":"):
+            if data[i] != ord(":"):
                 break
             if colon > start or not kinds[data[i + 1]] & NAME_START:
                 return False
             colon = i
-        self._at = i
-        self._colon = colon
-        self._hash = hashed
+        self._at, self._colon = i, colon
         return i - start <= self._name_bytes_max
 
     def _read_reference(self) -> cython.int:

@@ -30,6 +30,11 @@ from typing import cast
 from yfilter.index.columns import doubles, grown, ints, longs, octets
 from yfilter.language.numbers import number_text
 
+if cython.compiled:
+    from cython.cimports.formats.words import part_of_word, word_at
+else:
+    from formats.words import part_of_word, word_at
+
 # Operators of ranges; 0 is that of equalities.
 LESS, AT_MOST, GREATER, AT_LEAST = range(1, 5)
 RANGES = 4
@@ -456,44 +461,16 @@ def _hash(
     mixed = seed + attribute * factor + (length << 48)
     if last - first >= 8:
         while last - first > 8:
-            mixed = ((mixed ^ _word(values, first)) * prime) & mask
+            mixed = ((mixed ^ word_at(values, first)) * prime) & mask
             mixed ^= mixed >> 32
             first += 8
-        mixed ^= _word(values, last - 8)
-    elif last - first >= 4:
-        mixed ^= _half(values, first) | (_half(values, last - 4) << 32)
-    elif first < last:
-        mixed ^= _octets(values[first], values[(first + last) >> 1], values[last - 1])
+        mixed ^= word_at(values, last - 8)
+    else:
+        mixed ^= part_of_word(values, first, last - first)
     mixed = (mixed * prime) & mask
     mixed ^= mixed >> 32
     mixed = (mixed * prime) & mask
     return mixed >> 32
-
-
-# PERF: a compiler makes one load of each of these.
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _word(values: cython.p_const_uchar, at: cython.int) -> cython.ulonglong:
-    return _half(values, at) | (_half(values, at + 4) << 32)
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _half(values: cython.p_const_uchar, at: cython.int) -> cython.ulonglong:
-    low: cython.ulonglong = _octets(values[at], values[at + 1], values[at + 2])
-    high: cython.ulonglong = values[at + 3]
-    return low | (high << 24)
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _octets(
-    first: cython.ulonglong, second: cython.ulonglong, third: cython.ulonglong
-) -> cython.ulonglong:
-    return first | (second << 8) | (third << 16)
 
 
 def _rounded(length: int) -> int:
