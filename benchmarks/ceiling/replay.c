@@ -21,7 +21,7 @@ typedef struct {
     int target[MOVES], state[MOVES], element[MOVES], item[MOVES];
 } Moves;
 
-static Moves down, across;
+static Moves down, across, onto;
 static int down_room = 512;
 
 static int head_state[HEADS], head_operator[HEADS];
@@ -256,9 +256,8 @@ static void ask_attributes(void)
         if (head_operator[down.item[i]] >= 0 || !(row[2] & 2))
             continue;
         for (int k = INTS(OWN_START)[element]; k < INTS(OWN_START)[element + 1]; k++) {
-            const int32_t *atom = T.atoms + 8 * (int64_t)INTS(OWN_ATOM)[k];
-            int edge = atom[0] << 2 | 2;
-            if (atom[6] && row[9] & edge_bit(edge))
+            int edge = INTS(OWN_ASKS)[k];
+            if (edge && row[9] & edge_bit(edge))
                 add_move(&across, key_of(row, edge), state, element, k);
         }
     }
@@ -266,13 +265,17 @@ static void ask_attributes(void)
 
 static void ask_atoms(void)
 {
-    int count = across.count;
-    across.count = 0;
-    for (int i = 0; i < count; i++) {
-        int state = across.target[i], edge = INTS(OWN_ATOM)[across.item[i]] << 2 | 3;
+    onto.count = 0;
+    for (int i = 0; i < across.count; i++) {
+        int state = across.target[i], element = across.element[i];
         const int32_t *row = row_of(state);
-        if (state && row[9] & edge_bit(edge))
-            add_move(&across, key_of(row, edge), state, across.element[i], across.item[i]);
+        for (int k = across.item[i]; state; ) {
+            int edge = INTS(OWN_ATOM)[k] << 2 | 3;
+            if (row[9] & edge_bit(edge))
+                add_move(&onto, key_of(row, edge), state, element, k);
+            if (++k == INTS(OWN_START)[element + 1] || INTS(OWN_ASKS)[k])
+                break;
+        }
     }
 }
 
@@ -314,10 +317,10 @@ static void enter_all(int position, int end)
             if (down.target[i])
                 enter(down.target[i], head_operator[down.item[i]], head_number[down.item[i]],
                       element);
-        for (; k < across.count && across.element[k] == element; k++)
-            if (across.target[k])
-                enter(across.target[k], INTS(OWN_OPERATOR)[across.item[k]],
-                      DOUBLES(OWN_NUMBER)[across.item[k]], element);
+        for (; k < onto.count && onto.element[k] == element; k++)
+            if (onto.target[k])
+                enter(onto.target[k], INTS(OWN_OPERATOR)[onto.item[k]],
+                      DOUBLES(OWN_NUMBER)[onto.item[k]], element);
         end_head[element + 1] = head_count;
     }
 }
@@ -338,7 +341,7 @@ static void run(void)
         ask_attributes();
         resolve(&across);
         ask_atoms();
-        resolve(&across);
+        resolve(&onto);
         enter_all(position, end);
         settle();
         position = end;

@@ -36,7 +36,9 @@ cdef class MessageView:
     cdef readonly bint only_text
     cdef readonly int[::1] own_start
     cdef readonly int[::1] own_atom
+    cdef readonly int[::1] own_asks
     cdef readonly int[::1] own_operator
+    cdef int _asking
     cdef readonly double[::1] own_number
     cdef readonly unsigned long long[::1] _signature
     cdef readonly unsigned long long[::1] _seen

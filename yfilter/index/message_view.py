@@ -4,6 +4,8 @@
 The columns of the element stream, the labels of its names, the elements level by level (``order``)
 and of each name (``positions`` from ``position_start`` on), and for each element its own atoms,
 those that hold on it: by each attribute, text node, and, where a profile asks for it, string value.
+Of the atoms of a value the first on which the trie has an edge has the attribute's edge in
+``own_asks``, which leads to the others, too; else it is 0.
 A value is looked up by its bytes as they stand in the stream; it becomes a number only where
 numbers are compared with it.  A view is bound to one message after another and keeps its columns.
 
@@ -44,6 +46,7 @@ class MessageView:
         self._allocate(256, 256, 1024)
         self._seen = array("Q", bytes(8 * 64))
         self.own_atom = ints(1024)
+        self.own_asks = ints(1024)
         self.own_operator = ints(1024)
         self.own_number = doubles(1024)
 
@@ -286,6 +289,7 @@ class MessageView:
             self.own_start[element] = self._own_count
             self._signature[element] = 0
             for i in range(self.attribute_start[element], self.attribute_start[element + 1]):
+                self._asking = self._asked[i] << 2 | 2
                 if self._found[i]:
                     self._add_own(element, self._found[i], 0, 0.0)
                 if self._asked[i] and self._has_numbers(self._asked[i]):
@@ -299,6 +303,7 @@ class MessageView:
             if texts:
                 i = self.text_first[element]
                 while i >= 0:
+                    self._asking = 6
                     if self._text_found[i]:
                         self._add_own(element, self._text_found[i], 0, 0.0)
                     if self._has_numbers(1):
@@ -376,6 +381,7 @@ class MessageView:
             text = self._stream.string_value(element).encode()
             values = text
             last = len(text)
+        self._asking = 10
         if last - first <= self.atoms.length_max[2]:
             atom = self.atoms.find(2, values, first, last)
             if atom:
@@ -395,9 +401,14 @@ class MessageView:
         bit: cython.ulonglong = 1
         if count >= len(self.own_atom):
             self.own_atom = grown(self.own_atom, 2 * count)
+            self.own_asks = grown(self.own_asks, 2 * count)
             self.own_operator = grown(self.own_operator, 2 * count)
             self.own_number = grown(self.own_number, 2 * count)
         self.own_atom[count] = atom
+        self.own_asks[count] = 0
+        if self._asking and self.atoms.atoms[8 * atom + 6]:
+            self.own_asks[count] = self._asking
+            self._asking = 0
         self.own_operator[count] = operator
         self.own_number[count] = number
         self._own_count = count + 1

@@ -1,3 +1,4 @@
+cimport cython
 from yfilter.index.candidates cimport Candidates
 from yfilter.index.lazy_states cimport LazyStates
 from yfilter.index.message_view cimport MessageView
@@ -5,6 +6,7 @@ from yfilter.index.moves cimport Moves
 from yfilter.index.trie cimport Trie, edge_bit
 
 
+@cython.final
 cdef class Run:
     cdef MessageView view
     cdef public Candidates candidates
@@ -16,6 +18,7 @@ cdef class Run:
     cdef object _new_states
     cdef Moves _down
     cdef Moves _across
+    cdef Moves _onto
     cdef int _count
     cdef unsigned long long _entered
     cdef long long _moved

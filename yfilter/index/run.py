@@ -72,7 +72,8 @@ class Run:
         self.turns = 0
         self.elements_spared = 0
         self._down = Moves()  # item: the parent's head
-        self._across = Moves()  # item: the own atom
+        self._across = Moves()  # item: the first own atom of a value
+        self._onto = Moves()  # item: the own atom
         self._count = 0
         self._moved = 0  # heads that the present group came from, and was compared with
         self._state = ints(1024)
@@ -132,7 +133,7 @@ class Run:
         self._ask_attributes()
         self._across.resolve(self.states, self.trie.clock)
         self._ask_atoms()
-        self._across.resolve(self.states, self.trie.clock)
+        self._onto.resolve(self.states, self.trie.clock)
         self._enter_all(position, end)
         return end
 
@@ -191,10 +192,10 @@ class Run:
         down: Moves = self._down
         across: Moves = self._across
         states: cython.int[::1] = self.states.states
+        own_asks: cython.int[::1] = view.own_asks
         count: cython.int = 0
         element: cython.int
         state: cython.int
-        edge: cython.int
         row: cython.longlong
         i: cython.int
         k: cython.int
@@ -202,6 +203,7 @@ class Run:
             if self._operator[down.item[i]] < 0:
                 count += view.own_start[down.element[i] + 1] - view.own_start[down.element[i]]
         across.cover(count)
+        self._onto.cover(count)
         count = 0
         for i in range(down.count):
             state = down.target[i]
@@ -209,11 +211,9 @@ class Run:
                 continue
             element = down.element[i]
             for k in range(view.own_start[element], view.own_start[element + 1]):
-                row = 8 * view.own_atom[k]
-                edge = (view.atoms.atoms[row] << 2) | 2
-                if view.atoms.atoms[row + 6] and states[16 * state + 9] & edge_bit(edge):
+                if own_asks[k] and states[16 * state + 9] & edge_bit(own_asks[k]):
                     row = states[16 * state]
-                    across.key[count] = (row << 32) | edge
+                    across.key[count] = (row << 32) | own_asks[k]
                     across.state[count] = state
                     across.element[count] = element
                     across.item[count] = k
@@ -223,31 +223,43 @@ class Run:
 
     def _ask_atoms(self) -> cython.int:
         """From attributes to the atoms themselves."""
+        view: MessageView = self.view
         across: Moves = self._across
+        onto: Moves = self._onto
         states: cython.int[::1] = self.states.states
         count: cython.int = 0
         state: cython.int
         edge: cython.int
         row: cython.longlong
         i: cython.int
+        k: cython.int
+        end: cython.int
         for i in range(across.count):
             state = across.target[i]
-            edge = (self.view.own_atom[across.item[i]] << 2) | 3
-            if state and states[16 * state + 9] & edge_bit(edge):
-                row = states[16 * state]
-                across.key[count] = (row << 32) | edge
-                across.state[count] = state
-                across.element[count] = across.element[i]
-                across.item[count] = across.item[i]
-                count += 1
-        across.count = count
+            if not state:
+                continue
+            row = states[16 * state]
+            k = across.item[i]
+            end = view.own_start[across.element[i] + 1]
+            while True:
+                edge = (view.own_atom[k] << 2) | 3
+                if states[16 * state + 9] & edge_bit(edge):
+                    onto.key[count] = (row << 32) | edge
+                    onto.state[count] = state
+                    onto.element[count] = across.element[i]
+                    onto.item[count] = k
+                    count += 1
+                k += 1
+                if k == end or view.own_asks[k]:
+                    break
+        onto.count = count
         return 0
 
     def _enter_all(self, position: cython.int, end: cython.int) -> cython.int:
         """The heads of a group of elements, where its moves have led."""
         view: MessageView = self.view
         down: Moves = self._down
-        across: Moves = self._across
+        onto: Moves = self._onto
         element: cython.int
         i: cython.int = 0
         k: cython.int = 0
@@ -264,12 +276,12 @@ class Run:
                         element,
                     )
                 i += 1
-            while k < across.count and across.element[k] == element:
-                if across.target[k]:
+            while k < onto.count and onto.element[k] == element:
+                if onto.target[k]:
                     self._enter(
-                        across.target[k],
-                        view.own_operator[across.item[k]],
-                        view.own_number[across.item[k]],
+                        onto.target[k],
+                        view.own_operator[onto.item[k]],
+                        view.own_number[onto.item[k]],
                         element,
                     )
                 k += 1
