@@ -31,9 +31,9 @@ from yfilter.index.columns import doubles, grown, ints, longs, octets
 from yfilter.language.numbers import number_text
 
 if cython.compiled:
-    from cython.cimports.formats.words import part_of_word, word_at
+    from cython.cimports.yfilter.index.value_hash import value_hash
 else:
-    from formats.words import part_of_word, word_at
+    from yfilter.index.value_hash import value_hash
 
 # Operators of ranges; 0 is that of equalities.
 LESS, AT_MOST, GREATER, AT_LEAST = range(1, 5)
@@ -119,7 +119,7 @@ class AtomTable:
             found[i] = 0
             attribute = attributes[i]
             if attribute and offsets[i + 1] - offsets[i] <= self.length_max[attribute]:
-                hashed = _hash(self._seed, attribute, values, offsets[i], offsets[i + 1])
+                hashed = value_hash(self._seed, attribute, values, offsets[i], offsets[i + 1])
                 touched ^= slots[hashed & mask] != 0
                 self._which[wanted] = i
                 self._hash[wanted] = hashed
@@ -154,7 +154,7 @@ class AtomTable:
         last: cython.int,
     ) -> cython.int:
         """The equality of an attribute with ``values[first:last]``, or 0."""
-        hashed: cython.uint = _hash(self._seed, attribute, values, first, last)
+        hashed: cython.uint = value_hash(self._seed, attribute, values, first, last)
         slot: cython.uint = hashed & (len(self._slots) - 1)
         return self._find_from(slot, attribute, values, first, last, hashed)
 
@@ -215,7 +215,7 @@ class AtomTable:
         for i in range(length):
             self.octets[place + i] = values[i]
         row = 8 * atom
-        hashed = _hash(self._seed, attribute, values, 0, length)
+        hashed = value_hash(self._seed, attribute, values, 0, length)
         self.atoms[row] = attribute
         self.atoms[row + 1] = hashed & 0x7FFFFFFF
         self.atoms[row + 2] = place
@@ -441,36 +441,6 @@ def _is_number(key: bytes) -> bool:
 def _entry(hashed: cython.uint, atom: cython.int) -> cython.longlong:
     tag: cython.longlong = hashed & 0x7FFFFFFF
     return tag << 32 | atom
-
-
-@cython.cfunc
-@cython.exceptval(check=False)
-def _hash(
-    seed: cython.ulonglong,
-    attribute: cython.int,
-    values: cython.p_const_uchar,
-    first: cython.int,
-    last: cython.int,
-) -> cython.uint:
-    """The hash of ``values[first:last]``, by words of which the last two may overlap."""
-    mask: cython.ulonglong = 0xFFFFFFFFFFFFFFFF
-    prime: cython.ulonglong = 0x9E3779B97F4A7C15
-    mixed: cython.ulonglong
-    factor: cython.ulonglong = 0x9E3779B1
-    length: cython.ulonglong = last - first
-    mixed = seed + attribute * factor + (length << 48)
-    if last - first >= 8:
-        while last - first > 8:
-            mixed = ((mixed ^ word_at(values, first)) * prime) & mask
-            mixed ^= mixed >> 32
-            first += 8
-        mixed ^= word_at(values, last - 8)
-    else:
-        mixed ^= part_of_word(values, first, last - first)
-    mixed = (mixed * prime) & mask
-    mixed ^= mixed >> 32
-    mixed = (mixed * prime) & mask
-    return mixed >> 32
 
 
 def _rounded(length: int) -> int:
