@@ -17,6 +17,7 @@ typedef struct {
     const double *bounds;
     const int32_t *words;
     int32_t *atoms;
+    const int32_t *ranges;
     const uint8_t *octets;
     const double *numbers;
     const int32_t *exact, *in_namespace, *any_namespace, *label_bits;
@@ -31,7 +32,7 @@ typedef struct {
 
 /* Columns of a message, one after another in the table of pointers and sizes that is recorded. */
 enum {
-    COUNTS, ORDER, PARENT, DEPTH, END, NAME, OWN_START, OWN_ATOM, OWN_ASKS, OWN_OPERATOR,
+    COUNTS, ORDER, PARENT, DEPTH, END, NAME, OWN_START, OWN_ATOM, OWN_ASKS, OWN_RANGES,
     OWN_NUMBER, SIGNATURE, SEEN, LABEL, ATTRIBUTE, POSITION_START, POSITIONS, TEXT_FIRST, TEXT_NEXT,
     WITHIN_FIRST, WITHIN_LAST, ATTRIBUTE_START, ATTRIBUTE_NAME, ATTRIBUTE_OFFSET,
     ATTRIBUTE_VALUES, CONTENT_OFFSET, CONTENT_VALUES, SYMBOL_SEEN, COLUMNS
@@ -67,7 +68,7 @@ static int stage(const Column *message)
     names = INTS(COUNTS)[1];
     own_count = INTS(COUNTS)[2];
     for (int i = 0; i < own_count; i++)
-        if (INTS(OWN_OPERATOR)[i] == 0)
+        if (INTS(OWN_ATOM)[i])
             T.atoms[8 * (int64_t)INTS(OWN_ATOM)[i] + 7] = i;
     return 0;
 }

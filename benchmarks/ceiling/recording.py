@@ -44,7 +44,7 @@ def _columns(
         memoryview(view.own_start)[: elements + 1],
         memoryview(view.own_atom)[:own],
         memoryview(view.own_asks)[:own],
-        memoryview(view.own_operator)[:own],
+        memoryview(view.own_ranges)[:own],
         memoryview(view.own_number)[:own],
         memoryview(view._signature)[:elements],
         memoryview(view._seen),

@@ -270,9 +270,13 @@ static void ask_atoms(void)
         int state = across.target[i], element = across.element[i];
         const int32_t *row = row_of(state);
         for (int k = across.item[i]; state; ) {
-            int edge = INTS(OWN_ATOM)[k] << 2 | 3;
-            if (row[9] & edge_bit(edge))
-                add_move(&onto, key_of(row, edge), state, element, k);
+            int attribute = INTS(OWN_RANGES)[k], operator = attribute > 0;
+            do {
+                int atom = operator ? T.ranges[4 * attribute + operator - 1] : INTS(OWN_ATOM)[k];
+                int edge = atom << 2 | 3;
+                if (row[9] & edge_bit(edge))
+                    add_move(&onto, key_of(row, edge), state, element, 8 * k + operator);
+            } while (operator && ++operator < 5);
             if (++k == INTS(OWN_START)[element + 1] || INTS(OWN_ASKS)[k])
                 break;
         }
@@ -319,8 +323,8 @@ static void enter_all(int position, int end)
                       element);
         for (; k < onto.count && onto.element[k] == element; k++)
             if (onto.target[k])
-                enter(onto.target[k], INTS(OWN_OPERATOR)[onto.item[k]],
-                      DOUBLES(OWN_NUMBER)[onto.item[k]], element);
+                enter(onto.target[k], onto.item[k] & 7, DOUBLES(OWN_NUMBER)[onto.item[k] >> 3],
+                      element);
         end_head[element + 1] = head_count;
     }
 }

@@ -22,7 +22,7 @@ _SOURCE = Path(__file__).with_name("replay.c")
 _FIRST_EPOCH = 1_000_000_000  # that no list has seen: the engine counts from 1
 
 _POINTERS = (
-    *("slots", "states", "lists", "bounds", "words", "atoms", "octets", "numbers"),
+    *("slots", "states", "lists", "bounds", "words", "atoms", "ranges", "octets", "numbers"),
     *("exact", "in_namespace", "any_namespace", "label_bits"),
     *("twig_slots", "twig_states", "twig_lists", "twig_queries"),
 )
@@ -104,6 +104,7 @@ class Replay:
             states.accepts.bounds,
             index._records.words,
             index._atoms.atoms,
+            index._atoms.ranges,
             index._atoms.octets,
             index._atoms.numbers,
             symbols.exact,

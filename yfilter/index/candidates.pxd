@@ -2,6 +2,7 @@ from yfilter.index.accept_lists cimport AcceptLists
 from yfilter.index.twigs cimport Twigs
 from yfilter.index.message_view cimport MessageView
 from yfilter.index.residuals cimport Residuals
+from yfilter.index.subscriber_runs cimport SubscriberRuns
 from yfilter.index.trie cimport Trie
 
 
@@ -38,6 +39,7 @@ cdef class Candidates:
     cdef int settle(self, AcceptLists accepts) except -1
     cdef bint is_any_wanted(self) noexcept
     cdef int end(self) noexcept
+    cpdef object registrations(self, SubscriberRuns runs)
     cdef int _take_list(self, int place, int element) except -1
     cdef int _take_groups(self, int at, int end, int element) except -1
     cdef int _take_group(self, int first, int end, int row, int ancestor) except -1

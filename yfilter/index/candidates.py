@@ -21,11 +21,13 @@ if cython.compiled:
     from cython.cimports.yfilter.index.accept_lists import AcceptLists
     from cython.cimports.yfilter.index.message_view import MessageView
     from cython.cimports.yfilter.index.residuals import Residuals
+    from cython.cimports.yfilter.index.subscriber_runs import SubscriberRuns
     from cython.cimports.yfilter.index.trie import Trie
 else:
     from yfilter.index.accept_lists import AcceptLists
     from yfilter.index.message_view import MessageView
     from yfilter.index.residuals import Residuals
+    from yfilter.index.subscriber_runs import SubscriberRuns
     from yfilter.index.trie import Trie
 
 from yfilter.index.target_groups import TargetGroups
@@ -129,6 +131,10 @@ class Candidates:
         """How many queries were found in the message."""
         self.visits += self.residuals.visits
         return self.count
+
+    def registrations(self, runs: SubscriberRuns) -> array[int]:
+        """The registrations of all queries found."""
+        return runs.collect(self.found, self.count)
 
     def _take_list(self, place: cython.int, element: cython.int) -> cython.int:
         """The queries of a list at an element; those with a residual record wait."""

@@ -52,7 +52,7 @@ from yfilter.index.run import TOO_COSTLY, Run
 from yfilter.index.subscriber_runs import SubscriberRuns
 from yfilter.index.symbols import SymbolTable
 from yfilter.index.target_groups import TargetGroups
-from yfilter.index.trie import USES, Trie
+from yfilter.index.trie import Trie
 from yfilter.index.twigs import Twigs
 from yfilter.index.ways import indexable
 
@@ -176,8 +176,8 @@ class Index:
     ) -> array[int]:
         """As ``match``, all registrations of the queries instead of their numbers."""
         self._begin(stream)
-        count = self._match(Priority.PROFILE, visits_max, None)
-        return runs.collect(self._candidates.found, count)  # found may have become another column
+        self._match(Priority.PROFILE, visits_max, None)
+        return self._candidates.registrations(runs)
 
     def statistics(self) -> dict[str, int]:
         """Sizes of the structure, and counts over all messages."""
@@ -252,8 +252,8 @@ class Index:
         """How many queries of a class stand in the candidates' ``found``."""
         taken = self._candidates
         self.visits_last = 0
-        if self._trie.nodes[10 * (priority + 1) + USES] == 1:
-            return 0  # nothing but the root
+        if self._run.is_empty(priority + 1):
+            return 0
         candidates, passed_over, visits = taken.candidates, taken.passed_over, taken.visits
         count = self._run.match(self._epoch, priority + 1, visits_max, groups)
         self.candidates[priority] += taken.candidates - candidates

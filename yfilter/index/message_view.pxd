@@ -37,7 +37,7 @@ cdef class MessageView:
     cdef readonly int[::1] own_start
     cdef readonly int[::1] own_atom
     cdef readonly int[::1] own_asks
-    cdef readonly int[::1] own_operator
+    cdef readonly int[::1] own_ranges
     cdef int _asking
     cdef readonly double[::1] own_number
     cdef readonly unsigned long long[::1] _signature
@@ -64,6 +64,7 @@ cdef class MessageView:
     cdef bint _has_numbers(self, int attribute) noexcept
     cdef int _look_up_number(self, int element, int attribute, double number) except -1
     cdef int _look_up_string_value(self, int element) except -1
-    cdef int _add_own(self, int element, int atom, int operator, double number) except -1
+    cdef int _add_own(self, int element, int atom) except -1
+    cdef int _new_own(self, bint has_edge) except -1
     cdef bint _is_value(self, int atom, bint content, int first, int last) noexcept
     cdef int _octet(self, bint content, int place) noexcept

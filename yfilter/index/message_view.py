@@ -4,8 +4,9 @@
 The columns of the element stream, the labels of its names, the elements level by level (``order``)
 and of each name (``positions`` from ``position_start`` on), and for each element its own atoms,
 those that hold on it: by each attribute, text node, and, where a profile asks for it, string value.
-Of the atoms of a value the first on which the trie has an edge has the attribute's edge in
-``own_asks``, which leads to the others, too; else it is 0.
+All ranges of a value are one row, which has its attribute in ``own_ranges`` and the number; else it
+is 0, and ``own_atom`` is the atom.  Of the rows of a value the first on which the trie has an edge
+has the attribute's edge in ``own_asks``, which leads to the others, too; else that is 0.
 A value is looked up by its bytes as they stand in the stream; it becomes a number only where
 numbers are compared with it.  A view is bound to one message after another and keeps its columns.
 
@@ -47,7 +48,7 @@ class MessageView:
         self._seen = array("Q", bytes(8 * 64))
         self.own_atom = ints(1024)
         self.own_asks = ints(1024)
-        self.own_operator = ints(1024)
+        self.own_ranges = ints(1024)
         self.own_number = doubles(1024)
 
     def bind(self, stream: ElementStream, symbols: SymbolTable) -> None:
@@ -291,7 +292,7 @@ class MessageView:
             for i in range(self.attribute_start[element], self.attribute_start[element + 1]):
                 self._asking = self._asked[i] << 2 | 2
                 if self._found[i]:
-                    self._add_own(element, self._found[i], 0, 0.0)
+                    self._add_own(element, self._found[i])
                 if self._asked[i] and self._has_numbers(self._asked[i]):
                     self._look_up_number(
                         element,
@@ -305,7 +306,7 @@ class MessageView:
                 while i >= 0:
                     self._asking = 6
                     if self._text_found[i]:
-                        self._add_own(element, self._text_found[i], 0, 0.0)
+                        self._add_own(element, self._text_found[i])
                     if self._has_numbers(1):
                         self._look_up_number(
                             element,
@@ -355,18 +356,17 @@ class MessageView:
     ) -> cython.int:
         """The equality and the ranges that hold by a value that is this number, or NaN."""
         atom: cython.int
-        operator: cython.int
+        own: cython.int
         if number != number:  # noqa: PLR0124 - NaN
             return 0
         if self.atoms.number_equalities[attribute] > 0:
             atom = self.atoms.find_number(attribute, number)
             if atom:
-                self._add_own(element, atom, 0, 0.0)
+                self._add_own(element, atom)
         if self.atoms.range_counts[attribute] > 0:
-            for operator in range(1, 5):
-                atom = self.atoms.ranges[4 * attribute + operator - 1]
-                if atom:
-                    self._add_own(element, atom, operator, number)
+            own = self._new_own(True)
+            self.own_ranges[own] = attribute
+            self.own_number[own] = number
         return 0
 
     def _look_up_string_value(self, element: cython.int) -> cython.int:
@@ -385,38 +385,36 @@ class MessageView:
         if last - first <= self.atoms.length_max[2]:
             atom = self.atoms.find(2, values, first, last)
             if atom:
-                self._add_own(element, atom, 0, 0.0)
+                self._add_own(element, atom)
         if self._has_numbers(2):
             self._look_up_number(element, 2, number_in(values, first, last))
         return 0
 
-    def _add_own(
-        self,
-        element: cython.int,
-        atom: cython.int,
-        operator: cython.int,
-        number: cython.double,
-    ) -> cython.int:
-        count: cython.int = self._own_count
+    def _add_own(self, element: cython.int, atom: cython.int) -> cython.int:
+        """An equality that holds."""
         bit: cython.ulonglong = 1
-        if count >= len(self.own_atom):
-            self.own_atom = grown(self.own_atom, 2 * count)
-            self.own_asks = grown(self.own_asks, 2 * count)
-            self.own_operator = grown(self.own_operator, 2 * count)
-            self.own_number = grown(self.own_number, 2 * count)
-        self.own_atom[count] = atom
-        self.own_asks[count] = 0
-        if self._asking and self.atoms.atoms[8 * atom + 6]:
-            self.own_asks[count] = self._asking
-            self._asking = 0
-        self.own_operator[count] = operator
-        self.own_number[count] = number
-        self._own_count = count + 1
-        if operator == 0:
-            self._signature[element] |= bit << (atom & 63)
-            self._seen[(atom >> 6) & 63] |= bit << (atom & 63)
-            self.atoms.atoms[8 * atom + 7] = count
+        own: cython.int = self._new_own(self.atoms.atoms[8 * atom + 6] != 0)
+        self.own_atom[own] = atom
+        self._signature[element] |= bit << (atom & 63)
+        self._seen[(atom >> 6) & 63] |= bit << (atom & 63)
+        self.atoms.atoms[8 * atom + 7] = own
         return 0
+
+    def _new_own(self, has_edge: cython.bint) -> cython.int:
+        own: cython.int = self._own_count
+        if own >= len(self.own_atom):
+            self.own_atom = grown(self.own_atom, 2 * own)
+            self.own_asks = grown(self.own_asks, 2 * own)
+            self.own_ranges = grown(self.own_ranges, 2 * own)
+            self.own_number = grown(self.own_number, 2 * own)
+        self.own_atom[own] = 0
+        self.own_ranges[own] = 0
+        self.own_asks[own] = 0
+        if has_edge:
+            self.own_asks[own] = self._asking
+            self._asking = 0
+        self._own_count = own + 1
+        return own
 
     # -- values
 

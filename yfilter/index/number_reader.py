@@ -50,8 +50,8 @@ def number_in(values: cython.p_const_uchar, first: cython.int, last: cython.int)
     while place < last and _is_space(values[place]):
         place += 1
     if place < last:
-        # An exponent, INF, or no number.
-        if octet in (69, 101, 73) or (digits == 0 and octet == 78):
+        # An exponent, INF, or no number: most words are none.
+        if octet in (69, 101) if digits else octet == 73:
             return _any_number(bytes(values[first:last]))
         return _NAN
     if digits == 0:

@@ -29,6 +29,7 @@ cdef class Run:
     cdef int[::1] _end
 
     cpdef int match(self, int epoch, int root, long long visits_max, object groups) except -2
+    cpdef bint is_empty(self, int root) noexcept
     cdef int _move(self, int position) except -1
     cdef int _ask_down(self, int position) except -1
     cdef int _ask_attributes(self) except -1

@@ -72,8 +72,8 @@ class Run:
         self.turns = 0
         self.elements_spared = 0
         self._down = Moves()  # item: the parent's head
-        self._across = Moves()  # item: the first own atom of a value
-        self._onto = Moves()  # item: the own atom
+        self._across = Moves()  # item: the first row of the own atoms of a value
+        self._onto = Moves()  # item: 8 times the row of the own atoms, and the operator
         self._count = 0
         self._moved = 0  # heads that the present group came from, and was compared with
         self._state = ints(1024)
@@ -121,6 +121,10 @@ class Run:
             if position < view.elements and self.states.is_full():
                 self._turn(self._first[view.parent[view.order[position]] + 1])
         return self.candidates.end()
+
+    def is_empty(self, root: cython.int) -> cython.bint:
+        """Whether there are no queries behind a root of the trie."""
+        return self.trie.nodes[10 * root + 4] == 1  # USES
 
     def forget_states(self) -> None:
         """Begin a generation that takes nothing over."""
@@ -203,7 +207,7 @@ class Run:
             if self._operator[down.item[i]] < 0:
                 count += view.own_start[down.element[i] + 1] - view.own_start[down.element[i]]
         across.cover(count)
-        self._onto.cover(count)
+        self._onto.cover(4 * count)
         count = 0
         for i in range(down.count):
             state = down.target[i]
@@ -234,6 +238,7 @@ class Run:
         i: cython.int
         k: cython.int
         end: cython.int
+        operator: cython.int
         for i in range(across.count):
             state = across.target[i]
             if not state:
@@ -242,13 +247,21 @@ class Run:
             k = across.item[i]
             end = view.own_start[across.element[i] + 1]
             while True:
-                edge = (view.own_atom[k] << 2) | 3
-                if states[16 * state + 9] & edge_bit(edge):
-                    onto.key[count] = (row << 32) | edge
-                    onto.state[count] = state
-                    onto.element[count] = across.element[i]
-                    onto.item[count] = k
-                    count += 1
+                operator = 1 if view.own_ranges[k] else 0
+                while operator < 5:
+                    edge = view.own_atom[k]
+                    if operator:
+                        edge = view.atoms.ranges[4 * view.own_ranges[k] + operator - 1]
+                    edge = (edge << 2) | 3
+                    if states[16 * state + 9] & edge_bit(edge):
+                        onto.key[count] = (row << 32) | edge
+                        onto.state[count] = state
+                        onto.element[count] = across.element[i]
+                        onto.item[count] = 8 * k + operator
+                        count += 1
+                    if operator == 0:
+                        break
+                    operator += 1
                 k += 1
                 if k == end or view.own_asks[k]:
                     break
@@ -280,8 +293,8 @@ class Run:
                 if onto.target[k]:
                     self._enter(
                         onto.target[k],
-                        view.own_operator[onto.item[k]],
-                        view.own_number[onto.item[k]],
+                        onto.item[k] & 7,
+                        view.own_number[onto.item[k] >> 3],
                         element,
                     )
                 k += 1
