@@ -24,10 +24,10 @@ typedef struct {
     const int64_t *twig_slots;
     const int32_t *twig_states;
     int32_t *twig_lists;
-    const int32_t *twig_queries;
+    const int32_t *twig_queries, *twig_needs;
     uint64_t mask, twig_mask;
     int32_t shift, clock, start, queries;
-    int32_t twig_shift, twig_clock, twig_start, twigs, questions_min;
+    int32_t twig_shift, twig_clock, twig_start, twigs, questions_min, names_sure;
 } Tables;
 
 /* Columns of a message, one after another in the table of pointers and sizes that is recorded. */

@@ -54,11 +54,10 @@ static int edge_bit(int edge)
 
 static void find(int query)
 {
-    uint64_t bit = 1ull << (query & 63);
-    if (!(marks[query >> 6] & bit)) {
-        marks[query >> 6] |= bit;
-        found[found_count++] = query;
-    }
+    uint64_t bit = 1ull << (query & 63), before = marks[query >> 6];
+    marks[query >> 6] = before | bit;
+    found[found_count] = query;
+    found_count += !(before & bit);
 }
 
 static void verify(void)
@@ -139,14 +138,12 @@ static int first_bound(const double *bounds, int count, double number, int above
 static void take_range(const int32_t *list, int operator, double number, int element)
 {
     int count = list[1];
-    int low = first_bound(T.bounds + list[2], count, number, 0);
-    int high = first_bound(T.bounds + list[2], count, number, 1);
-    switch (operator) {
-    case 1: low = high; high = count; break;
-    case 2: high = count; break;
-    case 3: high = low; low = 0; break;
-    case 4: low = 0; break;
-    }
+    int low = 0, high = count;
+    int bound = first_bound(T.bounds + list[2], count, number, operator == 1 || operator == 4);
+    if (operator <= 2)
+        low = bound;
+    else
+        high = bound;
     R.candidates += high - low;
     for (const int32_t *at = list + 5 + 3 * low; low < high; low++, at += 3) {
         if (at[1] < 0)

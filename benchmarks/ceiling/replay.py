@@ -24,11 +24,11 @@ _FIRST_EPOCH = 1_000_000_000  # that no list has seen: the engine counts from 1
 _POINTERS = (
     *("slots", "states", "lists", "bounds", "words", "atoms", "ranges", "octets", "numbers"),
     *("exact", "in_namespace", "any_namespace", "label_bits"),
-    *("twig_slots", "twig_states", "twig_lists", "twig_queries"),
+    *("twig_slots", "twig_states", "twig_lists", "twig_queries", "twig_needs"),
 )
 _NUMBERS = (
     *("shift", "clock", "start", "queries"),
-    *("twig_shift", "twig_clock", "twig_start", "twigs", "questions_min"),
+    *("twig_shift", "twig_clock", "twig_start", "twigs", "questions_min", "names_sure"),
 )
 
 
@@ -115,6 +115,7 @@ class Replay:
             of_twigs.states,
             of_twigs.accepts.lists,
             twigs.trie.queries,
+            twigs.needs,
         )
         tables = _Tables()
         for name, column in zip(_POINTERS, columns, strict=True):
@@ -130,6 +131,7 @@ class Replay:
         tables.twig_start = twigs.start()
         tables.twigs = twigs.trie.query_bound
         tables.questions_min = twigs.questions_min
+        tables.names_sure = twigs.names.is_sure
         return tables
 
     def _address(self, column: array[int] | array[float]) -> int:

@@ -74,6 +74,9 @@ static int has_twig(const uint64_t *row, int twig, int element, int level)
 {
     if (row)
         return (row[twig >> 6] >> (twig & 63)) & 1;
+    int known = by_names(twig, element);
+    if (known < 2)
+        return known;
     return within_below(T.twig_queries[5 * (int64_t)twig + 4], element, level);
 }
 

@@ -7,23 +7,27 @@
 
 static uint64_t *rows;
 static int *place_of, *owner, *walk, owners, row_count, row_room, owner_room, stamp = 1000000000;
+static uint64_t *below; /* of each element: 256 bits of its children, as many of all below */
+static int below_made;
 
 /* Nothing is known of a message yet; -1 without memory. */
 static int begin_rows(void)
 {
     for (int i = 0; i < owners; i++)
         place_of[owner[i]] = 0;
-    owners = row_count = 0;
+    owners = row_count = below_made = 0;
     if (owner_room < elements) {
         owner_room = 2 * elements;
         free(place_of);
         free(owner);
         free(walk);
+        free(below);
         place_of = calloc(owner_room, sizeof(int));
         owner = calloc(owner_room, sizeof(int));
         walk = calloc(owner_room + 1, sizeof(int));
+        below = calloc(owner_room, 8 * sizeof(uint64_t));
     }
-    return place_of && owner && walk ? 0 : -1;
+    return place_of && owner && walk && below ? 0 : -1;
 }
 
 static int twig_step(int state, int label)
@@ -62,6 +66,40 @@ static void make_row(int element, uint64_t *row)
         walk[depth] = state;
         child = state && made[2] & 1 ? child + 1 : INTS(END)[child];
     }
+}
+
+static void set_below(uint64_t *bits, int symbol)
+{
+    bits[(symbol & 255) >> 6] |= 1ull << (symbol & 63);
+    bits[4 + ((symbol & 255) >> 6)] |= 1ull << (symbol & 63);
+}
+
+static void make_below(void)
+{
+    memset(below, 0, 64 * (int64_t)elements);
+    for (int element = elements - 1; element > 0; element--) {
+        int label = INTS(LABEL)[INTS(NAME)[element]];
+        uint64_t *bits = below + 8 * (int64_t)INTS(PARENT)[element];
+        set_below(bits, 0);
+        set_below(bits, T.exact[label]);
+        set_below(bits, T.in_namespace[label]);
+        set_below(bits, T.any_namespace[label]);
+        for (int i = 4; i < 8; i++)
+            bits[i] |= below[8 * (int64_t)element + i];
+    }
+    below_made = 1;
+}
+
+/* Whether a twig is found below an element, by names alone: no, yes, perhaps. */
+static int by_names(int twig, int element)
+{
+    int needs = T.twig_needs[twig];
+    if (!below_made)
+        make_below();
+    const uint64_t *bits = below + 8 * (int64_t)element;
+    if (!(bits[needs & 7] >> ((needs >> 3) & 63) & bits[(needs >> 9) & 7] >> ((needs >> 12) & 63) & 1))
+        return 0;
+    return T.names_sure && needs & 1 << 18 ? 1 : 2;
 }
 
 /* The bits of what is found below an element; 0: not worth it for so many questions. */

@@ -125,7 +125,11 @@ class Residuals:
         self, row: cython.int, twig: cython.int, element: cython.int, level: cython.int
     ) -> cython.bint:
         """Whether a twig is found below an element that has this row."""
+        known: cython.int
         if row < 0:
+            known = self.twigs.answer(twig, element)
+            if known < 2:
+                return known
             return self._found_below(self.twigs.record(twig), element, level)
         return (self.twigs.rows[row + (twig >> 6)] >> (twig & 63)) & 1
 

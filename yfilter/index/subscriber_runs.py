@@ -24,7 +24,6 @@ from yfilter.index.columns import grown, ints
 
 _BITS_MIN = 2
 _LINE = 16  # numbers in a cache line
-_GROUP = 128  # runs whose misses are waited for together
 
 _ZERO = array("i", [0])
 
@@ -37,8 +36,7 @@ class SubscriberRuns:
         self._runs = ints(64)
         self._used = _LINE
         self._free: dict[int, list[int]] = {}  # blocks by their bits
-        self._collected = ints(1024)
-        self._places = ints(_GROUP)
+        self._places = ints(1024)
 
     def add(self, query: cython.int, registration: cython.int) -> cython.int:
         """One more registration of a query."""
@@ -95,54 +93,41 @@ class SubscriberRuns:
 
     def collect(self, queries: cython.int[::1], count: cython.int) -> array[int]:
         """The registrations of the first ``count`` queries of a column, as a new column."""
-        total: cython.int = 0
-        at: cython.int
-        i: cython.int
+        # PERF: first the misses of all queries, then those of all runs; none waits for another.
+        first: cython.int[::1] = self._first
+        runs: cython.int[::1] = self._runs
+        places: cython.int[::1]
         out: cython.int[::1]
-        for at in range(0, count, _GROUP):
-            total = self._collect_group(queries, at, min(at + _GROUP, count), total)
+        total: cython.int = 0
+        place: cython.int
+        length: cython.int
+        i: cython.int
+        j: cython.int
+        if count > len(self._places):
+            self._places = ints(2 * count)
+        places = self._places
+        for i in range(count):
+            places[i] = first[queries[i]]
+        for i in range(count):
+            total += (places[i] > 0) + (runs[-min(places[i], 0)] >> 5)  # no run at 0
         column = _ZERO * total
         out = column
-        for i in range(total):
-            out[i] = self._collected[i]
+        total = 0
+        for i in range(count):
+            place = places[i]
+            if place > 0:
+                out[total] = place
+                total += 1
+            elif place:
+                length = runs[-place] >> 5
+                place = 1 - place
+                for j in range(length):
+                    out[total + j] = runs[place + j]
+                total += length
         return column
 
     def size_bytes(self) -> int:
         return 4 * (len(self._first) + len(self._runs))
-
-    def _collect_group(
-        self, queries: cython.int[::1], at: cython.int, end: cython.int, total: cython.int
-    ) -> cython.int:
-        """Append the registrations of some queries to those collected; how many there are then."""
-        # PERF: the misses of all runs first, which do not wait for each other.
-        first: cython.int[::1] = self._first
-        runs: cython.int[::1] = self._runs
-        places: cython.int[::1] = self._places
-        collected: cython.int[::1]
-        count: cython.int
-        place: cython.int
-        more: cython.int = total
-        i: cython.int
-        j: cython.int
-        for i in range(end - at):
-            places[i] = first[queries[at + i]]
-        for i in range(end - at):
-            more += 1 + (runs[-min(places[i], 0)] >> 5)
-        if more >= len(self._collected):
-            self._collected = grown(self._collected, 2 * more)
-        collected = self._collected
-        for i in range(end - at):
-            place = places[i]
-            collected[total] = place
-            if place >= 0:
-                total += place > 0
-                continue
-            count = runs[-place] >> 5
-            place = 1 - place
-            for j in range(count):
-                collected[total + j] = runs[place + j]
-            total += count
-        return total
 
     def _moved(self, place: cython.int) -> cython.int:
         """The run in a block of twice the size."""

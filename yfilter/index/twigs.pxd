@@ -1,5 +1,6 @@
 from yfilter.index.lazy_states cimport LazyStates
 from yfilter.index.message_view cimport MessageView
+from yfilter.index.names_below cimport NamesBelow, needs_of
 from yfilter.index.record_pool cimport RecordPool
 from yfilter.index.symbols cimport SymbolTable
 from yfilter.index.trie cimport Trie
@@ -17,6 +18,8 @@ cdef class Twigs:
     cdef public int row_bytes_max
     cdef public int questions_min
     cdef object _new_states
+    cdef readonly NamesBelow names
+    cdef readonly int[::1] needs
     cdef int _words
     cdef int _row_count
     cdef int _owners
@@ -29,7 +32,9 @@ cdef class Twigs:
     cpdef int remove(self, int twig) except -1
     cpdef int start(self) except -1
     cpdef int record(self, int twig) noexcept
+    cdef int answer(self, int twig, int element) except -1
     cdef int row(self, int element, int count, long long visits_max) except -2
+    cdef int _added(self, int node, int record) except -1
     cdef int _made(self, int element, long long visits_max) except -1
     cdef int _walk(self, int element, int row, long long visits_max) except -1
     cdef int _moved(self, int top, int depth, int label) except -1

@@ -12,7 +12,8 @@ are found below an element is a row of bits::
 A row is made by one walk over what is below the element, through states made lazily like those of
 the index (lazy_states.py), so that it costs no more for many twigs than for one.  After that a
 query costs one bit.  Where few queries ask, the walk is no gain: until so much was asked of an
-element that each alone has cost as much, each is looked for alone (see residuals.py).
+element that each alone has cost as much, each is looked for alone, first by the names that it needs
+(names_below.py), then as it is (residuals.py).
 
 Rows take ROW_BYTES_MAX; when these are full they are forgotten and made again as needed.
 """
@@ -32,18 +33,20 @@ from yfilter.index.columns import grown, ints
 if cython.compiled:
     from cython.cimports.yfilter.index.lazy_states import LazyStates
     from cython.cimports.yfilter.index.message_view import MessageView
+    from cython.cimports.yfilter.index.names_below import NamesBelow, needs_of
     from cython.cimports.yfilter.index.record_pool import RecordPool
     from cython.cimports.yfilter.index.symbols import SymbolTable
     from cython.cimports.yfilter.index.trie import Trie
 else:
     from yfilter.index.lazy_states import LazyStates
     from yfilter.index.message_view import MessageView
+    from yfilter.index.names_below import NamesBelow, needs_of
     from yfilter.index.record_pool import RecordPool
     from yfilter.index.symbols import SymbolTable
     from yfilter.index.trie import Trie
 
 ROW_BYTES_MAX = 16 * 1024 * 1024
-QUESTIONS_MIN = 2  # for each element below, for a row to be made
+QUESTIONS_MIN = 8  # for each element below, for a row to be made
 
 
 class Twigs:
@@ -67,6 +70,8 @@ class Twigs:
         self.trie = trie
         self._new_states = new_states
         self.states = new_states(None)
+        self.names = NamesBelow(view, symbols)
+        self.needs = ints(64)  # of each twig
         self.rows = array("Q", bytes(64))
         self.row_bytes_max = ROW_BYTES_MAX
         self.questions_min = QUESTIONS_MIN
@@ -92,11 +97,15 @@ class Twigs:
                 node = self.trie.loop_of(node)
             node = self.trie.extend(node, words[place + 1] << 2)
         twig = self.trie.nodes[10 * node + 3]
-        return twig or self.trie.add_query(node, 0, record)
+        return twig or self._added(node, record)
 
     def record(self, twig: cython.int) -> cython.int:
         """The record of a twig, which is its number as a query of the trie."""
         return self.trie.queries[5 * twig + 4]
+
+    def answer(self, twig: cython.int, element: cython.int) -> cython.int:
+        """Whether a twig is found below an element, by names alone: NO, YES or PERHAPS."""
+        return self.names.answer(self.needs[twig], element)
 
     def remove(self, twig: cython.int) -> cython.int:
         return self.trie.remove_query(twig)
@@ -104,6 +113,7 @@ class Twigs:
     def begin(self) -> cython.int:
         """For a message that the view was bound to."""
         self._forget_rows()
+        self.names.begin()
         self._words = self.trie.query_bound // 64 + 1
         if self.view.elements > len(self._row_of):
             self._row_of = ints(2 * self.view.elements)
@@ -150,6 +160,18 @@ class Twigs:
             "index_twig_lazy_bytes": states["index_lazy_bytes"],
             "index_twig_visits": self.walked,
         }
+
+    def _added(self, node: cython.int, record: cython.int) -> cython.int:
+        """A new twig."""
+        words: cython.int[::1] = self.records.words
+        twig: cython.int = self.trie.add_query(node, 0, record)
+        steps: cython.int = words[record + 2]
+        first: cython.int = record + words[record + 3]
+        last: cython.int = record + words[record + 2 + steps]
+        if twig >= len(self.needs):
+            self.needs = grown(self.needs, 2 * twig)
+        self.needs[twig] = needs_of(words[first + 1], words[first], words[last + 1], steps)
+        return twig
 
     def _made(self, element: cython.int, visits_max: cython.longlong) -> cython.int:
         i: cython.int

@@ -182,13 +182,24 @@ def test_twigs_found_together_are_those_found_one_by_one() -> None:
 
 def test_many_queries_that_ask_of_an_element_cost_one_walk() -> None:
     index = Index()
-    for number in range(500):
+    for number in range(1_000):
         add(index, f"/a[b{number}/c]")
     message = parse_text(f"<a>{'<b7><c/></b7>' * 50}</a>".encode())
     assert index.match(message, VISITS_MAX) == [8]
     statistics = index.statistics()
     assert statistics["index_twig_visits"] == 100
     assert statistics["index_visits"] < 250
+
+
+def test_what_lacks_a_name_below_its_element_costs_no_visit() -> None:
+    index = Index()
+    for number in range(400):
+        add(index, f"/a[b{number}/c]")
+    message = parse_text(f"<a>{'<b7><c/></b7>' * 50}</a>".encode())
+    assert index.match(message, VISITS_MAX) == [8]
+    statistics = index.statistics()
+    assert statistics["index_twig_visits"] == 0
+    assert statistics["index_visits"] < 300
 
 
 def test_what_a_change_does_not_concern_is_not_computed_again() -> None:
