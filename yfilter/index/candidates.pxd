@@ -1,3 +1,4 @@
+cimport cython
 from yfilter.index.accept_lists cimport AcceptLists
 from yfilter.index.twigs cimport Twigs
 from yfilter.index.message_view cimport MessageView
@@ -6,6 +7,7 @@ from yfilter.index.subscriber_runs cimport SubscriberRuns
 from yfilter.index.trie cimport Trie
 
 
+@cython.final
 cdef class Candidates:
     cdef MessageView view
     cdef readonly Residuals residuals

@@ -108,11 +108,16 @@ class Candidates:
     def settle(self, accepts: AcceptLists) -> cython.int:
         """Take over the queries of all lists offered, as far as they hold."""
         touched: cython.int = 0
+        bound: cython.int
         i: cython.int
         self._lists = accepts.lists
         # PERF: loads that nothing waits for, so that the lists are in the cache.
         for i in range(self._offered):
             touched ^= self._lists[self._place[i]]
+        for i in range(self._offered):
+            if self._operator[i] > 0:
+                bound = self._lists[self._place[i] + 2] + self._lists[self._place[i] + 1] // 2
+                touched ^= accepts.bounds[bound] > 0
         self._touched = touched
         for i in range(self._offered):
             if self._operator[i] > 0:
@@ -143,7 +148,7 @@ class Candidates:
         slow: cython.int = self._lists[place + 3]
         at: cython.int = place + 5
         i: cython.int
-        self._cover_found(sure + quick + slow + self._lists[place + 4])
+        self._cover_found(sure + quick + slow + self._lists[place + 4] + len(self._query))
         self.residuals.visits += 1 + ((quick + slow) >> 3)
         if self._groups is not None:
             return self._take_wanted(place, element)
@@ -191,11 +196,15 @@ class Candidates:
         lists: cython.int[::1] = self._lists
         rows: cython.ulonglong[::1] = self._twigs.rows
         twig: cython.int
+        known: cython.int
         i: cython.int
         if row < 0:
             for i in range(first, end, 2):
-                if self.residuals.has_twig(row, lists[i + 1], ancestor, 0):
+                known = self._twigs.answer(lists[i + 1], ancestor)
+                if known == 1:
                     self._find(lists[i])
+                elif known == 2:
+                    self._wait(lists[i], self._twigs.record(lists[i + 1]), ancestor)
             return 0
         for i in range(first, end, 2):
             twig = lists[i + 1]
@@ -221,7 +230,7 @@ class Candidates:
             low = bound
         else:
             high = bound
-        self._cover_found(high - low + len(self._query))  # and of those waiting
+        self._cover_found(high - low + len(self._query))
         self.residuals.visits += 1 + ((high - low) >> 3)
         if self._groups is None:
             self.candidates += high - low
@@ -336,6 +345,7 @@ class Candidates:
         return 0
 
     def _cover_found(self, more: cython.int) -> cython.int:
+        """Room for more to be found; those waiting count as well, for they may be verified."""
         if self.count + more >= len(self.found):
             self.found = grown(self.found, 2 * (self.count + more))
         return 0

@@ -1,6 +1,8 @@
+cimport cython
 from yfilter.index.lazy_states cimport LazyStates
 
 
+@cython.final
 cdef class Moves:
     cdef int count
     cdef long long[::1] key

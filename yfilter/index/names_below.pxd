@@ -1,7 +1,9 @@
+cimport cython
 from yfilter.index.message_view cimport MessageView
 from yfilter.index.symbols cimport SymbolTable
 
 
+@cython.final
 cdef class NamesBelow:
     cdef MessageView _view
     cdef SymbolTable _symbols

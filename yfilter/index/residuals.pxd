@@ -1,9 +1,11 @@
+cimport cython
 from yfilter.index.twigs cimport Twigs
 from yfilter.index.message_view cimport MessageView
 from yfilter.index.record_pool cimport RecordPool
 from yfilter.index.symbols cimport SymbolTable
 
 
+@cython.final
 cdef class Residuals:
     cdef MessageView view
     cdef readonly Twigs twigs

@@ -97,6 +97,8 @@ class Residuals:
         """Whether a record holds for an element."""
         if self.words[record] == 0:
             return self._fixed(record, element)
+        if self.words[record] == 2:
+            return self._found_below(record, element, 0)
         return self._on_path(record, element)
 
     def ancestor_holds(self, code: cython.int, element: cython.int) -> cython.bint:

@@ -1,3 +1,4 @@
+cimport cython
 from yfilter.index.lazy_states cimport LazyStates
 from yfilter.index.message_view cimport MessageView
 from yfilter.index.names_below cimport NamesBelow, needs_of
@@ -6,6 +7,7 @@ from yfilter.index.symbols cimport SymbolTable
 from yfilter.index.trie cimport Trie
 
 
+@cython.final
 cdef class Twigs:
     cdef MessageView view
     cdef SymbolTable symbols
