@@ -140,7 +140,7 @@ class Index:
         if self._epoch == 0:
             self._fit_bound()
         wanted = _READY_BYTES_A_QUERY * self._trie.statistics()["index_queries"]
-        self._run.states.get_ready(min(wanted, _READY_BYTES_MAX, self._run_bytes))
+        self._run.states.get_ready(min(wanted, _READY_BYTES_MAX, self._run_bytes // 8))
 
     def match(self, stream: ElementStream, visits_max: int) -> list[int]:
         """The numbers of the local queries that a message matches, each once, in no order.

@@ -13,6 +13,7 @@ cdef class IntCache:
     cdef inline int recall(self, long long key) noexcept
     cdef int retire(self, long long key) except -1
     cdef int put(self, long long key, int value) except -1
+    cdef int cover(self, int count) except -1
     cdef int _grow(self) except -1
     cpdef long long size_bytes(self)
 

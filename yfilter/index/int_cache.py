@@ -14,7 +14,7 @@ try:
 except ImportError:
     from formats import cython_stub as cython
 
-from yfilter.index.columns import longs
+from yfilter.index.columns import longs, touch
 
 ABSENT = -1
 
@@ -112,6 +112,17 @@ class IntCache:
         value: cython.int = self.recall(key)
         if value >= 0:
             self.put(key, -3 - value)
+        return 0
+
+    def cover(self, count: cython.int) -> cython.int:
+        """Make room for so many, as far as the bound goes, while there are none."""
+        if self._count:
+            return 0
+        while self._shift > self._shift_min and count > self._mask >> 1:
+            self._shift -= 1
+            self._mask = 2 * self._mask + 1
+        self._slots = longs(2 * (self._mask + 1))
+        touch(self._slots, 8 * len(self._slots))
         return 0
 
     def size_bytes(self) -> cython.longlong:

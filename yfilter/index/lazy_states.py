@@ -137,7 +137,7 @@ class LazyStates(StateTable):
         total: cython.longlong = self.table_bytes()
         return total + self.accepts.used_bytes() + self._sets.size_bytes()
 
-    def get_ready(self, size: int) -> None:
+    def get_ready(self, size: cython.longlong) -> None:
         """Ask the system for about so many bytes of memory that new states will take."""
         touch(self.states, size // 10)
         touch(self.members, size // 5)
@@ -146,6 +146,8 @@ class LazyStates(StateTable):
         touch(self.loops.members, size // 20)
         touch(self.loops.names, size // 20)
         touch(self.accepts.lists, size // 5)
+        self.transitions.cover(size // 64)
+        self._sets.cover(size // 160)
 
     def begin(self, symbols: SymbolTable) -> None:
         """For a new message, whose names were translated."""

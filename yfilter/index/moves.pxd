@@ -10,6 +10,7 @@ cdef class Moves:
     cdef int[::1] state
     cdef int[::1] element
     cdef int[::1] item
+    cdef int _touched
     cdef int _room
 
     cdef int cover(self, int room) except -1
