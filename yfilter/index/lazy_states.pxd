@@ -29,6 +29,7 @@ cdef class LazyStates(StateTable):
     cpdef long long used_bytes(self)
     cdef bint is_full(self) noexcept
     cdef int _step(self, int state, int edge, int before) except -1
+    cdef int _with_loops(self, int target, int state) except -1
     cdef int _computed_step(self, int state, int edge) except -1
     cdef int _other_step(self, int state, int edge) except? -1
     cdef int _carried_step(self, int state, int edge) except? -1

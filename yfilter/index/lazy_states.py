@@ -176,7 +176,7 @@ class LazyStates(StateTable):
         if target < 0 and self.states[16 * state + 11]:
             known = self._other_step(state, edge)
             if known >= 0 and not self._differs:
-                target = known
+                target = self._with_loops(known, state) if edge & 3 == 0 else known
             elif known > 0:
                 before = known
         if before == 0 and edge & 3 == 0:
@@ -189,6 +189,29 @@ class LazyStates(StateTable):
         self.states[16 * state + 2] |= asked_bit(edge)
         self.transitions.put(self.key(state, edge), target)
         return target
+
+    def _with_loops(self, target: cython.int, state: cython.int) -> cython.int:
+        """The state with the members of one, and the loops of another besides its own."""
+        i: cython.int
+        row: cython.int = 16 * target
+        loops: cython.int = self.states[row + 10] if target else 0
+        more: cython.int = 8 * self.states[16 * state + 10]
+        first: cython.int = self.loops.sets[more]
+        if 8 * loops == more:
+            return target
+        more = self.loops.union(loops, self.loops.members, first, self.loops.sets[more + 1])
+        if more == loops:
+            return target
+        self._set.clear()
+        for i in range(self.states[row + 4], self.states[row + 4] + self.states[row + 5]):
+            self._set.push(self.members[i])
+        self._set.loop_count = 0
+        self._leaning_on = target
+        state = self._intern(more)
+        self._leaning_on = 0
+        if self.states[16 * state + 1] < 0:
+            self.states[16 * state + 1] = self.states[row + 1]  # they accept the same
+        return state
 
     def _computed_step(self, state: cython.int, edge: cython.int) -> cython.int:
         first: cython.int = self.states[16 * state + 4]

@@ -33,7 +33,8 @@ cdef class StateTable:
     cdef long long key(self, int state, int edge) noexcept
     cdef long long table_bytes(self) noexcept
     cdef int _derive(self, int state) except -1
-    cdef int _changed_since(self, int state, int other, int common) except -1
+    cdef int _compare(self, int state, int other) except -1
+    cdef int _compare_loops(self, int state, int other) except -1
     cdef int _put_loops_right(self, int state) except -1
     cdef int _put_right(
         self, int state, int[::1] members, int first, int count, bint own
@@ -42,6 +43,6 @@ cdef class StateTable:
         self, int state, int[::1] members, int first, int count, bint own
     ) except -1
     cdef int _note_bits(self, int place) except -1
-    cdef int _heed(self, int state, int change) except -1
+    cdef int _heed(self, int state, int change, bint own) except -1
     cdef int _forget_name(self, int state, int symbol) except -1
     cdef int _forget(self, int state, int edge) except -1

@@ -135,6 +135,24 @@ class StateTable:
 
     def lean(self, state: cython.int, other: cython.int) -> cython.int:
         """A new state leans on the one whose place it takes; on which edges may they differ?"""
+        row: cython.int = 16 * state
+        wrong: cython.bint
+        common: cython.int = self._compare(state, other)
+        self.states[row + 14] = self.states[16 * other]
+        self.states[row + 15] = self.states[16 * other + 3]
+        self.states[row + 3] = self.states[16 * other + 3]  # what changed since then counts
+        wrong = self._put_right(state, self._common, 0, common, False)
+        if self.states[16 * other + 10] == self.states[row + 10]:
+            wrong |= self._put_loops_right(state)
+        else:
+            common = self._compare_loops(state, other)
+            wrong |= self._put_right(state, self._common, 0, common, False)
+        self.states[row + 3] = self.trie.clock
+        self.states[row + 11] = 0 if wrong else other
+        return 0
+
+    def _compare(self, state: cython.int, other: cython.int) -> cython.int:
+        """How many members both have, in ``_common``; on what the others have, they may differ."""
         i: cython.int = self.states[16 * other + 4]
         j: cython.int = self.states[16 * state + 4]
         end: cython.int = i + self.states[16 * other + 5]
@@ -143,8 +161,6 @@ class StateTable:
         row: cython.int = 16 * state
         if last - j > len(self._common):
             self._common = ints(2 * (last - j))
-        self.states[row + 14] = self.states[16 * other]
-        self.states[row + 15] = self.states[16 * other + 3]
         while i < end or j < last:
             if i < end and j < last and self.members[i] == self.members[j]:
                 self._common[common] = self.members[j]
@@ -159,23 +175,35 @@ class StateTable:
                 self.states[row + 12] |= self.member_names[j]
                 self.states[row + 13] |= self.member_edges[j]
                 j += 1
-        self.states[row + 11] = 0 if self._changed_since(state, other, common) else other
-        return 0
+        return common
 
-    def _changed_since(
-        self, state: cython.int, other: cython.int, common: cython.int
-    ) -> cython.bint:
-        """``_put_right`` of so many common members and the loops, since the other was right."""
-        wrong: cython.bint
+    def _compare_loops(self, state: cython.int, other: cython.int) -> cython.int:
+        """``_compare`` of the loops; the state may have more, not less of them in use."""
+        loops: LoopSets = self.loops
         row: cython.int = 16 * state
-        self.states[row + 3] = self.states[16 * other + 3]
-        wrong = self._put_right(state, self._common, 0, common, False)
-        if self.states[16 * other + 10] != self.states[row + 10]:
-            self.states[row + 12] = -1
-        elif not wrong:
-            wrong = self._put_loops_right(state)
-        self.states[row + 3] = self.trie.clock
-        return wrong
+        at: cython.int = 8 * self.states[16 * other + 10]
+        i: cython.int = loops.sets[at]
+        end: cython.int = i + loops.sets[at + 1]
+        at = 8 * self.states[row + 10]
+        j: cython.int = loops.sets[at]
+        last: cython.int = j + loops.sets[at + 1]
+        common: cython.int = 0
+        if last - j > len(self._common):
+            self._common = ints(2 * (last - j))
+        while i < end or j < last:
+            if i < end and j < last and loops.members[i] == loops.members[j]:
+                self._common[common] = loops.members[j]
+                common += 1
+                i += 1
+                j += 1
+            elif j == last or (i < end and loops.members[i] < loops.members[j]):
+                if self.trie.nodes[10 * loops.members[i] + 4]:
+                    self.states[row + 12] = -1
+                i += 1
+            else:
+                self.states[row + 12] |= loops.names[j]
+                j += 1
+        return common
 
     def leans(self, state: cython.int) -> cython.bint:
         """Whether it leans on a state whose transitions are still those of then."""
@@ -241,7 +269,7 @@ class StateTable:
     ) -> cython.bint:
         """Forget what changes of some nodes concern; whether the set itself may be wrong.
 
-        ``own`` says that these are the members of the state.
+        ``own`` says that these are the members of the state, and that it should have their loops.
         """
         # PERF: few changes are looked for among the nodes, else the nodes among the changes.
         trie: Trie = self.trie
@@ -252,7 +280,7 @@ class StateTable:
         while change <= trie.clock:
             place = place_of(members, first, count, trie.log_node[change & 4095])
             if place >= 0:
-                if self._heed(state, change):
+                if self._heed(state, change, own):
                     return True
                 if own:
                     self._note_bits(place)
@@ -275,7 +303,7 @@ class StateTable:
         while place < end:
             change = trie.nodes[10 * members[place] + 5]
             while change > time:
-                if trie.clock - change >= 4096 or self._heed(state, change):
+                if trie.clock - change >= 4096 or self._heed(state, change, own):
                     return True
                 change = trie.log_before[change & 4095]
             if own:
@@ -289,12 +317,12 @@ class StateTable:
         self.member_edges[place] = self.trie.nodes[row + 9]
         return 0
 
-    def _heed(self, state: cython.int, change: cython.int) -> cython.bint:
+    def _heed(self, state: cython.int, change: cython.int, own: cython.bint) -> cython.bint:
         """Forget what one change of a member concerns; whether the set itself may be wrong."""
         row: cython.int = 16 * state
         edge: cython.int = self.trie.log_edge[change & 4095]
         if edge in (1, -2):  # a loop more, or another node of this number
-            return True
+            return own or edge == -2
         if edge == -1:
             self.states[row + 1] = -1
         elif edge & 3:
