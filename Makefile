@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+JOBS   ?= auto
 STAMP  := $(VENV)/.set-up
 BUILT  := $(VENV)/.built
 
@@ -14,7 +15,8 @@ help:
 	@echo "make setup   set up $(VENV) and compile the hot modules (quick when nothing changed)"
 	@echo "make demo    the paper's Figure 4 as six broker processes, every delivery checked"
 	@echo "             make demo MESSAGES=DIR does it with your own XML files"
-	@echo "make test    the tests, those of formats and yfilter with either build"
+	@echo "make test    the tests on all cores, those of formats and yfilter with either build"
+	@echo "             make test JOBS=0 does it in one process"
 	@echo "make check   ruff and mypy"
 	@echo "make bench   a quick version of the benchmarks (results: docs/benchmarks.md)"
 	@echo "make lock    resolve requirements.lock anew (needs uv)"
@@ -47,8 +49,8 @@ demo: $(BUILT)
 	@$(BIN)/python -m demo $(if $(MESSAGES),--messages "$(MESSAGES)")
 
 test: $(BUILT)
-	$(BIN)/python -m pytest
-	ONYX_PURE=1 $(BIN)/python -m pytest tests/formats tests/yfilter
+	$(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8
+	ONYX_PURE=1 $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 tests/formats tests/yfilter
 
 check: $(STAMP)
 	$(BIN)/ruff format --check $(CODE)

@@ -1,4 +1,4 @@
-"""One Spark session for all tests that need one; its JVM ends with it."""
+"""One Spark session for all tests that need one, its JVM ends with it; what ``pytest -n`` does."""
 
 from __future__ import annotations
 
@@ -21,3 +21,11 @@ def spark() -> Iterator[Any]:
     """On the Java that is found first: the one of the system where there is one."""
     with spark_session(SparkOptions(settings=SETTINGS)) as session:
         yield session
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With pytest-xdist, which is not needed otherwise."""
+    from tests.side_by_side import SideBySide  # noqa: PLC0415
+
+    return SideBySide(config, log)

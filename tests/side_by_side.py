@@ -1,0 +1,24 @@
+"""Which tests stay together when several processes share them (``pytest -n``, ``make test``).
+
+A file's tests run in one process, in order, as they do without ``-n``.  Files that start the same
+thing, a Spark session or a network of processes, are one process's work too: it is started once,
+and no two networks of real processes are up side by side.  Simulations, whose tests are long, few
+and each from its own seed, go wherever there is time.
+"""
+
+from __future__ import annotations
+
+from xdist.scheduler import LoadScopeScheduling
+
+TOGETHER = ("tests/registration/spark/", "tests/onyx/test_")
+APART = ("tests/simulation/",)
+
+
+class SideBySide(LoadScopeScheduling):
+    """Hands out groups of tests, those of many tests first, to whichever process is free."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        if nodeid.startswith(APART):
+            return nodeid
+        file = nodeid.partition("::")[0]
+        return next((group for group in TOGETHER if file.startswith(group)), file)
