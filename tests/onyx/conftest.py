@@ -7,7 +7,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.onyx.networks import RunningProcess, is_running, small_topology_text
+from overlay.link.client_connection import ClientLimits
+from tests.onyx.networks import SAFETY_SECONDS, RunningProcess, is_running, small_topology_text
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process on a machine that has much to do may answer later than people like to wait."""
+    limits = ClientLimits(open_seconds=SAFETY_SECONDS)
+    monkeypatch.setattr("onyx.registration_client.CLIENT_LIMITS", limits)
 
 
 @pytest.fixture(scope="session")

@@ -62,7 +62,7 @@ def test_what_brokers_write_a_backtest_reads(
     assert second == MESSAGES[before:]
     assert first == MESSAGES[: len(first)]
     assert list(news.glob(".*")) == []
-    result = run_backtest(spark, BacktestJob({"p": '/m[@n >= "20"]'}, (str(news),)))
+    result = run_backtest(spark, BacktestJob({"p": "/m[@n >= 20]"}, (str(news),)))
     days = {record["time"][:10] for record in found}
     assert (result.messages, result.refused, result.days) == (len(found), 0, len(days))
     assert result.records["p"].matches == 10

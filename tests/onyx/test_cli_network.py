@@ -430,7 +430,7 @@ def test_processes_on_their_own_make_a_network(
         text = text.replace("127.0.0.1:0", f"{host}:{port}", 1)
     file = write(tmp_path / "fixed.toml", text)
     registration = RunningProcess.start(file, "--registration")
-    monkeypatch.setattr("onyx.registration_client.CLIENT_LIMITS", ClientLimits(open_seconds=0.5))
+    monkeypatch.setattr("onyx.registration_client.CLIENT_LIMITS", ClientLimits(open_seconds=3.0))
     shell = Shell(capsys)
     assert shell.run("status", "--topology", file) == 69
     assert shell.out.splitlines()[2].split()[:4] == ["B1", f"{host}:{ports[1]}", "no", "answer"]
