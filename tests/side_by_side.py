@@ -1,9 +1,9 @@
 """Which tests stay together when several processes share them (``pytest -n``, ``make test``).
 
-A file's tests run in one process, in order, as they do without ``-n``.  Files that start the same
-thing, a Spark session or a network of processes, are one process's work too: it is started once,
-and no two networks of real processes are up side by side.  Simulations, whose tests are long, few
-and each from its own seed, go wherever there is time.
+A file's tests run in one process, in order, as they do without ``-n``.  Files that need Spark or a
+network of processes are one process's work: each is started once, and no two networks are up side
+by side.  Simulations, whose tests are long, few and each from its own seed, go wherever there is
+time.
 """
 
 from __future__ import annotations
@@ -21,4 +21,4 @@ class SideBySide(LoadScopeScheduling):
         if nodeid.startswith(APART):
             return nodeid
         file = nodeid.partition("::")[0]
-        return next((group for group in TOGETHER if file.startswith(group)), file)
+        return "processes" if file.startswith(TOGETHER) else file
