@@ -102,6 +102,7 @@ def _plan(steps: Sequence[LocationStep]) -> MatchingPlan:
         branches.extend((index, plan) for plan in conditions.branches)
         residuals.extend((index, condition) for condition in conditions.residuals)
     # Sorted, so that profiles that say the same in another order share their operators.
-    branches.sort(key=lambda branch: (branch[0], branch[1].describe()))
+    if len(branches) > 1:
+        branches.sort(key=lambda branch: (branch[0], branch[1].describe()))
     residuals.sort(key=lambda residual: (residual[0], unparse(residual[1])))
     return MatchingPlan(LinearPath(tuple(linear)), tuple(branches), tuple(residuals))

@@ -56,9 +56,10 @@ class _ShapedRecipe(NamedTuple):
 
 
 class _StepRecipe(NamedTuple):
-    """``recipe`` None: nothing is asked."""
+    """``recipe`` None: nothing is asked.  ``word_count``: how many words it puts somewhere."""
 
     recipe: Recipe | None
+    word_count: int
 
 
 def _plain_way(path: PlainPath) -> FilledWay | None:
@@ -68,7 +69,7 @@ def _plain_way(path: PlainPath) -> FilledWay | None:
             way.append((descendant, test, None))
             continue
         found = shaped.shape.derived(_step_recipe)
-        if found is None:
+        if found is None or found.word_count < len(shaped.words):
             return None
         asked = None if found.recipe is None else (found.recipe, shaped.words)
         way.append((descendant, test, asked))
@@ -77,21 +78,19 @@ def _plain_way(path: PlainPath) -> FilledWay | None:
 
 def _step_recipe(tree: Expression) -> _StepRecipe | None:
     """For the one step of a path; None if the index cannot say all that is asked of it."""
-    part = _part_with_all_blanks(tree)
+    part = _part(tree)
     if part is None or part.has_remainder or len(part.way) != 1:
         return None
-    return _StepRecipe(recipe_of(part.way[0].conditions))
+    conditions = part.way[0].conditions
+    return _StepRecipe(recipe_of(conditions), len(blanks_in(conditions)))
 
 
 def _shaped_recipe(tree: Expression) -> _ShapedRecipe | None:
-    part = _part_with_all_blanks(tree)
-    return None if part is None else _ShapedRecipe(WayRecipe(part.way), part.has_remainder)
-
-
-def _part_with_all_blanks(tree: Expression) -> _Part | None:
     """None also where the matching path has a blank that got lost on the way."""
     part = _part(tree)
-    return part if part is not None and blanks_in(part.path) <= blanks_in(part.way) else None
+    if part is None or not blanks_in(part.path) <= blanks_in(part.way):
+        return None
+    return _ShapedRecipe(WayRecipe(part.way), part.has_remainder)
 
 
 def _part(body: Expression) -> _Part | None:

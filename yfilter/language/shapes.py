@@ -104,12 +104,11 @@ class Shaped(NamedTuple):
     def text(self) -> str:
         """What ``unparse`` makes of the tree."""
         # PERF: most words are written as they are; this is done for each of a million profiles.
-        found = self.shape.derived(_text_pieces)
-        if found is None:
-            return unparse(self.fill())
-        pieces, numbers = found
-        pieces = pieces.copy()
+        pieces, numbers = self.shape.derived(_text_pieces)
         words = self.words
+        if len(numbers) != len(words):  # an xs:double is not seen in the text
+            return unparse(self.fill())
+        pieces = pieces.copy()
         place = 1
         for number in numbers:
             word = words[number]
@@ -283,11 +282,8 @@ def _location_step(step: PlainStep) -> LocationStep:
     return LocationStep(descendant, NodeKind.ELEMENT, test, predicates)
 
 
-def _text_pieces(tree: Expression) -> tuple[list[str], list[int]] | None:
-    """The text of a tree, every second piece for a blank, and the blanks' numbers in their order.
-
-    None where a blank is not seen in the text: that of an xs:double.
-    """
+def _text_pieces(tree: Expression) -> tuple[list[str], list[int]]:
+    """The text of a tree, every second piece for a blank, and the numbers of these blanks."""
     pieces = _BLANK_TEXT.split(unparse(tree))
     numbers = list(map(int, pieces[1::2]))
-    return (pieces, numbers) if len(numbers) == len(blanks_in(tree)) else None
+    return pieces, numbers
