@@ -9,7 +9,8 @@ cdef class NameTable:
     cdef long long _message
     cdef unsigned int _seed
     cdef unsigned int _mask
-    cdef int _used
+    cdef readonly int used
+    cdef int _last
     cdef Py_ssize_t _raw_size
     cdef int[::1] _slots
     cdef unsigned long long[::1] _rows
@@ -30,6 +31,9 @@ cdef class NameTable:
         self, const unsigned char* data, Py_ssize_t at, Py_ssize_t end, Py_ssize_t colon,
         int binding, long long tag
     ) except -2
+    cdef last_name(self)
+    cdef int first_of_meaning(self, int number) noexcept
+    cdef void spoil(self) noexcept
     cpdef unsigned int slot_of(self, bytes name) noexcept
     cdef unsigned int _slot(
         self, const unsigned char* data, Py_ssize_t at, Py_ssize_t end, unsigned long long first,

@@ -70,7 +70,7 @@ class NameTable:
         # Half of the table is always left for the names that a message brings.
         if (
             self.worn
-            or 2 * self._used > NAMES_MAX
+            or 2 * self.used > NAMES_MAX
             or 2 * self._raw_size > RAW_MAX
             or 2 * len(self._declarations) > BINDINGS_MAX
         ):
@@ -166,6 +166,7 @@ class NameTable:
                     if self._rows[meaning] == tag:
                         return UNKNOWN
                     self._rows[meaning] = tag
+                self._last = name
                 if self._rows[row + 4] != self._message:
                     self._rows[row + 4] = self._message
                     self._rows[row + 5] = self.message_size
@@ -175,6 +176,22 @@ class NameTable:
             slot = (slot + 1) & self._mask
         self.worn = True
         return UNKNOWN
+
+    def last_name(self) -> QualifiedName:
+        """The name that was found last."""
+        return self._names[self._last]
+
+    def first_of_meaning(self, number: cython.int) -> cython.int:
+        """The first number in the present message with the meaning of the name found last.
+
+        ``number`` is that one's; where names are found with tags, this is not to be asked.
+        """
+        row: cython.Py_ssize_t = 8 * self._rows[8 * self._last + 6] + 7
+        low: cython.ulonglong = 0xFFFFFFFF
+        message: cython.ulonglong = self._message & low
+        if self._rows[row] >> 32 != message:
+            self._rows[row] = message << 32 | number
+        return self._rows[row] & low
 
     def slot_of(self, name: bytes) -> cython.uint:
         """Where the probing for a name in no namespace begins."""
@@ -232,12 +249,11 @@ class NameTable:
     ) -> cython.int:
         """A new name, or UNKNOWN; the caller sets what it is found by."""
         i: cython.Py_ssize_t
-        name: cython.int = self._used
+        name: cython.int = self.used
         if name == NAMES_MAX or self._raw_size + end - at > RAW_MAX:
             self.worn = True
             return UNKNOWN
-        prefix = data[at:colon].decode() if colon >= at else ""
-        namespace = self._declarations[binding][1]
+        prefix, namespace = self._declarations[binding]
         local = data[colon + 1 : end].decode()
         self._names.append(QualifiedName(prefix, namespace, local))
         self._rows[8 * name + 6] = self._meanings.setdefault((namespace, local), name)
@@ -245,16 +261,21 @@ class NameTable:
         for i in range(end - at):
             self._raw[self._raw_size + i] = data[at + i]
         self._raw_size += end - at
-        self._used += 1
+        self.used += 1
         return name
+
+    def spoil(self) -> None:
+        """Forget all names with the next message."""
+        self.worn = True
 
     def _empty(self) -> None:
         self.worn = False
-        self._used = 0
-        self._raw_size = 0
-        self._mask = 2 * NAMES_MAX - 1
-        self._slots = array("i", [-1]) * (2 * NAMES_MAX)
-        self._rows = array("Q", bytes(64 * NAMES_MAX))
+        self.used: int = 0
+        self._last = 0
+        self._raw_size: int = 0
+        self._mask: int = 2 * NAMES_MAX - 1
+        self._slots: array[int] = array("i", [-1]) * (2 * NAMES_MAX)
+        self._rows: array[int] = array("Q", bytes(64 * NAMES_MAX))
         self._raw = bytearray(RAW_MAX)
         self._names: list[QualifiedName] = []
         self._meanings: dict[tuple[str, str], int] = {}

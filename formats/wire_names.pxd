@@ -1,5 +1,6 @@
 # The C types of wire_names.py.
 cimport cython
+from formats.name_table cimport NameTable
 from formats.wire_words cimport WireWords
 
 @cython.final
@@ -19,6 +20,8 @@ cdef class WireNames:
     cdef tuple _check(self, name)
     cdef _read_bindings(self)
     cdef _read_names(self)
+    cdef bint _find_names(self, NameTable table) except -1
+    cdef bint _is_wrong(self, name) except -1
     cdef _word(self)
     cdef int _number(self) except -1
     cdef _refuse(self, str code, str reason)

@@ -23,6 +23,7 @@ from formats.errors import DecodeError
 from formats.known_names import KnownName
 from formats.limits import MessageLimits
 from formats.name_faults import binding_fault, name_fault
+from formats.name_table import NameTable
 from formats.names import XML_NAMESPACE, QualifiedName
 from formats.wire_words import WireWords
 
@@ -132,6 +133,13 @@ class WireNames:
         self.meaning = array("i", bytes(4 * (self.count + 1)))
         self.size = array("i", bytes(4 * (self.count + 1)))
         self.is_xmlns = bytearray(self.count + 1)
+        start: cython.Py_ssize_t = self._at
+        table = self._words.name_table
+        try:
+            if table is not None and self._find_names(table):
+                return
+        except UnicodeDecodeError:
+            self._at = start
         remembered = self._words.known_names
         named = [remembered.of(*pair, limits) for pair in self.bindings]
         meanings: dict[tuple[str, str], int] = {}
@@ -154,6 +162,54 @@ class WireNames:
         # Names of different meanings are different.
         if len(meanings) < own and len(set(self.names[known:])) < own:
             self._refuse("bad-name", "a name has two numbers")
+
+    def _find_names(self, table: NameTable) -> cython.bint:
+        """The own names by their bytes; False if something has to be looked at as text."""
+        data: cython.p_const_uchar = self._head
+        name_max: cython.Py_ssize_t = self.limits.name_bytes_max
+        start: cython.Py_ssize_t = self._at
+        at: cython.Py_ssize_t
+        number: cython.int
+        binding: cython.int
+        size: cython.int
+        used: cython.int
+        bindings: cython.int[::1]
+        table.begin(len(self._head))
+        numbers = [table.bind(prefix.encode(), uri.encode()) for prefix, uri in self.bindings]
+        numbers[XML_BINDING] = XML_BINDING
+        bindings = array("i", numbers)
+        for number in range(self.count):
+            binding = self._number()
+            size = self._number()
+            at = self._at
+            if binding >= len(bindings) or bindings[binding] < 0 or size & 1:
+                break
+            size = size >> 1
+            if not 0 < size <= name_max or at + size > len(self._head):
+                break
+            self._at = at + size
+            used = table.used
+            if table.find(data, at, self._at, at - 1, bindings[binding], 0) != number:
+                break
+            name = table.last_name()
+            if table.used > used and self._is_wrong(name):
+                table.spoil()
+                break
+            self.names[number] = name
+            self.binding[number] = binding
+            self.meaning[number] = table.first_of_meaning(number)
+            self.is_xmlns[number] = size == 5 and data[at] == ord("x") and str(name) == "xmlns"
+            self.size[number] = size
+            if name.prefix:
+                self.size[number] += len(name.prefix.encode()) + 1
+        else:
+            return True
+        self._at = start
+        return False
+
+    def _is_wrong(self, name: QualifiedName) -> bool:
+        limits = self.limits
+        return name_fault(name, limits.name_bytes_max, limits.namespace_bytes_max) is not None
 
     def _word(self) -> str:
         """A string: literal, or the dictionary's."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from formats.known_names import KnownNames
+from formats.name_table import NameTable
 
 
 class WireWords:
@@ -20,3 +21,4 @@ class WireWords:
         self.name_numbers = {name: number for number, name in enumerate(names)}
         self.name_count = len(names)
         self.known_names = KnownNames()
+        self.name_table = NameTable() if not names else None  # made for names without a number
