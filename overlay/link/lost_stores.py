@@ -29,8 +29,11 @@ def check_store(role: str, identity: str, journal: Journal, hello: Hello) -> Non
     if role not in _WITH_STORES or hello.role not in _WITH_STORES:
         return
     taken = {(Flow(flow), key): number for flow, key, number in hello.received}
+    is_new = not journal.sending and not journal.receiving
     for name, number in taken.items():
         channel = journal.sending.get(name)
+        if channel is None and not is_new:
+            continue  # forgotten with its tree, by this end first
         last = 0 if channel is None else channel.last
         if number > last:
             known = f"{journal.peer} has {number} frames of channel {name[1]!r} from it, it {last}"

@@ -47,6 +47,14 @@ def test_who_finds_that_a_peer_has_more_than_he_ever_sent_has_lost_his_own() -> 
     assert error.detail.startswith("the store of broker/B1 was emptied")
 
 
+def test_a_channel_may_be_forgotten_at_one_end_before_the_other() -> None:
+    hand = met()
+    hand.links.journal("broker/B2").forget_channels({"a"})
+    hand.open(2)
+    hand.receive(replace(hello(received=[(1, "a", 2)]), instance="another run"), connection=2)
+    assert hand.links.connected("broker/B2")
+
+
 def test_a_hello_may_be_older_than_acknowledgements_of_the_same_run() -> None:
     hand = met()
     hand.open(2)
