@@ -60,7 +60,7 @@ from yfilter.index.ways import indexable
 _LAZY_BYTES_A_QUERY = 3072
 _LAZY_BYTES = 512 << 20, 4096 << 20
 _READY_BYTES_A_QUERY = 320  # what the first hundred messages need of it, at 100,000 queries
-_READY_BYTES_MAX = 128 << 20
+_READY_BYTES_MAX = 100 << 20
 _TIME_MAX = 2_000_000_000  # epochs, stamps and times of changes are columns of 32 bits
 
 
