@@ -97,9 +97,14 @@ static void take_groups(int32_t *group, const int32_t *end, int element)
         group[3] = at;
         R.candidates += group[1];
         const uint64_t *row = twig_row(at, group[1]);
-        for (int i = 4; i < 4 + 2 * group[1]; i += 2)
-            if (has_twig(row, group[i + 1], at, 0))
+        for (int i = 4; i < 4 + 2 * group[1]; i += 2) {
+            int twig = group[i + 1];
+            int known = row ? (row[twig >> 6] >> (twig & 63)) & 1 : by_names(twig, at);
+            if (known == 1)
                 find(group[i]);
+            else if (known == 2)
+                wait_for(group[i], T.twig_queries[5 * (int64_t)twig + 4], 0, at);
+        }
     }
 }
 

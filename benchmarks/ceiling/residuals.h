@@ -156,6 +156,8 @@ static int on_path(const int32_t *record, int element)
 static int hold(int number, int element)
 {
     const int32_t *record = T.words + number;
+    if (record[0] == 2)
+        return within_below(number, element, 0);
     if (record[0])
         return on_path(record, element);
     for (int i = 0; i < record[2]; i++) {
