@@ -46,7 +46,7 @@ else:
     from yfilter.index.trie import Trie
 
 ROW_BYTES_MAX = 16 * 1024 * 1024
-QUESTIONS_MIN = 8  # for each element below, for a row to be made
+QUESTIONS_MIN = 6  # for each element below, for a row to be made
 
 
 class Twigs:
