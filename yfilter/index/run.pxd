@@ -3,7 +3,7 @@ from yfilter.index.candidates cimport Candidates
 from yfilter.index.lazy_states cimport LazyStates
 from yfilter.index.message_view cimport MessageView
 from yfilter.index.moves cimport Moves
-from yfilter.index.trie cimport Trie, edge_bit
+from yfilter.index.trie cimport Trie
 
 
 @cython.final

@@ -35,16 +35,18 @@ from yfilter.index.columns import doubles, grown, ints
 
 if cython.compiled:
     from cython.cimports.yfilter.index.candidates import Candidates
+    from cython.cimports.yfilter.index.edge_bits import edge_bit
     from cython.cimports.yfilter.index.lazy_states import LazyStates
     from cython.cimports.yfilter.index.message_view import MessageView
     from cython.cimports.yfilter.index.moves import Moves
-    from cython.cimports.yfilter.index.trie import Trie, edge_bit
+    from cython.cimports.yfilter.index.trie import Trie
 else:
     from yfilter.index.candidates import Candidates
+    from yfilter.index.edge_bits import edge_bit
     from yfilter.index.lazy_states import LazyStates
     from yfilter.index.message_view import MessageView
     from yfilter.index.moves import Moves
-    from yfilter.index.trie import Trie, edge_bit
+    from yfilter.index.trie import Trie
 from yfilter.index.target_groups import TargetGroups
 
 # What ``match`` gives for a message that would cost too much.

@@ -10,7 +10,7 @@ A state is a row of 16 numbers in ``states``, a cache line::
     4 first of its members     5 their number; without loops
     6 the same set in the generation before, or 0
     7 the state behind a name that no member has an edge for, or -1
-    8, 9 a bit for each name edge, and for each other edge, of the members (see trie.name_bit)
+    8, 9 a bit for each name edge, and for each other edge, of the members (see edge_bits.py)
    10   its looping nodes (see loop_sets.py)
    11   a state that it leans on, or 0        14, 15 that one's row and time, by then
    12, 13  a bit for each name edge, and for each other edge, on which it may differ from that one
@@ -32,19 +32,21 @@ except ImportError:
 from yfilter.index.columns import grown, ints
 
 if cython.compiled:
+    from cython.cimports.yfilter.index.edge_bits import edge_bit, name_bit
     from cython.cimports.yfilter.index.int_cache import IntCache
     from cython.cimports.yfilter.index.loop_sets import LoopSets
     from cython.cimports.yfilter.index.sorting import place_of
     from cython.cimports.yfilter.index.steps import asked_bit
     from cython.cimports.yfilter.index.symbols import SymbolTable
-    from cython.cimports.yfilter.index.trie import Trie, edge_bit, name_bit
+    from cython.cimports.yfilter.index.trie import Trie
 else:
+    from yfilter.index.edge_bits import edge_bit, name_bit
     from yfilter.index.int_cache import IntCache
     from yfilter.index.loop_sets import LoopSets
     from yfilter.index.sorting import place_of
     from yfilter.index.steps import asked_bit
     from yfilter.index.symbols import SymbolTable
-    from yfilter.index.trie import Trie, edge_bit, name_bit
+    from yfilter.index.trie import Trie
 
 
 NOT_YET = -1

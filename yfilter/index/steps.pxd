@@ -3,7 +3,7 @@ from yfilter.index.loop_sets cimport LoopSets
 from yfilter.index.node_set cimport NodeSet
 from yfilter.index.sorting cimport place_of
 from yfilter.index.symbols cimport SymbolTable
-from yfilter.index.trie cimport Trie, edge_bit, name_bit
+from yfilter.index.trie cimport Trie
 
 
 cdef class Steps:

@@ -1,7 +1,7 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Steps: which nodes are behind an edge of some others.
 
-Nodes come as a range of a column, with a column of their edge bits beside it (see trie.name_bit),
+Nodes come as a range of a column, with a column of their edge bits beside it (see edge_bits.py),
 so that the few that may have the edge are found without a look at all.
 """
 
@@ -14,18 +14,20 @@ except ImportError:
 
 if cython.compiled:
     from cython.cimports.yfilter.index.atoms import AtomTable
+    from cython.cimports.yfilter.index.edge_bits import edge_bit, name_bit
     from cython.cimports.yfilter.index.loop_sets import LoopSets
     from cython.cimports.yfilter.index.node_set import NodeSet
     from cython.cimports.yfilter.index.sorting import place_of
     from cython.cimports.yfilter.index.symbols import SymbolTable
-    from cython.cimports.yfilter.index.trie import Trie, edge_bit, name_bit
+    from cython.cimports.yfilter.index.trie import Trie
 else:
     from yfilter.index.atoms import AtomTable
+    from yfilter.index.edge_bits import edge_bit, name_bit
     from yfilter.index.loop_sets import LoopSets
     from yfilter.index.node_set import NodeSet
     from yfilter.index.sorting import place_of
     from yfilter.index.symbols import SymbolTable
-    from yfilter.index.trie import Trie, edge_bit, name_bit
+    from yfilter.index.trie import Trie
 
 
 class Steps:

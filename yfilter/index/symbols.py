@@ -30,8 +30,12 @@ from typing import TypeAlias
 
 from formats.names import QualifiedName
 from yfilter.index.columns import grown, ints
-from yfilter.index.trie import edge_bit
 from yfilter.language.query_ast import ANY, NameTest
+
+if cython.compiled:
+    from cython.cimports.yfilter.index.edge_bits import edge_bit
+else:
+    from yfilter.index.edge_bits import edge_bit
 
 ANY_SYMBOL = 0
 ELSEWHERE = 0  # the label of a name that no symbol but ``*`` accepts

@@ -36,7 +36,3 @@ cdef class Trie:
     cdef int _insert(self, int node) except -1
     cdef int _delete(self, int node) except -1
     cdef int _rehash(self, int capacity) except -1
-
-
-cdef int name_bit(int edge) noexcept
-cpdef int edge_bit(int edge) noexcept

@@ -17,7 +17,7 @@ A node is a row of 10 numbers in ``nodes``, 40 bytes::
     0 parent   1 edge from it   2 loop, or 0   3 first query accepted, or 0
     4 uses: children, loop and queries
     5 time of the last change   6 next, 7 previous node on an edge of the same atom
-    8, 9 a bit for each name edge, and for each other edge, that it had (see name_bit)
+    8, 9 a bit for each name edge, and for each other edge, that it had (see edge_bits.py)
 
 A query is a row of 5 in ``queries``, 20 bytes::
 
@@ -47,8 +47,10 @@ from yfilter.index.columns import grown, ints
 
 if cython.compiled:
     from cython.cimports.yfilter.index.atoms import AtomTable
+    from cython.cimports.yfilter.index.edge_bits import edge_bit, name_bit
 else:
     from yfilter.index.atoms import AtomTable
+    from yfilter.index.edge_bits import edge_bit, name_bit
 
 # A row of ``nodes``.
 PARENT, EDGE, LOOP_NODE, FIRST_QUERY, USES, CHANGED, NEXT_EDGE, PREVIOUS_EDGE, NAMES, EDGES = range(
@@ -386,21 +388,6 @@ class Trie:
             if old[i] != 0:
                 self._insert(old[i])
         return 0
-
-
-def name_bit(edge: cython.int) -> cython.int:
-    """``edge_bit`` of a name edge; of ``*`` the one bit more, the sign."""
-    return edge_bit(edge) if edge else ~0x7FFFFFFF
-
-
-def edge_bit(edge: cython.int) -> cython.int:
-    """One of 31 bits for an edge, to tell early where it certainly is not."""
-    # Typed, for the compiler takes a literal of more than 31 bits for an object.
-    multiplier: cython.ulonglong = 0x9E3779B1
-    mixed: cython.ulonglong = edge
-    one: cython.int = 1
-    mixed = mixed * multiplier
-    return one << (((mixed >> 8) & 0xFFFFFF) % 31)
 
 
 @cython.cfunc
