@@ -12,14 +12,15 @@ A state is a row of 16 numbers in ``states``, a cache line::
     7 the state behind a name that no member has an edge for, or -1
     8, 9 a bit for each name edge, and for each other edge, of the members (see edge_bits.py)
    10   its looping nodes (see loop_sets.py)
-   11   a state that it leans on, or 0        14, 15 that one's row and time, by then
+   11   a state that it leans on, or 0        14, 15 that one's row of transitions and time, by then
    12, 13  a bit for each name edge, and for each other edge, on which it may differ from that one
 
 ``members`` are in order; ``member_names`` and ``member_edges`` have the edge bits of each.
 
 The trie's log says what changed since a state was last used; only what that concerns is forgotten.
 Where a change made another set, that *leans on* the state whose place it takes: it has that one's
-transitions, but on edges that only one of both has or that changed.
+transitions, but on edges that only one of both has or that changed, and with the loops that it has
+more.  A state that a change made begin anew leans on what it was itself, whose row nobody writes.
 """
 
 from __future__ import annotations
