@@ -57,7 +57,7 @@ from yfilter.index.twigs import Twigs
 from yfilter.index.ways import indexable
 
 # The bound of the lazy states where none is given: so much a query, within these two.
-_LAZY_BYTES_A_QUERY = 3072
+_LAZY_BYTES_A_QUERY = 4096
 _LAZY_BYTES = 512 << 20, 4096 << 20
 _READY_BYTES_A_QUERY = 320  # what the first hundred messages need of it, at 100,000 queries
 _READY_BYTES_MAX = 100 << 20
