@@ -32,10 +32,10 @@ if cython.compiled:
 else:
     from yfilter.index.atoms import AtomTable
     from yfilter.index.draft import Draft
-from yfilter.index.residuals import STEPS_MAX
+from yfilter.index.residuals import ANYWHERE, ATOM, NESTED, STEPS_MAX
 
-# Kinds of conditions, see residuals.py: those up to _ATOM are comparisons.
-_ATOM, _NESTED, _ANYWHERE = 5, 8, 9
+# Kinds of conditions as numbers of C: those up to _ATOM are comparisons.
+_ATOM, _NESTED, _ANYWHERE = ATOM, NESTED, ANYWHERE
 
 # Ranks of access predicates.
 _NONE, _RANGE, _EQUALITY = 0, 1, 2

@@ -36,6 +36,7 @@ from decimal import Decimal
 from typing import TypeAlias
 
 from yfilter.index.columns import grown, ints
+from yfilter.index.residuals import EXISTS, NESTED
 from yfilter.index.symbols import Name
 
 if cython.compiled:
@@ -45,8 +46,8 @@ else:
 
 Word: TypeAlias = str | int | Decimal | float
 
-# Kinds of conditions, besides the operators of ranges: see residuals.py.
-_EXISTS, _NESTED = 6, 8
+# Kinds of conditions as numbers of C: see the .pxd.
+_EXISTS, _NESTED = EXISTS, NESTED
 
 
 class Recipe:

@@ -17,7 +17,8 @@ except ImportError:
 
 from array import array
 
-from yfilter.index.atoms import number_key
+from yfilter.index import residuals
+from yfilter.index.atoms import ATOM_BITS, number_key
 from yfilter.index.columns import grown, ints
 
 if cython.compiled:
@@ -37,11 +38,11 @@ else:
     from yfilter.index.trie import Trie
     from yfilter.index.twigs import Twigs
 
-# As in residuals.py and atoms.py.
-_FIXED, _ON_PATH, _BELOW = 0, 1, 2
-_ATOM, _EXISTS, _DIFFERS, _NESTED, _ANYWHERE, _TWIG = 5, 6, 7, 8, 9, 10
-_ORDER = (2, 2, 2, 2, 2, 0, 1, 3, 5, 6, 4)  # of a kind: the cheapest first
-_QUICK_DEPTH_MAX, _QUICK_NUMBER_MAX = 31, (1 << 24) - 1
+# As numbers of C: see the .pxd.
+_FIXED, _ON_PATH, _BELOW = residuals.FIXED, residuals.ON_PATH, residuals.BELOW
+_ATOM, _EXISTS, _DIFFERS = residuals.ATOM, residuals.EXISTS, residuals.DIFFERS
+_NESTED, _ANYWHERE, _TWIG = residuals.NESTED, residuals.ANYWHERE, residuals.TWIG
+_QUICK_DEPTH_MAX, _QUICK_NUMBER_MAX = residuals.QUICK_DEPTH_MAX, (1 << ATOM_BITS) - 1
 
 
 class QueryWriter:
@@ -63,7 +64,7 @@ class QueryWriter:
         self._records = records
         self._trie = trie
         self._twigs = twigs
-        self._order = array("i", _ORDER)
+        self._order = array("i", (2, 2, 2, 2, 2, 0, 1, 3, 5, 6, 4))  # of a kind: cheapest first
         self._left = ints(2 * 16)  # condition, its depth (see AccessPath.depth_of)
         self._checks = ints(5 * 16)  # order position kind a b
         self._numbers = ints(64)  # of the record that is being written
