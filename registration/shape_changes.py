@@ -160,6 +160,7 @@ class ShapeChanges:
     ) -> NetworkShape:
         """Begin to change the network into another, which must be connected."""
         shape = next_shape(self.newest, declared, down, lost)
+        self.tick()  # who has left and joins again comes with an empty store
         joining = [b for b in declared.broker_ids if not self.knows(b) or b in self._departing]
         for broker in joining:
             self._departing.discard(broker)

@@ -139,6 +139,21 @@ def test_who_joins_has_the_catalog_first_and_new_sources_wait() -> None:
     assert told == {"s1", "s2"}
 
 
+def test_who_has_left_and_joins_again_at_once_begins_anew() -> None:
+    setting = Setting()
+    apply(setting, JOINED)
+    setting.brokers["B7"] = setting.beside.peer("broker", "B7")
+    all_reach(setting, 1, 3)
+    apply(setting, FIGURE4)
+    all_reach(setting, 2, 3)
+    setting.brokers.pop("B7").disconnect()
+    apply(setting, JOINED)
+    again = setting.brokers["B7"] = setting.beside.peer("broker", "B7")  # with an empty store
+    assert [frame.version for frame in again.all(ShapeAnnounced)] == [3]
+    all_reach(setting, 3, 3)
+    assert progress(setting)["stage"] == "settled"
+
+
 def test_a_link_goes_out_of_use_when_both_ends_say_so_and_others_are_left() -> None:
     setting = Setting(MORE)
     a, b = setting.brokers["B2"], setting.brokers["B3"]
