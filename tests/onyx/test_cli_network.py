@@ -294,7 +294,8 @@ def test_status_says_which_format_a_link_has_chosen_and_why(
         assert len(shell.lines("subscribe", profile, "--count", "8")) == 8
         (entry,) = shell.objects("status", "--broker", "B1")
         choice = entry["statistics"]["data"]["formats"]["B2"]
-        assert choice["format"].endswith("+zstd")
+        # Which it is depends on how quick this machine was: see test_format_choice.py for that.
+        assert choice["format"].partition("+")[0] in {"text", "binary", "dictionary"}
         assert (choice["bytes_per_second"], choice["bandwidth"]) == (8000, "given")
         # What is chosen stays until another saves a good part: it need not be the first.
         estimates = [row["us"] for row in choice["estimates"]]
