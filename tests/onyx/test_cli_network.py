@@ -290,12 +290,15 @@ def test_status_says_which_format_a_link_has_chosen_and_why(
         for number in range(8):
             message = "<news>" + f"<head>What everybody waits for {number}</head>" * 20 + "</news>"
             write(tmp_path / "in" / f"{number}.xml", message)
-        shell.lines("source", "publish", source, tmp_path / "in")
-        assert len(shell.lines("subscribe", profile, "--count", "8")) == 8
-        (entry,) = shell.objects("status", "--broker", "B1")
-        choice = entry["statistics"]["data"]["formats"]["B2"]
-        # Which it is depends on how quick this machine was: see test_format_choice.py for that.
-        assert choice["format"].partition("+")[0] in {"text", "binary", "dictionary"}
+        choice = {"format": ""}
+        for _ in range(20):  # a machine that was slow just while it was measured is measured again
+            shell.lines("source", "publish", source, tmp_path / "in")
+            assert len(shell.lines("subscribe", profile, "--count", "8")) == 8
+            (entry,) = shell.objects("status", "--broker", "B1")
+            choice = entry["statistics"]["data"]["formats"]["B2"]
+            if choice["format"].endswith("+zstd"):
+                break
+        assert choice["format"].endswith("+zstd")
         assert (choice["bytes_per_second"], choice["bandwidth"]) == (8000, "given")
         # What is chosen stays until another saves a good part: it need not be the first.
         estimates = [row["us"] for row in choice["estimates"]]
