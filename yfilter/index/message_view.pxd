@@ -1,27 +1,12 @@
 cimport cython
 from yfilter.index.atoms cimport AtomTable
 from yfilter.index.symbols cimport SymbolTable
+from yfilter.operators.message_columns cimport MessageColumns
 
 
 @cython.final
-cdef class MessageView:
+cdef class MessageView(MessageColumns):
     cdef AtomTable atoms
-    cdef object _stream
-    cdef readonly int elements
-    cdef int deepest
-    cdef const int[::1] name
-    cdef const int[::1] parent
-    cdef const int[::1] depth
-    cdef const int[::1] end
-    cdef const int[::1] attribute_start
-    cdef const int[::1] attribute_name
-    cdef const int[::1] attribute_offset
-    cdef bytes attribute_values
-    cdef const unsigned char[::1] content_kind
-    cdef const int[::1] content_parent
-    cdef const int[::1] content_next
-    cdef const int[::1] content_offset
-    cdef bytes content_values
     cdef readonly int names
     cdef readonly int[::1] position_start
     cdef readonly int[::1] positions
@@ -29,11 +14,6 @@ cdef class MessageView:
     cdef int[::1] _level_start
     cdef readonly int[::1] label
     cdef readonly int[::1] attribute
-    cdef readonly int[::1] text_first
-    cdef readonly int[::1] text_next
-    cdef readonly int[::1] within_first
-    cdef readonly int[::1] within_last
-    cdef readonly bint only_text
     cdef readonly int[::1] own_start
     cdef readonly int[::1] own_atom
     cdef readonly int[::1] own_asks
@@ -58,7 +38,6 @@ cdef class MessageView:
     cdef int _find_values(self, bint texts) except -1
     cdef int _sort_by_depth(self) except -1
     cdef int _sort_by_name(self, int[::1] first) except -1
-    cdef int _link_contents(self) except -1
     cdef bint _is_asked_for(self, int attribute) noexcept
     cdef int _find_atoms(self) except -1
     cdef bint _has_numbers(self, int attribute) noexcept

@@ -1,7 +1,7 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """MessageView: one message as the index sees it.
 
-The columns of the element stream, the labels of its names, the elements level by level (``order``)
+The columns of the message, the labels of its names, the elements level by level (``order``)
 and of each name (``positions`` from ``position_start`` on), and for each element its own atoms,
 those that hold on it: by each attribute, text node, and, where a profile asks for it, string value.
 All ranges of a value are one row, which has its attribute in ``own_ranges`` and the number; else it
@@ -9,9 +9,6 @@ is 0, and ``own_atom`` is the atom.  Of the rows of a value the first on which t
 has the attribute's edge in ``own_asks``, which leads to the others, too; else that is 0.
 A value is looked up by its bytes as they stand in the stream; it becomes a number only where
 numbers are compared with it.  A view is bound to one message after another and keeps its columns.
-
-The string value of an element is one run of the content's bytes, unless a comment or processing
-instruction lies within.
 """
 
 from __future__ import annotations
@@ -31,16 +28,19 @@ if cython.compiled:
     from cython.cimports.yfilter.index.atoms import AtomTable
     from cython.cimports.yfilter.index.number_reader import number_in
     from cython.cimports.yfilter.index.symbols import SymbolTable
+    from cython.cimports.yfilter.operators.message_columns import MessageColumns
 else:
     from yfilter.index.atoms import AtomTable
     from yfilter.index.number_reader import number_in
     from yfilter.index.symbols import SymbolTable
+    from yfilter.operators.message_columns import MessageColumns
 
 
-class MessageView:
+class MessageView(MessageColumns):
     """``bind`` to a message; then ask about its elements."""
 
     def __init__(self, atoms: AtomTable) -> None:
+        super().__init__()
         self.atoms = atoms
         self.names = 0
         self.position_start = ints(256)
@@ -53,36 +53,21 @@ class MessageView:
 
     def bind(self, stream: ElementStream, symbols: SymbolTable) -> None:
         """Look at a message, whose names were translated last."""
-        self._stream = stream
-        self.elements = len(stream)
-        self.name = stream.element_name
-        self.parent = stream.element_parent
-        self.depth = stream.element_depth
-        self.end = stream.element_end
-        self.attribute_start = stream.attribute_start
-        self.attribute_name = stream.attribute_name
-        self.attribute_offset = stream.attribute_offset
-        self.attribute_values = stream.attribute_values
-        self.content_kind = stream.content_kind
-        self.content_parent = stream.content_parent
-        self.content_next = stream.content_next
-        self.content_offset = stream.content_offset
-        self.content_values = stream.content_values
+        self.bind_columns(stream)
         self.label = symbols.label
         self.attribute = symbols.attribute
         self.names = len(stream.names)
         if self.names + 2 > len(self.position_start):
             self.position_start = ints(2 * self.names + 2)
         if (
-            self.elements >= len(self.text_first) - 1
-            or len(self.content_kind) > len(self.text_next)
+            self.elements >= len(self.own_start) - 1
+            or len(self.content_kind) > len(self._text_asked)
             or len(self.attribute_name) > len(self._asked)
         ):
             self._allocate(
                 2 * self.elements, 2 * len(self.content_kind), 2 * len(self.attribute_name)
             )
         self._sort_by_name(symbols.first)
-        self._link_contents()
         self._sort_by_depth()
         self._find_atoms()
 
@@ -198,15 +183,11 @@ class MessageView:
     def _allocate(
         self, elements: cython.int, contents: cython.int, attributes: cython.int
     ) -> cython.int:
-        self.text_first = ints(elements + 2)
-        self.within_first = ints(elements + 2)
-        self.within_last = ints(elements + 2)
         self.own_start = ints(elements + 2)
         self.positions = ints(elements + 2)
         self.order = ints(elements + 2)
         self._level_start = ints(elements + 2)
         self._signature = array("Q", bytes(8 * elements + 16))
-        self.text_next = ints(contents + 1)
         self._text_asked = ints(contents + 1)
         self._text_found = ints(contents + 1)
         self._asked = ints(attributes + 1)
@@ -243,36 +224,6 @@ class MessageView:
             depth = self.depth[element]
             self.order[self._level_start[depth]] = element
             self._level_start[depth] += 1
-        return 0
-
-    def _link_contents(self) -> cython.int:
-        """The text nodes of each element as a chain; the content within each as a range."""
-        count: cython.int = len(self.content_kind)
-        element: cython.int
-        content: cython.int = 0
-        parent: cython.int
-        self.only_text = True
-        self.deepest = 0
-        for element in range(self.elements):
-            self.text_first[element] = -1
-            self.deepest = max(self.deepest, self.depth[element])
-            while content < count and self.content_next[content] <= element:
-                content += 1
-            self.within_first[element] = content
-            self.within_last[element] = content
-        for content in range(count - 1, -1, -1):
-            parent = self.content_parent[content]
-            if parent < 0:
-                continue
-            self.within_last[parent] = max(self.within_last[parent], content + 1)
-            if self.content_kind[content] == 0:
-                self.text_next[content] = self.text_first[parent]
-                self.text_first[parent] = content
-            else:
-                self.only_text = False
-        for element in range(self.elements - 1, 0, -1):
-            parent = self.parent[element]
-            self.within_last[parent] = max(self.within_last[parent], self.within_last[element])
         return 0
 
     def _find_atoms(self) -> cython.int:

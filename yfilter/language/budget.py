@@ -13,9 +13,13 @@ class Budget:
 
     def __init__(self, limits: EvaluationLimits) -> None:
         self.limits = limits
-        self.tuples_left = limits.tuples_max
-        self._visits_left = limits.visits_max
-        self._bytes_left = limits.bytes_max
+        self.renew()
+
+    def renew(self) -> None:
+        """All of it may be spent again."""
+        self.tuples_left = self.limits.tuples_max
+        self._visits_left = self.limits.visits_max
+        self._bytes_left = self.limits.bytes_max
 
     def charge(self, amount: int = 1) -> None:
         """Counts nodes looked at and items made."""

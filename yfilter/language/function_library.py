@@ -53,6 +53,12 @@ def call(evaluator: Evaluator, call_: FunctionCall, focus: Focus) -> Value:
         if focus.item is None:
             raise DynamicError("XPDY0002", f"{name}() without a context item")
         values = [[focus.item]]
+    return applied(evaluator, name, values)
+
+
+def applied(evaluator: Evaluator, name: str, values: list[Value]) -> Value:
+    """What a function of FUNCTIONS gives for the values of its arguments; DynamicError."""
+    signature = FUNCTIONS[name]
     if name in _ABOUT_NODES:
         return _ABOUT_NODES[name](evaluator, *values)
     if name == "compare" and not all(values):

@@ -1,0 +1,476 @@
+"""Compiler: an expression becomes operators.
+
+=======================================  ==================================================
+an expression                            becomes
+=======================================  ==================================================
+a location path                          ``Path``; a position in brackets a ``Position``
+a path compared with literals            ``SomeValue`` with a value test
+``contains(path, "x")`` and its like     ``FirstValue`` with a value test
+a path compared with a path              ``PathJoin``, by a hash of values
+``count(path) > 2``, ``exists``, ``not`` ``CountIs``, ``Exists``, ``Not``
+``and``, ``or``, ``some``, ``every``     ``Both``, ``Ranging``
+other functions, arithmetic, casts       the operators in values.py
+anything else                            ``Interpreted``, for the smallest such part
+=======================================  ==================================================
+
+What depends on the message alone is one operator for all expressions that have it, and found out
+once a message (``OperatorTable.shared``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from math import isnan
+from typing import Any, Protocol
+
+from yfilter.language.functions import FUNCTIONS
+from yfilter.language.patterns import compile_pattern
+from yfilter.language.positions import is_positional, uses_position
+from yfilter.language.query_ast import (
+    ANY_NAME,
+    VALUE_COMPARISONS,
+    And,
+    Axis,
+    Cast,
+    Comparison,
+    Conditional,
+    Expression,
+    FunctionCall,
+    Literal,
+    LocationStep,
+    Mapped,
+    NameTest,
+    NodeKind,
+    Operation,
+    Or,
+    Origin,
+    PathExpression,
+    Quantified,
+    Sequence,
+)
+from yfilter.language.query_ast import Operator as Relation
+from yfilter.language.string_functions import STRING_FUNCTIONS
+from yfilter.language.subexpressions import new_focus, same_focus
+from yfilter.operators import path as paths
+from yfilter.operators.conditions import (
+    Both,
+    Constant,
+    CountIs,
+    Exists,
+    FirstValue,
+    Not,
+    OnlyValue,
+    PathJoin,
+    Ranging,
+    SomeValue,
+)
+from yfilter.operators.operator import Operator
+from yfilter.operators.path import Path, PathStep, Position, Variable
+from yfilter.operators.scratch import Scratch
+from yfilter.operators.value_tests import (
+    Contains,
+    EndsWith,
+    EqualTo,
+    Matches,
+    NumberTest,
+    OneOf,
+    Ordered,
+    StartsWith,
+    ValueTest,
+)
+from yfilter.operators.values import (
+    Arithmetic,
+    Call,
+    CastTo,
+    Chosen,
+    CountOf,
+    ForEachNode,
+    Interpreted,
+    ItemComparison,
+    ItemVariable,
+    Joined,
+    Negated,
+    OncePerMessage,
+    RangingItems,
+    TextCall,
+    ValueComparison,
+)
+
+MIRRORED = {
+    Relation.EQ: Relation.EQ,
+    Relation.NE: Relation.NE,
+    Relation.LT: Relation.GT,
+    Relation.LE: Relation.GE,
+    Relation.GT: Relation.LT,
+    Relation.GE: Relation.LE,
+}
+_AXES = {
+    Axis.SELF: paths.SELF_AXIS,
+    Axis.PARENT: paths.PARENT_AXIS,
+    Axis.DESCENDANT: paths.BELOW,
+    Axis.DESCENDANT_OR_SELF: paths.BELOW_OR_SELF,
+    Axis.ANCESTOR: paths.ANCESTOR,
+    Axis.ANCESTOR_OR_SELF: paths.ANCESTOR_OR_SELF,
+    Axis.FOLLOWING_SIBLING: paths.FOLLOWING_SIBLING,
+    Axis.PRECEDING_SIBLING: paths.PRECEDING_SIBLING,
+}
+_KINDS = {
+    NodeKind.ELEMENT: (paths.CHILD, paths.BELOW),
+    NodeKind.ATTRIBUTE: (paths.ATTRIBUTE, paths.ATTRIBUTES_BELOW),
+    NodeKind.TEXT: (paths.TEXT, paths.TEXTS_BELOW),
+}
+_TEXT_TESTS: dict[str, Callable[[str], ValueTest]] = {
+    "contains": Contains,
+    "starts-with": StartsWith,
+    "ends-with": EndsWith,
+}
+# Functions of texts alone, whose arguments are each one text.
+_TEXT_FUNCTIONS = frozenset(
+    (
+        *("contains", "starts-with", "ends-with", "normalize-space", "lower-case", "upper-case"),
+        *("translate", "substring-before", "substring-after", "string-length"),
+    )
+)
+_CONTEXT = PathExpression(Origin.CONTEXT, ())
+_ARITHMETIC = frozenset(("+", "-", "*", "div", "idiv", "mod"))
+_ABOUT_CONTEXT = frozenset(("position", "last"))
+
+Scope = Mapping[str, Variable | ItemVariable]
+
+
+class Holder(Protocol):
+    """Who holds symbols, attributes and shared operators for what is compiled."""
+
+    scratch: Scratch
+
+    def symbol(self, test: NameTest) -> int: ...
+    def attribute(self, test: NameTest) -> int: ...
+    def shared(self, expression: Expression) -> Operator: ...
+
+
+class NotCompiled(Exception):
+    """The interpreter has to do it."""
+
+
+class Compiler:
+    """``operator`` of an expression, whose names ``holder`` keeps."""
+
+    def __init__(self, holder: Holder) -> None:
+        self._holder = holder
+        self._scratch = holder.scratch
+
+    def operator(self, expression: Expression, scope: Scope | None = None) -> Operator:
+        """An expression whose variables are in scope; never fails."""
+        scope = scope or {}
+        compiled = _COMPILED.get(type(expression))
+        if compiled is not None:
+            try:
+                return compiled(self, expression, scope)
+            except NotCompiled:
+                pass
+        return Interpreted(self._scratch, expression, scope)
+
+    def once(self, expression: Expression) -> Operator:
+        """An expression without free variables, made for all who ask for it."""
+        operator = self.operator(expression)
+        return OncePerMessage(self._scratch, operator) if _stands_alone(expression) else operator
+
+    def _part(self, expression: Expression, scope: Scope) -> Operator:
+        """As ``operator``, shared where it depends on the message alone."""
+        if _stands_alone(expression) and not isinstance(expression, Literal | Sequence):
+            return self._holder.shared(expression)
+        return self.operator(expression, scope)
+
+    def _conditions(self, parts: tuple[Expression, ...], scope: Scope) -> list[Operator]:
+        return [self._part(part, scope) for part in parts]
+
+    # -- paths
+
+    def path(self, expression: Expression, scope: Scope) -> Path:
+        """A location path of steps that a Path can take; NotCompiled."""
+        if not isinstance(expression, PathExpression):
+            raise NotCompiled
+        origin, variable = paths.FROM_CONTEXT, None
+        if expression.origin is Origin.MESSAGE:
+            origin = paths.FROM_MESSAGE
+        elif expression.origin is Origin.VARIABLE:
+            bound = scope.get(expression.variable)
+            if not isinstance(bound, Variable):
+                raise NotCompiled
+            origin, variable = paths.FROM_VARIABLE, bound
+        elif expression.origin is Origin.EXPRESSION:
+            raise NotCompiled
+        steps: list[PathStep] = []
+        for step in expression.steps:
+            steps += self._steps(step, scope)
+        return Path(self._scratch, steps, origin, variable)
+
+    def _steps(self, step: LocationStep, scope: Scope) -> list[PathStep]:
+        predicates = tuple(self._predicate(predicate, scope) for predicate in step.predicates)
+        code, before = self._code(step, any(isinstance(part, Position) for part in predicates))
+        name = 0
+        if step.test is not None and step.test != ANY_NAME:
+            if step.kind is NodeKind.ATTRIBUTE:
+                if not step.test.is_full:
+                    raise NotCompiled
+                name = self._holder.attribute(step.test)
+            else:
+                name = self._holder.symbol(step.test)
+        return [*before, PathStep(code, name, predicates)]
+
+    def _code(self, step: LocationStep, positional: bool) -> tuple[int, list[PathStep]]:
+        """The code of a step, and the step that ``//`` stands for where positions count."""
+        if step.axis is not None:
+            if step.kind is not NodeKind.ELEMENT or step.axis not in _AXES:
+                raise NotCompiled
+            return _AXES[step.axis], []
+        if step.kind is NodeKind.SELF:
+            return paths.FILTER, []
+        if step.kind is NodeKind.PARENT:
+            return paths.PARENT, []
+        if step.kind not in _KINDS:
+            raise NotCompiled
+        code, below = _KINDS[step.kind]
+        if not step.descendant:
+            return code, []
+        if not positional:
+            return below, []
+        return code, [PathStep(paths.SELF_AND_BELOW, 0, ())]
+
+    def _predicate(self, predicate: Expression, scope: Scope) -> Operator:
+        if not is_positional(predicate):
+            return self._part(predicate, scope)
+        position = _position(predicate)
+        if position is None:
+            raise NotCompiled
+        return position
+
+    def _path_operator(self, expression: PathExpression, scope: Scope) -> Operator:
+        if expression.origin is Origin.VARIABLE and not expression.steps:
+            bound = scope.get(expression.variable)
+            if isinstance(bound, ItemVariable):
+                return bound
+        return self.path(expression, scope)
+
+    def _mapped(self, expression: Mapped, scope: Scope) -> Operator:
+        right = self.operator(expression.right, scope)
+        if isinstance(right, Path) or uses_position(expression.right):
+            raise NotCompiled
+        return ForEachNode(self.path(expression.left, scope), right)
+
+    # -- conditions
+
+    def _comparison(self, expression: Comparison, scope: Scope) -> Operator:
+        left, relation, right = expression.left, expression.operator, expression.right
+        if _literals(left) is not None:
+            left, relation, right = right, MIRRORED[relation], left
+        values = _literals(right)
+        call = left if isinstance(left, FunctionCall) else None
+        try:
+            if values is not None and call is not None and call.name == "count":
+                (number,) = values
+                if isinstance(number, str):
+                    raise NotCompiled
+                return CountIs(self.path(call.arguments[0], scope), relation, float(number))
+            if values is not None:
+                test = _literal_test(relation, values)
+                if test is not None:
+                    return SomeValue(self.path(left, scope), test)
+            elif isinstance(left, PathExpression) and isinstance(right, PathExpression):
+                return PathJoin(self.path(left, scope), relation, self.path(right, scope))
+        except (NotCompiled, ValueError):
+            pass
+        return ItemComparison(
+            self._scratch, self._part(left, scope), relation, self._part(right, scope)
+        )
+
+    def _and(self, expression: And, scope: Scope) -> Operator:
+        return Both(self._conditions(expression.parts, scope))
+
+    def _or(self, expression: Or, scope: Scope) -> Operator:
+        return Both(self._conditions(expression.parts, scope), some=True)
+
+    def _quantified(self, expression: Quantified, scope: Scope) -> Operator:
+        (name, source), *others = expression.bindings
+        rest: Expression = expression.condition
+        if others:
+            rest = Quantified(expression.every, tuple(others), expression.condition)
+        try:
+            path = self.path(source, scope)
+        except NotCompiled:
+            item = ItemVariable()
+            inner = self._part(rest, {**scope, name: item})
+            return RangingItems(expression.every, item, self._part(source, scope), inner)
+        variable = Variable()
+        inner = self._part(rest, {**scope, name: variable})
+        return Ranging(expression.every, variable, path, inner)
+
+    def _conditional(self, expression: Conditional, scope: Scope) -> Operator:
+        parts = (expression.condition, expression.consequence, expression.alternative)
+        return Chosen(*self._conditions(parts, scope))
+
+    # -- functions and operators
+
+    def _call(self, expression: FunctionCall, scope: Scope) -> Operator:
+        name, arguments = expression.name, expression.arguments
+        if name not in FUNCTIONS or name in _ABOUT_CONTEXT:
+            raise NotCompiled
+        if not arguments and FUNCTIONS[name].context:
+            arguments = (_CONTEXT,)
+        match name, arguments:
+            case "true" | "false", ():
+                return Constant([name == "true"])
+            case "not" | "empty" | "boolean" | "exists", (operand,):
+                return self._truth(name, operand, scope)
+            case "count", (PathExpression() as counted,):
+                return CountOf(self.path(counted, scope))
+            case (_, (PathExpression() as tested, Literal(str(text)))) if name in _TEXT_TESTS:
+                return FirstValue(self.path(tested, scope), _TEXT_TESTS[name](text))
+            case "matches", (PathExpression() as tested, Literal(str(pattern)), *flags):
+                search = compile_pattern(pattern, *(str(flag.value) for flag in flags)).search  # type: ignore[union-attr]
+                return FirstValue(self.path(tested, scope), Matches(search))
+            case _:
+                operators = [self._part(argument, scope) for argument in arguments]
+        if name in _TEXT_FUNCTIONS:
+            return TextCall(STRING_FUNCTIONS[name], operators)
+        return Call(self._scratch, name, operators)
+
+    def _truth(self, name: str, operand: Expression, scope: Scope) -> Operator:
+        inner = self._part(operand, scope)
+        if name in ("exists", "empty") and not isinstance(inner, Path):
+            inner = Exists(inner)
+        if name in ("not", "empty"):
+            return Not(inner)
+        return Not(Not(inner))
+
+    def _operation(self, expression: Operation, scope: Scope) -> Operator:
+        name, operands = expression.name, expression.operands
+        if name in VALUE_COMPARISONS:
+            relation = VALUE_COMPARISONS[name]
+            values = _literals(operands[1])
+            if values is not None and len(values) == 1 and isinstance(values[0], str):
+                test = _literal_test(relation, values)
+                if test is not None and isinstance(operands[0], PathExpression):
+                    return OnlyValue(self.path(operands[0], scope), test)
+            left, right = self._conditions(operands, scope)
+            return ValueComparison(left, relation, right)
+        if name in _ARITHMETIC:
+            left, right = self._conditions(operands, scope)
+            return Arithmetic(name, left, right)
+        if name == "negate":
+            return Negated(self._part(operands[0], scope))
+        raise NotCompiled
+
+    def _cast(self, expression: Cast, scope: Scope) -> Operator:
+        if expression.castable:
+            raise NotCompiled
+        operand = self._part(expression.operand, scope)
+        return CastTo(expression.type, expression.optional, operand)
+
+    def _sequence(self, expression: Sequence, scope: Scope) -> Operator:
+        values = _literals(expression)
+        if values is not None:
+            return Constant(values)
+        return Joined(self._conditions(expression.parts, scope))
+
+    def _literal(self, expression: Literal, scope: Scope) -> Operator:
+        return Constant([expression.value])
+
+
+_COMPILED: dict[type, Callable[[Compiler, Any, Scope], Operator]] = {
+    PathExpression: Compiler._path_operator,
+    Mapped: Compiler._mapped,
+    Literal: Compiler._literal,
+    Comparison: Compiler._comparison,
+    And: Compiler._and,
+    Or: Compiler._or,
+    Operation: Compiler._operation,
+    Sequence: Compiler._sequence,
+    Conditional: Compiler._conditional,
+    Quantified: Compiler._quantified,
+    Cast: Compiler._cast,
+    FunctionCall: Compiler._call,
+}
+
+
+def _stands_alone(expression: Expression) -> bool:
+    """Whether an expression depends on neither context nor variables, as far as its text tells."""
+    if isinstance(expression, PathExpression):
+        parts = [predicate for step in expression.steps for predicate in step.predicates]
+        return expression.origin is Origin.MESSAGE and not any(map(_has_variables, parts))
+    if isinstance(expression, FunctionCall) and not expression.arguments:
+        return False
+    parts = list(same_focus(expression))
+    return bool(parts) and all(
+        isinstance(part, Literal) or _stands_alone(part) for part in parts
+    ) and not all(isinstance(part, Literal) for part in parts)
+
+
+def _has_variables(expression: Expression) -> bool:
+    if isinstance(expression, PathExpression) and expression.origin is Origin.VARIABLE:
+        return True
+    return any(map(_has_variables, (*same_focus(expression), *new_focus(expression))))
+
+
+def _literals(expression: Expression) -> list[Any] | None:
+    """The values of a literal, or of a sequence of literals."""
+    parts = expression.parts if isinstance(expression, Sequence) else (expression,)
+    values = [part.value for part in parts if isinstance(part, Literal)]
+    return values if values and len(values) == len(parts) else None
+
+
+def _literal_test(relation: Relation, values: list[Any]) -> ValueTest | None:
+    """What accepts an untyped value that compares so with some of these; None where the
+    interpreter has to look."""
+    texts = [value for value in values if isinstance(value, str)]
+    if len(texts) == len(values):
+        return _text_test(relation, texts)
+    if texts or len(values) > 1:
+        return None
+    number = _double(values[0])
+    return None if isnan(number) else NumberTest(relation, number)
+
+
+def _text_test(relation: Relation, texts: list[str]) -> ValueTest | None:
+    if len(texts) == 1:
+        if relation in (Relation.EQ, Relation.NE):
+            return EqualTo(texts[0], relation is Relation.EQ)
+        return Ordered(relation, texts[0])
+    return OneOf(text.encode() for text in texts) if relation is Relation.EQ else None
+
+
+def _double(value: int | Decimal | float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return float("nan")
+
+
+def _position(predicate: Expression) -> Position | None:
+    """A predicate of the kinds ``2``, ``last()``, ``last() - 1``, ``position() < 3``."""
+    if isinstance(predicate, Comparison):
+        relation, left, right = predicate.operator, predicate.left, predicate.right
+        if left == _POSITION:
+            pass
+        elif right == _POSITION:
+            relation, right = MIRRORED[relation], left
+        else:
+            return None
+        return _placed(relation, right)
+    return _placed(Relation.EQ, predicate)
+
+
+def _placed(relation: Relation, place: Expression) -> Position | None:
+    match place:
+        case Literal(value) if not isinstance(value, str):
+            return Position(relation, float(value))
+        case FunctionCall("last", ()):
+            return Position(relation, 0, from_last=True)
+        case Operation("-", (FunctionCall("last", ()), Literal(int(value)))):
+            return Position(relation, value, from_last=True)
+        case _:
+            return None
+
+
+_POSITION = FunctionCall("position", ())

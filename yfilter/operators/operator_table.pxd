@@ -1,0 +1,15 @@
+from yfilter.operators.operator cimport Operator
+from yfilter.operators.scratch cimport Scratch
+
+
+cdef class OperatorTable:
+    cdef public Scratch scratch
+    cdef list _operators
+    cdef list _entries
+    cdef dict _numbers
+    cdef list _free
+    cdef object _stream
+    cdef dict _answers
+    cdef public long long over_limit
+
+    cdef bint holds(self, int number, int element) except -1

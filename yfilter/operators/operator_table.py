@@ -1,0 +1,167 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""OperatorTable: the conditions that index and results ask operators about, each once.
+
+An entry is an expression that stands by itself, with its operator and a count of users: records of
+the index, and other entries that share it.  It holds the symbols and attributes that its operators
+name, and gives them up with its last user.
+"""
+
+from __future__ import annotations
+
+try:
+    import cython
+except ImportError:
+    from formats import cython_stub as cython
+
+from formats.element_stream import ElementStream
+from yfilter.errors import MatchLimitExceeded
+from yfilter.language.nodes import DynamicError
+from yfilter.language.profile_limits import EvaluationLimits
+from yfilter.language.query_ast import Expression, NameTest
+from yfilter.operators.compiler import Compiler
+
+if cython.compiled:
+    from cython.cimports.yfilter.operators.message_columns import MessageColumns
+    from cython.cimports.yfilter.operators.operator import Operator
+    from cython.cimports.yfilter.operators.scratch import Scratch
+else:
+    from yfilter.operators.message_columns import MessageColumns
+    from yfilter.operators.operator import Operator
+    from yfilter.operators.scratch import Scratch
+
+
+class _Entry:
+    """``Holder`` of what is compiled for one expression."""
+
+    __slots__ = ("_table", "attributes", "expression", "parts", "scratch", "symbols", "users")
+
+    def __init__(self, table: OperatorTable, expression: Expression) -> None:
+        self._table = table
+        self.scratch = table.scratch
+        self.expression = expression
+        self.users = 1
+        self.symbols: list[int] = []
+        self.attributes: list[int] = []
+        self.parts: list[int] = []
+
+    def symbol(self, test: NameTest) -> int:
+        symbol = self._table.new_symbol(test)
+        self.symbols.append(symbol)
+        return symbol
+
+    def attribute(self, test: NameTest) -> int:
+        attribute = self._table.new_attribute(test)
+        self.attributes.append(attribute)
+        return attribute
+
+    def shared(self, expression: Expression) -> Operator:
+        number = self._table.acquire(expression)
+        self.parts.append(number)
+        return self._table.operator(number)
+
+
+class OperatorTable:
+    """``acquire`` and ``release`` expressions; ``begin`` a message, then ask which of them hold.
+
+    ``over_limit`` counts conditions that cost more than EvaluationLimits on a message, and so did
+    not hold.
+    """
+
+    def __init__(self, columns: MessageColumns, limits: EvaluationLimits) -> None:
+        self.scratch = Scratch(columns, limits)
+        self._operators: list[Operator | None] = [None]
+        self._entries: list[_Entry | None] = [None]
+        self._numbers: dict[Expression, int] = {}
+        self._free: list[int] = []
+        self._stream: ElementStream | None = None
+        self._answers: dict[int, bool] = {}
+        self.over_limit = 0
+
+    def acquire(self, expression: Expression) -> int:
+        """The number of an expression, which has one user more."""
+        number = self._numbers.get(expression)
+        if number is not None:
+            entry = self._entries[number]
+            assert entry is not None
+            entry.users += 1
+            return number
+        entry = _Entry(self, expression)
+        operator = Compiler(entry).once(expression)
+        if self._free:
+            number = self._free.pop()
+            self._operators[number], self._entries[number] = operator, entry
+        else:
+            number = len(self._operators)
+            self._operators.append(operator)
+            self._entries.append(entry)
+        self._numbers[expression] = number
+        return number
+
+    def release(self, number: int) -> None:
+        """Take one use back."""
+        entry = self._entries[number]
+        assert entry is not None
+        entry.users -= 1
+        if entry.users:
+            return
+        del self._numbers[entry.expression]
+        self._operators[number] = self._entries[number] = None
+        self._free.append(number)
+        for symbol in entry.symbols:
+            self.scratch.symbols.release(symbol)
+        for attribute in entry.attributes:
+            self.scratch.symbols.release_attribute(attribute)
+        for part in entry.parts:
+            self.release(part)
+
+    def operator(self, number: int) -> Operator:
+        found = self._operators[number]
+        assert found is not None
+        return found
+
+    def expression(self, number: int) -> Expression:
+        entry = self._entries[number]
+        assert entry is not None
+        return entry.expression
+
+    def begin(self, stream: ElementStream) -> None:
+        """A message that the columns are bound to; nothing is done before somebody asks."""
+        self._stream = stream
+
+    def holds(self, number: cython.int, element: cython.int) -> cython.bint:
+        """Whether a condition holds on an element; one that raises an error does not."""
+        operator: Operator = self._operators[number]
+        key: cython.longlong = number
+        answer: cython.bint = False
+        if self._stream is not None:
+            self.scratch.begin(self._stream)
+            self._stream = None
+            self._answers.clear()
+        if operator.is_costly:
+            key = key << 32 | element
+            known = self._answers.get(key)
+            if known is not None:
+                return known
+        self.scratch.restart()
+        try:
+            answer = operator.holds(4 * element)
+        except DynamicError:
+            pass
+        except MatchLimitExceeded:
+            self.over_limit += 1
+        if operator.is_costly:
+            self._answers[key] = answer
+        return answer
+
+    def answer(self, number: int, element: int) -> bool:
+        """``holds``, for Python."""
+        return self.holds(number, element)
+
+    def statistics(self) -> dict[str, int]:
+        return {"operators": len(self._numbers)}
+
+    def new_symbol(self, test: NameTest) -> int:
+        return self.scratch.symbols.acquire(test)
+
+    def new_attribute(self, test: NameTest) -> int:
+        return self.scratch.symbols.acquire_attribute(test)

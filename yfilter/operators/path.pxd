@@ -1,0 +1,41 @@
+from yfilter.operators.operator cimport Operator
+from yfilter.operators.scratch cimport Scratch
+from yfilter.operators.value_tests cimport ValueTest
+
+
+cdef class Variable:
+    cdef public long long node
+
+
+cdef class Position(Operator):
+    cdef int _relation
+    cdef double _number
+    cdef bint _from_last
+    cdef bint accepts(self, long long position, long long size) noexcept
+
+
+cdef class Path(Operator):
+    cdef Scratch scratch
+    cdef int _origin
+    cdef Variable _variable
+    cdef int _count
+    cdef int[::1] _steps
+    cdef list _predicates
+    cdef readonly bint is_constant
+    cdef int _message
+    cdef int _searched
+    cdef object _values
+
+    cdef long long start(self, long long node) noexcept
+    cdef bint some(self, long long node, ValueTest test) except -1
+    cdef long long first_node(self, long long node) except -2
+    cdef int count(self, long long node) except -1
+    cdef int collect(self, long long node) except -1
+    cdef object value_set(self, long long node)
+    cdef bint _leads(self, int at, long long node, ValueTest test) except -1
+    cdef int _step(self, int at, long long node) except -1
+    cdef int _push_elements(self, int code, int symbol, long long node) except -1
+    cdef int _push_contents(self, int code, int attribute, long long node) except -1
+    cdef int _push_others(self, int code, int symbol, long long node) except -1
+    cdef long long _parent(self, long long node) except -2
+    cdef int _filter(self, int at, int base) except -1

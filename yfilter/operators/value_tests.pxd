@@ -1,0 +1,42 @@
+from yfilter.operators.scratch cimport Scratch
+
+
+cdef class ValueTest:
+    cdef bint accepts(self, Scratch scratch) except -1
+
+
+cdef class EqualTo(ValueTest):
+    cdef bytes _octets
+    cdef int _length
+    cdef bint _wanted
+
+
+cdef class OneOf(ValueTest):
+    cdef readonly object values
+
+
+cdef class Ordered(ValueTest):
+    cdef int _operator
+    cdef bytes _octets
+
+
+cdef class NumberTest(ValueTest):
+    cdef int _operator
+    cdef readonly double number
+
+
+cdef class Contains(ValueTest):
+    cdef bytes _octets
+
+
+cdef class StartsWith(ValueTest):
+    cdef bytes _octets
+
+
+cdef class EndsWith(ValueTest):
+    cdef bytes _octets
+
+
+cdef class Matches(ValueTest):
+    cdef object _search
+    cdef dict _known

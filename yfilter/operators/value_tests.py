@@ -1,0 +1,159 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Value tests: what is asked of one string value, on its octets as they stand in the message.
+
+UTF-8 sorts as code points do, so texts are compared without being decoded.  An untyped value
+becomes an xs:double where it is compared with a number; one that is no number compares with none.
+"""
+
+from __future__ import annotations
+
+try:
+    import cython
+except ImportError:
+    from formats import cython_stub as cython
+
+from collections.abc import Callable, Iterable
+
+from yfilter.language.query_ast import Operator as Relation
+
+if cython.compiled:
+    from cython.cimports.yfilter.index.number_reader import number_in
+    from cython.cimports.yfilter.operators.scratch import Scratch
+else:
+    from yfilter.index.number_reader import number_in
+    from yfilter.operators.scratch import Scratch
+
+RELATIONS = {
+    Relation.EQ: 0,
+    Relation.NE: 1,
+    Relation.LT: 2,
+    Relation.LE: 3,
+    Relation.GT: 4,
+    Relation.GE: 5,
+}
+_KNOWN_MAX = 4_096  # values of which a test remembers whether it accepts them
+
+
+class ValueTest:
+    """``accepts`` the value that the scratch looks at."""
+
+    def accepts(self, scratch: Scratch) -> cython.bint:
+        raise NotImplementedError
+
+
+class EqualTo(ValueTest):
+    """Equal to a text; or not, if that is ``wanted``."""
+
+    def __init__(self, text: str, wanted: bool = True) -> None:
+        self._octets = text.encode()
+        self._length = len(self._octets)
+        self._wanted = wanted
+
+    def accepts(self, scratch: Scratch) -> cython.bint:
+        octets: cython.p_const_uchar = scratch.octets
+        own: cython.p_const_uchar = self._octets
+        i: cython.int
+        if scratch.last - scratch.first != self._length:
+            return not self._wanted
+        for i in range(self._length):
+            if octets[scratch.first + i] != own[i]:
+                return not self._wanted
+        return self._wanted
+
+
+class OneOf(ValueTest):
+    """Equal to one of many texts, given as octets."""
+
+    def __init__(self, values: Iterable[bytes]) -> None:
+        self.values = frozenset(values)
+
+    def accepts(self, scratch: Scratch) -> cython.bint:
+        return scratch.octets[scratch.first : scratch.last] in self.values
+
+
+class Ordered(ValueTest):
+    """Before or after a text: ``<``, ``<=``, ``>`` or ``>=``."""
+
+    def __init__(self, relation: Relation, text: str) -> None:
+        self._operator = RELATIONS[relation]
+        self._octets = text.encode()
+
+    def accepts(self, scratch: Scratch) -> cython.bint:
+        value = scratch.octets[scratch.first : scratch.last]
+        if self._operator == 2:
+            return value < self._octets
+        if self._operator == 3:
+            return value <= self._octets
+        if self._operator == 4:
+            return value > self._octets
+        return value >= self._octets
+
+
+class NumberTest(ValueTest):
+    """A number that compares so with another one."""
+
+    def __init__(self, relation: Relation, number: float) -> None:
+        self._operator = RELATIONS[relation]
+        self.number = number
+
+    def accepts(self, scratch: Scratch) -> cython.bint:
+        value: cython.double = number_in(scratch.octets, scratch.first, scratch.last)
+        if value != value:  # noqa: PLR0124 - NaN, or no number, which compares with none
+            if self._operator != 1:
+                return False
+            return scratch.octets[scratch.first : scratch.last].strip(b" \t\n\r") == b"NaN"
+        if self._operator == 0:
+            return value == self.number
+        if self._operator == 1:
+            return value != self.number
+        if self._operator == 2:
+            return value < self.number
+        if self._operator == 3:
+            return value <= self.number
+        if self._operator == 4:
+            return value > self.number
+        return value >= self.number
+
+
+class Contains(ValueTest):
+    def __init__(self, text: str) -> None:
+        self._octets = text.encode()
+
+    def accepts(self, scratch: Scratch) -> cython.bint:
+        found: cython.int = scratch.octets.find(self._octets, scratch.first, scratch.last)
+        return found >= 0
+
+
+class StartsWith(ValueTest):
+    def __init__(self, text: str) -> None:
+        self._octets = text.encode()
+
+    def accepts(self, scratch: Scratch) -> cython.bint:
+        return scratch.octets.startswith(self._octets, scratch.first, scratch.last)
+
+
+class EndsWith(ValueTest):
+    def __init__(self, text: str) -> None:
+        self._octets = text.encode()
+
+    def accepts(self, scratch: Scratch) -> cython.bint:
+        return scratch.octets.endswith(self._octets, scratch.first, scratch.last)
+
+
+class Matches(ValueTest):
+    """A regular expression is found in it; what is known of values is remembered."""
+
+    def __init__(self, search: Callable[[str], bool]) -> None:
+        self._search = search
+        self._known: dict[bytes, bool] = {}
+
+    def accepts(self, scratch: Scratch) -> cython.bint:
+        value = scratch.octets[scratch.first : scratch.last]
+        known = self._known.get(value)
+        if known is None:
+            known = self._search(value.decode())
+            if len(self._known) >= _KNOWN_MAX:
+                self._known.clear()
+            self._known[value] = known
+        answer: cython.bint = known
+        return answer
