@@ -12,7 +12,6 @@ from typing import TypeAlias
 
 from formats.element_stream import ElementStream
 from yfilter.engine.linear_paths import routing_query
-from yfilter.engine.matching_plan import MatchingPlan, decompose
 from yfilter.engine.step_conditions import ConditionKind, main_steps, take_apart
 from yfilter.explanation import POSITIONS_MAX, Explanation, Failure, Outcome, Part
 from yfilter.index.ways import condition_of
@@ -40,7 +39,7 @@ def explain(
     static = Explanation(
         unparse(matching.path),
         served_by,
-        tuple(dict.fromkeys(_linear_paths(decompose(matching.path), ""))),
+        tuple(dict.fromkeys(_linear_paths(main_steps(matching.path), ""))),
         parts,
         unparse(profile) if matching.has_remainder else "",
         tuple(tuple(map(str, disjunct.paths)) for disjunct in routing_query(profile)),
@@ -172,11 +171,18 @@ def _is_indexed(part: Part) -> bool:
     return part.indexed and all(map(_is_indexed, part.parts))
 
 
-def _linear_paths(plan: MatchingPlan, above: str) -> Iterator[str]:
-    texts = plan.structure_texts()
-    yield above + "".join(texts)
-    for index, branch in plan.branches:
-        yield from _linear_paths(branch, above + "".join(texts[: index + 1]))
+def _linear_paths(steps: tuple[LocationStep, ...], above: str) -> Iterator[str]:
+    """The path of some steps, and of the nested paths on it, without their conditions."""
+    text = above
+    nested: list[str] = []
+    for step in steps:
+        text += unparse(PathExpression(Origin.MESSAGE, (replace(step, predicates=()),)))
+        for predicate in step.predicates:
+            for kind, condition in take_apart(predicate):
+                if kind is ConditionKind.BRANCH and isinstance(condition, PathExpression):
+                    nested += _linear_paths(condition.steps, text)
+    yield text
+    yield from nested
 
 
 def _position(stream: ElementStream, element: int) -> str:

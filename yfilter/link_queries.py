@@ -2,7 +2,7 @@
 
 A routing query is a set of conjunctions for each link and tree, its disjuncts; an equal one of
 several links is one query with several targets.  The same holds for transformation queries.  They
-stand in the index where it can say them, which is nearly always, else in the operator network.
+stand in the index.
 """
 
 from __future__ import annotations
@@ -11,31 +11,26 @@ from dataclasses import dataclass, field
 
 from yfilter.engine.linear_paths import Conjunction
 from yfilter.engine.match_limits import MatchLimits
-from yfilter.engine.matching_plan import decompose
-from yfilter.engine.operator_network import OperatorNetwork
-from yfilter.engine.operators.operator import Operator
 from yfilter.engine.targets import LinkTarget, Priority, Transformation
 from yfilter.errors import ProfileRefused
 from yfilter.index.index import Index
-from yfilter.language.matching_path import has_remainder, matching_path
+from yfilter.index.indexed_part import indexed_part
 from yfilter.language.query_ast import Expression, Profile
 
 
 @dataclass(slots=True)
 class _Place:
-    """Where a query is: under a number in the index, or else at an operator of the network."""
+    """Where a query is: under a number in the index."""
 
-    number: int | None
-    operator: Operator | None
+    number: int
     targets: dict[LinkTarget, None] = field(default_factory=dict)
 
 
 class LinkQueries:
     """Add and remove (query, target) pairs; each is there once."""
 
-    def __init__(self, index: Index | None, network: OperatorNetwork, limits: MatchLimits) -> None:
+    def __init__(self, index: Index, limits: MatchLimits) -> None:
         self._index = index
-        self._network = network
         self._limits = limits
         self._routes: dict[Conjunction, _Place] = {}
         self._route_count = 0
@@ -50,25 +45,18 @@ class LinkQueries:
             raise ValueError(f"{target} has this conjunction already: {conjunction}")
         _check_room(self._route_count, self._limits.routes_max, "routes")
         if place is None:
-            number = self._index.add_conjunction(conjunction) if self._index else None
-            build = self._network.build_conjunction
-            place = _Place(number, build(conjunction) if number is None else None)
-            self._routes[conjunction] = place
+            place = self._routes[conjunction] = _Place(self._index.add_conjunction(conjunction))
         self._add_target(place, target)
-        if place.operator is not None:
-            self._network.attach(place.operator, target)
         self._route_count += 1
 
     def remove_route(self, conjunction: Conjunction, target: LinkTarget) -> None:
         """Undo ``add_route`` of exactly this pair; KeyError if it is not there."""
         place = self._routes[conjunction]
         self._remove_target(place, target)
-        if place.operator is not None:
-            self._network.detach(place.operator, target)
         self._route_count -= 1
         if not place.targets:
             del self._routes[conjunction]
-            self._leave_index(place)
+            self._index.remove(place.number)
 
     def add_transformation(self, query: Profile, target: LinkTarget) -> None:
         """A query for the messages of a link; ValueError if the link has it already."""
@@ -77,15 +65,11 @@ class LinkQueries:
             raise ValueError(f"{target} has this transformation query already: {query.text}")
         _check_room(self._transformation_count, self._limits.transformations_max, "transformations")
         if place is None or transformation is None:
-            plan = decompose(matching_path(query))
-            transformation = Transformation(query, has_remainder(query))
-            number = self._index.add(plan, Priority.TRANSFORMATION) if self._index else None
-            build = self._network.build_plan
-            place = _Place(number, build(plan) if number is None else None, transformation.targets)
-            if number is not None:
-                self._by_number[number] = transformation
-            if place.operator is not None:
-                self._network.attach(place.operator, transformation)
+            part = indexed_part(query)
+            transformation = Transformation(query, part.has_remainder)
+            number = self._index.add(part.ways, Priority.TRANSFORMATION)
+            place = _Place(number, transformation.targets)
+            self._by_number[number] = transformation
             self._transformations[query.body] = place, transformation
         self._add_target(place, target)
         self._transformation_count += 1
@@ -97,11 +81,8 @@ class LinkQueries:
         self._transformation_count -= 1
         if not place.targets:
             del self._transformations[query.body]
-            if place.operator is not None:
-                self._network.detach(place.operator, transformation)
-            if place.number is not None:
-                del self._by_number[place.number]
-            self._leave_index(place)
+            del self._by_number[place.number]
+            self._index.remove(place.number)
 
     @property
     def is_empty(self) -> bool:
@@ -125,17 +106,11 @@ class LinkQueries:
 
     def _add_target(self, place: _Place, target: LinkTarget) -> None:
         place.targets[target] = None
-        if self._index is not None and place.number is not None:
-            self._index.add_target(place.number, target)
+        self._index.add_target(place.number, target)
 
     def _remove_target(self, place: _Place, target: LinkTarget) -> None:
         del place.targets[target]
-        if self._index is not None and place.number is not None:
-            self._index.remove_target(place.number, target)
-
-    def _leave_index(self, place: _Place) -> None:
-        if self._index is not None and place.number is not None:
-            self._index.remove(place.number)
+        self._index.remove_target(place.number, target)
 
 
 def _check_room(count: int, bound: int, what: str) -> None:

@@ -1,11 +1,10 @@
 """Matcher: one message against everything a broker holds; the one entry of the engine.
 
-Routing queries, transformation queries and local profiles are one holistic plan (section 4.3.1).  A
-query goes into the ``Index`` if it can say all of the query's matching path, which is made for very
-many; the others go into the operator network.  ``match`` yields in order of need: first the links
-to forward to, then what their transformation queries select, then the local profiles; in each
-class those of the index before those of the network.  It is lazy: what the caller does not ask for
-is not computed.  Equal profiles are one internal query.
+Routing queries, transformation queries and local profiles are one holistic plan (section 4.3.1),
+the ``Index``: an automaton over the structure and the selective comparisons of all queries, and
+behind it operators that verify the rest.  ``match`` yields in order of need: first the links to
+forward to, then what their transformation queries select, then the local profiles.  It is lazy:
+what the caller does not ask for is not computed.  Equal profiles are one internal query.
 
 When profiles or routes change while an iterator is unfinished, it goes on with what there was when
 ``match`` was called: every link of that time is yielded, also one whose route has been removed
@@ -16,6 +15,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
+from functools import cache
 from weakref import WeakSet
 
 from formats.element_stream import ElementStream
@@ -23,9 +23,7 @@ from formats.limits import DEFAULT_LIMITS, MessageLimits
 from formats.text import parse_text
 from yfilter.engine.linear_paths import Conjunction, routing_query
 from yfilter.engine.match_limits import DEFAULT_MATCH_LIMITS, MatchLimits
-from yfilter.engine.operator_network import OperatorNetwork
-from yfilter.engine.scratch import Elements
-from yfilter.engine.targets import LinkTarget, Priority, Query
+from yfilter.engine.targets import LinkTarget, Priority
 from yfilter.engine.work import Work
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
 from yfilter.explain import explain
@@ -45,26 +43,20 @@ DUMP_NODES_MAX = 2_000
 
 
 class Matcher:
-    """Add and remove profiles and routes at any time; match messages.
-
-    Without ``index`` all profiles go into the network: slower, the answers are the same.
-    """
+    """Add and remove profiles and routes at any time; match messages."""
 
     def __init__(
         self,
         limits: MatchLimits = DEFAULT_MATCH_LIMITS,
         message_limits: MessageLimits = DEFAULT_LIMITS,
-        *,
-        index: bool = True,
     ) -> None:
         self._limits = limits
         self._message_limits = message_limits
-        self._network = OperatorNetwork()
-        self._index = Index(limits.lazy_bytes_max) if index else None
-        self._local = LocalQueries(self._index, self._network)
+        self._index = Index(limits.lazy_bytes_max, limits.evaluation)
+        self._local = LocalQueries(self._index)
         self._stamp = 0  # counts changes; see Registrations
         self._unfinished: WeakSet[MessageMatch] = WeakSet()
-        self._link_queries = LinkQueries(self._index, self._network, limits)
+        self._link_queries = LinkQueries(self._index, limits)
         self._generated = 0
         self._work = Work()
 
@@ -125,8 +117,7 @@ class Matcher:
 
         No answer depends on it; without it the first messages wait for the memory.
         """
-        if self._index is not None:
-            self._index.prepare()
+        self._index.prepare()
 
     def match(self, message: bytes | ElementStream, root: str = "") -> Iterator[Match]:
         """What the message matches, in order of need.
@@ -135,7 +126,7 @@ class Matcher:
         TransformationMatch for each transformation query of these links that holds, then a
         ProfileMatch for each local profile.  Lazy; a message as text is parsed at once.  Raises
         MessageRefused for a text that is not XML or beyond the message limits, and
-        MatchLimitExceeded ("too-many-visits", "too-many-tuples") from the iterator.  A query whose
+        MatchLimitExceeded ("too-many-visits") from the iterator.  A query whose
         own conditions exceed EvaluationLimits on the message does not match it; statistics count
         that as ``over_limit``.
         """
@@ -173,7 +164,7 @@ class Matcher:
         Thousands of ids are thousands of strings, each somewhere in memory; their numbers are one
         column.  The number of a profile that was removed is given again.
         """
-        if self._index is None or self._local.remainders or self._network.has(Priority.PROFILE):
+        if self._local.remainders:
             matches = self.match(message)
             names = [match.profile_id for match in matches if isinstance(match, ProfileMatch)]
             return array("i", map(self.number_of, names))
@@ -212,41 +203,34 @@ class Matcher:
         return {
             **self._local.statistics(),
             **self._link_queries.statistics(),
-            **(self._index.statistics() if self._index else {}),
-            **self._network.statistics(),
+            **self._index.statistics(),
             **self._work.statistics(),
         }
 
     def dump(self, nodes_max: int = DUMP_NODES_MAX) -> str:
-        """The plan for people: the index, then NFA and operator network, with their targets.
+        """The plan for people, with its targets: the automaton and its tree patterns.
 
         At most about ``nodes_max`` nodes of each, the oldest, and how many more there are.
         """
-        parts = [self._network.picture().lines(nodes_max)]
-        if self._index is not None:
-            queries = self._index.picture(self._local.names_of)
-            parts = [queries.lines(nodes_max), self._index.twig_picture().lines(nodes_max), *parts]
-        return "\n\n".join(filter(None, ("\n".join(lines) for lines in parts)))
+        pictures = (self._index.picture(self._local.names_of), self._index.twig_picture())
+        return "\n\n".join(
+            filter(None, ("\n".join(picture.lines(nodes_max)) for picture in pictures))
+        )
 
     def dump_graphviz(self, nodes_max: int = NODES_MAX) -> str:
         """The same as a graph, in DOT, the language of Graphviz; of all together ``nodes_max``."""
         graph = PlanGraph(nodes_max)
-        if self._index is not None:
-            self._index.picture(self._local.names_of).draw(graph)
-            self._index.twig_picture().draw(graph)
-        self._network.picture().draw(graph)
+        self._index.picture(self._local.names_of).draw(graph)
+        self._index.twig_picture().draw(graph)
         return graph.dot()
 
     def _served_by(self, profile: Profile) -> str:
         number = self._local.index_number(profile)
-        if number is None:
-            trial = Matcher(MatchLimits(lazy_bytes_max=4096), index=self._index is not None)
+        if not number:
+            trial = Matcher(MatchLimits(lazy_bytes_max=4096))
             trial.add(profile)
             return trial._served_by(profile)
-        if number == 0 or self._index is None:
-            return "the operator network, for the index cannot say all of it"
-        picture = self._index.picture(self._local.names_of)
-        return f"the index, by {picture.describe_query(number)}"
+        return self._index.picture(self._local.names_of).describe_query(number)
 
     def _new_id(self) -> str:
         while True:
@@ -265,7 +249,7 @@ class Matcher:
             message = parse_text(message, self._message_limits)
         self._work.messages += 1
         matching = MessageMatch(
-            self._index, self._network, self._link_queries, message, root, self._limits
+            self._index, self._link_queries, message, root, self._limits
         )
         if not self._link_queries.is_empty:
             self._unfinished.add(matching)
@@ -273,8 +257,6 @@ class Matcher:
 
     def _end(self, matching: MessageMatch) -> None:
         self._unfinished.discard(matching)
-        if matching.run is not None:
-            self._work.add(matching.run)
 
     def _finish(self, matching: MessageMatch, stamp: int) -> Iterator[Match]:
         try:
@@ -295,9 +277,9 @@ class Matcher:
                 self._work.matched[Priority.ROUTE] += 1
                 yield RouteMatch(found)
                 continue
-            transformation, links, elements = found
+            transformation, links = found
             rendering = Rendering(
-                transformation.profile, matching.stream, elements, self._limits.evaluation
+                transformation.profile, matching.stream, None, self._limits.evaluation
             )
             if not transformation.remainder or self._has_results(rendering):
                 self._work.matched[Priority.TRANSFORMATION] += len(links)
@@ -306,14 +288,11 @@ class Matcher:
 
     def _matched_profiles(self, matching: MessageMatch, stamp: int) -> Iterator[ProfileMatch]:
         self._work.local_asked += 1
-        for local in matching.local():
-            if isinstance(local, int):
-                yield from self._matches(local, matching.stream, stamp)
-            else:
-                yield from self._matches_of_network(*local, matching.stream, stamp)
+        for number in matching.local():
+            yield from self._matches(number, matching.stream, stamp)
 
     def _matches(self, number: int, stream: ElementStream, stamp: int) -> Iterator[ProfileMatch]:
-        """The registrations of a query of the index, without those added or removed meanwhile."""
+        """The registrations of a query, without those added or removed meanwhile."""
         local = self._local
         found = local.open_since(number, stamp)
         if not found:
@@ -332,19 +311,6 @@ class Matcher:
                 self._work.matched[Priority.PROFILE] += 1
                 yield ProfileMatch(name(registration), rendering)
 
-    def _matches_of_network(
-        self, query: Query, elements: Elements, stream: ElementStream, stamp: int
-    ) -> Iterator[ProfileMatch]:
-        rendering = Rendering(query.profile, stream, elements, self._limits.evaluation)
-        since = self._local.registrations.since
-        names = [name for name, number in query.subscribers.items() if since[number] <= stamp]
-        if names and query.remainder and not self._has_results(rendering):
-            return
-        for name in names:
-            if name in query.subscribers:  # the caller may have removed it meanwhile
-                self._work.matched[Priority.PROFILE] += 1
-                yield ProfileMatch(name, rendering)
-
     def _has_results(self, rendering: Rendering) -> bool:
         try:
             return bool(rendering.results())
@@ -360,10 +326,15 @@ def check_profile(text: str) -> Profile:
     """
     profile = parse_profile(text)
     try:
-        Matcher(index=False).add(
-            profile
-        )  # the network can say everything, and costs nothing to make
+        trial = _trial()
+        trial.remove(trial.add(profile))
         routing_query(profile)
     except RecursionError:
         raise too_deep(text) from None
     return profile
+
+
+@cache
+def _trial() -> Matcher:
+    """A matcher to try profiles on, which holds none in between."""
+    return Matcher(MatchLimits(lazy_bytes_max=4096))

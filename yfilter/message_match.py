@@ -1,10 +1,10 @@
-"""MessageMatch: one message on index and network, one priority class after the other.
+"""MessageMatch: one message on the index, one priority class after the other.
 
 ::
 
-    routing queries          index, network    links that are reached
-    transformation queries   index, network    of the links reached; not looked at without any
-    local profiles           index, network    when the caller asks for them
+    routing queries          links that are reached
+    transformation queries   of the links reached; not looked at without any
+    local profiles           when the caller asks for them
 
 The first two are *urgent*: a broker can send the message on before any local profile is looked
 at.  They can be settled before the structure changes, so that a route on the move loses no message;
@@ -19,32 +19,27 @@ from typing import TypeAlias
 
 from formats.element_stream import ElementStream
 from yfilter.engine.match_limits import MatchLimits
-from yfilter.engine.message_run import MessageRun
-from yfilter.engine.operator_network import OperatorNetwork
-from yfilter.engine.scratch import Elements
-from yfilter.engine.targets import Query, Transformation
+from yfilter.engine.targets import Transformation
 from yfilter.errors import MatchLimitExceeded
 from yfilter.index.index import Index
 from yfilter.link_queries import LinkQueries
 
-# A link that is reached, or a query for a link that was, with its elements where they are known.
-Urgent: TypeAlias = str | tuple[Transformation, list[str], Elements | None]
+# A link that is reached, or a query for links that were.
+Urgent: TypeAlias = str | tuple[Transformation, list[str]]
 
 
 class MessageMatch:
-    """``urgent`` and then ``local`` drive it; ``run`` is its part on the network, if any."""
+    """``urgent`` and then ``local`` drive it."""
 
     def __init__(
         self,
-        index: Index | None,
-        network: OperatorNetwork,
+        index: Index,
         link_queries: LinkQueries,
         stream: ElementStream,
         root: str,
         limits: MatchLimits,
     ) -> None:
         self.stream = stream
-        self.run = None if network.is_idle else MessageRun(network, stream, root, limits)
         self._index = index
         self._link_queries = link_queries
         self._root = root
@@ -77,12 +72,9 @@ class MessageMatch:
         except MatchLimitExceeded as exceeded:
             self._failure = exceeded
 
-    def local(self) -> Iterator[int | tuple[Query, Elements]]:
-        """Each local query that matches: by its number in the index, or with its elements."""
-        if self._index is not None:
-            yield from self._index.match(self.stream, self._visits_left)
-        if self.run is not None:
-            yield from self.run.queries()
+    def local(self) -> list[int]:
+        """The numbers of the local queries that match."""
+        return self._index.match(self.stream, self._visits_left)
 
     def _find_urgent(self) -> Iterator[Urgent]:
         for link in self._links():
@@ -91,28 +83,20 @@ class MessageMatch:
         links = self._reached
         if not links or not self._link_queries.has_transformations:
             return
-        if self._index is not None:
-            numbers = self._index.transformations(self.stream, self._root, links, self._visits_left)
-            self._visits_left -= self._index.visits_last
-            for number in numbers:
-                transformation = self._link_queries.transformation(number)
-                yield transformation, self._taken(transformation), None
-        if self.run is not None:
-            for transformation, elements in self.run.transformations():
-                yield transformation, self._taken(transformation), elements
+        numbers = self._index.transformations(self.stream, self._root, links, self._visits_left)
+        self._visits_left -= self._index.visits_last
+        for number in numbers:
+            transformation = self._link_queries.transformation(number)
+            yield transformation, self._taken(transformation)
 
     def _links(self) -> Iterator[str]:
-        links: list[str] = []
-        if self._index is not None:
-            try:
-                links = self._index.links(self.stream, self._root, self._visits_left)
-            except MatchLimitExceeded:
-                yield from self._index.reached
-                raise
-            self._visits_left -= self._index.visits_last
-            yield from links
-        if self.run is not None:
-            yield from self.run.links(links)
+        try:
+            links = self._index.links(self.stream, self._root, self._visits_left)
+        except MatchLimitExceeded:
+            yield from self._index.reached
+            raise
+        self._visits_left -= self._index.visits_last
+        yield from links
 
     def _taken(self, transformation: Transformation) -> list[str]:
         return [link for link in transformation.links_of(self._root) if link in self._reached]

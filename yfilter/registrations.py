@@ -13,7 +13,7 @@ from yfilter.index.key_table import KeyTable
 
 class Registrations:
     """By number: ``since``, the count of changes to the matcher when it was opened, and ``query``,
-    the number that its query has in the index (0: it is in the network), or -1 when closed."""
+    the number that its query has in the index, or -1 when closed."""
 
     def __init__(self) -> None:
         self.since = array("q", [0])

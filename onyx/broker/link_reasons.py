@@ -15,7 +15,7 @@ from heapq import nsmallest
 from itertools import islice
 
 from formats import ElementStream
-from yfilter import LinkTarget, Matcher, RouteMatch
+from yfilter import LinkTarget, Matcher, MatchLimits, RouteMatch
 from yfilter.engine.linear_paths import Conjunction, LinearPath
 from yfilter.explanation import Failure
 from yfilter.language.query_ast import Origin, PathExpression, Profile
@@ -41,7 +41,7 @@ def why_not(
 ) -> list[Mapping[str, object]]:
     """The nearest misses: ``disjunct``, the first ``part`` of it that does not hold, a
     ``statement`` about that, and how many ``more`` of those looked at fail at the same part."""
-    matcher = Matcher(index=False)
+    matcher = Matcher(MatchLimits(lazy_bytes_max=4096))
     near = _closest(wanted, text, NEAR)
     failures = [(disjunct, _failure(matcher, disjunct, stream)) for disjunct in near]
     misses = [(disjunct, failure) for disjunct, failure in failures if failure is not None]

@@ -36,6 +36,7 @@ from overlay.routing.branches import Branch
 from overlay.transformation.need_set import NeedDelta
 from overlay.transformation.needs_table import NeedsTable
 from overlay.transformation.reflection import NOTHING, WHOLE, Reflection
+from yfilter.engine.match_limits import MatchLimits
 from yfilter.language.query_ast import Profile
 from yfilter.matcher import Matcher
 from yfilter.matches import Match, ProfileMatch
@@ -236,7 +237,7 @@ class Transformation:
                 self._counters["not_reflected"] += 1
         for profile, text in self._former.answering(own.name, parcel.reflects):
             self._counters["answered_by_former"] += 1
-            matcher = Matcher(index=False)
+            matcher = Matcher(MatchLimits(lazy_bytes_max=4096))
             matcher.add(text, profile)
             yield from matcher.match(parcel.stream)
 

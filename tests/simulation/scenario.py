@@ -339,7 +339,7 @@ def results_of(text: str, xml: bytes) -> tuple[bytes, ...]:
     if text.startswith("/"):
         found = etree.fromstring(xml).getroottree().xpath(text)
         return (canonical(xml),) if found else ()
-    matcher = Matcher(index=False)
+    matcher = Matcher()
     matcher.add(text)
     matched = [match for match in matcher.match(xml) if isinstance(match, ProfileMatch)]
     return tuple(canonical(result) for match in matched for result in match.results())

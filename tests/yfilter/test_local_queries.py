@@ -34,7 +34,7 @@ def test_a_profile_by_its_shape_and_by_its_tree(text: str) -> None:
     kept = profile.parts.text() if profile.parts else unparse(profile)
     assert kept == unparse(by_tree)
     assert tree_of(kept.encode()) == profile
-    one, other = Matcher(), Matcher(index=False)
+    one, other = Matcher(), Matcher()
     one.add(profile, "p")
     assert one.add(by_tree, "q") == "q"
     assert one.statistics()["queries"] == 1

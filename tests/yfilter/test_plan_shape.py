@@ -160,8 +160,8 @@ def test_classes_share_comparisons_residuals_and_names_but_no_nodes() -> None:
 
 def test_a_route_a_transformation_and_a_profile_are_one_operator() -> None:
     text = "/a[@x or @y]//b"
-    alone = sizes(matcher([text], index=False))
-    together = matcher([text], [(text, NORTH), (text, SOUTH)], [(text, NORTH)], index=False)
+    alone = sizes(matcher([text]))
+    together = matcher([text], [(text, NORTH), (text, SOUTH)], [(text, NORTH)])
     assert sizes(together) == alone == {"path": 2, "selection": 1, "join": 1, "states": 3}
     lines = [line for line in together.dump().splitlines() if "->" in line and "#" in line]
     assert len(lines) == 1  # all four targets stand at one operator

@@ -381,7 +381,7 @@ def test_interleaved_changes_agree_with_definition_network_and_a_rebuilt_engine(
         assert decisions(changed, message, root) == expected, message.text
         if turn % 5 == 4:
             assert decisions(population.fill(Matcher(limits)), message, root) == expected
-            assert decisions(population.fill(Matcher(index=False)), message, root) == expected
+            assert decisions(population.fill(Matcher()), message, root) == expected
         for decision in expected:
             matched[0 if len(decision) == 1 else 2 if decision[0] == "" else 1] += 1
     assert all(matched)

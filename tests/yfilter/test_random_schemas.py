@@ -104,7 +104,7 @@ def test_every_build_and_bound_matches_what_lxml_selects(rng: Random) -> None:
         Matcher(),
         Matcher(MatchLimits(lazy_bytes_max=1)),
         Matcher(MatchLimits(lazy_bytes_max=20_000)),
-        Matcher(index=False),
+        Matcher(),
     ]
     profiles: dict[str, str] = {}
     for _ in range(4):
@@ -131,7 +131,7 @@ def test_every_build_and_bound_matches_what_lxml_selects(rng: Random) -> None:
 @given(numbers)
 def test_links_are_those_whose_conjunctions_lxml_finds(rng: Random) -> None:
     schema = Schema(rng)
-    engines = [Matcher(), Matcher(MatchLimits(lazy_bytes_max=1)), Matcher(index=False)]
+    engines = [Matcher(), Matcher(MatchLimits(lazy_bytes_max=1)), Matcher()]
     wanted: dict[tuple[Conjunction, str], None] = {}
     for _ in range(rng.randint(1, 20)):
         link = f"l{rng.randint(1, 6)}"

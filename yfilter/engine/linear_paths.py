@@ -1,6 +1,6 @@
 """Linear paths, and the routing queries made of them (section 4.2.1).
 
-A linear path is a path without branches: what the NFA runs.  A routing query is a disjunction of
+A linear path is a path without branches.  A routing query is a disjunction of
 conjunctions of linear paths (DNF); it relaxes a profile's nested paths, since each linear path
 may be found anywhere in the message::
 
@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
-from yfilter.engine.nfa import StructuralStep
 from yfilter.engine.step_conditions import element_test, is_local
 from yfilter.engine.twigs import Branch, main_alternatives
 from yfilter.errors import ProfileRefused
@@ -44,6 +44,9 @@ CONJUNCTION_LIMITS = ProfileLimits(length_max=262_144, depth_max=80, steps_max=6
 CONJUNCTION_BYTES_MAX = 256 * 1024  # of UTF-8, so that any frame can carry one
 
 _AND = " and "
+
+# Descendant or child, and a name test: a step without its conditions.
+StructuralStep: TypeAlias = tuple[bool, NameTest]
 
 
 @dataclass(frozen=True, slots=True)

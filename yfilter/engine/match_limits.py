@@ -21,13 +21,10 @@ class MatchLimits:
     visits_max     heads and elements that the index looks at for one message, conditions that it
                    evaluates, and an eighth of the candidates; beyond it the match ends with
                    MatchLimitExceeded, code ``too-many-visits``
-    tuples_max     states that are active at the elements of one message, elements that operators
-                   of the network take in, and ancestors visited by joins; beyond it the match ends
-                   with MatchLimitExceeded, code ``too-many-tuples``
     lazy_bytes_max the index's lazily made states, in bytes; beyond it a new generation of them
                    begins, which takes over what messages still use.  The answers are the same.
                    0: 4 KB for each query there is then, at least 512 MB and at most 4 GB
-    evaluation     what one condition of the network, and the rendering of one profile, may cost
+    evaluation     what one condition that an operator verifies, and the rendering of one profile, may cost
                    on one message; a profile beyond it does not match the message, the others do
     """
 
@@ -35,7 +32,6 @@ class MatchLimits:
     routes_max: int = 1_000_000
     transformations_max: int = 100_000
     visits_max: int = 100_000_000
-    tuples_max: int = 10_000_000
     lazy_bytes_max: int = 0
     evaluation: EvaluationLimits = DEFAULT_EVALUATION_LIMITS
 

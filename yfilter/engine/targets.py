@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import ClassVar, TypeAlias
+from typing import ClassVar
 
 from yfilter.language.query_ast import Profile
 
@@ -45,29 +45,10 @@ class LinkTarget:
         return [f"{self.link} (tree of {', '.join(sorted(self.roots))})"]
 
 
-class Query:
-    """One internal query: all profiles with equal bodies.  Compared by identity.
-
-    ``subscribers`` maps a profile id to the number of its registration.  ``remainder`` says that
-    the network's answer is necessary but not sufficient, so that the rendering decides.
-    """
-
-    __slots__ = ("profile", "remainder", "subscribers")
-    priority: ClassVar[Priority] = Priority.PROFILE
-
-    def __init__(self, profile: Profile, remainder: bool) -> None:
-        self.profile = profile
-        self.remainder = remainder
-        self.subscribers: dict[str, int] = {}
-
-    def names(self) -> list[str]:
-        return list(self.subscribers)
-
-
 class Transformation:
     """One transformation query, and the links whose messages it is for.  Compared by identity.
 
-    ``remainder`` as of a ``Query``.
+    ``remainder``: it can have no result although its matching path matched.
     """
 
     __slots__ = ("profile", "remainder", "targets")
@@ -85,5 +66,3 @@ class Transformation:
         """The links of a tree whose messages it is for."""
         return [target.link for target in self.targets if target.is_on(root)]
 
-
-Target: TypeAlias = LinkTarget | Transformation | Query

@@ -93,7 +93,7 @@ class AcceptLists:
             self.bounds[self._bounds_used + i] = self._numbers[i]
             query = self._queries[i]
             residual = self.trie.queries[5 * query + 3]
-            self.lists[place + 5 + 3 * i] = query
+            self.lists[place + 5 + 3 * i] = self.trie.answers(query)
             self.lists[place + 6 + 3 * i] = residual
             self.lists[place + 7 + 3 * i] = self.records.words[1 - residual] if residual < 0 else 0
         self._bounds_used += count
@@ -193,7 +193,7 @@ class AcceptLists:
         """Put a query into its section."""
         section: cython.int = _section(residual)
         at: cython.int = self._next[section]
-        self.lists[at] = query
+        self.lists[at] = self.trie.answers(query)
         if section == 0:
             self._next[section] = at + 1
         elif section == 1:

@@ -1,6 +1,6 @@
 from yfilter.index.symbols cimport SymbolTable
 
-cdef int _EXISTS, _NESTED
+cdef int _EXISTS, _NESTED, _VERIFIED
 
 
 cdef class Recipe:

@@ -17,6 +17,7 @@ Numbers in a recipe, in the order of the tree::
     conditions  count  condition …
     condition   kind attribute value          attribute  0 and a name, TEXT_NODE or STRING_VALUE
                 NESTED count  step …          name       namespace local
+                VERIFIED n                    what makes the condition of the words is constant n
     step        is_descendant name  conditions
 
 A namespace, a local name or a value is the number of a word, or ``~n`` for constant n of the
@@ -31,13 +32,14 @@ try:
 except ImportError:
     from formats import cython_stub as cython
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import TypeAlias
 
 from yfilter.index.columns import grown, ints
-from yfilter.index.residuals import EXISTS, NESTED
+from yfilter.index.residuals import EXISTS, NESTED, VERIFIED
 from yfilter.index.symbols import Name
+from yfilter.language.query_ast import Expression
 
 if cython.compiled:
     from cython.cimports.yfilter.index.symbols import SymbolTable
@@ -45,15 +47,17 @@ else:
     from yfilter.index.symbols import SymbolTable
 
 Word: TypeAlias = str | int | Decimal | float
+# What a recipe has of its own: words, and what fills conditions that operators verify.
+Constant: TypeAlias = Word | Callable[[tuple[Word, ...]], Expression]
 
 # Kinds of conditions as numbers of C: see the .pxd.
-_EXISTS, _NESTED = EXISTS, NESTED
+_EXISTS, _NESTED, _VERIFIED = EXISTS, NESTED, VERIFIED
 
 
 class Recipe:
     """What is asked of an element, for all words; see above."""
 
-    def __init__(self, codes: Sequence[int], constants: list[Word]) -> None:
+    def __init__(self, codes: Sequence[int], constants: list[Constant]) -> None:
         self.codes = ints(len(codes))
         self.constants = constants
         for place, code in enumerate(codes):
@@ -73,13 +77,13 @@ class Draft:
         self.conditions = ints(6 * 16)
         self.ways = ints(16)  # the first step of each
         self.way_count = 0
-        self.values: list[Word] = []
+        self.values: list[Word | Expression] = []
         self._symbols = symbols
         self._step_count = 0
         self._condition_count = 0
         self._codes = ints(0)
         self._at = 0
-        self._constants: list[Word] = []
+        self._constants: list[Constant] = []
         self._words: tuple[Word, ...] = ()
 
     def fill(self, ways: list[FilledWay]) -> cython.int:
@@ -158,6 +162,11 @@ class Draft:
             value = 0
             if kind == _NESTED:
                 a = self._read_way()
+            elif kind == _VERIFIED:
+                a = 0
+                value = len(self.values)
+                fill = self._constants[self._next()]
+                self.values.append(fill(self._words))  # type: ignore[operator]
             else:
                 a = self._read_attribute()
                 if kind != _EXISTS:
@@ -202,7 +211,7 @@ class Draft:
 
     def _read_word(self) -> Word:
         code: cython.int = self._next()
-        return self._words[code] if code >= 0 else self._constants[~code]
+        return self._words[code] if code >= 0 else self._constants[~code]  # type: ignore[return-value]
 
     def _next(self) -> cython.int:
         self._at += 1

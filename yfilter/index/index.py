@@ -35,7 +35,6 @@ from collections.abc import Callable, Iterable
 
 from formats.element_stream import ElementStream
 from yfilter.engine.linear_paths import Conjunction
-from yfilter.engine.matching_plan import MatchingPlan
 from yfilter.engine.targets import LinkTarget, Priority
 from yfilter.errors import MatchLimitExceeded
 from yfilter.index.atoms import AtomTable
@@ -54,7 +53,9 @@ from yfilter.index.symbols import SymbolTable
 from yfilter.index.target_groups import TargetGroups
 from yfilter.index.trie import Trie
 from yfilter.index.twigs import Twigs
-from yfilter.index.ways import indexable
+from yfilter.index.ways import way_of_path
+from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
+from yfilter.operators.operator_table import OperatorTable
 
 # The bound of the lazy states where none is given: so much a query, within these two.
 _LAZY_BYTES_A_QUERY = 4096
@@ -73,7 +74,11 @@ class Index:
     last has cost.
     """
 
-    def __init__(self, lazy_bytes_max: int = 0) -> None:
+    def __init__(
+        self,
+        lazy_bytes_max: int = 0,
+        evaluation: EvaluationLimits = DEFAULT_EVALUATION_LIMITS,
+    ) -> None:
         self._lazy_bytes_max = lazy_bytes_max
         self._symbols = SymbolTable()
         self._atoms = AtomTable()
@@ -84,11 +89,15 @@ class Index:
         self._twigs = Twigs(
             self._view, self._symbols, self._records, self._twig_trie, self._new_twig_states
         )
+        self.operators = OperatorTable(self._view, evaluation)
         self._draft = Draft(self._symbols)
         self._writer = QueryWriter(
-            self._draft, self._symbols, self._atoms, self._records, self._trie, self._twigs
+            self._draft, self._symbols, self._atoms, self._records, self._trie, self._twigs,
+            self.operators,
         )
-        self._residuals = Residuals(self._view, self._records, self._symbols, self._twigs)
+        self._residuals = Residuals(
+            self._view, self._records, self._symbols, self._twigs, self.operators
+        )
         self._candidates = Candidates(self._view, self._residuals, self._trie)
         self._run = Run(self._view, self._candidates, self._trie, self._new_states)
         self._groups = TargetGroups()
@@ -100,25 +109,21 @@ class Index:
         self.passed_over = [0] * len(Priority)
         self.visits_last = 0
 
-    def add(self, plan: MatchingPlan, priority: Priority = Priority.PROFILE) -> int | None:
-        """Add a query; its number, from 1, or None for a plan that the index cannot say.
+    def add(self, ways: list[FilledWay], priority: Priority = Priority.PROFILE) -> int:
+        """Add a query of which one way has to be found; its number, from 1.
 
         Numbers of removed queries are given again.
         """
-        way = indexable(plan)
-        return None if way is None else self.add_way(WayRecipe(way).fill(()), priority)
+        query = self._add(ways[:1], priority)
+        for way in ways[1:]:
+            self._draft.fill([way])
+            self._writer.write_other(priority + 1, query)
+        return query
 
-    def add_way(self, way: FilledWay, priority: Priority = Priority.PROFILE) -> int:
-        """Add a query that the index can say; as ``add``."""
-        return self._add([way], priority)
-
-    def add_conjunction(self, conjunction: Conjunction) -> int | None:
-        """Add a routing query; as ``add``."""
-        ways = [indexable(MatchingPlan(path)) for path in conjunction.paths]
-        recipes = [WayRecipe(way) for way in ways if way is not None]
-        if len(recipes) < len(ways):
-            return None
-        return self._add([recipe.fill(()) for recipe in recipes], Priority.ROUTE)
+    def add_conjunction(self, conjunction: Conjunction) -> int:
+        """Add a routing query, all of whose paths have to be found; as ``add``."""
+        ways = [WayRecipe(way_of_path(path)).fill(()) for path in conjunction.paths]
+        return self._add(ways, Priority.ROUTE)
 
     def add_target(self, query: int, target: LinkTarget) -> None:
         """A routing or transformation query leads to a link, too; ``remove_target`` undoes it."""
@@ -188,6 +193,7 @@ class Index:
             **self._records.statistics(),
             **self._symbols.statistics(),
             **self._twigs.statistics(),
+            **self.operators.statistics(),
             "index_bytes": sum(part.size_bytes() for part in parts),
             "index_bytes_used": sum(part.used_bytes() for part in parts),
             **self._run.states.statistics(),
@@ -241,6 +247,7 @@ class Index:
         self._symbols.translate(stream.names)
         self._run.states.begin(self._symbols)
         self._view.bind(stream, self._symbols)
+        self.operators.begin(stream)
         self._twigs.begin()
 
     def _fit_bound(self) -> None:

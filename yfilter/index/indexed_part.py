@@ -9,49 +9,50 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from yfilter.engine.matching_plan import decompose
 from yfilter.index.draft import FilledWay, Recipe
 from yfilter.index.recipes import WayRecipe, recipe_of
 from yfilter.index.residuals import STEPS_MAX
-from yfilter.index.ways import Way, indexable
+from yfilter.index.ways import Verified, Way, ways_of
 from yfilter.language.matching_path import matching_part
-from yfilter.language.query_ast import Expression, PathExpression, Profile
+from yfilter.language.query_ast import Expression, Profile
 from yfilter.language.shapes import PlainPath, Shaped, blanks_in, take_apart
 
 
 class IndexedPart(NamedTuple):
-    """``has_remainder``: the profile can have no result although the way is there."""
+    """``ways``: of which one has to be found.  ``has_remainder``: the profile can have no result
+    although one is there."""
 
-    way: FilledWay
+    ways: list[FilledWay]
     has_remainder: bool
 
 
-def indexed_part(profile: Profile) -> IndexedPart | None:
-    """What the index can say of a profile if it can say all of its matching path."""
+def indexed_part(profile: Profile) -> IndexedPart:
+    """What a profile asks of the index."""
     parts = profile.parts
     if isinstance(parts, PlainPath):
         way = _plain_way(parts)
         if way is not None:
-            return IndexedPart(way, False)
+            return IndexedPart([way], False)
         parts = take_apart(profile.body)
     if isinstance(parts, Shaped):
         shaped = parts.shape.derived(_shaped_recipe)
         if shaped is not None:
-            return IndexedPart(shaped.recipe.fill(parts.words), shaped.has_remainder)
+            ways = [recipe.fill(parts.words) for recipe in shaped.recipes]
+            return IndexedPart(ways, shaped.has_remainder)
     part = _part(profile.body)
-    return None if part is None else IndexedPart(WayRecipe(part.way).fill(()), part.has_remainder)
+    return IndexedPart([WayRecipe(way).fill(()) for way in part.ways], part.has_remainder)
 
 
 class _Part(NamedTuple):
-    """``way`` says what the matching ``path`` does."""
+    """``ways`` say what the matching part ``of`` does."""
 
-    path: PathExpression
-    way: Way
+    of: object
+    ways: tuple[Way, ...]
     has_remainder: bool
 
 
 class _ShapedRecipe(NamedTuple):
-    recipe: WayRecipe
+    recipes: list[WayRecipe]
     has_remainder: bool
 
 
@@ -77,23 +78,27 @@ def _plain_way(path: PlainPath) -> FilledWay | None:
 
 
 def _step_recipe(tree: Expression) -> _StepRecipe | None:
-    """For the one step of a path; None if the index cannot say all that is asked of it."""
+    """For the one step of a path; None where that alone does not say what is asked."""
     part = _part(tree)
-    if part is None or part.has_remainder or len(part.way) != 1:
+    if part.has_remainder or len(part.ways) != 1 or len(part.ways[0]) != 1:
         return None
-    conditions = part.way[0].conditions
-    return _StepRecipe(recipe_of(conditions), len(blanks_in(conditions)))
+    (step,) = part.ways[0]
+    if any(isinstance(condition, Verified) for condition in step.conditions):
+        return None
+    return _StepRecipe(recipe_of(step.conditions), len(blanks_in(step.conditions)))
 
 
 def _shaped_recipe(tree: Expression) -> _ShapedRecipe | None:
-    """None also where the matching path has a blank that got lost on the way."""
+    """None also where the matching part has a blank that got lost on the way."""
     part = _part(tree)
-    if part is None or not blanks_in(part.path) <= blanks_in(part.way):
+    if not blanks_in(part.of) <= blanks_in(part.ways):
         return None
-    return _ShapedRecipe(WayRecipe(part.way), part.has_remainder)
+    return _ShapedRecipe([WayRecipe(way) for way in part.ways], part.has_remainder)
 
 
-def _part(body: Expression) -> _Part | None:
+def _part(body: Expression) -> _Part:
     part = matching_part(Profile(body))
-    way = indexable(decompose(part.path))
-    return None if way is None else _Part(part.path, way, part.has_remainder)
+    ways = tuple(way for path in part.paths for way in ways_of(path, part.verified))
+    return _Part(
+        (part.paths, part.verified), ways, part.has_remainder and not part.is_verified
+    )

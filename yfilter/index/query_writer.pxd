@@ -5,9 +5,10 @@ from yfilter.index.record_pool cimport RecordPool
 from yfilter.index.symbols cimport SymbolTable
 from yfilter.index.trie cimport Trie
 from yfilter.index.twigs cimport Twigs
+from yfilter.operators.operator_table cimport OperatorTable
 
 cdef int _FIXED, _ON_PATH, _BELOW
-cdef int _ATOM, _EXISTS, _DIFFERS, _NESTED, _ANYWHERE, _TWIG
+cdef int _ATOM, _EXISTS, _DIFFERS, _NESTED, _ANYWHERE, _TWIG, _VERIFIED
 cdef int _QUICK_DEPTH_MAX, _QUICK_NUMBER_MAX
 
 
@@ -19,6 +20,8 @@ cdef class QueryWriter:
     cdef RecordPool _records
     cdef Trie _trie
     cdef Twigs _twigs
+    cdef OperatorTable _operators
+    cdef dict _others
     cdef int[::1] _order
     cdef int[::1] _left
     cdef int[::1] _checks
@@ -26,7 +29,9 @@ cdef class QueryWriter:
     cdef int _length
 
     cpdef int write(self, int root) except -1
+    cpdef int write_other(self, int root, int query) except -1
     cpdef int erase(self, int query) except -1
+    cdef int _erase(self, int query) except -1
     cdef int _write_path(self, int node) except -1
     cdef int _write_access(self, int node) except -1
     cdef int _write_residual(self) except? -1

@@ -29,6 +29,7 @@ if cython.compiled:
     from cython.cimports.yfilter.index.symbols import SymbolTable
     from cython.cimports.yfilter.index.trie import Trie
     from cython.cimports.yfilter.index.twigs import Twigs
+    from cython.cimports.yfilter.operators.operator_table import OperatorTable
 else:
     from yfilter.index.access_path import AccessPath
     from yfilter.index.atoms import AtomTable
@@ -37,16 +38,22 @@ else:
     from yfilter.index.symbols import SymbolTable
     from yfilter.index.trie import Trie
     from yfilter.index.twigs import Twigs
+    from yfilter.operators.operator_table import OperatorTable
 
 # As numbers of C: see the .pxd.
 _FIXED, _ON_PATH, _BELOW = residuals.FIXED, residuals.ON_PATH, residuals.BELOW
 _ATOM, _EXISTS, _DIFFERS = residuals.ATOM, residuals.EXISTS, residuals.DIFFERS
 _NESTED, _ANYWHERE, _TWIG = residuals.NESTED, residuals.ANYWHERE, residuals.TWIG
+_VERIFIED = residuals.VERIFIED
 _QUICK_DEPTH_MAX, _QUICK_NUMBER_MAX = residuals.QUICK_DEPTH_MAX, (1 << ATOM_BITS) - 1
 
 
 class QueryWriter:
-    """``write`` the query of the draft; ``erase`` undoes it."""
+    """``write`` the query of the draft; ``erase`` undoes it.
+
+    A query may be found in several ways (``write_other``): the others have rows of their own, which
+    stand for it.
+    """
 
     def __init__(
         self,
@@ -56,6 +63,7 @@ class QueryWriter:
         records: RecordPool,
         trie: Trie,
         twigs: Twigs,
+        operators: OperatorTable,
     ) -> None:
         self._draft = draft
         self._path = AccessPath(draft, atoms)
@@ -64,7 +72,9 @@ class QueryWriter:
         self._records = records
         self._trie = trie
         self._twigs = twigs
-        self._order = array("i", (2, 2, 2, 2, 2, 0, 1, 3, 5, 6, 4))  # of a kind: cheapest first
+        self._operators = operators
+        self._others: dict[int, list[int]] = {}
+        self._order = array("i", (2, 2, 2, 2, 2, 0, 1, 3, 5, 6, 4, 7))  # of a kind: cheapest first
         self._left = ints(2 * 16)  # condition, its depth (see AccessPath.depth_of)
         self._checks = ints(5 * 16)  # order position kind a b
         self._numbers = ints(64)  # of the record that is being written
@@ -81,8 +91,20 @@ class QueryWriter:
             number = self._draft.conditions[6 * path.access + 5]
         return self._trie.add_query(node, self._write_residual(), number)
 
+    def write_other(self, root: cython.int, query: cython.int) -> cython.int:
+        """What is in the draft now is another way in which a query is found."""
+        other: cython.int = self.write(root)
+        self._trie.set_alias(other, query)
+        self._others.setdefault(query, []).append(other)
+        return other
+
     def erase(self, query: cython.int) -> cython.int:
         """Take a query out; its memory is used again."""
+        for other in self._others.pop(query, ()):
+            self.erase(other)
+        return self._erase(query)
+
+    def _erase(self, query: cython.int) -> cython.int:
         trie: Trie = self._trie
         node: cython.int = trie.queries[5 * query]
         residual: cython.int = trie.queries[5 * query + 3]
@@ -218,6 +240,8 @@ class QueryWriter:
             # The constant is kept as an equality of its attribute, which is held for it as well.
             b = self._atoms.acquire(a, self._octets(row))
             self._symbols.retain_attribute(a)
+        elif kind == _VERIFIED:
+            a = self._operators.acquire(draft.values[draft.conditions[row + 2]])
         elif kind != _EXISTS:
             self._atoms.cover(a)
             b = self._atoms.acquire_number(float(draft.values[draft.conditions[row + 2]]))
@@ -256,7 +280,7 @@ class QueryWriter:
         found: cython.int = 0
         if draft.conditions[row] == _ATOM:
             return draft.conditions[row + 4] << 1 | 1
-        if draft.conditions[row] < _NESTED:
+        if draft.conditions[row] < _NESTED or draft.conditions[row] == _VERIFIED:
             return 0
         step = draft.conditions[row + 1]
         while step:
@@ -424,6 +448,8 @@ class QueryWriter:
     def _release_check(self, kind: cython.int, a: cython.int, b: cython.int) -> cython.int:
         if kind in (_NESTED, _ANYWHERE):
             self._release_record(a)
+        elif kind == _VERIFIED:
+            self._operators.release(a)
         elif kind == _ATOM:
             self._release_atom(a)
         elif kind == _TWIG:

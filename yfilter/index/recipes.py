@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from yfilter.index.atoms import AT_LEAST, AT_MOST, GREATER, LESS
-from yfilter.index.draft import FilledWay, Recipe
-from yfilter.index.residuals import ATOM, DIFFERS, EXISTS, NESTED
+from yfilter.index.draft import Constant, FilledWay, Recipe
+from yfilter.index.residuals import ATOM, DIFFERS, EXISTS, NESTED, VERIFIED
 from yfilter.index.symbols import STRING_VALUE, TEXT_NODE
-from yfilter.index.ways import Condition, Conditions, Way
+from yfilter.index.ways import Condition, Conditions, Verified, Way
 from yfilter.language.query_ast import NodeKind, Operator
 from yfilter.language.shapes import Blank, Word, filling
 
@@ -40,16 +40,20 @@ def recipe_of(conditions: Conditions) -> Recipe | None:
     if not conditions:
         return None
     codes: list[int] = []
-    constants: list[Word] = []
+    constants: list[Constant] = []
     _write_conditions(conditions, codes, constants)
     return Recipe(codes, constants)
 
 
-def _write_conditions(conditions: Conditions, codes: list[int], constants: list[Word]) -> None:
+def _write_conditions(conditions: Conditions, codes: list[int], constants: list[Constant]) -> None:
     codes.append(len(conditions))
     for condition in conditions:
         if isinstance(condition, Condition):
             _write_condition(condition, codes, constants)
+            continue
+        if isinstance(condition, Verified):
+            codes += (VERIFIED, len(constants))
+            constants.append(filling(condition.condition))
             continue
         codes += (NESTED, len(condition))
         for step in condition:
@@ -58,7 +62,7 @@ def _write_conditions(conditions: Conditions, codes: list[int], constants: list[
             _write_conditions(step.conditions, codes, constants)
 
 
-def _write_condition(condition: Condition, codes: list[int], constants: list[Word]) -> None:
+def _write_condition(condition: Condition, codes: list[int], constants: list[Constant]) -> None:
     codes.append(_kind_of(condition))
     if condition.test is not None:
         codes.append(0)
@@ -77,7 +81,7 @@ def _kind_of(condition: Condition) -> int:
     return DIFFERS if condition.operator is Operator.NE else _RANGES[condition.operator]
 
 
-def _write_words(words: Sequence[Word], codes: list[int], constants: list[Word]) -> None:
+def _write_words(words: Sequence[Word], codes: list[int], constants: list[Constant]) -> None:
     for word in words:
         if isinstance(word, Blank):
             codes.append(word.number)

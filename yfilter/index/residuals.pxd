@@ -3,12 +3,14 @@ from yfilter.index.twigs cimport Twigs
 from yfilter.index.message_view cimport MessageView
 from yfilter.index.record_pool cimport RecordPool
 from yfilter.index.symbols cimport SymbolTable
+from yfilter.operators.operator_table cimport OperatorTable
 
 
 @cython.final
 cdef class Residuals:
     cdef MessageView view
     cdef readonly Twigs twigs
+    cdef OperatorTable operators
     cdef RecordPool records
     cdef int[::1] words
     cdef int[::1] _path
@@ -42,4 +44,5 @@ cdef class Residuals:
     cdef bint _step_holds(self, int record, int step, int element, int level) except -1
     cdef bint _check(self, int place, int element, int level) except -1
     cdef unsigned long long _descendants(self, int record) noexcept
+    cdef bint _verified(self, int operator, int element) except -1
     cdef bint _accepts(self, int symbol, int element) noexcept

@@ -17,8 +17,9 @@ candidate's element); below 0 it is the record with its sign turned::
     EXISTS   attribute
     DIFFERS  attribute  atom           some value that is another
     NESTED   record                    a path found below
-    TWIG   twig                    the same, of nothing but names: see twigs.py
+    TWIG     twig                      the same, of nothing but names: see twigs.py
     ANYWHERE record                    a path found from the message, looked for once a message
+    VERIFIED operator                  whatever else: see yfilter/operators
 
 ``required`` is what the message must contain somewhere: ``atom << 1 | 1``, ``symbol << 1`` or 0.
 
@@ -44,14 +45,16 @@ if cython.compiled:
     from cython.cimports.yfilter.index.record_pool import RecordPool
     from cython.cimports.yfilter.index.symbols import SymbolTable
     from cython.cimports.yfilter.index.twigs import Twigs
+    from cython.cimports.yfilter.operators.operator_table import OperatorTable
 else:
     from yfilter.index.message_view import MessageView
     from yfilter.index.record_pool import RecordPool
     from yfilter.index.symbols import SymbolTable
     from yfilter.index.twigs import Twigs
+    from yfilter.operators.operator_table import OperatorTable
 
 FIXED, ON_PATH, BELOW = 0, 1, 2
-ATOM, EXISTS, DIFFERS, NESTED, ANYWHERE, TWIG = 5, 6, 7, 8, 9, 10
+ATOM, EXISTS, DIFFERS, NESTED, ANYWHERE, TWIG, VERIFIED = 5, 6, 7, 8, 9, 10, 11
 
 STEPS_MAX = 62  # of a way, one bit each
 LEVELS_MAX = 8  # of nested paths in nested paths
@@ -65,9 +68,15 @@ class Residuals:
     """
 
     def __init__(
-        self, view: MessageView, records: RecordPool, symbols: SymbolTable, twigs: Twigs
+        self,
+        view: MessageView,
+        records: RecordPool,
+        symbols: SymbolTable,
+        twigs: Twigs,
+        operators: OperatorTable,
     ) -> None:
         self.view = view
+        self.operators = operators
         self.twigs = twigs
         self.records = records
         self.visits = 0
@@ -375,11 +384,18 @@ class Residuals:
             return self._found_below(first, element, level)
         if kind == 9:
             return self._found_anywhere(first)
+        if kind == 11:
+            return self._verified(first, element)
         if kind == 6:
             return self.view.exists(element, first)
         if kind == 7:
             return self.view.differs(element, first, second)
         return self.view.compares(element, first, kind, self.view.atoms.numbers[second])
+
+    def _verified(self, operator: cython.int, element: cython.int) -> cython.bint:
+        answer: cython.bint = self.operators.holds(operator, element)
+        self.visits += self.operators.visits
+        return answer
 
     def _accepts(self, symbol: cython.int, element: cython.int) -> cython.bint:
         label: cython.int

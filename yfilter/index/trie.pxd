@@ -4,6 +4,7 @@ from yfilter.index.atoms cimport AtomTable
 cdef class Trie:
     cdef public int[::1] nodes
     cdef public int[::1] queries
+    cdef int[::1] alias
     cdef public int[::1] log_node
     cdef public int[::1] log_edge
     cdef public int[::1] log_before
@@ -26,6 +27,8 @@ cdef class Trie:
     cpdef int extend(self, int node, int edge) except -1
     cpdef int loop_of(self, int node) except -1
     cpdef int add_query(self, int node, int residual, int number) except -1
+    cdef int set_alias(self, int query, int other) except -1
+    cpdef int answers(self, int query) except -1
     cpdef int remove_query(self, int query) except -1
     cdef bint _is_known(self, int node) noexcept
     cdef int _prune(self, int node) except -1

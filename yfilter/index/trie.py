@@ -23,6 +23,8 @@ A query is a row of 5 in ``queries``, 20 bytes::
 
     0 node   1 next, 2 previous query of the node   3 residual   4 number of its range
 
+A query that stands for another one, a second way in which that is found, has it in ``alias``.
+
 Children are found by an open-addressing table of node numbers, 6 to 12 bytes a node, whose keys
 are parent and edge of the node itself.  A node lives as long as something uses it; free rows are
 linked by ``parent``, or ``node``, and used again.
@@ -72,6 +74,7 @@ class Trie:
     def __init__(self, atoms: AtomTable) -> None:
         self.nodes = ints(10 * 64)
         self.queries = ints(5 * 64)
+        self.alias = ints(1)
         self.log_node = ints(LOG_SIZE)
         self.log_edge = ints(LOG_SIZE)
         self.log_before = ints(LOG_SIZE)
@@ -200,6 +203,19 @@ class Trie:
         self.nodes[10 * node + 4] += 1
         return query
 
+    def set_alias(self, query: cython.int, other: cython.int) -> cython.int:
+        """A query stands for another one, which is found where it is."""
+        if query >= len(self.alias):
+            self.alias = grown(self.alias, query + query // 2 + 8)
+        self.alias[query] = other
+        return 0
+
+    def answers(self, query: cython.int) -> cython.int:
+        """The query that is found where this one is: itself, or the one that it stands for."""
+        if query < len(self.alias) and self.alias[query]:
+            return self.alias[query]
+        return query
+
     def remove_query(self, query: cython.int) -> cython.int:
         """Take a query out, and the nodes that only it used."""
         row: cython.int = 5 * query
@@ -212,6 +228,8 @@ class Trie:
             self.queries[5 * previous + 1] = following
         else:
             self.nodes[10 * node + 3] = following
+        if query < len(self.alias):
+            self.alias[query] = 0
         self.queries[row] = self._free_query
         self._free_query = query
         self._query_count -= 1
@@ -239,7 +257,7 @@ class Trie:
         return {"index_nodes": self._node_count, "index_queries": self._query_count}
 
     def size_bytes(self) -> int:
-        return 4 * (len(self.nodes) + len(self.queries) + len(self._slots) + 3 * LOG_SIZE)
+        return 4 * (len(self.nodes) + len(self.queries) + len(self.alias) + len(self._slots) + 3 * LOG_SIZE)
 
     def used_bytes(self) -> int:
         return 48 * self._node_count + 20 * self._query_count

@@ -1,37 +1,54 @@
-"""Ways: what a matching plan asks for, step by step, in the form that the index works with.
+"""Ways: what a matching path asks for, step by step, in the form that the index works with.
 
-A plan's spine becomes a way down from the message; its branches become ways down from the elements
-of their steps, beside what is asked of these themselves::
+The element steps of a path become a way down from the message; nested paths become ways down from
+the elements of their steps, beside what is asked of these themselves::
 
-    /nitf[@version = "1"][head/pubdata/@edition.area = "SF"]//p
+    /nitf[@version = "1"][head/pubdata/@edition.area = "SF"][not(body)]//p
 
-    /nitf     @version = "1", the way  /head  /pubdata with @edition.area = "SF"
+    /nitf     @version = "1", the way  /head  /pubdata with @edition.area = "SF", verified not(body)
     //p
 
-What the index cannot say, ``indexable`` gives None for: see condition_of.
+What the index cannot look up is *verified* by an operator, on the elements that the rest leaves.
+``or`` and lists of values become several ways, of which one has to be found, where nothing else in
+the path is looked up by its value::
+
+    //i[@k = ("x", "y")]        //i[@k = "x"]   or   //i[@k = "y"]
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from math import isnan, nan
 from typing import NamedTuple, TypeAlias
 
-from yfilter.engine.linear_paths import LinearStep
-from yfilter.engine.matching_plan import MatchingPlan
-from yfilter.engine.step_conditions import MIRRORED
+from yfilter.engine.linear_paths import LinearPath
+from yfilter.engine.step_conditions import (
+    MIRRORED,
+    ConditionKind,
+    conjuncts,
+    element_test,
+    main_steps,
+    take_apart,
+)
 from yfilter.index.residuals import LEVELS_MAX, STEPS_MAX
 from yfilter.language.query_ast import (
     ANY,
     Comparison,
     Expression,
     Literal,
+    LocationStep,
     NameTest,
     NodeKind,
     Operator,
+    Or,
     Origin,
     PathExpression,
+    Sequence,
 )
+
+WAYS_MAX = 64  # of one query
 
 _RANGES = (Operator.LT, Operator.LE, Operator.GT, Operator.GE)
 
@@ -54,6 +71,12 @@ class Condition(NamedTuple):
         return float(self.value)
 
 
+class Verified(NamedTuple):
+    """A condition that an operator decides on the element."""
+
+    condition: Expression
+
+
 class Step(NamedTuple):
     """One step of a way down, and what is asked of its element."""
 
@@ -64,40 +87,90 @@ class Step(NamedTuple):
 
 # A way down: the spine from the message, or a nested path from its element.
 Way: TypeAlias = tuple[Step, ...]
-Conditions: TypeAlias = "tuple[Condition | Way, ...]"
+Conditions: TypeAlias = "tuple[Condition | Verified | Way, ...]"
 
 
-def indexable(plan: MatchingPlan) -> Way | None:
-    """The plan as a spine whose steps carry their branches, if the index can say all of it."""
-    return _way(plan, 0)
+def ways_of(path: PathExpression, verified: Expression | None = None) -> tuple[Way, ...]:
+    """A matching path as ways of which one has to be found; ``verified`` is asked besides."""
+    steps = main_steps(path)
+    if verified is not None:
+        last = replace(steps[-1], predicates=(*steps[-1].predicates, verified))
+        steps = (*steps[:-1], last)
+    way = _way(steps, 0)
+    if _looks_up(way):
+        return (way,)
+    split = _split(steps)
+    return (way,) if split is None else tuple(_way(alternative, 0) for alternative in split)
 
 
-def _way(plan: MatchingPlan, level: int) -> Way | None:
-    if level >= LEVELS_MAX or len(plan.spine.steps) > STEPS_MAX or plan.residuals:
-        return None
-    steps = []
-    for at, step in enumerate(plan.spine.steps):
-        conditions = _conditions(step)
-        if conditions is None:
-            return None
-        nested: list[Condition | Way] = list(conditions)
-        for branch in plan.branches_at(at):
-            way = _way(branch, level + 1)
-            if way is None:
-                return None
-            nested.append(way)
-        steps.append(Step(step.descendant, step.test, tuple(nested)))
-    return tuple(steps)
+def way_of_path(path: LinearPath) -> Way:
+    """A linear path of a routing query."""
+    return _way(path.expression.steps, 0)
 
 
-def _conditions(step: LinearStep) -> list[Condition] | None:
-    found = []
-    for selection in step.selections:
-        condition = condition_of(selection)
-        if condition is None:
-            return None
-        found.append(condition)
-    return found
+def _way(steps: tuple[LocationStep, ...], level: int) -> Way:
+    found: list[Step] = []
+    for step in steps[:STEPS_MAX]:
+        conditions: list[Condition | Verified | Way] = []
+        for predicate in step.predicates:
+            for kind, part in take_apart(predicate):
+                conditions.append(_condition(kind, part, level))
+        found.append(Step(step.descendant, element_test(step), tuple(dict.fromkeys(conditions))))
+    if len(steps) > STEPS_MAX:
+        rest = Verified(PathExpression(Origin.CONTEXT, steps[STEPS_MAX:]))
+        found[-1] = found[-1]._replace(conditions=(*found[-1].conditions, rest))
+    return tuple(found)
+
+
+def _condition(kind: ConditionKind, part: Expression, level: int) -> Condition | Verified | Way:
+    if kind is ConditionKind.SELECTION:
+        return condition_of(part) or Verified(part)
+    if kind is ConditionKind.BRANCH and isinstance(part, PathExpression) and level + 1 < LEVELS_MAX:
+        return _way(part.steps, level + 1)
+    return Verified(part)
+
+
+def _looks_up(way: Way) -> bool:
+    """Whether an equality stands somewhere in a way."""
+    return any(
+        condition.operator is Operator.EQ
+        if isinstance(condition, Condition)
+        else not isinstance(condition, Verified) and _looks_up(condition)
+        for step in way
+        for condition in step.conditions
+    )
+
+
+def _split(steps: tuple[LocationStep, ...]) -> list[tuple[LocationStep, ...]] | None:
+    """Steps whose first ``or`` that can be looked up is taken apart, once for each part of it."""
+    for at, step in enumerate(steps):
+        parts = [part for predicate in step.predicates for part in conjuncts(predicate)]
+        for place, part in enumerate(parts):
+            alternatives = list(_alternatives(part))
+            if 1 < len(alternatives) <= WAYS_MAX:
+                found = []
+                for alternative in alternatives:
+                    predicates = (*parts[:place], alternative, *parts[place + 1 :])
+                    changed = replace(step, predicates=predicates)
+                    found.append((*steps[:at], changed, *steps[at + 1 :]))
+                if all(_looks_up(_way(path, 0)) for path in found):
+                    return found
+    return None
+
+
+def _alternatives(condition: Expression) -> Iterator[Expression]:
+    """Conditions of which one holds when this one does, and the other way round."""
+    match condition:
+        case Or(parts):
+            for part in parts:
+                yield from _alternatives(part)
+        case Comparison(PathExpression() as path, Operator.EQ, Sequence(parts)):
+            if all(isinstance(part, Literal) for part in parts):
+                yield from (Comparison(path, Operator.EQ, part) for part in dict.fromkeys(parts))
+            else:
+                yield condition
+        case _:
+            yield condition
 
 
 def condition_of(selection: Expression) -> Condition | None:

@@ -39,6 +39,7 @@ from yfilter.language.query_ast import (
     Origin,
     PathExpression,
     Profile,
+    Quantified,
     Sequence,
 )
 from yfilter.language.subexpressions import new_focus, same_focus
@@ -53,15 +54,23 @@ _EVERY_MESSAGE = PathExpression(Origin.MESSAGE, (LocationStep(False, NodeKind.EL
 
 @dataclass(frozen=True, slots=True)
 class MatchingPart:
-    """``path``: its steps are elements, and all that the engine and the routing table see.
+    """``path``: its steps are elements, and all that the routing table sees.
 
     ``binds``: the first for clause binds just the path's elements, as far as ``where`` lets them
     through.  ``has_remainder``: the profile can have no result although the path matched.
+    ``paths``: the engine looks for one of these, which say together what ``path`` does, or more.
+    ``bound``: paths that select together just what the first for clause binds and ``where`` lets
+    through, in whatever they say; none where that is not known.  ``verified``: what has to hold
+    besides; ``is_verified``: then the profile has results, whatever ``has_remainder`` says.
     """
 
     path: PathExpression
     binds: bool
     has_remainder: bool
+    paths: tuple[PathExpression, ...]
+    bound: tuple[PathExpression, ...] = ()
+    verified: Expression | None = None
+    is_verified: bool = False
 
 
 def matching_path(profile: Profile) -> PathExpression:
@@ -76,16 +85,32 @@ def has_remainder(profile: Profile) -> bool:
 
 def matching_part(profile: Profile) -> MatchingPart:
     body = profile.body
-    if isinstance(body, PathExpression) and body.origin is Origin.MESSAGE:
-        path = downward(body)
-        return MatchingPart(_ending_in_element(path.path), False, not path.exact)
     flwor = profile.flwor
+    if is_path(body):
+        return _part_of_path(body)
     if flwor is not None and flwor.clauses and isinstance(flwor.clauses[0], ForClause):
-        source = flwor.clauses[0].path
-        if isinstance(source, PathExpression) and source.origin is Origin.MESSAGE:
-            return _part_of_flwor(flwor, flwor.clauses[0], source)
-    needed = _needed(body)
-    return MatchingPart(_one_path(needed), False, True)
+        sources = alternatives(flwor.clauses[0].path)
+        if sources is not None:
+            return _part_of_flwor(flwor, flwor.clauses[0], sources)
+    path = _one_path(_needed(body))
+    return MatchingPart(path, False, True, (path,))
+
+
+def alternatives(expression: Expression) -> tuple[PathExpression, ...] | None:
+    """Paths from the message that select together what an expression does, if there are such:
+    of ``(/a | /b)[c]/d`` ``/a[c]/d`` and ``/b[c]/d``."""
+    match expression:
+        case PathExpression(Origin.MESSAGE, steps) if steps:
+            return (expression,)
+        case Operation("|", (left, right)):
+            one, other = alternatives(left), alternatives(right)
+            return None if one is None or other is None else (*one, *other)
+        case PathExpression(Origin.EXPRESSION, steps) if expression.start is not None:
+            starts = alternatives(expression.start)
+            if starts is None or any(map(is_positional, steps[0].predicates)):
+                return None
+            return tuple(_joined(start, steps) for start in starts)
+    return None
 
 
 def is_path(body: Expression) -> bool:
@@ -113,23 +138,59 @@ def decisive_parts(body: Constructor) -> tuple[Expression, ...]:
     return tuple(part for part in enclosed if isinstance(part, Flwor)) or enclosed
 
 
-def _part_of_flwor(flwor: Flwor, first: ForClause, source: PathExpression) -> MatchingPart:
-    path = downward(source)
-    if path.cut or path.path.steps[-1].kind is not NodeKind.ELEMENT:
-        return MatchingPart(_ending_in_element(path.path), False, True)
+def _part_of_path(body: Expression) -> MatchingPart:
+    """Of a profile that delivers the message when it selects anything."""
+    found = alternatives(body)
+    if found is None:
+        needed = _one_path(_needed(body))
+        verified = FunctionCall("exists", (body,))
+        return MatchingPart(needed, False, True, (needed,), (), verified, True)
+    ways = [downward(path) for path in found]
+    paths = tuple(_ending_in_element(way.path) for way in ways)
+    if all(way.exact for way in ways):
+        return MatchingPart(_one_path(paths), False, len(paths) > 1, paths, (), None, True)
+    exists = found[0] if len(found) == 1 else Or(found)
+    return MatchingPart(_one_path(paths), False, True, paths, (), exists, True)
+
+
+def _part_of_flwor(
+    flwor: Flwor, first: ForClause, sources: tuple[PathExpression, ...]
+) -> MatchingPart:
     lifted = _lift(flwor, first)
-    last = path.path.steps[-1]
     later = _needed_later(flwor, first)
-    merged = replace(last, predicates=last.predicates + lifted.predicates + later)
-    binds = path.exact and not first.position
+    ways = [downward(source) for source in sources]
+    paths = []
+    for way in ways:
+        if way.cut or way.path.steps[-1].kind is not NodeKind.ELEMENT:
+            paths.append(_ending_in_element(way.path))
+        else:
+            paths.append(_with_predicates(way.path, lifted.predicates + later))
+    path = _one_path(tuple(paths))
+    bound: tuple[PathExpression, ...] = ()
+    if not first.position and all(_selects_elements(source) for source in sources):
+        bound = tuple(_with_predicates(source, lifted.predicates) for source in sources)
     remains = (
-        not binds
+        not bound
         or not lifted.is_complete
         or any(not isinstance(clause, LetClause) for clause in flwor.clauses[1:])
         or _can_be_empty(flwor, first)
     )
-    steps = (*path.path.steps[:-1], merged)
-    return MatchingPart(replace(path.path, steps=steps), binds, remains)
+    exact = all(way.exact for way in ways)
+    binds = bool(bound) and exact and len(paths) == 1
+    verified = None if exact or not bound else bound[0] if len(bound) == 1 else Or(bound)
+    return MatchingPart(
+        path, binds, remains or not binds, tuple(paths), bound, verified, not remains
+    )
+
+
+def _selects_elements(path: PathExpression) -> bool:
+    return path.steps[-1].kind is NodeKind.ELEMENT
+
+
+def _with_predicates(path: PathExpression, predicates: tuple[Expression, ...]) -> PathExpression:
+    last = path.steps[-1]
+    merged = replace(last, predicates=last.predicates + predicates)
+    return replace(path, steps=(*path.steps[:-1], merged))
 
 
 def _needed(expression: Expression) -> tuple[PathExpression, ...] | None:
@@ -205,12 +266,27 @@ def _lift(flwor: Flwor, first: ForClause) -> _Lifted:
     predicates: list[Expression] = []
     steps_left = LIFTED_STEPS_MAX
     for conjunct in conjuncts:
-        predicate = _relative(conjunct, bindings)
+        predicate = _relative(conjunct, bindings) or _bound_in(conjunct, first.variable)
         if predicate is not None:
             steps_left -= size_of(predicate)
             if steps_left >= 0:
                 predicates.append(_as_predicate(predicate))
     return _Lifted(tuple(predicates), len(predicates) == len(conjuncts))
+
+
+def _bound_in(condition: Expression, variable: str) -> Expression | None:
+    """A condition on a variable alone as a predicate: ``some $v in . satisfies condition``."""
+    if _variables(condition) != {variable}:
+        return None
+    return Quantified(False, ((variable, PathExpression(Origin.CONTEXT, ())),), condition)
+
+
+def _variables(expression: Expression) -> set[str]:
+    """All variables in an expression, those that it binds itself included."""
+    found = {expression.variable} if isinstance(expression, PathExpression) else set()
+    for part in (*same_focus(expression), *new_focus(expression)):
+        found |= _variables(part)
+    return found - {""}
 
 
 def _needed_later(flwor: Flwor, first: ForClause) -> tuple[Expression, ...]:

@@ -11,5 +11,6 @@ cdef class OperatorTable:
     cdef object _stream
     cdef dict _answers
     cdef public long long over_limit
+    cdef public long long visits
 
     cdef bint holds(self, int number, int element) except -1

@@ -64,7 +64,7 @@ class OperatorTable:
     """``acquire`` and ``release`` expressions; ``begin`` a message, then ask which of them hold.
 
     ``over_limit`` counts conditions that cost more than EvaluationLimits on a message, and so did
-    not hold.
+    not hold; ``visits`` is what the last answer cost.
     """
 
     def __init__(self, columns: MessageColumns, limits: EvaluationLimits) -> None:
@@ -76,6 +76,7 @@ class OperatorTable:
         self._stream: ElementStream | None = None
         self._answers: dict[int, bool] = {}
         self.over_limit = 0
+        self.visits = 0
 
     def acquire(self, expression: Expression) -> int:
         """The number of an expression, which has one user more."""
@@ -141,6 +142,7 @@ class OperatorTable:
             key = key << 32 | element
             known = self._answers.get(key)
             if known is not None:
+                self.visits = 1
                 return known
         self.scratch.restart()
         try:
@@ -149,6 +151,7 @@ class OperatorTable:
             pass
         except MatchLimitExceeded:
             self.over_limit += 1
+        self.visits = self.scratch.visits
         if operator.is_costly:
             self._answers[key] = answer
         return answer

@@ -20,8 +20,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple, TypeAlias
 
-from yfilter.engine.linear_paths import Conjunction
-from yfilter.engine.nfa import StructuralStep
+from yfilter.engine.linear_paths import Conjunction, StructuralStep
 from yfilter.index.ways import condition_of
 from yfilter.language.query_ast import (
     Comparison,

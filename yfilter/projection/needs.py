@@ -41,8 +41,7 @@ from enum import IntEnum
 from functools import lru_cache
 from typing import TypeAlias
 
-from yfilter.engine.linear_paths import CONJUNCTION_LIMITS, Conjunction
-from yfilter.engine.nfa import StructuralStep
+from yfilter.engine.linear_paths import CONJUNCTION_LIMITS, Conjunction, StructuralStep
 from yfilter.errors import ProfileRefused
 from yfilter.language.query_ast import (
     Expression,

@@ -24,8 +24,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from yfilter.engine.linear_paths import Conjunction
-from yfilter.engine.nfa import StructuralStep
+from yfilter.engine.linear_paths import Conjunction, StructuralStep
 from yfilter.language.query_ast import (
     PART_VARIABLE,
     LocationStep,

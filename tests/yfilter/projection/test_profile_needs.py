@@ -28,7 +28,7 @@ from yfilter.projection.projector import Projector
 
 def results(profile: Profile, stream: ElementStream) -> list[bytes]:
     """Canonical."""
-    matcher = Matcher(index=False)
+    matcher = Matcher()
     matcher.add(profile)
     return [
         bytes(etree.tostring(etree.fromstring(result), method="c14n"))

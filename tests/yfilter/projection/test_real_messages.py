@@ -36,7 +36,7 @@ def profiles(folder: str) -> list[Profile]:
 
 
 def results(profile: Profile, stream: ElementStream) -> list[bytes]:
-    matcher = Matcher(index=False)
+    matcher = Matcher()
     matcher.add(profile)
     matches = [match for match in matcher.match(stream) if isinstance(match, ProfileMatch)]
     return [result for match in matches for result in match.results()]

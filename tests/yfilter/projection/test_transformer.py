@@ -61,7 +61,7 @@ PROFILES = [
 
 
 def results(texts: list[str], stream: ElementStream) -> list[list[bytes]]:
-    matcher = Matcher(index=False)
+    matcher = Matcher()
     for number, text in enumerate(texts):
         matcher.add(text, str(number))
     found: dict[str, list[bytes]] = {}
