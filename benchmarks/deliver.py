@@ -86,6 +86,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> Report:
     """Measures as the options say; raises WrongAnswers where results differ."""
     need_saxon()
+    if options.quick:
+        options.number = options.number or _QUICK_NUMBER
+        options.flwor_number, options.cliff_number = _QUICK_NUMBER, [_QUICK_NUMBER]
     report = Report("deliver")
     report.condition("machine", "machine", machine.description())
     report.condition("clock", "clock", options.clock)
@@ -110,29 +113,22 @@ def _jobs(options: argparse.Namespace, report: Report) -> Iterator[DeliverJob]:
         rules=str(options.rules.resolve()) if options.rules else "",
         syntax=options.rules_syntax,
     )
-    larger = () if options.number or options.quick else (_LARGER,)
-    flwor, cliff = options.flwor_number, options.cliff_number
     if options.quick:
         base = replace(base, warmup=5, measured=6, seconds=1.0, sample=6, checked=1)
-        options.number, flwor, cliff = (
-            options.number or _QUICK_NUMBER,
-            _QUICK_NUMBER,
-            [_QUICK_NUMBER],
-        )
     for part in options.part or _PARTS:
         if part == "paths":
             yield replace(base, part=part, number=options.number or _PATHS)
-            for number in larger:
-                yield replace(base, part=part, number=number, suffix=f"_{number}")
+            if options.number is None:
+                yield replace(base, part=part, number=_LARGER, suffix=f"_{_LARGER}")
         elif part == "cliff":
-            for number in cliff:
+            for number in options.cliff_number:
                 yield replace(base, part=part, number=number, suffix=f"_{number}")
         elif part == "rules" and not options.rules:
             if options.part:
                 raise BenchmarkError("the part rules needs --rules DIR")
             report.remark("without --rules DIR, a checkout of eInvoicing-EN16931, no rules")
         else:
-            yield replace(base, part=part, number=flwor)
+            yield replace(base, part=part, number=options.flwor_number)
 
 
 def _tell_dearest(report: Report, options: argparse.Namespace) -> None:

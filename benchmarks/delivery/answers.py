@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from importlib.util import find_spec
 from random import Random
 
@@ -34,14 +35,18 @@ def check(
     half = job.sample // 2
     chosen = set(random.sample(matching, min(half, len(matching))))
     chosen.update(random.sample(range(len(profiles)), min(half, len(profiles))))
-    with Saxon() as saxon:
-        saxon.load(checked)
-        return sum(
-            _compare(
-                saxon, profiles[number], checked, [results.get(number, []) for results in found]
-            )
-            for number in sorted(chosen)
-        )
+    saxon = _saxon()
+    saxon.load(checked)
+    return sum(
+        _compare(saxon, profiles[number], checked, [results.get(number, []) for results in found])
+        for number in sorted(chosen)
+    )
+
+
+@cache
+def _saxon() -> Saxon:
+    """One for this process; it ends when its input does, with this process."""
+    return Saxon()
 
 
 def _compare(

@@ -103,7 +103,7 @@ def _lxml(
 def _saxon(messages: Sequence[bytes], matched: _Matched, job: DeliverJob) -> float:
     """Microseconds a result."""
     spent = results = 0.0
-    with TimedSaxon() as saxon:
+    with TimedSaxon(job.cpu_clock) as saxon:
         for message, profiles in zip(messages, matched, strict=False):
             if not profiles:
                 continue
