@@ -22,7 +22,7 @@ def measure_grouping(job: DeliverJob, teller: Teller) -> None:
     values = min(_VALUES, 2 * job.number)
     messages = []
     for _ in range(min(10, job.measured + 1)):
-        keys = [f"v{value}" for value in random.sample(range(9_000), values)]
+        keys = [f"v{value}" for value in random.sample(range(10_000, 100_000), values)]
         text = "".join(f'<e k="{key}"/>' for key in keys)
         messages.append(f"<log>{text}</log>".encode())
     teller.condition("grouping_bytes", "grouping: bytes a message", len(messages[0]))

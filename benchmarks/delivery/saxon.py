@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +18,7 @@ _PROGRAM = Path(__file__).with_name("saxon_process.py")
 
 @dataclass(frozen=True, slots=True)
 class Transformed:
-    """Microseconds to parse the message and to transform it into text, and the text."""
+    """Microseconds to parse the message and to transform it into text(s), and these."""
 
     parse_us: float
     us: float
@@ -50,12 +51,14 @@ class TimedSaxon:
         self._process.wait()
         self._process.stdout.close()
 
-    def load(self, stylesheet: Path | str) -> None:
-        """What ``transform`` runs: a file, or a text."""
-        key = "stylesheet_file" if isinstance(stylesheet, Path) else "stylesheet"
-        answer = self._ask({key: str(stylesheet)})
+    def load(self, stylesheets: Path | Sequence[str]) -> None:
+        """What ``transform`` runs: a file, or texts, one after the other."""
+        if isinstance(stylesheets, Path):
+            answer = self._ask({"stylesheet_file": str(stylesheets)})
+        else:
+            answer = self._ask({"stylesheets": list(stylesheets)})
         if "error" in answer:
-            raise BenchmarkError(f"Saxon does not take the stylesheet: {answer['error']}")
+            raise BenchmarkError(f"Saxon does not take a stylesheet: {answer['error']}")
 
     def transform(self, message: bytes, rounds: int = 1) -> Transformed | None:
         """The medians of so many rounds; None where it raises an error."""
