@@ -29,6 +29,7 @@ from benchmarks.benchmark import Benchmark, BenchmarkError, count, positive
 from benchmarks.delivery.answers import need_saxon
 from benchmarks.delivery.job import DeliverJob, run_job
 from benchmarks.report import Report
+from benchmarks.workload.operators import OPERATORS
 
 _PARTS = ("paths", "flwor", "returns", "cliff", "rules", "grouping", "links")
 _PATHS, _LARGER = 5_000, 100_000
@@ -56,6 +57,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[1_000, 10_000],
         help="profiles of each operator (default: 1,000 and 10,000)",
+    )
+    parser.add_argument(
+        "--operators", nargs="+", choices=OPERATORS, default=list(OPERATORS), help="of cliff"
     )
     parser.add_argument(
         "--rules", metavar="DIR", type=Path, help="a checkout of eInvoicing-EN16931"
@@ -110,6 +114,7 @@ def _jobs(options: argparse.Namespace, report: Report) -> Iterator[DeliverJob]:
         seconds=options.seconds,
         seed=options.seed,
         cpu_clock=options.clock == "cpu",
+        operators=options.operators,
         rules=str(options.rules.resolve()) if options.rules else "",
         syntax=options.rules_syntax,
     )

@@ -9,7 +9,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter_ns, thread_time_ns
@@ -34,6 +34,7 @@ class DeliverJob:
     measured   messages that count, at most
     seconds    for warming up, and for measuring, one workload; three messages there always are
     checked    messages whose results are compared, and ``sample`` profiles of them
+    operators  of ``cliff``, names of OPERATORS
     rules      a checkout of the rules; ``syntax`` is "cii" or "ubl"
     """
 
@@ -47,6 +48,7 @@ class DeliverJob:
     sample: int = 100
     seed: int = 1
     cpu_clock: bool = False
+    operators: Sequence[str] = ()
     rules: str = ""
     syntax: str = "cii"
 

@@ -43,7 +43,7 @@ def measured(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, o
         ("paths", {"number", "matches", "all_in_us", "lxml_parse_us", "result_ns_each"}),
         ("flwor", {"flwor_mixed_us", "flwor_checked"}),
         ("returns", {"return_us_each", "lxml_return_us_each", "saxon_return_us_each"}),
-        ("cliff", {"cliff_ratio", *(f"cliff_{name}_us_30" for name in OPERATORS)}),
+        ("cliff", {"cliff_ratio", "cliff_equality_us_30", "cliff_or_us_30"}),
         ("grouping", {"grouping_ms", "grouping_count_ms"}),
         ("links", {"links_1_us", "links_32_us"}),
     ],
@@ -51,7 +51,8 @@ def measured(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, o
 def test_a_part_has_the_promised_keys(
     capsys: pytest.CaptureFixture[str], part: str, promised: set[str]
 ) -> None:
-    values = measured(capsys, "--part", part)
+    some = ("--operators", "or", "join", "aggregate")
+    values = measured(capsys, "--part", part, *(some if part == "cliff" else ()))
     assert values.keys() >= promised
     assert all(isinstance(values[key], int | float) for key in promised)
 
