@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from benchmarks.benchmark import Benchmark, BenchmarkError, Result, WrongAnswers
 from benchmarks.ceiling.benchmark import CEILING
 from benchmarks.conformance import CONFORMANCE
+from benchmarks.deliver import DELIVER
 from benchmarks.formats import FORMATS
 from benchmarks.match import MATCH
 from benchmarks.pep import PEP
@@ -25,6 +26,7 @@ from benchmarks.transformation import TRANSFORMATION
 
 BENCHMARKS: tuple[Benchmark, ...] = (
     MATCH,
+    DELIVER,
     CEILING,
     FORMATS,
     CONFORMANCE,

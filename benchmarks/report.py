@@ -68,6 +68,11 @@ class Report:
         """A sentence below the table: what is extrapolated, what was left out."""
         self._remarks.append(text)
 
+    def value(self, key: str) -> float | None:
+        """What was measured under a key; None if nothing was."""
+        figure = self._figures.get(key)
+        return figure.value if figure else None
+
     def ratio(self, key: str) -> float | None:
         """The figure divided by the one it is measured against; None if there is no such number."""
         figure = self._figures[key]

@@ -1,0 +1,56 @@
+"""``cliff``: profiles of one operator each, beside equalities that are as selective."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmarks.delivery.answers import check
+from benchmarks.delivery.job import DeliverJob, Teller
+from benchmarks.delivery.timing import Times, make_matcher, measure
+from benchmarks.samples import mean
+from benchmarks.workload.operators import BASELINES, OPERATORS, make_feeds
+from yfilter import Matcher
+
+
+def measure_cliff(job: DeliverJob, teller: Teller) -> None:
+    """All-in with results for each operator; ``cliff_ratio`` is that of the dearest.
+
+    Equalities are measured before and after all others, for a machine that slows down; the mean
+    counts.
+    """
+    messages = make_feeds(job.seed, job.warmup + 2 * job.measured)
+    warm, first = messages[: job.warmup], messages[job.warmup :][: job.measured]
+    matchers: dict[str, Matcher] = {}
+    measured: dict[str, Times] = {}
+    compared = 0
+    for name in (*BASELINES, *(name for name in job.operators if name not in BASELINES)):
+        profiles = OPERATORS[name].profiles(job.number, job.seed)
+        matcher = make_matcher(profiles)
+        measured[name] = measure(matcher, warm, first, job)
+        compared += check(matcher, profiles, first, job)
+        if name in BASELINES:
+            matchers[name] = matcher
+    taken = {name: mean(times.all_in) for name, times in measured.items()}
+    for name in BASELINES:
+        again = measure(matchers[name], (), messages[-job.measured :], job)
+        taken[name] = (taken[name] + mean(again.all_in)) / 2
+    _tell(teller, taken, {name: mean(times.matches) for name, times in measured.items()})
+    teller.figure("cliff_lxml_parse_us", "cliff: U", _u(list(measured.values())), "us")
+    teller.figure("cliff_checked", "cliff: answers as Saxon gives them", compared)
+
+
+def _tell(teller: Teller, taken: dict[str, float], matches: dict[str, float]) -> None:
+    ratios: dict[str, float] = {}
+    for name, us in taken.items():
+        against = None
+        if name not in BASELINES:
+            ratios[name] = us / taken[OPERATORS[name].against]
+            against = f"cliff_{OPERATORS[name].against}_us"
+        label = f"{name.replace('_', ' ')} ({matches[name]:,.1f} match)"
+        teller.figure(f"cliff_{name}_us", label, us, "us", against)
+    dearest = max(ratios, key=lambda name: ratios[name])
+    teller.figure("cliff_ratio", f"the dearest, {dearest}, over equality", ratios[dearest])
+
+
+def _u(measured: Sequence[Times]) -> float:
+    return mean([us for times in measured for us in times.lxml_parse])

@@ -1,0 +1,157 @@
+"""``python -m benchmarks deliver`` on tiny sizes, and what its parts are made of."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib.util import find_spec
+from pathlib import Path
+
+import lxml.etree
+import pytest
+
+from benchmarks.__main__ import main
+from benchmarks.benchmark import WrongAnswers
+from benchmarks.delivery.answers import check
+from benchmarks.delivery.job import DeliverJob
+from benchmarks.delivery.schematron import read_rules
+from benchmarks.delivery.timing import make_matcher, results_of
+from benchmarks.workload.operators import BASELINES, OPERATORS, make_feeds, mixed_flwor
+from yfilter import parse_profile
+
+SEED = 3
+XPATH_1 = (
+    *("not_equal", "less", "range", "contains", "starts_with", "exists", "not", "not_at_root"),
+    *("and", "or", "union", "union_filter", "first", "nth", "last", "count", "join_in_path"),
+    *("nested", "not_everywhere", "not_at_root_everywhere", "not_equal_everywhere"),
+)
+
+needs_saxon = pytest.mark.skipif(find_spec("saxonche") is None, reason="needs saxonche")
+
+
+def measured(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, object]:
+    assert main(["deliver", "--quick", *arguments, "--json"]) == 0
+    values = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert isinstance(values, dict)
+    return values
+
+
+@needs_saxon
+@pytest.mark.parametrize(
+    ("part", "promised"),
+    [
+        ("paths", {"number", "matches", "all_in_us", "lxml_parse_us", "result_ns_each"}),
+        ("flwor", {"flwor_mixed_us", "flwor_checked"}),
+        ("returns", {"return_us_each", "lxml_return_us_each", "saxon_return_us_each"}),
+        ("cliff", {"cliff_ratio", "cliff_equality_us_30", "cliff_or_us_30"}),
+        ("grouping", {"grouping_ms", "grouping_count_ms"}),
+        ("links", {"links_1_us", "links_32_us"}),
+    ],
+)
+def test_a_part_has_the_promised_keys(
+    capsys: pytest.CaptureFixture[str], part: str, promised: set[str]
+) -> None:
+    some = ("--operators", "or", "join", "aggregate")
+    values = measured(capsys, "--part", part, *(some if part == "cliff" else ()))
+    assert values.keys() >= promised
+    assert all(isinstance(values[key], int | float) for key in promised)
+
+
+SCHEMA = """<schema xmlns="http://purl.oclc.org/dsdl/schematron">
+  <ns prefix="o" uri="urn:order"/>
+  <let name="most" value="3"/>
+  <pattern>
+    <rule context="o:item | /o:order/o:gift[contains(@kind, '|')]">
+      <let name="n" value="number(@n)"/>
+      <assert id="few" test="$n &lt;= $most">Too many.</assert>
+      <report id="none" test="$n = 0">None.</report>
+    </rule>
+    <rule context="/o:order"><assert id="name" test="@name != '&amp;'">A name.</assert></rule>
+  </pattern>
+</schema>"""
+# What the stylesheet of a schema would do at length.
+STYLESHEET = """<xsl:stylesheet version="3.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform">
+  <xsl:template match="/"><done><xsl:value-of select="count(//@*)"/></done></xsl:template>
+</xsl:stylesheet>"""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout as that of EN 16931, with other rules."""
+    for name in ("schematron/preprocessed", "xslt", "examples"):
+        (tmp_path / "cii" / name).mkdir(parents=True)
+    name = "EN16931-CII-validation"
+    folder = tmp_path / "cii"
+    (folder / "schematron" / "preprocessed" / f"{name}-preprocessed.sch").write_text(SCHEMA)
+    (folder / "xslt" / f"{name}.xslt").write_text(STYLESHEET)
+    for number in range(3):
+        (folder / "examples" / f"{number}.xml").write_text(
+            f'<order xmlns="urn:order" name="a"><item n="{number}"/><item n="4"/></order>'
+        )
+    return tmp_path
+
+
+@needs_saxon
+def test_rules(capsys: pytest.CaptureFixture[str], checkout: Path) -> None:
+    values = measured(capsys, "--part", "rules", "--rules", str(checkout))
+    assert values["rules_number"] == 3
+    assert values["rules_refused"] == 0
+    assert values.keys() >= {"rules_ms", "saxon_rules_ms", "rules_checked"}
+    assert main(["deliver", "--part", "rules"]) == 2
+    assert "needs --rules" in capsys.readouterr().err
+
+
+def test_rules_as_profiles(checkout: Path) -> None:
+    schema = next(checkout.rglob("*.sch"))
+    few, none, name = read_rules(schema)
+    declared = 'declare namespace o = "urn:order"; declare variable $most := 3; '
+    context = "(//o:item | /o:order/o:gift[contains(@kind, '|')])"
+    assert few.profile == f"{declared}{context}[let $n := number(@n) return not($n <= $most)]"
+    assert none.profile == f"{declared}{context}[let $n := number(@n) return $n = 0]"
+    assert name.profile == f"{declared}/o:order[not(@name != '&amp;')]"
+    matcher = make_matcher([few.profile, none.profile, name.profile])
+    message = b'<order xmlns="urn:order" name="&amp;"><item n="4"/><gift kind="a|b" n="0"/></order>'
+    assert results_of(matcher, message).keys() == {0, 1, 2}
+    assert results_of(matcher, message.replace(b"a|b", b"b").replace(b"4", b"3")).keys() == {2}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_profiles_of_an_operator_are_distinct_and_understood(name: str) -> None:
+    profiles = OPERATORS[name].profiles(10_000, SEED)
+    assert len(set(profiles)) == 10_000
+    assert profiles[:50] == OPERATORS[name].profiles(50, SEED)
+    for profile in profiles[:50]:
+        parse_profile(profile)
+    assert OPERATORS[name].against in BASELINES
+
+
+def test_operators_are_as_selective_as_equality() -> None:
+    trees = [lxml.etree.fromstring(message) for message in make_feeds(SEED, 10)]
+
+    def matching(name: str) -> float:
+        profiles = OPERATORS[name].profiles(400, SEED)
+        paths = [lxml.etree.XPath(f"boolean({profile})") for profile in profiles]
+        return sum(path(tree) for path in paths for tree in trees) / len(paths) / len(trees)
+
+    baselines = {name: matching(name) for name in ("equality", "equality_everywhere")}
+    assert baselines["equality"] == pytest.approx(0.008, rel=0.3)
+    for name in XPATH_1:
+        against = baselines[OPERATORS[name].against]
+        assert matching(name) == pytest.approx(against, rel=0.7), name
+
+
+def test_mixed_profiles_have_what_they_are_said_to_have() -> None:
+    profiles = list(mixed_flwor(200, SEED))
+    assert len(set(profiles)) == 200
+    for word in (" or ", "contains(", "not(", "<hit"):
+        assert any(word in profile for profile in profiles)
+
+
+@needs_saxon
+def test_wrong_results_are_told() -> None:
+    message = b"<a><b/></a>"
+    matcher = make_matcher(["/a/b", "/a/c"])
+    job = DeliverJob("paths", checked=1)
+    assert check(matcher, ["/a/b", "/a/c"], [message], job) == 2
+    with pytest.raises(WrongAnswers, match=re.escape("1 results, by Saxon 0")):
+        check(matcher, ["/a/c", "/a/c"], [message], job)
