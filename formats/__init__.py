@@ -43,7 +43,8 @@ from formats.dictionary import (
     make_dictionary,
     only,
 )
-from formats.element_stream import ContentKind, ElementStream, ElementStreamBuilder
+from formats.element_stream import ContentKind, ElementStream
+from formats.element_stream_builder import ElementStreamBuilder
 from formats.errors import DecodeError, FormatError, MessageRefused, SchemaRefused
 from formats.limits import DEFAULT_LIMITS, MessageLimits
 from formats.names import XML_NAMESPACE, QualifiedName

@@ -73,10 +73,10 @@ def decode_dictionary(
     One more code: ``unknown-dictionary``.
     """
     _check_head(data, DICTIONARY_MAGIC, limits)
-    version = data[_VERSION_AT:_HEAD_AT]
-    if len(version) < VERSION_BYTES:
+    if len(data) < _HEAD_AT:
         reason = "the message ends inside its dictionary's version"
         raise DecodeError("truncated", reason, _VERSION_AT)
+    version = data[_VERSION_AT:_HEAD_AT]
     dictionary = dictionaries(version)
     if dictionary is None:
         reason = f"no dictionary has version {version.hex()}"

@@ -2,6 +2,7 @@
 cimport cython
 from formats.attribute_sets cimport AttributeSets
 from formats.column_writer cimport ColumnWriter
+from formats.element_stream cimport ElementStream
 from formats.value_reader cimport ValueReader
 from formats.wire_bytes cimport WireBytes
 from formats.wire_model cimport WireModel
@@ -12,6 +13,9 @@ cdef int AFTER, ATTRIBUTES, COMMENT, DECLARATION, ELEMENT, END, INSTRUCTION, TEX
 cdef int XML_BINDING
 cdef long long NUMBER_MAX
 cdef int _NO_SET, _NAMES_KEPT_MAX
+cdef list _IDLE
+
+cpdef ElementStream read_binary(bytes form, Py_ssize_t at, WireModel model, limits)
 
 @cython.final
 cdef class BinaryReader:
@@ -32,7 +36,7 @@ cdef class BinaryReader:
     cdef Py_ssize_t _depth_room
     cdef list _names_used
 
-    cpdef read(self, bytes form, Py_ssize_t at, WireModel model, limits)
+    cpdef ElementStream read(self, bytes form, Py_ssize_t at, WireModel model, limits)
     cdef _set_limits(self, limits)
     cdef _read_head(self, limits)
     cdef _begin(self)

@@ -45,9 +45,11 @@ _NAMES_KEPT_MAX = 1 << 14  # scratch that is kept for the next message
 _IDLE: list[BinaryReader] = []  # as many as there were readings at the same time
 
 
-def read_binary(form: bytes, at: int, model: WireModel, limits: MessageLimits) -> ElementStream:
+def read_binary(
+    form: bytes, at: cython.Py_ssize_t, model: WireModel, limits: MessageLimits
+) -> ElementStream:
     """The stream of the form whose head begins at ``at``; DecodeError."""
-    reader = _IDLE.pop() if _IDLE else BinaryReader()
+    reader: BinaryReader = _IDLE.pop() if _IDLE else BinaryReader()
     try:
         return reader.read(form, at, model, limits)
     finally:
@@ -131,7 +133,7 @@ class BinaryReader:
         end: cython.Py_ssize_t = source.at + size
         if end > source.size:
             source.refuse("truncated", "the message ends inside its head")
-        head: bytes = source.form[source.at : end]
+        head: bytes = source.data[source.at : end]
         self._names = self._model.names_in(head, source.at, limits)
         source.at = end
 

@@ -1,11 +1,13 @@
 # The C types of binary_writer.py.
 cimport cython
+from formats.element_stream cimport ElementStream
 from formats.value_writer cimport ValueWriter
 from formats.wire_head cimport WireHead
 from formats.wire_model cimport WireModel
 
 cdef int AFTER, ATTRIBUTES, DECLARATION, ELEMENT, END, TEXT, WITH_TEXT
 cdef int _NAMES_KEPT_MAX, _BYTES_KEPT_MAX, _NUMBER_BYTES
+cdef list _IDLE
 
 @cython.final
 cdef class BinaryWriter:
@@ -20,13 +22,20 @@ cdef class BinaryWriter:
     cdef dict _own_sets
     cdef bytearray _token_buffer, _bit_buffer
     cdef unsigned char[::1] _tokens, _bits
-    cdef int[::1] _element_name, _element_end, _attribute_start, _attribute_name
-    cdef int[::1] _declaration_element, _content_next, _content_parent
-    cdef unsigned char[::1] _content_kind
+    # Of the stream that is being written.
+    cdef int* _element_name
+    cdef int* _element_end
+    cdef int* _attribute_start
+    cdef int* _attribute_name
+    cdef int* _declaration_element
+    cdef int* _content_next
+    cdef int* _content_parent
+    cdef unsigned char* _content_kind
+    cdef Py_ssize_t _declarations
 
-    cpdef write(self, stream, WireModel model)
-    cdef WireHead _find_head(self, stream)
-    cdef _begin(self, stream)
+    cpdef bytes write(self, ElementStream stream, WireModel model)
+    cdef WireHead _find_head(self, ElementStream stream)
+    cdef _begin(self, ElementStream stream)
     cdef int _write_structure(self, int elements, int contents) except -1
     cdef void _write_event(self, int context, int event) noexcept
     cdef bint _has_expected(self, int name, int element) except -1

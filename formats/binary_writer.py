@@ -14,10 +14,14 @@ try:
 except ImportError:
     from formats import cython_stub as cython
 
+if cython.compiled:
+    from cython.cimports.formats.columns import bytes_of, numbers_of
+else:
+    from formats.columns import bytes_of, numbers_of
+
 from formats.element_stream import ElementStream
 from formats.names import QualifiedName
 from formats.value_writer import ValueWriter
-from formats.wire_bytes import write_number
 from formats.wire_events import (
     AFTER,
     ATTRIBUTES,
@@ -38,7 +42,7 @@ _IDLE: list[BinaryWriter] = []  # as many as there were writings at the same tim
 
 def write_binary(stream: ElementStream, model: WireModel) -> bytes:
     """The form of a valid stream, from its head on."""
-    writer = _IDLE.pop() if _IDLE else BinaryWriter()
+    writer: BinaryWriter = _IDLE.pop() if _IDLE else BinaryWriter()
     try:
         return writer.write(stream, model)
     finally:
@@ -62,31 +66,34 @@ class BinaryWriter:
         self._model = model
         self._head = self._find_head(stream)
         self._begin(stream)
-        self._element_name = stream.element_name
-        self._element_end = stream.element_end
-        self._attribute_start = stream.attribute_start
-        self._attribute_name = stream.attribute_name
-        self._declaration_element = stream.declaration_element
-        self._content_kind = stream.content_kind
-        self._content_next = stream.content_next
-        self._content_parent = stream.content_parent
+        self._element_name = numbers_of(stream.element_name)
+        self._element_end = numbers_of(stream.element_end)
+        self._attribute_start = numbers_of(stream.attribute_start)
+        self._attribute_name = numbers_of(stream.attribute_name)
+        self._declaration_element = numbers_of(stream.declaration_element)
+        self._declarations = len(stream.declarations)
+        self._content_kind = bytes_of(stream.content_kind)
+        self._content_next = numbers_of(stream.content_next)
+        self._content_parent = numbers_of(stream.content_parent)
         self._write_structure(len(stream.element_name), len(stream.content_kind))
-        bit_bytes = (self._bit + 7) >> 3
+        bit_bytes: cython.Py_ssize_t = (self._bit + 7) >> 3
+        token_bytes: cython.Py_ssize_t = self._token
         attribute_codes, attribute_run = self._values.write(
             model, stream.attribute_offset, stream.attribute_values
         )
         content_codes, content_run = self._values.write(
             model, stream.content_offset, stream.content_values
         )
+        for size in (bit_bytes, token_bytes, len(attribute_codes), len(content_codes)):
+            self._put(size)
+        bits: cython.p_const_uchar = self._bit_buffer
+        tokens: cython.p_const_uchar = self._token_buffer
         return b"".join(
             (
                 self._head.form,
-                write_number(bit_bytes),
-                write_number(self._token),
-                write_number(len(attribute_codes)),
-                write_number(len(content_codes)),
-                self._bit_buffer[:bit_bytes],
-                self._token_buffer[: self._token],
+                tokens[token_bytes : self._token],
+                bits[:bit_bytes],
+                tokens[:token_bytes],
                 attribute_codes,
                 content_codes,
                 attribute_run,
@@ -121,13 +128,13 @@ class BinaryWriter:
             self._grow_names(count)
         model.expect(self._predicted, self._set_of, count)
         # An element is at most four events of two numbers, beside its attributes' names and its
-        # declarations; a piece of content is one.
+        # declarations; a piece of content is one.  Behind them come four sizes.
         elements: cython.Py_ssize_t = len(stream.element_name)
         contents: cython.Py_ssize_t = len(stream.content_kind)
         declarations: cython.Py_ssize_t = len(stream.declarations)
         attributes: cython.Py_ssize_t = len(stream.attribute_name)
         room: cython.Py_ssize_t = _NUMBER_BYTES * (
-            5 * elements + attributes + contents + 2 * declarations + 8
+            5 * elements + attributes + contents + 2 * declarations + 12
         )
         if room > len(self._token_buffer) or len(self._token_buffer) > _BYTES_KEPT_MAX >= room:
             self._grow_bytes(room)
@@ -143,7 +150,6 @@ class BinaryWriter:
         element: cython.int = 0
         content: cython.int = 0
         declaration: cython.int = 0
-        declarations: cython.int = len(self._declaration_element)
         parent: cython.int = -1
         name: cython.int
         kind: cython.int
@@ -170,7 +176,8 @@ class BinaryWriter:
             else:
                 name = number[self._element_name[element]]
                 while (
-                    declaration < declarations and self._declaration_element[declaration] == element
+                    declaration < self._declarations
+                    and self._declaration_element[declaration] == element
                 ):
                     self._write_event(context, DECLARATION)
                     self._put(self._head.declared[declaration])

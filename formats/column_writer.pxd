@@ -1,5 +1,7 @@
 # The C types of column_writer.py.
 cimport cython
+from cpython.array cimport array as Array
+from formats.element_stream cimport ElementStream
 
 @cython.final
 cdef class ColumnWriter:
@@ -45,8 +47,8 @@ cdef class ColumnWriter:
     cdef int close_text(self) except -1
     cdef int close_content(self, int kind) except -1
     cdef reserve(self, Py_ssize_t elements, Py_ssize_t attributes, Py_ssize_t contents)
-    cdef finish(self, list names)
-    cdef finish_with(self, list names, bytes attribute_values, bytes content_values)
+    cdef ElementStream finish(self, list names)
+    cdef ElementStream finish_with(self, list names, bytes attribute_values, bytes content_values)
     cdef int _put(self, unsigned char* values, Py_ssize_t place, int code) except -1
     cdef _empty_rows(self)
     cdef _grow_elements(self, Py_ssize_t rows)
@@ -54,6 +56,7 @@ cdef class ColumnWriter:
     cdef _grow_content(self, Py_ssize_t rows)
     cdef _grow_bytes(self, Py_ssize_t size)
 
+cdef Array _cut(Array rows, Py_ssize_t count)
 cdef void _copy(
     const unsigned char* data, Py_ssize_t start, Py_ssize_t end, unsigned char* values,
     Py_ssize_t place

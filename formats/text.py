@@ -20,7 +20,8 @@ import pyexpat
 import re
 from typing import NoReturn
 
-from formats.element_stream import ElementStream, ElementStreamBuilder
+from formats.element_stream import ElementStream
+from formats.element_stream_builder import ElementStreamBuilder
 from formats.entity_budget import EntityBudget
 from formats.errors import MessageRefused
 from formats.limits import DEFAULT_LIMITS, MessageLimits

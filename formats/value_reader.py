@@ -92,7 +92,7 @@ class ValueReader:
             source.refuse("entity-expansion", reason)
         if source.at != source.stop:
             source.refuse("trailing-bytes", "codes behind that of the last value")
-        run: bytes = source.form[self.run : end]
+        run: bytes = source.data[self.run : end]
         self._check(run, literals)
         self._written += total
         self.run = end
@@ -158,7 +158,8 @@ class ValueReader:
             else:
                 self._copy_bytes(start, model.value_data, -1 - at, end - start)
             start = end
-        return bytes(self._buffer[:total])
+        copied: cython.p_const_uchar = self._buffer
+        return bytes(copied[:total])
 
     def _copy_bytes(
         self,

@@ -14,7 +14,7 @@ cdef class ValueWriter:
     cdef bytearray _code_buffer, _run_buffer
     cdef unsigned char[::1] _codes, _run
 
-    cdef tuple write(self, WireModel model, int[::1] offsets, bytes values)
+    cdef tuple write(self, WireModel model, ends, bytes values)
     cdef int _find_literal(
         self, const unsigned char* data, Py_ssize_t at, Py_ssize_t size, int next_literal
     ) noexcept

@@ -13,6 +13,11 @@ try:
 except ImportError:
     from formats import cython_stub as cython
 
+if cython.compiled:
+    from cython.cimports.formats.columns import numbers_of
+else:
+    from formats.columns import numbers_of
+
 from formats.wire_events import PROBES_MAX
 from formats.wire_model import WireModel, value_hash
 
@@ -29,10 +34,9 @@ class ValueWriter:
         self._run = self._run_buffer
         self._grow(256)
 
-    def write(
-        self, model: WireModel, offsets: cython.int[::1], values: bytes
-    ) -> tuple[bytes, bytes]:
-        """Codes and run."""
+    def write(self, model: WireModel, ends: array[int], values: bytes) -> tuple[bytes, bytes]:
+        """Codes and run; ``ends`` is an offset column."""
+        offsets: cython.p_int = numbers_of(ends)
         data: cython.p_const_uchar = values
         i: cython.int
         at: cython.Py_ssize_t
@@ -40,7 +44,7 @@ class ValueWriter:
         k: cython.Py_ssize_t
         found: cython.int
         literals: cython.int = 0
-        count: cython.int = len(offsets) - 1
+        count: cython.int = len(ends) - 1
         copied: cython.Py_ssize_t = 0
         if count > self._rows or self._rows > _ROWS_KEPT_MAX >= count:
             self._grow(max(count, 256))
@@ -69,7 +73,8 @@ class ValueWriter:
                 self._run[copied + k] = data[at + k]
             copied += size
         run = values if copied == len(values) else bytes(self._run_buffer[:copied])
-        return bytes(self._code_buffer[: self._code]), run
+        codes: cython.p_const_uchar = self._code_buffer
+        return bytes(codes[: self._code]), run
 
     def _find_literal(
         self,

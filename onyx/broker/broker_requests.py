@@ -57,6 +57,7 @@ class BrokerRequests:
                 "dump": self._dump,
                 "observe": self._observe,
                 "trace": trace.handle,
+                "trace.carried": trace.handle_carried,
                 "transform.show": transformation.handle,
                 "profile.list": self._list_profiles,
                 "profile.show": self._show_profile,

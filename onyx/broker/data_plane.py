@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from formats import (
@@ -31,6 +31,7 @@ from formats import (
     Validation,
     WireFormat,
     encoded_bytes_max,
+    trained_version,
 )
 from onyx.broker.archive.archive_feed import ArchiveFeed
 from onyx.broker.control_plane import ControlPlane
@@ -60,7 +61,7 @@ class DryRun:
     """``sizes``: for each link that would be taken, ``format`` and ``bytes`` of the message as it
     would be sent, ``bytes_whole`` without its ``transformation``."""
 
-    stream: ElementStream
+    parcel: Parcel
     decisions: list[Match]
     sizes: Mapping[str, Mapping[str, object]]
 
@@ -92,6 +93,7 @@ class DataPlane:
         self._transformation = query.transformation
         self._deferred = DeferredDeliveries(rows)
         self._codebook = Codebook(control, trained)
+        self._dry_codebook = Codebook(control, trained)  # its counts are of no message's way
         self.give_backs = GiveBacks(control, links, rows, self._codebook)
         self._formats = LinkFormats(control, links, trained, self.give_backs, clock)
         self.archive = ArchiveFeed(control.topology.archive, self._codebook)
@@ -159,13 +161,14 @@ class DataPlane:
         if not self.give_backs.handle_undecoded(frame, child):
             self._counters["abandoned"] += 1
 
-    def dry_run(self, root: str, source: str, text: bytes) -> DryRun:
+    def dry_run(self, frame: Message) -> DryRun:
         """What would be done with a message, were it to come; nothing is sent or counted.
 
-        Raises MessageRefused, and MatchLimitExceeded.
+        Raises MessageRefused, DecodeError and MatchLimitExceeded.
         """
-        parcel = self._open(root, source, 0, 0, WireFormat.TEXT.value, text)
-        decisions = list(self._matcher.match(parcel.stream, root=root))
+        parcel = self._open_dry(frame)
+        found = self._matcher.match(parcel.stream, root=parcel.root)
+        decisions = list(self._transformation.taking_part(parcel, found, Counter()))
         links = [match.link for match in decisions if isinstance(match, RouteMatch)]
         sizes: dict[str, dict[str, object]] = {}
         for link, cut in self._transformation.cuts(parcel, links).items():
@@ -178,7 +181,26 @@ class DataPlane:
                     self._control.identity, link
                 ).transformation.value,
             }
-        return DryRun(parcel.stream, decisions, sizes)
+        return DryRun(parcel, decisions, sizes)
+
+    def dry_carried(self, frame: Message, child: str) -> Message:
+        """The message as a child would get it, to the byte: but unpacked if that takes a trained
+        dictionary, which the child has when it comes down the tree with the message, and may lack
+        when it is asked now.  Raises as ``dry_run``."""
+        parcel = self._open_dry(frame)
+        cut = self._transformation.cuts(parcel, [child])[child]
+        packing = self._formats.packing_for(cut.parcel, child)
+        form, payload = packing.wire_format, cut.parcel.packed(packing)
+        if trained_version(payload, form.compression):
+            form = form.form
+            payload = cut.parcel.in_form(form)
+        return replace(
+            frame,
+            format=form.value,
+            payload=payload,
+            reflects=cut.reflects,
+            pieces=cut.parcel.pieces,
+        )
 
     def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
         """The other planes must have been restored before."""
@@ -230,6 +252,13 @@ class DataPlane:
     ) -> Parcel:
         form = wire_format_of(format_name)
         return Parcel(self._codebook, root, source, number, hops, form, payload, reflects, pieces)
+
+    def _open_dry(self, frame: Message) -> Parcel:
+        form = wire_format_of(frame.format)
+        return Parcel(
+            *(self._dry_codebook, frame.root, frame.source, frame.number, frame.hops, form),
+            *(frame.payload, frame.reflects, frame.pieces),
+        )
 
     def _check_fits(self, stream: ElementStream, source: str) -> None:
         """Every broker takes the message, whatever the format of its link; MessageRefused

@@ -2,20 +2,28 @@
 
 For a link that would be taken, a disjunct of its routing query that holds; for one that would not,
 the disjuncts that come closest, with the first part of each that does not hold (link_reasons.py).
+What a child is to be asked with is what it would get, cut and with its pieces: ``trace.carried``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
-from formats import ElementStream, FormatError
+from formats import ElementStream, FormatError, WireFormat
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.data_plane import DataPlane
 from onyx.broker.link_reasons import why_not, why_taken
 from onyx.broker.query_plane import QueryPlane
-from overlay.link.frames import Request
-from overlay.link.request_server import RequestRefused, Result, name_argument
+from overlay.link.frames import Message, Request
+from overlay.link.request_server import (
+    RequestRefused,
+    Result,
+    name_argument,
+    number_argument,
+)
 from overlay.network_shape import root_of, version_of
+from overlay.transformation.reflection import WHOLE
 from yfilter import ProfileMatch, RouteMatch
 from yfilter.errors import MatchLimitExceeded
 
@@ -23,7 +31,11 @@ PROFILES_SHOWN = 100
 
 
 class MessageTrace:
-    """The verb ``trace`` of a broker."""
+    """The verbs ``trace`` and ``trace.carried`` of a broker.
+
+    Both take ``source``, whose message it would be, and ``message`` in ``format`` (text unless
+    said), at a child also what it ``reflects`` and its ``pieces``.
+    """
 
     def __init__(self, control: ControlPlane, query: QueryPlane, data: DataPlane) -> None:
         self._control = control
@@ -31,26 +43,19 @@ class MessageTrace:
         self._data = data
 
     def handle(self, connection: int, request: Request) -> Result:
-        """``source``: whose message it would be; ``message``: its text, as bytes."""
-        source = name_argument(request, "source")
-        message = request.arguments.get("message")
-        if not isinstance(message, bytes):
-            raise RequestRefused("bad-argument", "'message' must be bytes")
-        entry = self._control.sources.get(source)
-        if entry is None:
-            raise RequestRefused("unknown-source", f"there is no source {source!r}")
-        tree = self._newest_tree(entry.root)
-        try:
-            run = self._data.dry_run(tree, source, message)
-        except (FormatError, MatchLimitExceeded) as refusal:
-            raise RequestRefused("message-refused", str(refusal)) from refusal
+        """Who of the children would get the message and why, and the profiles here that match."""
+        message = self._message(request)
+        tree = message.root
+        with _refusals():
+            run = self._data.dry_run(message)
+            text = run.parcel.in_form(WireFormat.TEXT).decode("utf-8", "replace")
         taken = {match.link for match in run.decisions if isinstance(match, RouteMatch)}
         local = sorted(
             match.profile_id for match in run.decisions if isinstance(match, ProfileMatch)
         )
         return {
             "broker": self._control.identity,
-            "root": entry.root,
+            "root": root_of(tree),
             "tree": tree,
             "profiles": local[:PROFILES_SHOWN],
             "profiles_matched": len(local),
@@ -59,11 +64,41 @@ class MessageTrace:
                     "link": child,
                     "taken": child in taken,
                     **run.sizes.get(child, {}),
-                    **self._reason(tree, child, child in taken, run.stream, message),
+                    **self._reason(tree, child, child in taken, run.parcel.stream, text),
                 }
                 for child in self._control.children(tree)
             ],
         }
+
+    def handle_carried(self, connection: int, request: Request) -> Result:
+        """``link``: a child; the answer is the arguments to ask it with, less ``source``."""
+        message, link = self._message(request), name_argument(request, "link")
+        if link not in self._control.children(message.root):
+            raise RequestRefused("unknown-link", f"{link!r} is no child on the tree {message.root}")
+        with _refusals():
+            carried = self._data.dry_carried(message, link)
+        return {
+            "message": carried.payload,
+            "format": carried.format,
+            "reflects": carried.reflects,
+            "pieces": carried.pieces,
+        }
+
+    def _message(self, request: Request) -> Message:
+        source = name_argument(request, "source")
+        entry = self._control.sources.get(source)
+        if entry is None:
+            raise RequestRefused("unknown-source", f"there is no source {source!r}")
+        return Message(
+            root=self._newest_tree(entry.root),
+            source=source,
+            number=0,
+            format=name_argument(request, "format", WireFormat.TEXT.value),
+            hops=0,
+            payload=_bytes_argument(request, "message"),
+            reflects=int(number_argument(request, "reflects", WHOLE)),
+            pieces=_bytes_argument(request, "pieces", b""),
+        )
 
     def _newest_tree(self, root: str) -> str:
         """The one in use; while it is being changed, the one that is in use next."""
@@ -75,10 +110,25 @@ class MessageTrace:
         return max(trees, key=version_of)
 
     def _reason(
-        self, tree: str, child: str, taken: bool, stream: ElementStream, message: bytes
+        self, tree: str, child: str, taken: bool, stream: ElementStream, text: str
     ) -> Mapping[str, object]:
         wanted = self._query.table.wanted(tree, child)
-        text = message.decode("utf-8", "replace")
         if taken:
             return {"disjuncts": len(wanted), "held": why_taken(wanted, stream, text)}
         return {"disjuncts": len(wanted), "failed": why_not(wanted, stream, text)}
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    try:
+        yield
+    except (FormatError, MatchLimitExceeded) as refusal:
+        raise RequestRefused("message-refused", str(refusal)) from refusal
+
+
+def _bytes_argument(request: Request, name: str, default: bytes | None = None) -> bytes:
+    """No default means required."""
+    value = request.arguments.get(name, default)
+    if not isinstance(value, bytes):
+        raise RequestRefused("bad-argument", f"{request.verb}: {name!r} must be bytes")
+    return value

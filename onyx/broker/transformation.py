@@ -223,9 +223,13 @@ class Transformation:
                     self._rows.put(SINCE_SPACE, profile, numbers)
             self._placed.clear()
 
-    def taking_part(self, parcel: Parcel, matches: Iterable[Match]) -> Iterator[Match]:
+    def taking_part(
+        self, parcel: Parcel, matches: Iterable[Match], counts: Counter[str] | None = None
+    ) -> Iterator[Match]:
         """The matches of profiles here without those of which a message may lack something; where
-        it has what the profile's former text needs, that answers in its place."""
+        it has what the profile's former text needs, that answers in its place.  Counted in
+        ``counts``; None: in the statistics."""
+        counts = self._counters if counts is None else counts
         own = self._control.branch(parcel.root)
         if parcel.reflects == WHOLE or own is None:
             yield from matches
@@ -234,9 +238,9 @@ class Transformation:
             if not isinstance(match, ProfileMatch) or self._is_reflected(match, own, parcel):
                 yield match
             else:
-                self._counters["not_reflected"] += 1
+                counts["not_reflected"] += 1
         for profile, text in self._former.answering(own.name, parcel.reflects):
-            self._counters["answered_by_former"] += 1
+            counts["answered_by_former"] += 1
             matcher = Matcher(MatchLimits(lazy_bytes_max=4096))
             matcher.add(text, profile)
             yield from matcher.match(parcel.stream)

@@ -16,10 +16,11 @@ from onyx.errors import EXIT_DATA, EXIT_OK
 from onyx.registration_client import NetworkClient, RegistrationClient
 
 DETAILS = f"""\
-Asks every broker on the way what it does with the message: for a link that is taken, the
-routing query that holds, the bytes that cross and from how many they were cut; for one
-that is not, what of the closest routing queries failed; and the profiles there that
-match. The message is published afterwards, unless --dry-run is given.
+Asks every broker on the way what it does with the message, as its parent would send it:
+for a link that is taken, the bytes that came, those that cross and from how many they
+were cut, and the routing query that holds; for one that is not, what of the closest
+routing queries failed; and the profiles there that match. The message is published
+afterwards, unless --dry-run is given.
 
 Exit code 65 when the message is refused.
 {NETWORK_HELP}"""
@@ -75,13 +76,15 @@ async def _trace(arguments: argparse.Namespace, message: bytes) -> dict[str, Ans
         addresses = await registration.brokers()
         source = await registration.source(arguments.source)
     answers: dict[str, Answer] = {}
-    pending = [source.root]
+    pending: list[tuple[str, Mapping[str, object]]] = [(source.root, {"message": message})]
     while pending:
-        broker = pending.pop()
+        broker, carried = pending.pop()
+        question = {**carried, "source": arguments.source}
         async with NetworkClient(addresses[broker]) as client:
-            answer = await client.call("trace", {"source": arguments.source, "message": message})
-        answers[broker] = answer
-        pending += [link["link"] for link in answer["links"] if link["taken"]]
+            answers[broker] = answer = await client.call("trace", question)
+            for child in (link["link"] for link in answer["links"] if link["taken"]):
+                asked_with = await client.call("trace.carried", {**question, "link": child})
+                pending.append((child, asked_with))
     return answers
 
 

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from formats import FORMS, ContentKind, ElementStream, decode, encode, parse_text, to_text
-from formats.element_stream import ElementStreamBuilder
+from formats.element_stream_builder import ElementStreamBuilder
 from formats.names import QualifiedName
 from formats.stream_selection import ATTRIBUTES, CONTENT, KEPT, StreamSelection
 from tests.formats.support import assert_invariants, canonical, columns

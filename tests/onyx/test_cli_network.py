@@ -102,6 +102,16 @@ def test_the_way_of_a_message_is_shown_with_reasons(shell: Shell, tmp_path: Path
     assert facts["failure"]["before"] == "//traced"
 
 
+def sent_bytes(shell: Shell) -> dict[str, int]:
+    """The bytes that B1 has sent to B2 and B2 to B3."""
+    sent = {}
+    for broker, child in (("B1", "B2"), ("B2", "B3")):
+        (entry,) = shell.objects("status", "--broker", broker)
+        links = entry["statistics"]["query"]["transformation"]["links"]
+        sent[f"{broker} -> {child}"] = links.get(child, {}).get("bytes", 0)
+    return sent
+
+
 def test_what_a_link_is_cut_to_is_shown(shell: Shell, tmp_path: Path) -> None:
     # No other test of this network wants what has these names.
     (source,) = shell.lines("source", "register", "--location=10,0")
@@ -112,9 +122,15 @@ def test_what_a_link_is_cut_to_is_shown(shell: Shell, tmp_path: Path) -> None:
         f'<portion k="{key}"><title>T</title><body>long</body></portion>' for key in "abcdef"
     )
     message = write(tmp_path / "m.xml", f"<cuts>{items}</cuts>")
+    before = sent_bytes(shell)
     lines = shell.lines("trace", message, "--source", source)
-    assert any("cut from" in line and "(projection)" in line for line in lines)
     assert shell.lines("subscribe", profile, "--count", "1") == ["<x><title>T</title></x>"]
+    first, second = (sent_bytes(shell)[link] - before[link] for link in before)
+    whole = len(message.read_bytes())
+    assert first == len('<cuts><portion k="a"><title>T</title></portion></cuts>')
+    ways = [line.strip(" │") for line in lines if "->" in line]
+    assert ways[0] == f"{whole} -> {first} bytes as text, cut from {whole} (projection)"
+    assert ways[1] == f"{first} -> {second} bytes as binary+zstd"
     lines = shell.lines("transform", "show", "B2:B3", "--root", "B1")
     assert lines[0] == "B2 -> B3: transformation is projection"
     assert "bytes saved" in lines[1]

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from formats.characters import is_comment, is_processing_instruction
-from formats.element_stream import ElementStream, ElementStreamBuilder
+from formats.element_stream import ElementStream
+from formats.element_stream_builder import ElementStreamBuilder
 from formats.names import XML_NAMESPACE, QualifiedName
 from formats.xml_writer import XmlWriter
 from yfilter.language.atoms import atom_text
