@@ -35,21 +35,31 @@ def measure_cliff(job: DeliverJob, teller: Teller) -> None:
         again = measure(matchers[name], (), messages[-job.measured :], job)
         taken[name] = (taken[name] + mean(again.all_in)) / 2
     _tell(teller, taken, {name: mean(times.matches) for name, times in measured.items()})
+    matched = {name: mean(times.matched) for name, times in measured.items()}
+    dearest, ratio = _dearest(matched)
+    label = f"the dearest, {dearest}, matching alone, seen before"
+    teller.figure("cliff_matched_ratio", label, ratio)
     teller.figure("cliff_lxml_parse_us", "cliff: U", _u(list(measured.values())), "us")
     teller.figure("cliff_checked", "cliff: answers as Saxon gives them", compared)
 
 
 def _tell(teller: Teller, taken: dict[str, float], matches: dict[str, float]) -> None:
-    ratios: dict[str, float] = {}
     for name, us in taken.items():
-        against = None
-        if name not in BASELINES:
-            ratios[name] = us / taken[OPERATORS[name].against]
-            against = f"cliff_{OPERATORS[name].against}_us"
+        against = None if name in BASELINES else f"cliff_{OPERATORS[name].against}_us"
         label = f"{name.replace('_', ' ')} ({matches[name]:,.1f} match)"
         teller.figure(f"cliff_{name}_us", label, us, "us", against)
-    dearest = max(ratios, key=lambda name: ratios[name])
-    teller.figure("cliff_ratio", f"the dearest, {dearest}, over equality", ratios[dearest])
+    dearest, ratio = _dearest(taken)
+    teller.figure("cliff_ratio", f"the dearest, {dearest}, over equality", ratio)
+
+
+def _dearest(taken: dict[str, float]) -> tuple[str, float]:
+    """The operator that costs most, against equalities as selective; 1 where there is none."""
+    ratios = {
+        name: us / taken[OPERATORS[name].against]
+        for name, us in taken.items()
+        if name not in BASELINES
+    }
+    return max(ratios.items(), key=lambda item: item[1], default=(BASELINES[0], 1.0))
 
 
 def _u(measured: Sequence[Times]) -> float:

@@ -47,7 +47,7 @@ def measure_returns(job: DeliverJob, teller: Teller) -> None:
     saxon, together = _saxon(measured[:_SAXON_MESSAGES], matched, job)
     teller.figure("return_matches", "returns: matches a message", mean(times.matches))
     teller.figure("return_distinct", "returns: distinct results a message", mean(distinct))
-    ours = times.results_us / mean(distinct)
+    ours = times.results_us / mean(distinct) if any(distinct) else None
     teller.figure("return_us_each", "a returned result, ours", ours, "us")
     base = "return_us_each"
     teller.figure("lxml_return_us_each", "lxml", selecting / theirs, "us", base)

@@ -5,14 +5,15 @@ An assertion ``test`` of a rule with the context ``ram:ID | ram:Name`` becomes::
     declare namespace ram = "…"; (//ram:ID | //ram:Name)[not(test)]
 
 A context is a match pattern, so a relative one is looked for anywhere.  What ``let`` of a rule
-binds is bound within the brackets, what ``let`` of a pattern or of the schema binds before.  That
-an element is only held against the first rule of a pattern that has it as context is left out.
+binds is bound within the brackets, what ``let`` of a pattern or of the schema binds before, where
+it is used.  Left out are functions of a stylesheet's own, and that an element is only held against
+the first rule of a pattern that has it as context.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,8 +21,9 @@ import lxml.etree
 
 _SCHEMATRON = "{http://purl.oclc.org/dsdl/schematron}"
 _TOKEN = re.compile(r"\"[^\"]*\"|'[^']*'|[^\"']+")
-_PREFIX = re.compile(r"([A-Za-z_][\w.-]*):(?=[\w*])(?!:)")
-_BUILT_IN = {"xs", "fn", "xml"}
+_PREFIX = re.compile(r"([A-Za-z_][\w.-]*):(?=[\w*])")
+_VARIABLE = re.compile(r"\$([A-Za-z_][\w.-]*)")
+_FROM_CONTEXT = re.compile(r"^[^/].*[A-Za-z.*]|\s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,44 +44,59 @@ def read_rules(path: Path) -> list[Rule]:
     return [
         rule
         for pattern in schema.iter(_SCHEMATRON + "pattern")
-        for rule in _of_pattern(pattern, prefixes, variables)
+        for rule in _of_pattern(pattern, prefixes, variables | _variables(pattern))
     ]
 
 
 def _of_pattern(
-    pattern: lxml.etree._Element, prefixes: dict[str, str], above: dict[str, str]
+    pattern: lxml.etree._Element, prefixes: Mapping[str, str], variables: Mapping[str, str]
 ) -> Iterator[Rule]:
-    variables = above | _variables(pattern)
     for rule in pattern.iter(_SCHEMATRON + "rule"):
-        context = " ".join(rule.get("context").split())
+        context = rule.get("context").strip()
         own = _variables(rule)
         for check in rule.iter(_SCHEMATRON + "assert", _SCHEMATRON + "report"):
-            test = " ".join(check.get("test").split())
+            test = check.get("test").strip()
             asked = test if check.tag.endswith("report") else f"not({test})"
-            lets = "".join(f"let ${name} := {value} " for name, value in own.items())
-            path = (
-                f"{_anywhere(context)}[{lets}return {asked}]"
-                if lets
-                else (f"{_anywhere(context)}[{asked}]")
-            )
-            body = _escaped(path)
+            if lets := _used(own, asked):
+                bound = " ".join(f"let ${name} := {value}" for name, value in lets.items())
+                asked = f"{bound} return {asked}"
+            body = f"{_anywhere(context)}[{asked}]"
             declared = "".join(
-                f"declare variable ${name} := {_escaped(value)}; "
-                for name, value in variables.items()
+                f"declare variable ${name} := {_from_message(value)}; "
+                for name, value in _used(variables, body).items()
             )
-            spaces = _namespaces(declared + body, prefixes)
-            yield Rule(check.get("id") or "", context, test, f"{spaces}{declared}{body}")
+            text = _namespaces(declared + body, prefixes) + declared + body
+            # An ampersand in a string begins a reference in XQuery, not in XPath.
+            profile = text.replace("&", "&amp;")
+            yield Rule(check.get("id") or "", context, test, profile)
 
 
 def _variables(parent: lxml.etree._Element) -> dict[str, str]:
     lets = parent.findall(_SCHEMATRON + "let")
-    return {let.get("name"): " ".join(let.get("value").split()) for let in lets}
+    return {let.get("name"): let.get("value").strip() for let in lets}
+
+
+def _used(variables: Mapping[str, str], text: str) -> dict[str, str]:
+    """Those that the text needs, by way of others too, in their order."""
+    needed: set[str] = set()
+    texts = [text]
+    while texts:
+        for name in _VARIABLE.findall(_bare(texts.pop())):
+            if name in variables and name not in needed:
+                needed.add(name)
+                texts.append(variables[name])
+    return {name: value for name, value in variables.items() if name in needed}
+
+
+def _from_message(value: str) -> str:
+    """A value that may be relative, where the message is what it is relative to."""
+    return f"/({value})" if _FROM_CONTEXT.search(_bare(value)) else value
 
 
 def _anywhere(context: str) -> str:
     """A match pattern as a path from the message."""
     paths = [
-        path if path.startswith("/") else "//" + path
+        path if path.startswith(("/", "(")) else "//" + path
         for path in map(str.strip, _alternatives(context))
     ]
     return paths[0] if len(paths) == 1 else f"({' | '.join(paths)})"
@@ -101,12 +118,11 @@ def _alternatives(context: str) -> list[str]:
     return parts
 
 
-def _escaped(text: str) -> str:
-    """XPath as XQuery: an ampersand in a string begins a reference there."""
-    return text.replace("&", "&amp;")
-
-
-def _namespaces(text: str, prefixes: dict[str, str]) -> str:
-    bare = "".join(token for token in _TOKEN.findall(text) if token[0] not in "\"'")
-    used = set(_PREFIX.findall(bare)) & prefixes.keys() - _BUILT_IN
+def _namespaces(text: str, prefixes: Mapping[str, str]) -> str:
+    used = prefixes.keys() & set(_PREFIX.findall(_bare(text))) - {"xs", "fn", "xml"}
     return "".join(f'declare namespace {p} = "{prefixes[p]}"; ' for p in sorted(used))
+
+
+def _bare(text: str) -> str:
+    """Without strings."""
+    return "".join(token if token[0] not in "\"'" else "''" for token in _TOKEN.findall(text))

@@ -104,11 +104,12 @@ def test_rules(capsys: pytest.CaptureFixture[str], checkout: Path) -> None:
 def test_rules_as_profiles(checkout: Path) -> None:
     schema = next(checkout.rglob("*.sch"))
     few, none, name = read_rules(schema)
-    declared = 'declare namespace o = "urn:order"; declare variable $most := 3; '
+    spaces = 'declare namespace o = "urn:order"; '
+    declared = f"{spaces}declare variable $most := 3; "
     context = "(//o:item | /o:order/o:gift[contains(@kind, '|')])"
     assert few.profile == f"{declared}{context}[let $n := number(@n) return not($n <= $most)]"
-    assert none.profile == f"{declared}{context}[let $n := number(@n) return $n = 0]"
-    assert name.profile == f"{declared}/o:order[not(@name != '&amp;')]"
+    assert none.profile == f"{spaces}{context}[let $n := number(@n) return $n = 0]"
+    assert name.profile == f"{spaces}/o:order[not(@name != '&amp;')]"
     matcher = make_matcher([few.profile, none.profile, name.profile])
     message = b'<order xmlns="urn:order" name="&amp;"><item n="4"/><gift kind="a|b" n="0"/></order>'
     assert results_of(matcher, message).keys() == {0, 1, 2}
