@@ -24,6 +24,7 @@ from decimal import Decimal
 from math import isnan
 from typing import Any, Protocol
 
+from formats.names import QualifiedName
 from yfilter.language.functions import FUNCTIONS
 from yfilter.language.patterns import compile_pattern
 from yfilter.language.positions import is_positional, uses_position
@@ -90,6 +91,7 @@ from yfilter.operators.values import (
     ItemComparison,
     ItemVariable,
     Joined,
+    NameOf,
     Negated,
     OncePerMessage,
     RangingItems,
@@ -132,6 +134,11 @@ _TEXT_FUNCTIONS = frozenset(
         *("translate", "substring-before", "substring-after", "string-length"),
     )
 )
+_NAME_PARTS: dict[str, Callable[[QualifiedName], str]] = {
+    "name": str,
+    "local-name": lambda name: name.local,
+    "namespace-uri": lambda name: name.namespace,
+}
 _CONTEXT = PathExpression(Origin.CONTEXT, ())
 _ARITHMETIC = frozenset(("+", "-", "*", "div", "idiv", "mod"))
 _ABOUT_CONTEXT = frozenset(("position", "last"))
@@ -323,6 +330,8 @@ class Compiler:
                 return Constant([name == "true"])
             case "not" | "empty" | "boolean" | "exists", (operand,):
                 return self._truth(name, operand, scope)
+            case "name" | "local-name" | "namespace-uri", (PathExpression() as named,):
+                return NameOf(self.path(named, scope), _NAME_PARTS[name])
             case "count", (PathExpression() as counted,):
                 return CountOf(self.path(counted, scope))
             case (_, (PathExpression() as tested, Literal(str(text)))) if name in _TEXT_TESTS:

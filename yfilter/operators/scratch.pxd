@@ -20,9 +20,11 @@ cdef class Scratch:
     cdef int last
     cdef object _limits
     cdef object _evaluator
+    cdef bint _is_spent
 
     cdef bint accepts(self, int symbol, int element) noexcept
     cdef int visit(self, long long count) except -1
+    cdef int restart(self) except -1
     cdef int push(self, long long node) except -1
     cdef int tidy(self, int base) except -1
     cdef int look_at(self, long long node) except -1

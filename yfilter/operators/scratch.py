@@ -54,6 +54,7 @@ class Scratch:
         self.octets = b""
         self._limits = limits
         self._evaluator: MessageEvaluator | None = None
+        self._is_spent = False
         self.begin(ElementStream())
 
     def begin(self, stream: ElementStream) -> None:
@@ -69,12 +70,12 @@ class Scratch:
         self.top = 0
         self._evaluator = None
 
-    def restart(self) -> None:
+    def restart(self) -> cython.int:
         """A new evaluation, with a budget of its own."""
         self.visits = 0
         self.top = 0
-        if self._evaluator is not None:
-            self._evaluator.renew()
+        self._is_spent = True
+        return 0
 
     def accepts(self, symbol: cython.int, element: cython.int) -> cython.bint:
         """Whether a name test accepts the name of an element."""
@@ -185,6 +186,9 @@ class Scratch:
         """The interpreter on the message at hand."""
         if self._evaluator is None:
             self._evaluator = MessageEvaluator(self.columns._stream, self._limits)
+        elif self._is_spent:
+            self._evaluator.renew()
+        self._is_spent = False
         return self._evaluator
 
     def element_with(self, attribute: cython.int) -> cython.int:

@@ -14,6 +14,14 @@ cdef class ItemVariable(Operator):
     cdef public list _items
 
 
+cdef class NameOf(Operator):
+    cdef Scratch _scratch
+    cdef Path _path
+    cdef object _said
+    cdef int _message
+    cdef list _texts
+
+
 cdef class CountOf(Operator):
     cdef Path _path
 

@@ -14,6 +14,7 @@ except ImportError:
 
 from collections.abc import Callable, Mapping, Sequence
 
+from formats.names import QualifiedName
 from yfilter.language.atoms import arithmetic, cast, compare, negate
 from yfilter.language.evaluator import effective_boolean
 from yfilter.language.function_library import applied
@@ -93,6 +94,35 @@ class ItemVariable(Operator):
         self._items = [item]
 
 
+class NameOf(Operator):
+    """``name``, ``local-name`` or ``namespace-uri`` of the first node of a path, an element or an
+    attribute; found out once for each name of a message."""
+
+    def __init__(self, path: Path, said: Callable[[QualifiedName], str]) -> None:
+        super().__init__((path,))
+        self._scratch = path.scratch
+        self._path = path
+        self._said = said
+        self._message = 0
+        self._texts: list[str] = []
+
+    def value(self, node: cython.longlong) -> Value:
+        return [self.first_atom(node)]  # type: ignore[list-item]
+
+    def first_atom(self, node: cython.longlong) -> Atom | None:
+        scratch: Scratch = self._scratch
+        found: cython.longlong = self._path.first_node(node)
+        number: cython.int = found >> 2
+        if self._message != scratch.message:
+            self._message = scratch.message
+            self._texts = [self._said(name) for name in scratch.columns._stream.names]
+        if found < 0 or found & 3 == 2:
+            return ""
+        if found & 3 == 1:
+            return self._texts[scratch.columns.attribute_name[number]]
+        return self._texts[scratch.columns.name[number]]
+
+
 class CountOf(Operator):
     """How many nodes a path leads to."""
 
@@ -109,6 +139,7 @@ class Call(Operator):
 
     def __init__(self, scratch: Scratch, name: str, arguments: Sequence[Operator]) -> None:
         super().__init__(arguments)
+        self.is_costly = True
         signature = FUNCTIONS[name]
         self._scratch = scratch
         self._name = name
@@ -139,6 +170,7 @@ class TextCall(Operator):
 
     def __init__(self, function: Callable[..., Atom], arguments: Sequence[Operator]) -> None:
         super().__init__(arguments)
+        self.is_costly = True
         self._function = function
         self._arguments = list(arguments)
 
@@ -169,6 +201,7 @@ class Arithmetic(Operator):
 
     def __init__(self, name: str, left: Operator, right: Operator) -> None:
         super().__init__((left, right))
+        self.is_costly = True
         self._name = name
         self._left = left
         self._right = right
@@ -222,6 +255,7 @@ class ItemComparison(Operator):
         self, scratch: Scratch, left: Operator, relation: Relation, right: Operator
     ) -> None:
         super().__init__((left, right))
+        self.is_costly = True
         self._scratch = scratch
         self._left = left
         self._relation = relation
@@ -244,6 +278,7 @@ class ValueComparison(Operator):
 
     def __init__(self, left: Operator, relation: Relation, right: Operator) -> None:
         super().__init__((left, right))
+        self.is_costly = True
         self._left = left
         self._relation = relation
         self._right = right
@@ -261,6 +296,7 @@ class ForEachNode(Operator):
 
     def __init__(self, left: Path, right: Operator) -> None:
         super().__init__((left, right))
+        self.is_costly = True
         self._left = left
         self._right = right
         self._scratch = left.scratch
