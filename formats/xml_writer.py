@@ -19,26 +19,14 @@ is added instead.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
 from formats.characters import find_illegal_character, is_comment, is_processing_instruction
 from formats.element_stream import ContentKind, ElementStream
+from formats.escapes import escaped_text, escaped_value
 from formats.names import XML_NAMESPACE, QualifiedName
-from formats.subtree_writer import SubtreeWriter
-
-_TEXT_SPECIAL = re.compile("[&<>\r]")
-_VALUE_SPECIAL = re.compile('[&<"\t\n\r]')
-_ESCAPES = {
-    "&": "&amp;",
-    "<": "&lt;",
-    ">": "&gt;",
-    '"': "&quot;",
-    "\t": "&#9;",
-    "\n": "&#10;",
-    "\r": "&#13;",
-}
+from formats.subtree_writer import subtree_writer
 
 # What a start tag changed: (prefix, what it meant outside, None if nothing).
 _Changes = Sequence[tuple[str, str | None]]
@@ -222,16 +210,6 @@ def _is_plain_inside(stream: ElementStream, element: int) -> bool:
     return bisect_left(declared, element + 1) == bisect_left(declared, stream.element_end[element])
 
 
-def subtree_writer(stream: ElementStream) -> SubtreeWriter:
-    """That of the message written from last is kept: many results are made of one."""
-    if not _LAST or _LAST[0].stream is not stream:
-        _LAST[:] = [SubtreeWriter(stream)]
-    return _LAST[0]
-
-
-_LAST: list[SubtreeWriter] = []
-
-
 def _own_declarations(
     name: QualifiedName,
     attributes: Sequence[tuple[QualifiedName, str]],
@@ -274,17 +252,3 @@ def _legal(value: str) -> str:
     if place >= 0:
         raise ValueError(f"XML cannot carry the character U+{ord(value[place]):04X}")
     return value
-
-
-def escaped_text(value: str) -> str:
-    """Character data as it stands between tags."""
-    return _TEXT_SPECIAL.sub(_escape, value) if _TEXT_SPECIAL.search(value) else value
-
-
-def escaped_value(value: str) -> str:
-    """The value of an attribute as it stands between quotation marks."""
-    return _VALUE_SPECIAL.sub(_escape, value) if _VALUE_SPECIAL.search(value) else value
-
-
-def _escape(match: re.Match[str]) -> str:
-    return _ESCAPES[match[0]]
