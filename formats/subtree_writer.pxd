@@ -12,11 +12,10 @@ cdef class SubtreeWriter:
     cdef const unsigned char *_labels
     cdef const unsigned char *_escaped
     cdef bytes _escaped_octets, _labels_octets, _attribute_octets, _content_octets
-    cdef const int[::1] _element_name, _element_parent, _element_end
-    cdef const int[::1] _attribute_start, _attribute_name, _attribute_offset
+    cdef const int[::1] element_name, element_end, attribute_start, attribute_name, content_parent
+    cdef const int[::1] _element_parent, _attribute_offset, _content_next, _content_offset
     cdef const unsigned char *_attribute_values
-    cdef const unsigned char[::1] _content_kind
-    cdef const int[::1] _content_parent, _content_next, _content_offset
+    cdef const unsigned char[::1] content_kind
     cdef const unsigned char *_content_values
     cdef bytearray _buffer
     cdef unsigned char *_data
@@ -40,7 +39,8 @@ cdef class SubtreeWriter:
     cpdef int put_string(self, int element, int where) except -1
     cpdef int put_escaped(self, bytes octets, int where) except -1
     cpdef int put_name(self, int name, bint with_prefix) except -1
-    cpdef int first_text(self, int element) noexcept
+    cpdef int first_content(self, int element) noexcept
+    cpdef int end_of_content(self, int element, int first) noexcept
     cpdef bint is_plain(self, int element) except -1
     cdef list _declared_on_root(self)
     cdef int _put_inside(self, int element, int first, int last) except -1
@@ -62,4 +62,3 @@ cdef class SubtreeWriter:
     cdef int _reserve(self, Py_ssize_t size) except -1
     cdef int _grow(self, Py_ssize_t size) except -1
     cdef int _after(self, int following, int first) noexcept
-    cdef int _end_of_content(self, int element, int first) noexcept

@@ -51,16 +51,16 @@ class SubtreeWriter:
         self._label_start = ends
         self._labels_octets = b"".join(labels)
         self._labels = self._labels_octets
-        self._element_name = stream.element_name
+        self.element_name = stream.element_name
         self._element_parent = stream.element_parent
-        self._element_end = stream.element_end
-        self._attribute_start = stream.attribute_start
-        self._attribute_name = stream.attribute_name
+        self.element_end = stream.element_end
+        self.attribute_start = stream.attribute_start
+        self.attribute_name = stream.attribute_name
         self._attribute_offset = stream.attribute_offset
         self._attribute_octets = stream.attribute_values
         self._attribute_values = stream.attribute_values
-        self._content_kind = stream.content_kind
-        self._content_parent = stream.content_parent
+        self.content_kind = stream.content_kind
+        self.content_parent = stream.content_parent
         self._content_next = stream.content_next
         self._content_offset = stream.content_offset
         self._content_octets = stream.content_values
@@ -91,7 +91,7 @@ class SubtreeWriter:
             self.put(b"\n")
             before += 1
         self.put_element(0, b"".join(self._declared_on_root()))
-        content = self._end_of_content(0, before)
+        content = self.end_of_content(0, before)
         while content < count:
             self.put(b"\n")
             self.put_piece(content)
@@ -133,14 +133,14 @@ class SubtreeWriter:
 
     def put_element(self, element: cython.int, declared: bytes) -> cython.int:
         """An element as a whole; ``declared`` is what its start tag declares."""
-        first: cython.int = self._after(element + 1, 0)
+        first: cython.int = self.first_content(element)
         before: cython.Py_ssize_t
-        self._put_label(60, self._element_name[element])  # <
+        self._put_label(60, self.element_name[element])  # <
         self.put(declared)
         self._put_attributes(element)
         before = self.used
         self._put_octet(62)  # >
-        self._put_inside(element, first, self._end_of_content(element, first))
+        self._put_inside(element, first, self.end_of_content(element, first))
         if self.used > before + 1:
             return self._put_end(element)
         self.used = before
@@ -148,7 +148,7 @@ class SubtreeWriter:
 
     def put_attribute(self, attribute: cython.int) -> cython.int:
         """An attribute as in a start tag, with a space before it."""
-        self._put_label(32, self._attribute_name[attribute])
+        self._put_label(32, self.attribute_name[attribute])
         self._put_two(61, 34)  # ="
         self.put_value(attribute, _IN_VALUES)
         return self._put_octet(34)
@@ -167,7 +167,7 @@ class SubtreeWriter:
 
     def put_piece(self, content: cython.int) -> cython.int:
         """A text node, comment or processing instruction."""
-        kind: cython.int = self._content_kind[content]
+        kind: cython.int = self.content_kind[content]
         first: cython.int = self._content_offset[content]
         last: cython.int = self._content_offset[content + 1]
         if kind == 0:
@@ -178,10 +178,10 @@ class SubtreeWriter:
 
     def put_string(self, element: cython.int, where: cython.int) -> cython.int:
         """All text in the subtree, end to end."""
-        first: cython.int = self._after(element + 1, 0)
+        first: cython.int = self.first_content(element)
         content: cython.int
-        for content in range(first, self._end_of_content(element, first)):
-            if self._content_kind[content] == 0:
+        for content in range(first, self.end_of_content(element, first)):
+            if self.content_kind[content] == 0:
                 self.put_text(content, where)
         return 0
 
@@ -201,16 +201,28 @@ class SubtreeWriter:
                     break
         return self._put_run(self._labels, first, last)
 
-    def first_text(self, element: cython.int) -> cython.int:
-        """The first content within an element, if there is any."""
+    def first_content(self, element: cython.int) -> cython.int:
+        """The first content of a subtree, if there is any."""
         return self._after(element + 1, 0)
+
+    def end_of_content(self, element: cython.int, first: cython.int) -> cython.int:
+        """One past the last content of a subtree whose first is known."""
+        end: cython.int = self.element_end[element]
+        last: cython.int = self._after(end, first)
+        while (
+            last < len(self._content_next)
+            and self._content_next[last] == end
+            and element <= self.content_parent[last] < end
+        ):
+            last += 1
+        return last
 
     def is_plain(self, element: cython.int) -> cython.bint:
         """Whether nothing is declared below an element."""
         if self._declaring < 0:
             return True
         declared = self.stream.declaration_element
-        end: cython.int = self._element_end[element]
+        end: cython.int = self.element_end[element]
         return bool(bisect_left(declared, element + 1) == bisect_left(declared, end))
 
     def _declared_on_root(self) -> list[bytes]:
@@ -225,14 +237,14 @@ class SubtreeWriter:
         self._open = element
         if self._declaring >= 0:
             self._next_declared = bisect_left(self.stream.declaration_element, element + 1)
-        for current in range(element + 1, self._element_end[element]):
+        for current in range(element + 1, self.element_end[element]):
             while first < last and self._content_next[first] <= current:
                 self._put_content(first)
                 first += 1
             self._close_down_to(self._element_parent[current])
             if self._tag_open:
                 self._put_octet(62)  # >
-            self._put_label(60, self._element_name[current])  # <
+            self._put_label(60, self.element_name[current])  # <
             if self._next_declared < self._declaring:
                 self._put_declarations(current)
             self._put_attributes(current)
@@ -252,12 +264,12 @@ class SubtreeWriter:
 
     def _put_attributes(self, element: cython.int) -> cython.int:
         attribute: cython.int
-        for attribute in range(self._attribute_start[element], self._attribute_start[element + 1]):
+        for attribute in range(self.attribute_start[element], self.attribute_start[element + 1]):
             self.put_attribute(attribute)
         return 0
 
     def _put_content(self, content: cython.int) -> cython.int:
-        self._close_down_to(self._content_parent[content])
+        self._close_down_to(self.content_parent[content])
         if self._tag_open:
             self._put_octet(62)  # >
             self._tag_open = False
@@ -281,7 +293,7 @@ class SubtreeWriter:
 
     def _put_end(self, element: cython.int) -> cython.int:
         self._put_octet(60)  # <
-        self._put_label(47, self._element_name[element])  # /
+        self._put_label(47, self.element_name[element])  # /
         return self._put_octet(62)  # >
 
     def _put_escaped(
@@ -372,18 +384,6 @@ class SubtreeWriter:
             else:
                 last = middle
         return first
-
-    def _end_of_content(self, element: cython.int, first: cython.int) -> cython.int:
-        """One past the last content of a subtree whose first is known."""
-        end: cython.int = self._element_end[element]
-        last: cython.int = self._after(end, first)
-        while (
-            last < len(self._content_next)
-            and self._content_next[last] == end
-            and element <= self._content_parent[last] < end
-        ):
-            last += 1
-        return last
 
 
 def subtree_writer(stream: ElementStream) -> SubtreeWriter:

@@ -20,13 +20,14 @@ is added instead.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from formats.characters import find_illegal_character, is_comment, is_processing_instruction
 from formats.element_stream import ContentKind, ElementStream
 from formats.escapes import escaped_text, escaped_value
 from formats.names import XML_NAMESPACE, QualifiedName
-from formats.subtree_writer import subtree_writer
+from formats.subtree_writer import declaration, subtree_writer
 
 # What a start tag changed: (prefix, what it meant outside, None if nothing).
 _Changes = Sequence[tuple[str, str | None]]
@@ -39,9 +40,10 @@ class XmlWriter:
     mean two things on one element) is a ValueError.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, scope: Mapping[str, str] = MappingProxyType({})) -> None:
+        """``scope``: what prefixes mean around what is written, as far as they mean anything."""
         self._parts: list[bytes] = []
-        self._scope: dict[str, str] = {"": "", "xml": XML_NAMESPACE}
+        self._scope: dict[str, str] = {"": "", "xml": XML_NAMESPACE, **scope}
         self._open: list[tuple[str, _Changes]] = []
         self._tag_open = False  # the last start tag still lacks its ">"
 
@@ -176,8 +178,7 @@ class XmlWriter:
             if in_force != namespace:
                 changes.append((prefix, in_force))
                 self._scope[prefix] = namespace
-                label = f"xmlns:{prefix}" if prefix else "xmlns"
-                self._parts.append(f' {label}="{escaped_value(namespace)}"'.encode())
+                self._parts.append(declaration(prefix, namespace))
         for label, value in attributes:
             self._parts.append(f' {label}="{escaped_value(value)}"'.encode())
         self._open.append((tag, changes))

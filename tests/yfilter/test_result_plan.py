@@ -12,7 +12,7 @@ from yfilter.language.matching_path import matching_path
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_parser import parse_profile
 from yfilter.language.result import render
-from yfilter.language.result_plan import is_plain_message, result_plan
+from yfilter.language.result_planner import result_plan
 
 MESSAGES = [
     b'<f><i id="1" k="&quot;&lt;&#10;">a&amp;<t>x</t>b<t y="2"><u/></t><!--c--><?p d?></i><i/></f>',

@@ -57,11 +57,13 @@ class MatchingPart:
 
     ``binds``: the first for clause binds just the path's elements, as far as ``where`` lets them
     through.  ``has_remainder``: the profile can have no result although the path matched.
+    ``where_holds``: ``where`` holds for all that the first for clause binds.
     """
 
     path: PathExpression
     binds: bool
     has_remainder: bool
+    where_holds: bool = False
 
 
 def matching_path(profile: Profile) -> PathExpression:
@@ -129,7 +131,8 @@ def _part_of_flwor(flwor: Flwor, first: ForClause, source: PathExpression) -> Ma
         or _can_be_empty(flwor, first)
     )
     steps = (*path.path.steps[:-1], merged)
-    return MatchingPart(replace(path.path, steps=steps), binds, remains)
+    where_holds = binds and lifted.is_complete
+    return MatchingPart(replace(path.path, steps=steps), binds, remains, where_holds)
 
 
 def _needed(expression: Expression) -> tuple[PathExpression, ...] | None:
