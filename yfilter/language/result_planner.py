@@ -273,11 +273,12 @@ class _Planner:
 
     def _enclosed(self, expression: Expression, scope: _Scope) -> _Row:
         """What stands between braces in content."""
+        if expression is self._flwor:
+            return self._each(expression, scope)
         try:
-            row = self._items(expression, scope)
+            return self._items(expression, scope)
         except _Unsaid:
             return self._foreign_row(rows.ROW_FOREIGN, expression, scope)
-        return row
 
     def _items(self, expression: Expression, scope: _Scope) -> _Row:
         match expression:
@@ -311,8 +312,6 @@ class _Planner:
                     self._items(alternative, scope),
                 )
             case Flwor():
-                if expression is self._flwor:
-                    return self._each(expression, scope)
                 return self._loops(expression, 0, scope)
             case Part(variable, digest, inner):
                 return self._part(variable, digest, inner, scope)
@@ -358,6 +357,7 @@ class _Planner:
         return self._row(rows.ROW_IF, 0, 0, 0, holds, then, self._row(rows.ROW_ITEMS))
 
     def _each(self, flwor: Flwor, scope: _Scope) -> _Row:
+        """What is written for each binding, within a constructor."""
         first = flwor.clauses[0]
         assert isinstance(first, ForClause)
         inner = self._loops(

@@ -22,7 +22,7 @@ cdef class ResultWriter:
     cdef list _documents, _seen
     cdef long long _visits, _tuples, _bytes, _items
     cdef Py_ssize_t _settled, _kept
-    cdef bint _after_atom
+    cdef bint _after_atom, _is_empty
     cdef object _node_column, _slot_column, _copy_columns
     cdef int[::1] _nodes, _slots, _copied_at, _copied_size
     cdef int _top, _elements

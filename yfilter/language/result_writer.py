@@ -88,6 +88,7 @@ class ResultWriter:
         self._masks = bytearray()
         self._top = 0
         self._kept = 0
+        self._items = 0
         declared = stream.declaration_element
         self._declared_always = None
         if not declared or declared[len(declared) - 1] == 0:
@@ -134,10 +135,10 @@ class ResultWriter:
 
     def _enclosed(self, plan: ResultPlan, bindings: Sequence[int]) -> list[bytes]:
         start: cython.Py_ssize_t = self._xml.used
-        self._items = 0
         self._bindings = bindings
+        self._is_empty = True
         self._emit(plan.around, _CONTENT)
-        if self._items == 0:
+        if self._is_empty:
             return []
         self._settle()
         return [self._xml.part(start, self._xml.used)]
@@ -414,6 +415,7 @@ class ResultWriter:
     def _emit_bindings(self, row: cython.int, mode: cython.int) -> cython.int:
         """What is made of each binding, within a constructor."""
         binding: cython.int
+        items: cython.longlong = self._items
         for binding in self._bindings:
             if self._plan.rows[ROW_WIDTH * row + ROW_A]:
                 self._each(row + 1, binding, True)
@@ -421,6 +423,7 @@ class ResultWriter:
                 self._tuples -= 1
                 self._slots[0] = binding
                 self._emit(row + 1, mode)
+        self._is_empty = self._items == items
         self._after_atom = False
         return self._spend()
 
