@@ -229,9 +229,7 @@ class SubtreeWriter:
         count = bisect_left(self.stream.declaration_element, 1)
         return self._declared[:count]
 
-    def _put_inside(
-        self, element: cython.int, first: cython.int, last: cython.int
-    ) -> cython.int:
+    def _put_inside(self, element: cython.int, first: cython.int, last: cython.int) -> cython.int:
         current: cython.int
         self._tag_open = False
         self._open = element

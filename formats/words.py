@@ -41,7 +41,7 @@ if not cython.compiled:
         return found
 
     def marks_in_text(word: int) -> int:
-        """As ``marks_in``, of what is escaped in text: ``&``, ``<``, ``>`` and a carriage return."""
+        """As ``marks_in``, of what is escaped in text: ``&``, ``<``, ``>``, carriage returns."""
         found = 0
         for place, byte in enumerate(word.to_bytes(8, "little")):
             if byte in b"&<>\r":
@@ -56,6 +56,8 @@ if not cython.compiled:
         """Whether all bytes are below 0x80."""
         return data.isascii()
 
-    def copy_run(target: bytearray, at: int, source: bytes, first: int, size: int) -> None:
+    def copy_run(
+        target: bytearray, at: int, source: bytes | bytearray, first: int, size: int
+    ) -> None:
         """Set the bytes at a place to some of ``source``; the two do not overlap."""
         target[at : at + size] = source[first : first + size]

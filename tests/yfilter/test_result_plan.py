@@ -1,6 +1,8 @@
-"""Results written by a plan are those that the interpreter writes, and what is shared is made once."""
+"""Results by a plan are those that the interpreter writes; what is shared is made once."""
 
 from __future__ import annotations
+
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -9,6 +11,8 @@ from formats import parse_text
 from formats.element_stream import ElementStream
 from formats.text import to_text
 from tests.yfilter.profile_strategies import messages, profiles
+from tests.yfilter.projection.test_real_messages import profiles as real_profiles
+from tests.yfilter.test_real_messages import FOLDERS, SHARED
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language.evaluation import select
 from yfilter.language.interpreted_result import interpreted
@@ -20,13 +24,17 @@ from yfilter.language.result import render
 from yfilter.language.result_planner import result_plan
 from yfilter.language.result_writer import ResultWriter
 
+SUFFIXES = (".xml", ".cap", ".rss", ".atom")
 MESSAGES = [
     b'<f><i id="1" k="&quot;&lt;&#10;">a&amp;<t>x</t>b<t y="2"><u/></t><!--c--><?p d?></i><i/></f>',
     b'<f xmlns:m="urn:m" xmlns:n="urn:m"><i id="1"><m:t>x</m:t><n:t a="1">y</n:t><t>z</t></i></f>',
     b'<f xmlns="urn:d"><i><t>x</t></i></f>',
     b'<f xmlns=""><i id="2"/></f>',
     b'<f><i><t xmlns:q="urn:q"/></i></f>',
-    b'<f xmlns:p="urn:p"><i p:id="1" xmlns="urn:d" id="7"><t xmlns=""><t xmlns:r="urn:r"/></t></i></f>',
+    (
+        b'<f xmlns:p="urn:p"><i p:id="1" xmlns="urn:d" id="7"><t xmlns=""><t xmlns:r="urn:r"/></t></i>'
+        b"</f>"
+    ),
     b"<i><i><i>deep</i></i><t/></i>",
     b"<?x y?><f><i>]]&gt;\xc3\xa9</i></f><!--after-->",
     b'<f><i id="3"><t>1</t><t>2.5</t><t> 3 </t><u id="0">x y</u><t/></i><i><t>NaN</t></i></f>',
@@ -59,20 +67,25 @@ PLANNED = [
     "for $i in //*:i return <r>{attribute z {'1'}}{if ($i/t) then $i/@id else ()}</r>",
     "for $i in //*:i return <r>{attribute z {$i/@*, 1}}{attribute z {'2'}}{text {$i/t, 2}}</r>",
     "for $i in //*:i return <r>{element e {attribute a {1}, $i/t}}{text {()}}{text {''}}</r>",
-    "for $i in //*:i return <r>{$i/t[1]}|{$i/t[last()]}|{$i/*[2]}|{$i/t[@y][1]}|{$i/t[. = 'x']}</r>",
+    ("for $i in //*:i return "
+    "<r>{$i/t[1]}|{$i/t[last()]}|{$i/*[2]}|{$i/t[@y][1]}|{$i/t[. = 'x']}</r>"),
     "for $i in //*:i return <r>{$i//*:t}{$i//text()}{$i//@*/string()}</r>",
     "for $i in //*:i return <r>{data($i/t)}{data($i/t), 'x', 'y'}{'x'}</r>",
-    "for $i in //*:i return <r>{concat('&lt;', $i/t, count($i/t), '&quot;')}{normalize-space($i)}</r>",
+    ("for $i in //*:i return "
+    "<r>{concat('&lt;', $i/t, count($i/t), '&quot;')}{normalize-space($i)}</r>"),
     "for $i in //*:i return <r>{name($i/*)} {local-name($i/@*)}{upper-case($i/t)}</r>",
     "for $i in //*:i return <r>{for $t in $i/t where $t/@y return <e y='{$t/@y}'/>}</r>",
-    "for $i in //*:i return <r>{for $t in $i/t return string($t)}{for $a in $i/@* return <a>{$a}</a>}</r>",
+    ("for $i in //*:i return "
+    "<r>{for $t in $i/t return string($t)}{for $a in $i/@* return <a>{$a}</a>}</r>"),
     "for $i in //*:i return <r>{if ($i/t > 2) then 'big' else if ($i/@id) then 1 else ()}</r>",
     "for $i in //*:i return <r>{($i/t, 'a', 'b', $i/u)}<!--c--><?p d?></r>",
     "for $i in //*:i return <r>{sum($i/t[. castable as xs:integer])}|{reverse($i/t)}</r>",
-    "for $i in //*:i return <r a='{sum(1 to 3)} {$i/@id + 1}'>{if ($i/t + 1 = 2) then 1 else 2}</r>",
+    ("for $i in //*:i return "
+    "<r a='{sum(1 to 3)} {$i/@id + 1}'>{if ($i/t + 1 = 2) then 1 else 2}</r>"),
     "for $i in //*:i return <r>{for $t in $i/t order by $t return $t}</r>",
     "for $i in //*:i return <r>{$i/@id = '1'}{$i/@id != '1'}{not($i/t)}{count($i/t) >= 2}</r>",
-    "for $i in //*:i return <r>{contains($i, 'x')}{starts-with($i/t, 'x')}{ends-with($i, $i/t)}</r>",
+    ("for $i in //*:i return "
+    "<r>{contains($i, 'x')}{starts-with($i/t, 'x')}{ends-with($i, $i/t)}</r>"),
     "for $i in //*:i return <r>{$i/t != 1}{1 < $i/t}{$i/t <= 2.5}{'x' = $i/t}{$i/t >= 'x'}</r>",
     "for $i in //*:i let $l := 'x' return <r a='{$l}'>{$i/t = $l}{string($l)}{$l}{$l}</r>",
     # namespaces
@@ -119,6 +132,22 @@ def test_a_plan_writes_what_the_interpreter_writes(text: str) -> None:
 def test_random_profiles_on_random_messages(body: Profile, message: bytes) -> None:
     by_plan, expected = by_both(Profile(body), parse_text(message))
     assert by_plan == expected
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="no reference data here")
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_profiles_for_real_messages(folder: str) -> None:
+    rng = Random(FOLDERS.index(folder))
+    known = real_profiles(folder)
+    files = sorted(file for file in (SHARED / folder).rglob("*.*") if file.suffix in SUFFIXES)
+    compared = 0
+    for file in rng.sample(files, min(20, len(files))):
+        stream = parse_text(file.read_bytes())
+        for profile in known:
+            by_plan, expected = by_both(profile, stream)
+            assert by_plan == expected, (file, profile.text)
+            compared += bool(expected)
+    assert compared > 20
 
 
 def test_profiles_that_differ_in_what_is_matched_have_one_plan() -> None:

@@ -109,9 +109,7 @@ def _with_variables(body: Constructor) -> tuple[tuple[tuple[str, Expression], ..
     return named, replace(body, content=content)
 
 
-def _document(
-    evaluator: MessageEvaluator, item: Item, whole_message: Callable[[], bytes]
-) -> bytes:
+def _document(evaluator: MessageEvaluator, item: Item, whole_message: Callable[[], bytes]) -> bytes:
     if item == DOCUMENT:
         text = whole_message()
         evaluator.charge_bytes(len(text))

@@ -1,7 +1,7 @@
 """ResultPlan: how the results of a profile are written of its bindings, as numbers.
 
-Most ``return`` clauses are made of few things: elements constructed and copied, strings, attributes,
-conditions and loops, all found by paths from the bound element::
+Most ``return`` clauses are made of few things: elements constructed and copied, strings,
+attributes, conditions and loops, all found by paths from the bound element::
 
     for $i in //item return <hit id="{$i/@id}">{$i/title}, {string($i/body/p)}</hit>
 
@@ -109,7 +109,11 @@ class ResultPlan:
         self.each = self.around = -1
         self.stamp = -1
         self.slots = 0
-        self.tests = self.texts = self.constants = self.foreign = self.contexts = ()
+        self.tests: tuple[NameTest, ...] = ()
+        self.texts: tuple[bytes, ...] = ()
+        self.constants: tuple[object, ...] = ()
+        self.foreign: tuple[Foreign, ...] = ()
+        self.contexts: tuple[dict[str, str], ...] = ()
 
     def set_rows(
         self,

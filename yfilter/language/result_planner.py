@@ -9,22 +9,18 @@ or a document.  Where that does not help either, all of the profile is the inter
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from formats.escapes import escaped_text
 from formats.names import XML_NAMESPACE, QualifiedName
 from formats.subtree_writer import declaration
-from yfilter.language.atoms import atom_text, is_number, to_double
-from yfilter.language.item_kinds import ANYTHING, ItemKind, Kinds, kinds_of
+from yfilter.language import result_plan as rows
 from yfilter.language.matching_path import is_path, matching_part
-from yfilter.language.positions import is_positional
+from yfilter.language.plan_draft import PlanDraft, Row, Scope, Unsaid, Value
 from yfilter.language.query_ast import (
     ANY_NAME,
     PART_VARIABLE,
-    And,
-    Comparison,
     Computed,
     Conditional,
     Constructor,
@@ -33,94 +29,26 @@ from yfilter.language.query_ast import (
     ForClause,
     FunctionCall,
     LetClause,
-    Literal,
     LocationStep,
     Markup,
     NameTest,
     NodeKind,
-    Operator,
-    Or,
     Origin,
     Part,
     PathExpression,
     Profile,
     Sequence,
 )
-from yfilter.language import result_plan as rows
-from yfilter.language.result_plan import Foreign, ResultPlan
-from yfilter.language.string_functions import STRING_FUNCTIONS
-from yfilter.language.subexpressions import new_focus, same_focus
+from yfilter.language.result_plan import ResultPlan
 
 PLANS_MAX = 4_096
-ROWS_MAX = 4_096  # of a plan; a profile that needs more is the interpreter's
 
 _ANYWHERE = PathExpression(Origin.MESSAGE, (LocationStep(True, NodeKind.ELEMENT, ANY_NAME),))
 
-_NODE_KINDS = {
-    NodeKind.ELEMENT: rows.NODE_ELEMENT,
-    NodeKind.ATTRIBUTE: rows.NODE_ATTRIBUTE,
-    NodeKind.TEXT: rows.NODE_TEXT,
-}
-_AXES = {
-    (NodeKind.ELEMENT, False): rows.AXIS_CHILD,
-    (NodeKind.ELEMENT, True): rows.AXIS_BELOW,
-    (NodeKind.ATTRIBUTE, False): rows.AXIS_ATTRIBUTE,
-    (NodeKind.ATTRIBUTE, True): rows.AXIS_ATTRIBUTE_BELOW,
-    (NodeKind.TEXT, False): rows.AXIS_TEXT,
-    (NodeKind.TEXT, True): rows.AXIS_TEXT_BELOW,
-}
-_ITEM_KINDS = {
-    rows.NODE_ELEMENT: ItemKind.ELEMENT,
-    rows.NODE_ATTRIBUTE: ItemKind.ATTRIBUTE,
-    rows.NODE_TEXT: ItemKind.TEXT,
-}
-_COMPARISONS = {
-    Operator.EQ: rows.IS_EQ,
-    Operator.NE: rows.IS_NE,
-    Operator.LT: rows.IS_LT,
-    Operator.LE: rows.IS_LE,
-    Operator.GT: rows.IS_GT,
-    Operator.GE: rows.IS_GE,
-}
-_TURNED = {
-    Operator.LT: Operator.GT,
-    Operator.LE: Operator.GE,
-    Operator.GT: Operator.LT,
-    Operator.GE: Operator.LE,
-}
-_STRING_TESTS = {
-    "contains": rows.ROW_CONTAINS,
-    "starts-with": rows.ROW_STARTS,
-    "ends-with": rows.ROW_ENDS,
-}
-_CALLED = (
-    "normalize-space",
-    "lower-case",
-    "upper-case",
-    "translate",
-    "substring-before",
-    "substring-after",
-    "string-length",
-)
-_STRING_ROWS = {
-    rows.ROW_ATOM,
-    rows.ROW_STRING,
-    rows.ROW_COUNT,
-    rows.ROW_NAME,
-    rows.ROW_CONCAT,
-    rows.ROW_CALL,
-    rows.ROW_TRUTH,
-}
-_EMPTY = Sequence(())
-
-
-def result_plan(profile: Profile) -> ResultPlan:
-    """The plan of a profile; one for all profiles with the same results of their bindings."""
-    return _plans(profile)
-
 
 @lru_cache(maxsize=PLANS_MAX)
-def _plans(profile: Profile) -> ResultPlan:
+def result_plan(profile: Profile) -> ResultPlan:
+    """The plan of a profile; one for all profiles with the same results of their bindings."""
     part = matching_part(profile)
     if not part.has_remainder and is_path(profile.body):
         return _WHOLE_MESSAGE
@@ -140,7 +68,7 @@ def plan_of_bindings(profile: Profile) -> ResultPlan:
     plan = ResultPlan(profile, True)
     try:
         _Planner().make(plan)
-    except (_Unsaid, RecursionError):
+    except (Unsaid, RecursionError):
         plan = ResultPlan(profile, True)
     return plan
 
@@ -156,158 +84,68 @@ def _with_flwor(profile: Profile, flwor: Flwor, other: Flwor) -> Profile:
     return Profile(replace(body, content=content), profile.text)
 
 
-class _Unsaid(Exception):
-    """No row says this."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """A row before it has a number."""
-
-    kind: int
-    a: int = 0
-    b: int = 0
-    c: int = 0
-    parts: tuple[_Row, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Value:
-    """What a variable is by ``let``: an expression, where it was said."""
-
-    expression: Expression
-    scope: _Scope
-
-
-@dataclass(frozen=True, slots=True)
-class _Scope:
-    """Variables are slots, (slot, kind of node), or values; ``context`` is a slot, in predicates.
-
-    ``context_number`` is that of what prefixes mean: ``namespaces``.
-    """
-
-    variables: Mapping[str, tuple[int, int] | _Value]
-    context: tuple[int, int] | None = None
-    namespaces: Mapping[str, str] = field(default_factory=lambda: {"": ""})
-
-    def with_variable(self, name: str, bound: tuple[int, int] | _Value) -> _Scope:
-        return replace(self, variables={**self.variables, name: bound})
-
-
-class _Planner:
+class _Planner(PlanDraft):
     """Makes one plan."""
-
-    def __init__(self) -> None:
-        self._paths: list[tuple[int, int, int, int]] = []
-        self._steps: list[tuple[int, int, int, int]] = []
-        self._predicates: list[tuple[int, int | _Row, int]] = []
-        self._tests: dict[NameTest, int] = {}
-        self._texts: dict[bytes, int] = {}
-        self._constants: list[object] = []
-        self._foreign: list[Foreign] = []
-        self._contexts: list[dict[str, str]] = [{"": ""}]
-        self._slots = 0
-        self._made = 0
-        self._flwor: Flwor | None = None
 
     def make(self, plan: ResultPlan) -> None:
         flwor = plan.profile.flwor
         assert flwor is not None
         self._flwor = flwor
+        self._slots = 1
         first = flwor.clauses[0]
         assert isinstance(first, ForClause)
         if first.position or flwor.order:
-            raise _Unsaid
-        self._slots = 1
+            raise Unsaid
         bound = (0, rows.NODE_ELEMENT)
         body = plan.profile.body
         if isinstance(body, Constructor):
-            whole = self._constructor(body, _Scope({}))
-        else:
-            whole = self._documents(self._loops(flwor, 1, _Scope({}).with_variable(first.variable, bound)))
-        column: list[int] = []
-        self._lay(column, whole)
-        predicates: list[int] = []
-        for kind, a, slot in self._predicates:
-            if isinstance(a, _Row):
-                at = len(column) // rows.ROW_WIDTH
-                self._lay(column, a)
-                a = at
-            predicates += (kind, a, slot)
-        paths = [number for path in self._paths for number in path]
-        steps = [number for step in self._steps for number in step]
-        plan.set_rows(
-            (column, paths, steps, predicates),
-            tuple(self._tests),
-            tuple(self._texts),
-            tuple(self._constants),
-            tuple(self._foreign),
-            tuple(self._contexts),
-            self._slots,
-        )
-        if isinstance(body, Constructor):
+            column = self.fill(plan, self._constructor(body, Scope({})))
+            plan.each = column[rows.ROW_KIND :: rows.ROW_WIDTH].index(rows.ROW_EACH) + 1
             plan.around = 0
-            plan.each = next(
-                at + 1
-                for at in range(len(column) // rows.ROW_WIDTH)
-                if column[rows.ROW_WIDTH * at] == rows.ROW_EACH
-            )
         else:
+            scope = Scope({}).with_variable(first.variable, bound)
+            self.fill(plan, self._documents(self._loops(flwor, 1, scope)))
             plan.each = 0
-
-    def _lay(self, column: list[int], row: _Row) -> None:
-        """Gives a row and its parts their numbers."""
-        start = len(column)
-        column += (row.kind, row.a, row.b, row.c, 0)
-        for part in row.parts:
-            self._lay(column, part)
-        column[start + rows.ROW_NEXT] = len(column) // rows.ROW_WIDTH
-
-    def _row(self, kind: int, a: int = 0, b: int = 0, c: int = 0, *parts: _Row) -> _Row:
-        self._made += 1
-        if self._made > ROWS_MAX:
-            raise _Unsaid
-        return _Row(kind, a, b, c, parts)
 
     # -- what is written
 
-    def _enclosed(self, expression: Expression, scope: _Scope) -> _Row:
+    def _enclosed(self, expression: Expression, scope: Scope) -> Row:
         """What stands between braces in content."""
         if expression is self._flwor:
             return self._each(expression, scope)
         try:
             return self._items(expression, scope)
-        except _Unsaid:
-            return self._foreign_row(rows.ROW_FOREIGN, expression, scope)
+        except Unsaid:
+            return self.foreign(rows.ROW_FOREIGN, expression, scope)
 
-    def _items(self, expression: Expression, scope: _Scope) -> _Row:
+    def _items(self, expression: Expression, scope: Scope) -> Row:
         match expression:
             case PathExpression(Origin.VARIABLE, (), variable) if isinstance(
-                value := scope.variables.get(variable), _Value
+                value := scope.variables.get(variable), Value
             ):
                 return self._items(value.expression, value.scope)
             case PathExpression():
-                path, _ = self._path(expression, scope)
-                return self._row(rows.ROW_NODES, path, self._context(scope))
-            case FunctionCall("data", (PathExpression() as inner,)) if self._is_path(inner, scope):
-                return self._row(rows.ROW_DATA, self._path(inner, scope)[0])
+                path, _ = self.path(expression, scope)
+                return self.row(rows.ROW_NODES, path, self.context(scope))
+            case FunctionCall("data", (PathExpression() as inner,)) if self.is_path(inner, scope):
+                return self.row(rows.ROW_DATA, self.path(inner, scope)[0])
             case Constructor():
                 return self._constructor(expression, scope)
             case Markup():
                 return self._markup(expression)
             case Computed(NodeKind.TEXT, None, content):
-                return self._row(rows.ROW_TEXT, 0, 0, 0, self._values(content, scope))
+                return self.row(rows.ROW_TEXT, 0, 0, 0, self._values(content, scope))
             case Sequence(parts):
-                return self._row(
+                return self.row(
                     rows.ROW_ITEMS, 0, 0, 0, *(self._items(part, scope) for part in parts)
                 )
             case Conditional(condition, consequence, alternative):
-                return self._row(
+                return self.row(
                     rows.ROW_IF,
                     0,
                     0,
                     0,
-                    self._condition(condition, scope, errors_are_false=False),
+                    self.condition(condition, scope, errors_are_false=False),
                     self._items(consequence, scope),
                     self._items(alternative, scope),
                 )
@@ -316,117 +154,70 @@ class _Planner:
             case Part(variable, digest, inner):
                 return self._part(variable, digest, inner, scope)
             case _:
-                return self._string(expression, scope)
+                return self.string(expression, scope)
 
-    def _values(self, expression: Expression, scope: _Scope) -> _Row:
+    def _values(self, expression: Expression, scope: Scope) -> Row:
         """What is written as strings."""
         row = self._items(expression, scope)
         if _any(row, {rows.ROW_ELEMENT, rows.ROW_STATIC, rows.ROW_TEXT, rows.ROW_PART}):
-            raise _Unsaid
+            raise Unsaid
         return row
 
-    def _loops(self, flwor: Flwor, at: int, scope: _Scope) -> _Row:
+    def _loops(self, flwor: Flwor, at: int, scope: Scope) -> Row:
         """The clauses of a FLWOR expression from one on, then what it returns."""
         if flwor.order:
-            raise _Unsaid
+            raise Unsaid
         if at == len(flwor.clauses):
             result = self._items(flwor.result, scope)
             return self._where(flwor.where, result, scope) if flwor.where is not None else result
         clause = flwor.clauses[at]
         match clause:
             case ForClause(variable, PathExpression() as source, ""):
-                path, kind = self._path(source, scope)
-                slot = self._slot()
+                path, kind = self.path(source, scope)
+                slot = self.slot()
                 inner = self._loops(flwor, at + 1, scope.with_variable(variable, (slot, kind)))
-                return self._row(rows.ROW_FOR, path, slot, 0, inner)
+                return self.row(rows.ROW_FOR, path, slot, 0, inner)
             case LetClause(variable, value):
                 self._check_safe(value, scope)
-                bound = _Value(value, scope)
+                bound = Value(value, scope)
                 return self._loops(flwor, at + 1, scope.with_variable(variable, bound))
             case ForClause():
-                raise _Unsaid
+                raise Unsaid
             case _:
                 return self._where(clause.condition, self._loops(flwor, at + 1, scope), scope)
 
-    def _check_safe(self, value: Expression, scope: _Scope) -> None:
+    def _check_safe(self, value: Expression, scope: Scope) -> None:
         """That a value, used or not, never raises an error."""
         self._items(value, scope)
 
-    def _where(self, condition: Expression, then: _Row, scope: _Scope) -> _Row:
-        holds = self._condition(condition, scope, errors_are_false=True)
-        return self._row(rows.ROW_IF, 0, 0, 0, holds, then, self._row(rows.ROW_ITEMS))
+    def _where(self, condition: Expression, then: Row, scope: Scope) -> Row:
+        holds = self.condition(condition, scope, errors_are_false=True)
+        return self.row(rows.ROW_IF, 0, 0, 0, holds, then, self.row(rows.ROW_ITEMS))
 
-    def _each(self, flwor: Flwor, scope: _Scope) -> _Row:
+    def _each(self, flwor: Flwor, scope: Scope) -> Row:
         """What is written for each binding, within a constructor."""
         first = flwor.clauses[0]
         assert isinstance(first, ForClause)
-        inner = self._loops(
-            flwor, 1, scope.with_variable(first.variable, (0, rows.NODE_ELEMENT))
-        )
+        inner = self._loops(flwor, 1, scope.with_variable(first.variable, (0, rows.NODE_ELEMENT)))
         if self._has_attributes(inner):
-            raise _Unsaid
-        return self._row(rows.ROW_EACH, int(self._is_elements(inner)), 0, 0, inner)
+            raise Unsaid
+        return self.row(rows.ROW_EACH, int(self._is_elements(inner)), 0, 0, inner)
 
-    def _part(self, variable: str, digest: str, inner: Expression, scope: _Scope) -> _Row:
+    def _part(self, variable: str, digest: str, inner: Expression, scope: Scope) -> Row:
         bound = scope.variables.get(variable)
-        if not isinstance(bound, tuple) or self._context(scope):
-            raise _Unsaid
+        if not isinstance(bound, tuple) or self.context(scope):
+            raise Unsaid
         self._constants.append(digest)
         number = len(self._constants) - 1
-        otherwise = self._enclosed(inner, _Scope({PART_VARIABLE: bound}))
-        return self._row(rows.ROW_PART, number, bound[0], 0, otherwise)
-
-    def _foreign_row(
-        self, kind: int, expression: Expression, scope: _Scope, errors_are_false: bool = False
-    ) -> _Row:
-        """What the interpreter is asked."""
-        if scope.context is not None or self._context(scope):
-            raise _Unsaid
-        slots: dict[str, tuple[str, int, int]] = {}
-        values: dict[str, Expression] = {}
-        self._used(expression, scope, slots, values)
-        kinds: dict[str, Kinds] = {name: _ITEM_KINDS[kind] for name, _, kind in slots.values()}
-        for name, value in values.items():
-            kinds[name] = kinds_of(value, kinds, ANYTHING)
-        of_items = kinds_of(expression, kinds, ANYTHING)
-        if kind == rows.ROW_FOREIGN and of_items & (ItemKind.ATTRIBUTE | ItemKind.DOCUMENT):
-            raise _Unsaid
-        self._foreign.append(Foreign(expression, tuple(slots.values()), tuple(values.items())))
-        return self._row(kind, len(self._foreign) - 1, int(errors_are_false))
-
-    def _used(
-        self,
-        expression: Expression,
-        scope: _Scope,
-        slots: dict[str, tuple[str, int, int]],
-        values: dict[str, Expression],
-    ) -> None:
-        """The variables of a scope that occur in an expression, perhaps bound there anew."""
-        if isinstance(expression, Part):
-            raise _Unsaid
-        if isinstance(expression, PathExpression) and expression.origin is Origin.VARIABLE:
-            name = expression.variable
-            bound = scope.variables.get(name)
-            if isinstance(bound, _Value):
-                if name not in values:
-                    self._used(bound.expression, bound.scope, slots, values)
-                    if slots.get(name) or any(
-                        scope.variables.get(slot) != bound.scope.variables.get(slot)
-                        for slot in bound.scope.variables
-                    ):
-                        raise _Unsaid  # a name that means two things
-                    values[name] = bound.expression
-            elif bound is not None:
-                slots[name] = (name, *bound)
-        for part in (*same_focus(expression), *new_focus(expression)):
-            self._used(part, scope, slots, values)
+        otherwise = self._enclosed(inner, Scope({PART_VARIABLE: bound}))
+        return self.row(rows.ROW_PART, number, bound[0], 0, otherwise)
 
     # -- constructors
 
-    def _constructor(self, constructor: Constructor, scope: _Scope) -> _Row:
+    def _constructor(self, constructor: Constructor, scope: Scope) -> Row:
         start, scope = self._start_tag(constructor, scope)
         names: set[tuple[str, str]] = set()
-        in_tag: list[_Row] = []
+        in_tag: list[Row] = []
         for name, value in constructor.attributes:
             names.add((name.namespace, name.local))
             in_tag.append(
@@ -439,7 +230,7 @@ class _Planner:
             if isinstance(part, Computed) and isinstance(part.name, QualifiedName):
                 row = self._computed_attribute(part, scope)
                 if copied:
-                    raise _Unsaid
+                    raise Unsaid
                 if (part.name.namespace, part.name.local) not in names:
                     names.add((part.name.namespace, part.name.local))
                     in_tag.append(row)
@@ -450,34 +241,32 @@ class _Planner:
                 copied = True
                 in_tag.append(found)
             parts.pop(0)
-        content = []
-        for part in parts:
-            if isinstance(part, str):
-                content.append(self._row(rows.ROW_STATIC, self._text(escaped_text(part).encode())))
-                continue
-            found = self._enclosed(part, scope)
-            if self._has_attributes(found):
-                raise _Unsaid
-            content.append(found)
-        end = self._text(f"</{constructor.name}>".encode())
-        tag = self._text(start)
-        return self._row(rows.ROW_ELEMENT, tag, end, len(in_tag), *in_tag, *content)
+        content = [self._content(part, scope) for part in parts]
+        end = self.text(f"</{constructor.name}>".encode())
+        tag = self.text(start)
+        return self.row(rows.ROW_ELEMENT, tag, end, len(in_tag), *in_tag, *content)
 
-    def _start_tag(self, constructor: Constructor, scope: _Scope) -> tuple[bytes, _Scope]:
+    def _content(self, part: str | Expression, scope: Scope) -> Row:
+        if isinstance(part, str):
+            return self.row(rows.ROW_STATIC, self.text(escaped_text(part).encode()))
+        found = self._enclosed(part, scope)
+        if self._has_attributes(found):
+            raise Unsaid
+        return found
+
+    def _start_tag(self, constructor: Constructor, scope: Scope) -> tuple[bytes, Scope]:
         """The start of the tag with its declarations, and the scope inside."""
         names = [constructor.name, *(name for name, _ in constructor.attributes)]
         own: dict[str, str] = dict(constructor.declarations)
         for name in names:
             if name.namespace == XML_NAMESPACE or (name.local == "xmlns" and not name.prefix):
-                raise _Unsaid
-            if name is constructor.name or name.prefix:
-                if own.setdefault(name.prefix, name.namespace) != name.namespace:
-                    raise _Unsaid
+                raise Unsaid
+            is_told = name is constructor.name or bool(name.prefix)
+            if is_told and own.setdefault(name.prefix, name.namespace) != name.namespace:
+                raise Unsaid
         if "xml" in own or len(own) < len(dict(constructor.declarations)):
-            raise _Unsaid
-        declared = [
-            pair for pair in own.items() if scope.namespaces.get(pair[0], None) != pair[1]
-        ]
+            raise Unsaid
+        declared = [pair for pair in own.items() if scope.namespaces.get(pair[0], None) != pair[1]]
         start = f"<{constructor.name}".encode() + b"".join(
             declaration(prefix, namespace) for prefix, namespace in declared
         )
@@ -485,312 +274,76 @@ class _Planner:
             scope = replace(scope, namespaces={**scope.namespaces, **own})
         return start, scope
 
-    def _attribute(self, name: QualifiedName, value: tuple[_Row, ...]) -> _Row:
-        test = self._test(NameTest(name.namespace, name.local))
-        return self._row(
-            rows.ROW_ATTRIBUTE, self._text(f' {name}="'.encode()), test, 0, *value
-        )
+    def _attribute(self, name: QualifiedName, value: tuple[Row, ...]) -> Row:
+        test = self.test(NameTest(name.namespace, name.local))
+        return self.row(rows.ROW_ATTRIBUTE, self.text(f' {name}="'.encode()), test, 0, *value)
 
-    def _value_part(self, part: str | Expression, scope: _Scope) -> _Row:
+    def _value_part(self, part: str | Expression, scope: Scope) -> Row:
         if isinstance(part, str):
-            return self._row(rows.ROW_ATOM, self._text(part.encode()))
+            return self.row(rows.ROW_ATOM, self.text(part.encode()))
         try:
             return self._values(part, scope)
-        except _Unsaid:
-            return self._foreign_row(rows.ROW_FOREIGN, part, scope)
+        except Unsaid:
+            return self.foreign(rows.ROW_FOREIGN, part, scope)
 
-    def _computed_attribute(self, computed: Computed, scope: _Scope) -> _Row:
+    def _computed_attribute(self, computed: Computed, scope: Scope) -> Row:
         name = computed.name
         assert isinstance(name, QualifiedName)
         if computed.kind is not NodeKind.ATTRIBUTE or name.namespace or name.local == "xmlns":
-            raise _Unsaid
+            raise Unsaid
         return self._attribute(name, (self._value_part(computed.content, scope),))
 
-    def _markup(self, markup: Markup) -> _Row:
+    def _markup(self, markup: Markup) -> Row:
         if markup.kind is NodeKind.COMMENT:
             text = f"<!--{markup.value}-->"
         else:
             text = f"<?{markup.target} {markup.value}?>" if markup.value else f"<?{markup.target}?>"
-        return self._row(rows.ROW_STATIC, self._text(text.encode()))
-
-    def _context(self, scope: _Scope) -> int:
-        namespaces = dict(scope.namespaces)
-        if namespaces not in self._contexts:
-            self._contexts.append(namespaces)
-        return self._contexts.index(namespaces)
+        return self.row(rows.ROW_STATIC, self.text(text.encode()))
 
     # -- what a row is
 
-    def _node_kind(self, row: _Row) -> int:
-        return self._paths[row.a][rows.PATH_KIND]
-
-    def _is_elements(self, row: _Row) -> bool:
+    def _is_elements(self, row: Row) -> bool:
         """Whether it yields nothing but elements, each a document."""
         if row.kind == rows.ROW_NODES:
-            return self._node_kind(row) == rows.NODE_ELEMENT
+            return self.node_kind(row) == rows.NODE_ELEMENT
         return row.kind == rows.ROW_ELEMENT or (
             row.kind in _AROUND and all(map(self._is_elements, _yielding(row)))
         )
 
-    def _is_attributes(self, row: _Row) -> bool:
+    def _is_attributes(self, row: Row) -> bool:
         """Whether it yields nothing but attributes, if anything."""
         if row.kind == rows.ROW_NODES:
-            return self._node_kind(row) == rows.NODE_ATTRIBUTE
+            return self.node_kind(row) == rows.NODE_ATTRIBUTE
         return row.kind in _AROUND and all(map(self._is_attributes, _yielding(row)))
 
-    def _has_attributes(self, row: _Row) -> bool:
+    def _has_attributes(self, row: Row) -> bool:
         if row.kind == rows.ROW_NODES:
-            return self._node_kind(row) == rows.NODE_ATTRIBUTE
+            return self.node_kind(row) == rows.NODE_ATTRIBUTE
         return row.kind in _AROUND and any(map(self._has_attributes, _yielding(row)))
 
-    def _documents(self, row: _Row) -> _Row:
+    def _documents(self, row: Row) -> Row:
         """Without what is no document."""
         if row.kind == rows.ROW_ELEMENT:
             return row
-        if row.kind == rows.ROW_NODES and self._node_kind(row) == rows.NODE_ELEMENT:
+        if row.kind == rows.ROW_NODES and self.node_kind(row) == rows.NODE_ELEMENT:
             return row
         if row.kind not in _AROUND:
             if row.kind == rows.ROW_FOREIGN:
-                raise _Unsaid
-            return self._row(rows.ROW_ITEMS)
+                raise Unsaid
+            return self.row(rows.ROW_ITEMS)
         if row.kind == rows.ROW_IF:
             condition, *others = row.parts
             return replace(row, parts=(condition, *map(self._documents, others)))
         return replace(row, parts=tuple(map(self._documents, row.parts)))
 
-    # -- strings
-
-    def _string(self, expression: Expression, scope: _Scope) -> _Row:
-        """One string."""
-        match expression:
-            case Literal(value):
-                return self._row(rows.ROW_ATOM, self._text(atom_text(value).encode()))
-            case PathExpression(Origin.VARIABLE, (), variable) if isinstance(
-                value := scope.variables.get(variable), _Value
-            ):
-                return self._string(value.expression, value.scope)
-            case FunctionCall("string", (argument,)):
-                return self._argument(argument, scope)
-            case FunctionCall("string", ()) if scope.context is not None:
-                return self._argument(PathExpression(Origin.CONTEXT, ()), scope)
-            case FunctionCall("concat", arguments):
-                return self._row(
-                    rows.ROW_CONCAT, 0, 0, 0, *(self._argument(one, scope) for one in arguments)
-                )
-            case FunctionCall("count", (PathExpression() as path,)) if self._is_path(path, scope):
-                return self._row(rows.ROW_COUNT, self._path(path, scope)[0])
-            case FunctionCall("name" | "local-name" as name, (PathExpression() as path,)):
-                number, kind = self._path(path, scope)
-                return self._row(rows.ROW_NAME, number, int(name == "name"))
-            case FunctionCall(name, arguments) if name in _CALLED and arguments:
-                self._constants.append(STRING_FUNCTIONS[name])
-                number = len(self._constants) - 1
-                converted = [self._argument(one, scope, is_string=True) for one in arguments]
-                return self._row(rows.ROW_CALL, number, 0, 0, *converted)
-            case Comparison() | And() | Or() | FunctionCall():
-                return self._row(
-                    rows.ROW_TRUTH, 0, 0, 0, self._said(expression, scope)
-                )
-            case _:
-                raise _Unsaid
-
-    def _argument(
-        self, expression: Expression, scope: _Scope, *, is_string: bool = False
-    ) -> _Row:
-        """The string of an argument: of its first node, or of its value.
-
-        ``is_string``: a number or a truth value would be an error.
-        """
-        if isinstance(expression, PathExpression) and self._is_path(expression, scope):
-            return self._row(rows.ROW_STRING, self._path(expression, scope)[0])
-        if is_string and not self._is_string(expression, scope):
-            raise _Unsaid
-        return self._string(expression, scope)
-
-    def _is_string(self, expression: Expression, scope: _Scope) -> bool:
-        match expression:
-            case PathExpression(Origin.VARIABLE, (), variable):
-                value = scope.variables.get(variable)
-                return isinstance(value, _Value) and self._is_string(value.expression, value.scope)
-            case Literal(value):
-                return isinstance(value, str)
-            case FunctionCall(name):
-                return name in ("string", "concat", "name", "local-name") or (
-                    name in _CALLED and name != "string-length"
-                )
-        return False
-
-    # -- conditions
-
-    def _condition(
-        self, condition: Expression, scope: _Scope, *, errors_are_false: bool
-    ) -> _Row:
-        try:
-            return self._said(condition, scope)
-        except _Unsaid:
-            return self._foreign_row(rows.ROW_FOREIGN_TRUTH, condition, scope, errors_are_false)
-
-    def _said(self, condition: Expression, scope: _Scope) -> _Row:
-        """A condition that never raises an error."""
-        match condition:
-            case And(parts) | Or(parts):
-                kind = rows.ROW_AND if isinstance(condition, And) else rows.ROW_OR
-                return self._row(kind, 0, 0, 0, *(self._said(part, scope) for part in parts))
-            case FunctionCall("not" | "empty" as name, (inner,)):
-                if name == "empty" and not self._is_path(inner, scope):
-                    raise _Unsaid
-                return self._row(rows.ROW_NOT, 0, 0, 0, self._said(inner, scope))
-            case FunctionCall("exists", (inner,)) if self._is_path(inner, scope):
-                return self._said(inner, scope)
-            case FunctionCall("boolean", (inner,)):
-                return self._said(inner, scope)
-            case FunctionCall("true" | "false" as name, ()):
-                return self._row(rows.ROW_CONSTANT, int(name == "true"))
-            case FunctionCall(name, (one, other)) if name in _STRING_TESTS:
-                strings = [self._argument(part, scope, is_string=True) for part in (one, other)]
-                return self._row(_STRING_TESTS[name], 0, 0, 0, *strings)
-            case Comparison(left, operator, right):
-                return self._comparison(left, operator, right, scope)
-            case PathExpression() if self._is_path(condition, scope):
-                return self._row(rows.ROW_EXISTS, self._path(condition, scope)[0])
-            case _:
-                raise _Unsaid
-
-    def _comparison(
-        self, left: Expression, operator: Operator, right: Expression, scope: _Scope
-    ) -> _Row:
-        if isinstance(left, Literal) and not isinstance(right, Literal):
-            return self._comparison(right, _TURNED.get(operator, operator), left, scope)
-        right = self._literal(right, scope)
-        comparison = _COMPARISONS[operator]
-        if is_number(right.value):
-            if isinstance(left, FunctionCall) and left.name == "count":
-                counted = self._string(left, scope).a
-                constant = self._constant(right.value)
-                return self._row(rows.ROW_COUNTED, counted, comparison, constant)
-            if not isinstance(left, PathExpression):
-                raise _Unsaid
-            path, _ = self._path(left, scope)
-            constant = self._constant(to_double(right.value))
-            return self._row(rows.ROW_NUMBERS, path, comparison, constant)
-        constant = self._constant(str(right.value).encode())
-        if isinstance(left, PathExpression) and self._is_path(left, scope):
-            path, _ = self._path(left, scope)
-            return self._row(rows.ROW_STRINGS, path, comparison, constant)
-        if not self._is_string(left, scope):
-            raise _Unsaid
-        string = self._string(left, scope)
-        return self._row(rows.ROW_COMPARED, 0, comparison, constant, string)
-
-    def _literal(self, expression: Expression, scope: _Scope) -> Literal:
-        if isinstance(expression, PathExpression) and not expression.steps:
-            value = scope.variables.get(expression.variable)
-            if isinstance(value, _Value):
-                return self._literal(value.expression, value.scope)
-        if not isinstance(expression, Literal):
-            raise _Unsaid
-        return expression
-
-    def _constant(self, value: object) -> int:
-        self._constants.append(value)
-        return len(self._constants) - 1
-
-    # -- paths
-
-    def _is_path(self, expression: Expression, scope: _Scope) -> bool:
-        """Whether it is a path, or a variable that stands for one."""
-        while isinstance(expression, PathExpression):
-            if expression.steps or expression.origin is not Origin.VARIABLE:
-                return True
-            value = scope.variables.get(expression.variable)
-            if not isinstance(value, _Value):
-                return True
-            expression, scope = value.expression, value.scope
-        return False
-
-    def _path(self, path: PathExpression, scope: _Scope) -> tuple[int, int]:
-        """The number of a path, and the kind of its nodes."""
-        slot, kind, steps = self._ways(path, scope)
-        if slot < 0 and not steps:
-            raise _Unsaid  # the document
-        first = len(self._steps)
-        self._steps += steps
-        found = (slot, first, len(self._steps), kind)
-        self._paths.append(found)
-        self._made += len(steps)
-        if self._made > ROWS_MAX:
-            raise _Unsaid
-        return len(self._paths) - 1, kind
-
-    def _ways(
-        self, path: PathExpression, scope: _Scope
-    ) -> tuple[int, int, list[tuple[int, int, int, int]]]:
-        """Slot, kind of the nodes, and steps."""
-        steps: list[tuple[int, int, int, int]] = []
-        kind = rows.NODE_ELEMENT
-        if path.origin is Origin.MESSAGE:
-            slot = -1
-        elif path.origin is Origin.CONTEXT and scope.context is not None:
-            slot, kind = scope.context
-        elif path.origin is Origin.VARIABLE:
-            bound = scope.variables.get(path.variable)
-            if isinstance(bound, _Value):
-                if not isinstance(bound.expression, PathExpression):
-                    raise _Unsaid
-                slot, kind, steps = self._ways(bound.expression, bound.scope)
-            elif bound is not None:
-                slot, kind = bound
-            else:
-                raise _Unsaid
-        else:
-            raise _Unsaid
-        for step in path.steps:
-            if kind != rows.NODE_ELEMENT or step.axis is not None or step.kind not in _NODE_KINDS:
-                raise _Unsaid
-            kind = _NODE_KINDS[step.kind]
-            axis = _AXES[step.kind, step.descendant]
-            first = len(self._predicates)
-            found = [self._predicate(step, part, kind, scope) for part in step.predicates]
-            first = len(self._predicates)
-            self._predicates += found
-            test = self._test(step.test or ANY_NAME)
-            steps.append((axis, test, first, len(self._predicates)))
-        return slot, kind, steps
-
-    def _predicate(
-        self, step: LocationStep, predicate: Expression, kind: int, scope: _Scope
-    ) -> tuple[int, int | _Row, int]:
-        if is_positional(predicate):
-            if step.descendant:
-                raise _Unsaid
-            if predicate == FunctionCall("last", ()):
-                return rows.PREDICATE_LAST, 0, 0
-            if isinstance(predicate, Literal) and isinstance(predicate.value, int):
-                if 0 < predicate.value < 1 << 30:
-                    return rows.PREDICATE_POSITION, predicate.value, 0
-            raise _Unsaid
-        slot = self._slot()
-        inner = replace(scope, context=(slot, kind))
-        return rows.PREDICATE_CONDITION, self._said(predicate, inner), slot
-
-    def _slot(self) -> int:
-        self._slots += 1
-        return self._slots - 1
-
-    def _test(self, test: NameTest) -> int:
-        return self._tests.setdefault(test, len(self._tests))
-
-    def _text(self, text: bytes) -> int:
-        return self._texts.setdefault(text, len(self._texts))
-
 
 _AROUND = {rows.ROW_ITEMS, rows.ROW_IF, rows.ROW_FOR, rows.ROW_PART}
 
 
-def _yielding(row: _Row) -> tuple[_Row, ...]:
+def _yielding(row: Row) -> tuple[Row, ...]:
     """The parts whose items are the row's."""
     return row.parts[1:] if row.kind == rows.ROW_IF else row.parts
 
 
-def _any(row: _Row, kinds: set[int]) -> bool:
+def _any(row: Row, kinds: set[int]) -> bool:
     return row.kind in kinds or any(_any(part, kinds) for part in row.parts)

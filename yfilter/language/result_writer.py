@@ -14,10 +14,7 @@ _WRITTEN_KEPT_MAX bytes it is forgotten, and written again.
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import count
-from typing import Any
 
 try:
     import cython
@@ -25,37 +22,51 @@ except ImportError:
     from formats import cython_stub as cython
 
 from formats.element_stream import ElementStream
-from formats.escapes import escaped_value
-from formats.names import QualifiedName
 from formats.subtree_writer import SubtreeWriter, declaration
 from formats.xml_writer import XmlWriter
-from yfilter.errors import MatchLimitExceeded
-from yfilter.language.atoms import atom_text
 from yfilter.language.construction import written
-from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.interpreted_result import interpreted
-from yfilter.language.nodes import DOCUMENT, DynamicError, Focus, Node, NodeType, element_node
-from yfilter.language.numbers import parse_double
+from yfilter.language.nodes import DynamicError
+from yfilter.language.plan_paths import NO_PLAN
+from yfilter.language.plan_values import PlanValues
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
-from yfilter.language.query_ast import ANY, NameTest
 from yfilter.language.result_plan import Foreign, ResultPlan
 
 if not cython.compiled:
-    from yfilter.language.result_plan import *  # noqa: F403
+    from yfilter.language.result_plan import (
+        NODE_TEXT,
+        PATH_KIND,
+        PATH_WIDTH,
+        ROW_A,
+        ROW_ATTRIBUTE,
+        ROW_B,
+        ROW_C,
+        ROW_DATA,
+        ROW_EACH,
+        ROW_ELEMENT,
+        ROW_FOR,
+        ROW_FOREIGN,
+        ROW_IF,
+        ROW_ITEMS,
+        ROW_KIND,
+        ROW_NEXT,
+        ROW_NODES,
+        ROW_PART,
+        ROW_STATIC,
+        ROW_TEXT,
+        ROW_WIDTH,
+    )
 
 _CONTENT, _VALUES, _STRINGS, _DOCUMENTS, _ATTRIBUTES = 0, 1, 2, 3, 4  # what a row is written as
-_RAW, _IN_VALUES, _IN_TEXT = 0, 1, 2  # as in subtree_writer
-_NO_NAME, _ANY_NAME = -1, -2  # numbers of names; those below are masks
+_IN_VALUES, _IN_TEXT = 1, 2  # as in subtree_writer
 _WRITTEN_KEPT_MAX = 4 << 20
-
-_stamps = count()
 
 
 class _NotInPlan(Exception):
     """A plan cannot say what is to be written of this message."""
 
 
-class ResultWriter:
+class ResultWriter(PlanValues):
     """Results of one message; ``stream`` is that message.
 
     ``copied`` and ``made`` count elements copied and results made from scratch.
@@ -64,33 +75,21 @@ class ResultWriter:
     def __init__(
         self, stream: ElementStream, limits: EvaluationLimits = DEFAULT_EVALUATION_LIMITS
     ) -> None:
-        self.stream = stream
-        self.limits = limits
+        super().__init__(stream, limits)
         self.copied = self.made = 0
-        self._xml = SubtreeWriter(stream)
-        self._stamp = next(_stamps)
-        self._plan = None
-        self._evaluator = None
-        self._names = None
-        self._message = None
-        self._remembered = {}
-        self._results = {}
-        self._declared_by_scope = {}
-        self._documents = []
-        self._bindings = ()
-        self._seen = []
-        self._elements = len(stream)
-        self._node_column = array("i", bytes(4 * 64))
-        self._nodes = self._node_column
-        self._slot_column = array("i", bytes(4 * 8))
-        self._slots = self._slot_column
-        self._copy_columns = None
-        self._masks = bytearray()
-        self._top = 0
+        self._message = b""
+        self._remembered: dict[ResultPlan, dict[int, tuple[int, int, list[bytes]]]] = {}
+        self._results: dict[int, tuple[int, int, list[bytes]]] = {}
+        self._interpreted: dict[tuple[ResultPlan, tuple[int, ...]], list[bytes]] = {}
+        self._declared_by_scope: dict[tuple[tuple[str, str], ...], bytes] = {}
+        self._documents: list[bytes] = []
+        self._bindings: Sequence[int] = ()
+        self._seen: list[int] = []
+        self._copy_columns: list[array[int]] = []
         self._kept = 0
         self._items = 0
         declared = stream.declaration_element
-        self._declared_always = None
+        self._declared_always: bytes | None = None
         if not declared or declared[len(declared) - 1] == 0:
             scope = stream.namespaces_in_scope(0) if declared else {}
             self._declared_always = b"".join(declaration(*pair) for pair in scope.items())
@@ -101,31 +100,33 @@ class ResultWriter:
             return []
         if plan.is_message:
             return [self.whole_message()]
+        if self._xml.used + self._kept > _WRITTEN_KEPT_MAX:
+            self._forget()
         if plan.each >= 0:
             try:
                 return self._planned(plan, bindings)
             except (_NotInPlan, DynamicError):
-                self._plan = None
-        return interpreted(plan, self.stream, bindings, self.limits, self.whole_message)
+                self._plan = NO_PLAN
+        key = plan, tuple(bindings)
+        documents = self._interpreted.get(key)
+        if documents is None:
+            documents = interpreted(plan, self.stream, bindings, self.limits, self.whole_message)
+            self._interpreted[key] = documents
+            self._kept += sum(map(len, documents))
+        return list(documents)
 
     def whole_message(self) -> bytes:
         """The message as it came, for the very many profiles that want it."""
-        if self._message is None:
+        if not self._message:
             self._message = self._xml.document()
         return self._message
 
     def _planned(self, plan: ResultPlan, bindings: Sequence[int]) -> list[bytes]:
         binding: cython.int
-        if self._xml.used + self._kept > _WRITTEN_KEPT_MAX:
-            self._forget()
         if plan is not self._plan:
             self._begin(plan)
-        self._visits = self.limits.visits_max
-        self._tuples = self.limits.tuples_max
-        self._bytes = self.limits.bytes_max
-        self._settled = self._xml.used
-        self._evaluator = None
-        self._top = 0
+            self._results = self._remembered.setdefault(plan, {})
+        self._allow()
         if plan.around >= 0:
             return self._enclosed(plan, bindings)
         documents: list[bytes] = []
@@ -145,7 +146,6 @@ class ResultWriter:
 
     def _each(self, row: cython.int, binding: cython.int, again: cython.bint) -> list[bytes]:
         """What is made of one binding; ``again``: as content, where it is not yet written."""
-        found: tuple[int, int, list[bytes]]
         visits: cython.longlong
         tuples: cython.longlong
         made: list[bytes]
@@ -177,51 +177,14 @@ class ResultWriter:
             self._items += len(made)
         return made
 
-    def _begin(self, plan: ResultPlan) -> cython.int:
-        test: cython.int
-        self._plan = plan
-        self._results = self._remembered.get(plan)
-        if self._results is None:
-            self._results = self._remembered[plan] = {}
-        if plan.stamp != self._stamp:
-            plan.stamp = self._stamp
-            for test in range(len(plan.tests)):
-                plan.numbers[test] = self._number(plan.tests[test])
-        if plan.slots > len(self._slots):
-            self._slot_column = array("i", bytes(4 * plan.slots))
-            self._slots = self._slot_column
-        return 0
-
     def _forget(self) -> None:
         """All that is kept of the message but the message."""
         self._xml.used = 0
         self._kept = 0
-        self._plan = None
+        self._plan = NO_PLAN
         self._remembered = {}
-        if self._copy_columns is not None:
-            self._copy_columns = None
-
-    def _number(self, test: NameTest) -> cython.int:
-        """What a name in this message has to be: its number, or what one of several is told by."""
-        if self._names is None:
-            self._names = {(ANY, ANY): _ANY_NAME}
-        found = self._names.get(test)
-        if found is None:
-            numbers = [
-                number
-                for number, name in enumerate(self.stream.names)
-                if test.accepts(name.namespace, name.local)
-            ]
-            found = numbers[0] if numbers else _NO_NAME
-            if len(numbers) > 1:
-                found = _ANY_NAME - 1 - len(self._masks)
-                mask = bytearray(len(self.stream.names))
-                for number in numbers:
-                    mask[number] = 1
-                self._masks += mask
-            self._names[test] = found
-        chosen: cython.int = found
-        return chosen
+        self._interpreted = {}
+        self._copy_columns = []
 
     # -- what is written
 
@@ -273,8 +236,8 @@ class ResultWriter:
         part: cython.int = row + 1
         last: cython.int = self._plan.rows[ROW_WIDTH * row + ROW_NEXT]
         in_tag: cython.int = self._plan.rows[ROW_WIDTH * row + ROW_C]
+        is_first: cython.bint = True
         xml.put(self._plan.texts[self._plan.rows[ROW_WIDTH * row + ROW_A]])
-        self._seen = None
         while part < last and in_tag > 0:
             if self._plan.rows[ROW_WIDTH * part + ROW_KIND] == ROW_ATTRIBUTE:
                 xml.put(self._plan.texts[self._plan.rows[ROW_WIDTH * part + ROW_A]])
@@ -285,7 +248,8 @@ class ResultWriter:
                     within = self._plan.rows[ROW_WIDTH * within + ROW_NEXT]
                 xml.put(b'"')
             else:
-                if self._seen is None:
+                if is_first:
+                    is_first = False
                     self._seen = self._names_of_attributes(row + 1, part)
                 self._emit(part, _ATTRIBUTES)
             in_tag -= 1
@@ -325,7 +289,7 @@ class ResultWriter:
         start: cython.Py_ssize_t
         if mode == _ATTRIBUTES:
             self._emit_attribute_nodes(first)
-        elif mode == _VALUES or mode == _STRINGS:
+        elif mode in (_VALUES, _STRINGS):
             for at in range(first, self._top):
                 self._separate(mode)
                 where = _IN_VALUES if mode == _VALUES else _IN_TEXT
@@ -389,7 +353,7 @@ class ResultWriter:
     def _emit_text(self, row: cython.int, mode: cython.int) -> cython.int:
         """A text node, or the value of one; there is none of nothing, but one of "" is empty."""
         items: cython.longlong = self._items
-        if mode == _VALUES or mode == _STRINGS:
+        if mode in (_VALUES, _STRINGS):
             raise _NotInPlan
         self._after_atom = False
         self._emit(row + 1, _STRINGS)
@@ -401,7 +365,7 @@ class ResultWriter:
         if self.stream.pieces:
             slot: cython.int = self._plan.rows[ROW_WIDTH * row + ROW_B]
             digest = self._plan.constants[self._plan.rows[ROW_WIDTH * row + ROW_A]]
-            markup: bytes = self.stream.pieces.get((self._slots[slot], digest))
+            markup = self.stream.pieces.get((self._slots[slot], digest))
             if markup is not None:
                 if markup:
                     self._items += 1
@@ -445,31 +409,6 @@ class ResultWriter:
         self._after_atom = False
         return self._spend()
 
-    def _asked(self, foreign: Foreign) -> tuple[MessageEvaluator, Focus]:
-        """The interpreter, with what is left to this profile."""
-        evaluator = self._evaluator
-        if evaluator is None:
-            evaluator = self._evaluator = MessageEvaluator(self.stream, self.limits)
-        evaluator.visits_left = self._visits
-        evaluator.tuples_left = self._tuples
-        evaluator.bytes_left = self._bytes - (self._xml.used - self._settled)
-        variables: dict[str, Any] = {
-            name: [self._node(slot, kind)] for name, slot, kind in foreign.slots
-        }
-        for name, value in foreign.values:
-            focus = Focus(DOCUMENT, 1, 1, dict(variables))
-            variables[name] = list(evaluator.value(value, focus))
-        return evaluator, Focus(DOCUMENT, 1, 1, variables)
-
-    def _node(self, slot: cython.int, kind: cython.int) -> Node:
-        number: cython.int = self._slots[slot]
-        if kind == NODE_ELEMENT:
-            return element_node(number)
-        if kind == NODE_ATTRIBUTE:
-            owner = bisect_right(self.stream.attribute_start, number) - 1
-            return Node(owner, NodeType.ATTRIBUTE, number)
-        return Node(self.stream.content_next[number], NodeType.CONTENT, number)
-
     def _separate(self, mode: cython.int) -> cython.int:
         """Before a string: a space between two next to each other."""
         if self._after_atom:
@@ -478,78 +417,12 @@ class ResultWriter:
         self._items += 1
         return 0
 
-    # -- strings
-
-    def _put_atom(self, row: cython.int, where: cython.int) -> cython.int:
-        kind: cython.int = self._plan.rows[ROW_WIDTH * row + ROW_KIND]
-        a: cython.int = self._plan.rows[ROW_WIDTH * row + ROW_A]
-        part: cython.int
-        first: cython.int
-        if kind == ROW_ATOM:
-            return self._xml.put_escaped(self._plan.texts[a], where)
-        if kind == ROW_TRUTH:
-            return self._xml.put(b"true" if self._holds(row + 1) else b"false")
-        if kind == ROW_CONCAT:
-            part = row + 1
-            while part < self._plan.rows[ROW_WIDTH * row + ROW_NEXT]:
-                self._put_atom(part, where)
-                part = self._plan.rows[ROW_WIDTH * part + ROW_NEXT]
-            return 0
-        if kind == ROW_CALL:
-            arguments = []
-            part = row + 1
-            while part < self._plan.rows[ROW_WIDTH * row + ROW_NEXT]:
-                arguments.append(self._string(part).decode())
-                part = self._plan.rows[ROW_WIDTH * part + ROW_NEXT]
-            made: str = atom_text(self._plan.constants[a](*arguments))
-            return self._xml.put_escaped(made.encode(), where)
-        first = self._path(a)
-        if kind == ROW_COUNT:
-            self._xml.put(str(self._top - first).encode())
-        elif self._top > first:
-            self._put_first(row, a, first, where)
-        self._top = first
-        return 0
-
-    def _put_first(
-        self, row: cython.int, path: cython.int, first: cython.int, where: cython.int
-    ) -> None:
-        node: cython.int = self._nodes[first]
-        kind: cython.int = self._plan.paths[PATH_WIDTH * path + PATH_KIND]
-        if self._plan.rows[ROW_WIDTH * row + ROW_KIND] == ROW_STRING:
-            self._put_string_of(kind, node, where)
-        elif kind != NODE_TEXT:
-            if kind == NODE_ELEMENT:
-                name = self._xml.element_name[node]
-            else:
-                name = self._xml.attribute_name[node]
-            self._xml.put_name(name, self._plan.rows[ROW_WIDTH * row + ROW_B])
-
-    def _put_string_of(
-        self, kind: cython.int, node: cython.int, where: cython.int
-    ) -> cython.int:
-        if kind == NODE_ELEMENT:
-            return self._xml.put_string(node, where)
-        if kind == NODE_ATTRIBUTE:
-            return self._xml.put_value(node, where)
-        return self._xml.put_text(node, where)
-
-    def _string_of(self, kind: cython.int, node: cython.int) -> bytes:
-        start: cython.Py_ssize_t = self._xml.used
-        self._put_string_of(kind, node, _RAW)
-        return self._xml.taken(start)
-
-    def _string(self, row: cython.int) -> bytes:
-        start: cython.Py_ssize_t = self._xml.used
-        self._put_atom(row, _RAW)
-        return self._xml.taken(start)
-
     # -- copies
 
     def _copy(self, element: cython.int, context: cython.int) -> cython.int:
         xml: SubtreeWriter = self._xml
         start: cython.Py_ssize_t = xml.used
-        if self._copy_columns is None:
+        if not self._copy_columns:
             self._copy_columns = [array("i", bytes(4 * self._elements)) for _ in range(2)]
             self._copied_at = self._copy_columns[0]
             self._copied_size = self._copy_columns[1]
@@ -583,264 +456,3 @@ class ResultWriter:
         writer = XmlWriter(around)
         writer.copy_element(self.stream, element)
         self._xml.put(writer.getvalue())
-
-    # -- what it costs
-
-    def _settle(self) -> cython.int:
-        """Counts what was written since it was counted last."""
-        self._bytes -= self._xml.used - self._settled
-        self._settled = self._xml.used
-        return self._spend()
-
-    def _spend(self) -> cython.int:
-        if (
-            self._visits >= 0
-            and self._tuples >= 0
-            and self._xml.used - self._settled <= self._bytes
-        ):
-            return 0
-        self._plan = None
-        if self._visits < 0:
-            raise MatchLimitExceeded(
-                "too-many-visits", "a profile looks at too many nodes of this message"
-            )
-        if self._tuples < 0:
-            raise MatchLimitExceeded(
-                "too-many-tuples", f"a profile binds more than {self.limits.tuples_max} tuples"
-            )
-        raise MatchLimitExceeded(
-            "result-too-large",
-            f"the results of a profile are larger than {self.limits.bytes_max} bytes",
-        )
-
-    # -- conditions
-
-    def _holds(self, row: cython.int) -> cython.bint:
-        kind: cython.int = self._plan.rows[ROW_WIDTH * row + ROW_KIND]
-        a: cython.int = self._plan.rows[ROW_WIDTH * row + ROW_A]
-        part: cython.int = row + 1
-        found: cython.int
-        if kind == ROW_CONSTANT:
-            return a != 0
-        if kind == ROW_EXISTS:
-            found = self._path(a)
-            a = self._top - found
-            self._top = found
-            self._spend()
-            return a > 0
-        if kind == ROW_NOT:
-            return not self._holds(part)
-        if kind == ROW_AND or kind == ROW_OR:
-            while part < self._plan.rows[ROW_WIDTH * row + ROW_NEXT]:
-                if self._holds(part) == (kind == ROW_OR):
-                    return kind == ROW_OR
-                part = self._plan.rows[ROW_WIDTH * part + ROW_NEXT]
-            return kind == ROW_AND
-        if kind == ROW_STRINGS or kind == ROW_NUMBERS:
-            return self._some_node(row)
-        if kind == ROW_COUNTED:
-            found = self._path(a)
-            number = self._top - found
-            self._top = found
-            return _compares(
-                number,
-                self._plan.rows[ROW_WIDTH * row + ROW_B],
-                self._plan.constants[self._plan.rows[ROW_WIDTH * row + ROW_C]],
-            )
-        if kind == ROW_COMPARED:
-            constant = self._plan.constants[self._plan.rows[ROW_WIDTH * row + ROW_C]]
-            operator = self._plan.rows[ROW_WIDTH * row + ROW_B]
-            return _compares(self._string(part), operator, constant)
-        if kind == ROW_FOREIGN_TRUTH:
-            return self._foreign_truth(row)
-        text = self._string(part)
-        other = self._string(self._plan.rows[ROW_WIDTH * part + ROW_NEXT])
-        if kind == ROW_CONTAINS:
-            return other in text
-        return text.startswith(other) if kind == ROW_STARTS else text.endswith(other)
-
-    def _some_node(self, row: cython.int) -> cython.bint:
-        """Whether some node of a path compares so with a constant."""
-        path: cython.int = self._plan.rows[ROW_WIDTH * row + ROW_A]
-        kind: cython.int = self._plan.paths[PATH_WIDTH * path + PATH_KIND]
-        is_number: cython.bint = self._plan.rows[ROW_WIDTH * row + ROW_KIND] == ROW_NUMBERS
-        operator: cython.int = self._plan.rows[ROW_WIDTH * row + ROW_B]
-        constant: Any = self._plan.constants[self._plan.rows[ROW_WIDTH * row + ROW_C]]
-        first: cython.int = self._path(path)
-        at: cython.int
-        holds: cython.bint = False
-        for at in range(first, self._top):
-            value: Any = self._string_of(kind, self._nodes[at])
-            if is_number:
-                value = parse_double(value.decode())
-            if value is not None and _compares(value, operator, constant):
-                holds = True
-                break
-        self._top = first
-        self._spend()
-        return holds
-
-    def _foreign_truth(self, row: cython.int) -> bool:
-        foreign: Foreign = self._plan.foreign[self._plan.rows[ROW_WIDTH * row + ROW_A]]
-        evaluator, focus = self._asked(foreign)
-        if self._plan.rows[ROW_WIDTH * row + ROW_B]:
-            holds = evaluator.condition(foreign.expression, focus)
-        else:
-            holds = evaluator.truth(foreign.expression, focus)
-        self._visits = evaluator.visits_left
-        self._tuples = evaluator.tuples_left
-        self._spend()
-        return holds
-
-    # -- paths
-
-    def _path(self, path: cython.int) -> cython.int:
-        """Puts the nodes of a path on the stack; gives the place of the first."""
-        plan: ResultPlan = self._plan
-        base: cython.int = self._top
-        slot: cython.int = plan.paths[PATH_WIDTH * path + PATH_SLOT]
-        step: cython.int
-        axis: cython.int
-        number: cython.int
-        end: cython.int
-        at: cython.int
-        before: cython.int
-        self._push(self._slots[slot] if slot >= 0 else -1)
-        for step in range(
-            plan.paths[PATH_WIDTH * path + PATH_FIRST], plan.paths[PATH_WIDTH * path + PATH_LAST]
-        ):
-            axis = plan.steps[STEP_WIDTH * step + STEP_AXIS]
-            number = plan.numbers[plan.steps[STEP_WIDTH * step + STEP_TEST]]
-            end = self._top
-            for at in range(base, end):
-                before = self._top
-                self._select(axis, number, self._nodes[at])
-                self._spend()
-                if (
-                    plan.steps[STEP_WIDTH * step + STEP_FIRST]
-                    < plan.steps[STEP_WIDTH * step + STEP_LAST]
-                ):
-                    self._filter(step, before)
-            for at in range(end, self._top):
-                self._nodes[base + at - end] = self._nodes[at]
-            self._top -= end - base
-            if end - base > 1:
-                self._sort(base)
-        return base
-
-    def _select(
-        self, axis: cython.int, number: cython.int, start: cython.int
-    ) -> cython.int:
-        """What a step gives from one element, or from the document for -1."""
-        xml: SubtreeWriter = self._xml
-        element: cython.int = start + 1
-        last: cython.int = xml.element_end[start] if start >= 0 else self._elements
-        node: cython.int
-        if number == _NO_NAME:
-            self._visits -= 1
-            return 0
-        if axis == AXIS_CHILD:
-            while element < last:
-                self._visits -= 1
-                if self._accepts(number, xml.element_name[element]):
-                    self._push(element)
-                element = xml.element_end[element]
-            return 0
-        if axis == AXIS_BELOW:
-            self._visits -= last - element
-            for node in range(element, last):
-                if self._accepts(number, xml.element_name[node]):
-                    self._push(node)
-            return 0
-        if axis == AXIS_ATTRIBUTE or axis == AXIS_TEXT:
-            last = element  # the element itself, nothing for the document
-        if start >= 0:
-            element = start
-        if axis == AXIS_ATTRIBUTE or axis == AXIS_ATTRIBUTE_BELOW:
-            if element < last:
-                for node in range(xml.attribute_start[element], xml.attribute_start[last]):
-                    self._visits -= 1
-                    if self._accepts(number, xml.attribute_name[node]):
-                        self._push(node)
-            return 0
-        if element < last:
-            for node in range(xml.first_content(element), xml.end_of_content(element, xml.first_content(element))):
-                self._visits -= 1
-                if xml.content_kind[node] == 0 and (
-                    axis == AXIS_TEXT_BELOW or xml.content_parent[node] == element
-                ):
-                    self._push(node)
-        return 0
-
-    def _accepts(self, number: cython.int, name: cython.int) -> cython.bint:
-        if number >= 0:
-            return name == number
-        return number == _ANY_NAME or self._masks[_ANY_NAME - 1 - number + name] != 0
-
-    def _push(self, node: cython.int) -> cython.int:
-        if self._top >= len(self._nodes):
-            self._node_column = array("i", self._node_column.tobytes() * 2)
-            self._nodes = self._node_column
-        self._nodes[self._top] = node
-        self._top += 1
-        return 0
-
-    def _filter(self, step: cython.int, first: cython.int) -> cython.int:
-        """Keeps those from a place on for which the predicates of a step hold."""
-        plan: ResultPlan = self._plan
-        predicate: cython.int
-        kind: cython.int
-        a: cython.int
-        at: cython.int
-        last: cython.int
-        kept: cython.int
-        slot: cython.int
-        for predicate in range(
-            plan.steps[STEP_WIDTH * step + STEP_FIRST], plan.steps[STEP_WIDTH * step + STEP_LAST]
-        ):
-            kind = plan.predicates[PREDICATE_WIDTH * predicate + PREDICATE_KIND]
-            a = plan.predicates[PREDICATE_WIDTH * predicate + PREDICATE_A]
-            slot = plan.predicates[PREDICATE_WIDTH * predicate + PREDICATE_SLOT]
-            last = self._top
-            kept = first
-            for at in range(first, last):
-                if kind == PREDICATE_POSITION:
-                    if at - first != a - 1:
-                        continue
-                elif kind == PREDICATE_LAST:
-                    if at != last - 1:
-                        continue
-                else:
-                    self._slots[slot] = self._nodes[at]
-                    if not self._holds(a):
-                        continue
-                self._nodes[kept] = self._nodes[at]
-                kept += 1
-            self._top = kept
-        return 0
-
-    def _sort(self, first: cython.int) -> cython.int:
-        """In document order, each once; of one kind, that is the order of their numbers."""
-        at: cython.int
-        for at in range(first + 1, self._top):
-            if self._nodes[at] <= self._nodes[at - 1]:
-                break
-        else:
-            return 0
-        ordered = sorted({self._nodes[at] for at in range(first, self._top)})
-        for at in range(len(ordered)):
-            self._nodes[first + at] = ordered[at]
-        self._top = first + len(ordered)
-        return 0
-
-
-def _compares(value: Any, operator: cython.int, constant: Any) -> cython.bint:
-    if operator == IS_EQ:
-        return value == constant
-    if operator == IS_NE:
-        return value != constant
-    if operator == IS_LT:
-        return value < constant
-    if operator == IS_LE:
-        return value <= constant
-    return value > constant if operator == IS_GT else value >= constant
