@@ -1,8 +1,10 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""SubtreeWriter: what is inside an element of a message, as XML, in one pass over the columns.
+"""SubtreeWriter: elements of a message as XML, in one pass over the columns.
 
-For subtrees without namespace declarations, which is nearly all that is copied: nothing has to be
-known there but where a tag ends.  ``xml_writer`` writes the element itself and all other subtrees.
+All that is written of one message goes into one growing run of bytes: whole documents, what
+``xml_writer`` copies, and results, which are pieces of it (yfilter/language/result_writer.py).
+Within a subtree every declaration means what it meant in the message, and one that repeats what is
+in force is left out; which declarations an element itself needs in a new place the caller says.
 
 ::
 
@@ -17,10 +19,15 @@ except ImportError:
     from formats import cython_stub as cython
 
 from array import array
+from bisect import bisect_left
 
 from formats.element_stream import ElementStream
+from formats.escapes import escaped_value
 
-_ROOM_KEPT_MAX = 1 << 20
+if not cython.compiled:
+    from formats.words import bytes_below, copy_run, marks_in, marks_in_text, put_word, word_at
+
+_SLACK = 8  # bytes behind the end: a word is written where only its first bytes count
 _IN_VALUES, _IN_TEXT = 1, 2  # where an octet is escaped
 _ESCAPED = bytes(
     _IN_VALUES * (octet in b'&<"\t\n\r') + _IN_TEXT * (octet in b"&<>\r") for octet in range(63)
@@ -28,123 +35,341 @@ _ESCAPED = bytes(
 
 
 class SubtreeWriter:
-    """Writes of one message; ``stream`` is that message."""
+    """Writes of one message; ``stream`` is that message, ``used`` how much is written."""
 
     def __init__(self, stream: ElementStream) -> None:
         self.stream = stream
-        labels = [str(name).encode() for name in stream.names]
-        self._label_start = array("i", [0, *_ends(labels)])
+        labels: list[bytes] = []
+        ends = array("i", [0])
+        end: cython.int = 0
+        label: bytes
+        for name in stream.names:
+            label = f"{name[0]}:{name[2]}".encode() if name[0] else name[2].encode()
+            end += len(label)
+            labels.append(label)
+            ends.append(end)
+        self._label_start = ends
         self._labels_octets = b"".join(labels)
         self._labels = self._labels_octets
-        self._element_name = stream.element_name
+        self.element_name = stream.element_name
         self._element_parent = stream.element_parent
-        self._element_end = stream.element_end
-        self._attribute_start = stream.attribute_start
-        self._attribute_name = stream.attribute_name
+        self.element_end = stream.element_end
+        self.attribute_start = stream.attribute_start
+        self.attribute_name = stream.attribute_name
         self._attribute_offset = stream.attribute_offset
         self._attribute_octets = stream.attribute_values
         self._attribute_values = stream.attribute_values
-        self._content_kind = stream.content_kind
-        self._content_parent = stream.content_parent
+        self.content_kind = stream.content_kind
+        self.content_parent = stream.content_parent
         self._content_next = stream.content_next
         self._content_offset = stream.content_offset
         self._content_octets = stream.content_values
         self._content_values = stream.content_values
         self._escaped_octets = _ESCAPED
         self._escaped = self._escaped_octets
-        self._out = array("B", bytes(1024))
-        self._label_max = max(map(len, labels), default=0)
+        self._buffer = bytearray(1024 + _SLACK)
+        self._data = self._buffer
+        self._room = 1024
+        self.used = 0
+        self._declared = _written_declarations(stream) if stream.declarations else []
+        declared = stream.declaration_element
+        self._declaring = -1 if not declared or declared[len(declared) - 1] == 0 else len(declared)
+        self._next_declared = len(declared)
         self._tag_open = False
         self._open = 0
-        self._looked_at = 0
+
+    def document(self) -> bytes:
+        """The message without XML declaration; comments and processing instructions outside the
+        root element stand on lines of their own."""
+        start: cython.Py_ssize_t = self.used
+        content: cython.int
+        count: cython.int = len(self._content_next)
+        before: cython.int = 0
+        self._reserve(len(self._content_octets) + len(self._attribute_octets) + 16 * count + 256)
+        while before < count and self._content_next[before] == 0:
+            self.put_piece(before)
+            self.put(b"\n")
+            before += 1
+        self.put_element(0, b"".join(self._declared_on_root()))
+        content = self.end_of_content(0, before)
+        while content < count:
+            self.put(b"\n")
+            self.put_piece(content)
+            content += 1
+        return self.taken(start)
 
     def inside(self, element: cython.int, first: cython.int, last: cython.int) -> bytes:
         """What stands between the tags of an element; its content is that from first to last."""
-        current: cython.int
-        used: cython.Py_ssize_t = 0
-        self._open = element
-        self._tag_open = False
-        self._reserve(element, first, last)
-        out: cython.uchar[::1] = self._out
-        for current in range(element + 1, self._element_end[element]):
-            while first < last and self._content_next[first] <= current:
-                used = self._put_content(out, used, first)
-                first += 1
-            used = self._close_down_to(out, used, self._element_parent[current])
-            if self._tag_open:
-                used = self._put(out, used, b">", 0, 1)
-            used = self._put_label(out, used, 60, self._element_name[current])  # <
-            used = self._put_attributes(out, used, current)
-            self._tag_open = True
-            self._open = current
-        while first < last:
-            used = self._put_content(out, used, first)
-            first += 1
-        used = self._close_down_to(out, used, element)
-        return bytes(out[:used])
-
-    def element(self, element: cython.int, declarations: bytes) -> bytes:
-        """An element as a whole, in which nothing is declared but what stands in its start tag."""
-        label: bytes = self._label(self._element_name[element])
-        first: cython.int = self._after(element + 1, 0)
-        last: cython.int = self._end_of_content(element, first)
-        inside: bytes
-        start = b"<" + label + declarations + self.attributes(element)
-        inside = self.inside(element, first, last)
-        if not inside:
-            return start + b"/>"
-        return start + b">" + inside + b"</" + label + b">"
-
-    def string(self, element: cython.int) -> str:
-        """All text in the subtree, end to end."""
-        first: cython.int = self._after(element + 1, 0)
-        last: cython.int = self._end_of_content(element, first)
-        piece: cython.int
-        found = []
-        for piece in range(first, last):
-            if self._content_kind[piece] == 0:
-                found.append(
-                    self._content_octets[
-                        self._content_offset[piece] : self._content_offset[piece + 1]
-                    ]
-                )
-        return b"".join(found).decode()
-
-    def children(self, element: cython.int, name: cython.int) -> list[int]:
-        """The child elements of a name; of any for -1."""
-        child: cython.int = element + 1
-        found = []
-        self._looked_at += 1
-        while child < self._element_end[element]:
-            self._looked_at += 1
-            if name < 0 or self._element_name[child] == name:
-                found.append(child)
-            child = self._element_end[child]
-        return found
-
-    def looked_at(self) -> int:
-        """How many elements ``children`` has looked at since this was asked last."""
-        count = self._looked_at
-        self._looked_at = 0
-        return count
-
-    def attribute(self, element: cython.int, name: cython.int) -> cython.int:
-        """The attribute of a name, -1 if the element has none."""
-        attribute: cython.int
-        for attribute in range(self._attribute_start[element], self._attribute_start[element + 1]):
-            if self._attribute_name[attribute] == name:
-                return attribute
-        return -1
+        start: cython.Py_ssize_t = self.used
+        self._put_inside(element, first, last)
+        return self.taken(start)
 
     def attributes(self, element: cython.int) -> bytes:
         """The attributes of an element as in its start tag, each with a space before it."""
-        self._reserve(element, 0, 0)
-        return bytes(self._out[: self._put_attributes(self._out, 0, element)])
+        start: cython.Py_ssize_t = self.used
+        self._put_attributes(element)
+        return self.taken(start)
 
-    def _label(self, name: cython.int) -> bytes:
+    def taken(self, start: cython.Py_ssize_t) -> bytes:
+        """What was written from a place on, which is then no longer in use."""
+        self.used, start = start, self.used
+        return bytes(self._data[self.used : start])
+
+    def part(self, first: cython.Py_ssize_t, last: cython.Py_ssize_t) -> bytes:
+        """What was written between two places."""
+        return bytes(self._data[first:last])
+
+    def put(self, octets: bytes) -> cython.int:
+        """Bytes as they are."""
+        data: cython.p_const_uchar = octets
+        return self._put_run(data, 0, len(octets))
+
+    def put_again(self, first: cython.Py_ssize_t, size: cython.Py_ssize_t) -> cython.int:
+        """What was written before at a place."""
+        self._reserve(size)
+        copy_run(self._data, self.used, self._data, first, size)
+        self.used += size
+        return 0
+
+    def put_element(self, element: cython.int, declared: bytes) -> cython.int:
+        """An element as a whole; ``declared`` is what its start tag declares."""
+        first: cython.int = self.first_content(element)
+        before: cython.Py_ssize_t
+        self._put_label(60, self.element_name[element])  # <
+        self.put(declared)
+        self._put_attributes(element)
+        before = self.used
+        self._put_octet(62)  # >
+        self._put_inside(element, first, self.end_of_content(element, first))
+        if self.used > before + 1:
+            return self._put_end(element)
+        self.used = before
+        return self._put_two(47, 62)  # />
+
+    def put_attribute(self, attribute: cython.int) -> cython.int:
+        """An attribute as in a start tag, with a space before it."""
+        self._put_label(32, self.attribute_name[attribute])
+        self._put_two(61, 34)  # ="
+        self.put_value(attribute, _IN_VALUES)
+        return self._put_octet(34)
+
+    def put_value(self, attribute: cython.int, where: cython.int) -> cython.int:
+        """The value of an attribute."""
+        first: cython.int = self._attribute_offset[attribute]
+        last: cython.int = self._attribute_offset[attribute + 1]
+        return self._put_escaped(self._attribute_values, first, last, where)
+
+    def put_text(self, content: cython.int, where: cython.int) -> cython.int:
+        """A text node."""
+        first: cython.int = self._content_offset[content]
+        last: cython.int = self._content_offset[content + 1]
+        return self._put_escaped(self._content_values, first, last, where)
+
+    def put_piece(self, content: cython.int) -> cython.int:
+        """A text node, comment or processing instruction."""
+        kind: cython.int = self.content_kind[content]
+        first: cython.int = self._content_offset[content]
+        last: cython.int = self._content_offset[content + 1]
+        if kind == 0:
+            return self._put_escaped(self._content_values, first, last, _IN_TEXT)
+        self.put(b"<!--" if kind == 1 else b"<?")
+        self._put_run(self._content_values, first, last)
+        return self.put(b"-->" if kind == 1 else b"?>")
+
+    def put_string(self, element: cython.int, where: cython.int) -> cython.int:
+        """All text in the subtree, end to end."""
+        first: cython.int = self.first_content(element)
+        content: cython.int
+        for content in range(first, self.end_of_content(element, first)):
+            if self.content_kind[content] == 0:
+                self.put_text(content, where)
+        return 0
+
+    def put_escaped(self, octets: bytes, where: cython.int) -> cython.int:
+        """Any string."""
+        data: cython.p_const_uchar = octets
+        return self._put_escaped(data, 0, len(octets), where)
+
+    def put_name(self, name: cython.int, with_prefix: cython.bint) -> cython.int:
         first: cython.int = self._label_start[name]
         last: cython.int = self._label_start[name + 1]
-        return self._labels_octets[first:last]
+        place: cython.int
+        if not with_prefix:
+            for place in range(first, last):
+                if self._labels[place] == 58:  # :
+                    first = place + 1
+                    break
+        return self._put_run(self._labels, first, last)
+
+    def first_content(self, element: cython.int) -> cython.int:
+        """The first content of a subtree, if there is any."""
+        return self._after(element + 1, 0)
+
+    def end_of_content(self, element: cython.int, first: cython.int) -> cython.int:
+        """One past the last content of a subtree whose first is known."""
+        end: cython.int = self.element_end[element]
+        last: cython.int = self._after(end, first)
+        while (
+            last < len(self._content_next)
+            and self._content_next[last] == end
+            and element <= self.content_parent[last] < end
+        ):
+            last += 1
+        return last
+
+    def is_plain(self, element: cython.int) -> cython.bint:
+        """Whether nothing is declared below an element."""
+        if self._declaring < 0:
+            return True
+        declared = self.stream.declaration_element
+        end: cython.int = self.element_end[element]
+        return bool(bisect_left(declared, element + 1) == bisect_left(declared, end))
+
+    def _declared_on_root(self) -> list[bytes]:
+        count = bisect_left(self.stream.declaration_element, 1)
+        return self._declared[:count]
+
+    def _put_inside(self, element: cython.int, first: cython.int, last: cython.int) -> cython.int:
+        current: cython.int
+        self._tag_open = False
+        self._open = element
+        if self._declaring >= 0:
+            self._next_declared = bisect_left(self.stream.declaration_element, element + 1)
+        for current in range(element + 1, self.element_end[element]):
+            while first < last and self._content_next[first] <= current:
+                self._put_content(first)
+                first += 1
+            self._close_down_to(self._element_parent[current])
+            if self._tag_open:
+                self._put_octet(62)  # >
+            self._put_label(60, self.element_name[current])  # <
+            if self._next_declared < self._declaring:
+                self._put_declarations(current)
+            self._put_attributes(current)
+            self._tag_open = True
+            self._open = current
+        while first < last:
+            self._put_content(first)
+            first += 1
+        return self._close_down_to(element)
+
+    def _put_declarations(self, element: cython.int) -> cython.int:
+        declared = self.stream.declaration_element
+        while self._next_declared < self._declaring and declared[self._next_declared] == element:
+            self.put(self._declared[self._next_declared])
+            self._next_declared += 1
+        return 0
+
+    def _put_attributes(self, element: cython.int) -> cython.int:
+        attribute: cython.int
+        for attribute in range(self.attribute_start[element], self.attribute_start[element + 1]):
+            self.put_attribute(attribute)
+        return 0
+
+    def _put_content(self, content: cython.int) -> cython.int:
+        self._close_down_to(self.content_parent[content])
+        if self._tag_open:
+            self._put_octet(62)  # >
+            self._tag_open = False
+        return self.put_piece(content)
+
+    def _close_down_to(self, parent: cython.int) -> cython.int:
+        while self._open != parent:
+            if self._tag_open:
+                self._put_two(47, 62)  # />
+                self._tag_open = False
+            else:
+                self._put_end(self._open)
+            self._open = self._element_parent[self._open]
+        return 0
+
+    def _put_label(self, before: cython.int, name: cython.int) -> cython.int:
+        first: cython.int = self._label_start[name]
+        last: cython.int = self._label_start[name + 1]
+        self._put_octet(before)
+        return self._put_run(self._labels, first, last)
+
+    def _put_end(self, element: cython.int) -> cython.int:
+        self._put_octet(60)  # <
+        self._put_label(47, self.element_name[element])  # /
+        return self._put_octet(62)  # >
+
+    def _put_escaped(
+        self,
+        octets: cython.p_const_uchar,
+        first: cython.Py_ssize_t,
+        last: cython.Py_ssize_t,
+        where: cython.int,
+    ) -> cython.int:
+        """``where``: _IN_VALUES or _IN_TEXT."""
+        # PERF: eight bytes at a time, for few of them are escaped (benchmarks results).
+        word: cython.ulonglong
+        marks: cython.ulonglong
+        octet: cython.int
+        self._reserve(6 * (last - first))
+        while first < last:
+            if last - first >= 8:
+                word = word_at(octets, first)
+                put_word(self._data, self.used, word)
+                marks = marks_in(word, 34) if where == _IN_VALUES else marks_in_text(word)
+                if marks == 0:
+                    self.used += 8
+                    first += 8
+                    continue
+                self.used += bytes_below(marks)
+                first += bytes_below(marks)
+            octet = octets[first]
+            first += 1
+            if octet > 62 or not self._escaped[octet] & where:
+                self._data[self.used] = octet
+                self.used += 1
+            else:
+                self._put_reference(octet)
+        return 0
+
+    def _put_reference(self, octet: cython.int) -> cython.int:
+        if octet == 38:
+            return self.put(b"&amp;")
+        if octet == 60:
+            return self.put(b"&lt;")
+        if octet == 62:
+            return self.put(b"&gt;")
+        if octet == 34:
+            return self.put(b"&quot;")
+        if octet == 9:
+            return self.put(b"&#9;")
+        return self.put(b"&#10;" if octet == 10 else b"&#13;")
+
+    def _put_run(
+        self, octets: cython.p_const_uchar, first: cython.Py_ssize_t, last: cython.Py_ssize_t
+    ) -> cython.int:
+        """As they are."""
+        self._reserve(last - first)
+        copy_run(self._data, self.used, octets, first, last - first)
+        self.used += last - first
+        return 0
+
+    def _put_octet(self, octet: cython.int) -> cython.int:
+        if self.used >= self._room:
+            self._grow(1)
+        self._data[self.used] = octet
+        self.used += 1
+        return 0
+
+    def _put_two(self, octet: cython.int, other: cython.int) -> cython.int:
+        self._put_octet(octet)
+        return self._put_octet(other)
+
+    def _reserve(self, size: cython.Py_ssize_t) -> cython.int:
+        if self.used + size > self._room:
+            self._grow(size)
+        return 0
+
+    def _grow(self, size: cython.Py_ssize_t) -> cython.int:
+        self._room = self.used + size + self._room
+        self._buffer += bytes(self._room + _SLACK - len(self._buffer))
+        self._data = self._buffer
+        return 0
 
     def _after(self, following: cython.int, first: cython.int) -> cython.int:
         """The first content, from one on, that comes before an element or a later one."""
@@ -158,151 +383,34 @@ class SubtreeWriter:
                 last = middle
         return first
 
-    def _end_of_content(self, element: cython.int, first: cython.int) -> cython.int:
-        """One past the last content of a subtree whose first is known."""
-        end: cython.int = self._element_end[element]
-        last: cython.int = self._after(end, first)
-        while (
-            last < len(self._content_next)
-            and self._content_next[last] == end
-            and element <= self._content_parent[last] < end
-        ):
-            last += 1
-        return last
 
-    def _put_attributes(
-        self, out: cython.uchar[::1], used: cython.Py_ssize_t, element: cython.int
-    ) -> cython.Py_ssize_t:
-        attribute: cython.int
-        first: cython.int
-        last: cython.int
-        for attribute in range(self._attribute_start[element], self._attribute_start[element + 1]):
-            used = self._put_label(out, used, 32, self._attribute_name[attribute])
-            used = self._put(out, used, b'="', 0, 2)
-            first = self._attribute_offset[attribute]
-            last = self._attribute_offset[attribute + 1]
-            used = self._put_escaped(out, used, self._attribute_values, first, last, _IN_VALUES)
-            used = self._put(out, used, b'"', 0, 1)
-        return used
-
-    def _put_content(
-        self, out: cython.uchar[::1], used: cython.Py_ssize_t, content: cython.int
-    ) -> cython.Py_ssize_t:
-        kind: cython.int = self._content_kind[content]
-        first: cython.int = self._content_offset[content]
-        last: cython.int = self._content_offset[content + 1]
-        used = self._close_down_to(out, used, self._content_parent[content])
-        if self._tag_open:
-            used = self._put(out, used, b">", 0, 1)
-            self._tag_open = False
-        if kind == 0:
-            return self._put_escaped(out, used, self._content_values, first, last, _IN_TEXT)
-        if kind == 1:
-            used = self._put(out, used, b"<!--", 0, 4)
-            used = self._put(out, used, self._content_values, first, last)
-            return self._put(out, used, b"-->", 0, 3)
-        used = self._put(out, used, b"<?", 0, 2)
-        used = self._put(out, used, self._content_values, first, last)
-        return self._put(out, used, b"?>", 0, 2)
-
-    def _close_down_to(
-        self, out: cython.uchar[::1], used: cython.Py_ssize_t, parent: cython.int
-    ) -> cython.Py_ssize_t:
-        while self._open != parent:
-            if self._tag_open:
-                used = self._put(out, used, b"/>", 0, 2)
-                self._tag_open = False
-            else:
-                used = self._put(out, used, b"<", 0, 1)
-                used = self._put_label(out, used, 47, self._element_name[self._open])  # /
-                used = self._put(out, used, b">", 0, 1)
-            self._open = self._element_parent[self._open]
-        return used
-
-    def _put_label(
-        self,
-        out: cython.uchar[::1],
-        used: cython.Py_ssize_t,
-        before: cython.int,
-        name: cython.int,
-    ) -> cython.Py_ssize_t:
-        out[used] = before
-        first: cython.int = self._label_start[name]
-        return self._put(out, used + 1, self._labels, first, self._label_start[name + 1])
-
-    def _put_escaped(
-        self,
-        out: cython.uchar[::1],
-        used: cython.Py_ssize_t,
-        octets: cython.p_const_uchar,
-        first: cython.int,
-        last: cython.int,
-        where: cython.int,
-    ) -> cython.Py_ssize_t:
-        """``where``: _IN_VALUES or _IN_TEXT."""
-        place: cython.int
-        octet: cython.int
-        for place in range(first, last):
-            octet = octets[place]
-            if octet > 62 or not self._escaped[octet] & where:
-                out[used] = octet
-                used += 1
-            else:
-                used = self._put_reference(out, used, octet)
-        return used
-
-    def _put_reference(
-        self, out: cython.uchar[::1], used: cython.Py_ssize_t, octet: cython.int
-    ) -> cython.Py_ssize_t:
-        if octet == 38:
-            return self._put(out, used, b"&amp;", 0, 5)
-        if octet == 60:
-            return self._put(out, used, b"&lt;", 0, 4)
-        if octet == 62:
-            return self._put(out, used, b"&gt;", 0, 4)
-        if octet == 34:
-            return self._put(out, used, b"&quot;", 0, 6)
-        if octet == 9:
-            return self._put(out, used, b"&#9;", 0, 4)
-        if octet == 10:
-            return self._put(out, used, b"&#10;", 0, 5)
-        return self._put(out, used, b"&#13;", 0, 5)
-
-    def _put(
-        self,
-        out: cython.uchar[::1],
-        used: cython.Py_ssize_t,
-        octets: cython.p_const_uchar,
-        first: cython.int,
-        last: cython.int,
-    ) -> cython.Py_ssize_t:
-        """As they are."""
-        place: cython.int
-        for place in range(first, last):
-            out[used] = octets[place]
-            used += 1
-        return used
-
-    def _reserve(self, element: cython.int, first: cython.int, last: cython.int) -> None:
-        """Room for whatever an element and its content can become."""
-        # PERF: asked for once, so that nothing is asked for an octet.
-        end: cython.int = self._element_end[element]
-        elements: cython.Py_ssize_t = end - element
-        start: cython.int = self._attribute_start[element]
-        stop: cython.int = self._attribute_start[end]
-        pieces: cython.Py_ssize_t = last - first
-        needed: cython.Py_ssize_t = 2 * elements * (self._label_max + 3) + 7 * pieces
-        needed += (stop - start) * (self._label_max + 4)
-        needed += 6 * (self._attribute_offset[stop] - self._attribute_offset[start])
-        needed += 5 * (self._content_offset[last] - self._content_offset[first])
-        if needed > len(self._out) or len(self._out) > _ROOM_KEPT_MAX:
-            self._out = array("B", bytes(needed + 64))
+def subtree_writer(stream: ElementStream) -> SubtreeWriter:
+    """That of the message written from last is kept: much is made of one."""
+    if not _LAST or _LAST[0].stream is not stream:
+        _LAST[:] = [SubtreeWriter(stream)]
+    return _LAST[0]
 
 
-def _ends(labels: list[bytes]) -> list[int]:
-    total = 0
-    ends = []
-    for label in labels:
-        total += len(label)
-        ends.append(total)
-    return ends
+_LAST: list[SubtreeWriter] = []
+
+
+def declaration(prefix: str, namespace: str) -> bytes:
+    """A declaration as in a start tag, with a space before it."""
+    return f' {f"xmlns:{prefix}" if prefix else "xmlns"}="{escaped_value(namespace)}"'.encode()
+
+
+def _written_declarations(stream: ElementStream) -> list[bytes]:
+    """Each declaration as it is written in its place, nothing for one that repeats another."""
+    outside: dict[int, dict[str, str]] = {}
+    written = []
+    for element, (prefix, namespace) in zip(
+        stream.declaration_element, stream.declarations, strict=True
+    ):
+        scope = outside.get(element)
+        if scope is None:
+            parent = stream.element_parent[element]
+            scope = stream.namespaces_in_scope(parent) if parent >= 0 else {}
+            outside = {element: scope}
+        same = scope.get(prefix, "") == namespace
+        written.append(b"" if same else declaration(prefix, namespace))
+    return written

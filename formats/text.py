@@ -27,7 +27,7 @@ from formats.errors import MessageRefused
 from formats.limits import DEFAULT_LIMITS, MessageLimits
 from formats.names import QualifiedName
 from formats.scanner import COMPILED, scan
-from formats.xml_writer import XmlWriter
+from formats.subtree_writer import subtree_writer
 
 # Between namespace, local name and prefix in expat's names; no XML text can contain it.
 _SEPARATOR = "\x01"
@@ -79,21 +79,7 @@ def to_text(stream: ElementStream) -> bytes:
 
     Comments and processing instructions outside the root element stand on lines of their own.
     """
-    writer = XmlWriter()
-    written = False
-    for content, parent in enumerate(stream.content_parent):
-        if parent < 0:
-            if stream.content_next[content] and not written:
-                writer.copy_element(stream, 0)
-                written = True
-            if written:
-                writer.text("\n")
-            writer.copy_content(stream, content)
-            if not written:
-                writer.text("\n")
-    if not written:
-        writer.copy_element(stream, 0)
-    return writer.getvalue()
+    return subtree_writer(stream).document()
 
 
 class _TextParser:

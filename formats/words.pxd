@@ -31,6 +31,7 @@ cdef extern from *:
     unsigned long long onyx_word_at(const unsigned char* data) noexcept nogil
     unsigned long long onyx_half_at(const unsigned char* data) noexcept nogil
     void onyx_put_word(unsigned char* data, unsigned long long word) noexcept nogil
+    void* memcpy(void *target, const void *source, size_t size) noexcept nogil
 
 cdef inline unsigned long long word_at(const unsigned char* data, Py_ssize_t at) noexcept nogil:
     return onyx_word_at(data + at)
@@ -70,6 +71,15 @@ cdef inline unsigned long long marks_in(unsigned long long word, unsigned char m
         | ((word - each * 0x20) & ~word & 0x8080808080808080ULL)
     )
 
+cdef inline unsigned long long marks_in_text(unsigned long long word) noexcept nogil:
+    cdef unsigned long long each = 0x0101010101010101ULL
+    return (
+        _zeros(word ^ each * c'&')
+        | _zeros(word ^ each * c'<')
+        | _zeros(word ^ each * c'>')
+        | _zeros(word ^ each * c'\r')
+    )
+
 cdef inline Py_ssize_t bytes_below(unsigned long long marks) noexcept nogil:
     cdef unsigned long long each = 0x0101010101010101ULL
     return <Py_ssize_t>((((marks - 1) & ~marks) >> 7 & each) * each >> 56)
@@ -81,3 +91,9 @@ cdef inline bint is_ascii(const unsigned char* data, Py_ssize_t size) noexcept n
     for i in range(size):
         seen |= data[i]
     return seen < 0x80
+
+cdef inline void copy_run(
+    unsigned char* target, Py_ssize_t at, const unsigned char* source, Py_ssize_t first,
+    Py_ssize_t size
+) noexcept nogil:
+    memcpy(target + at, source + first, size)

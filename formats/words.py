@@ -40,6 +40,14 @@ if not cython.compiled:
                 found |= 0x80 << 8 * place
         return found
 
+    def marks_in_text(word: int) -> int:
+        """As ``marks_in``, of what is escaped in text: ``&``, ``<``, ``>``, carriage returns."""
+        found = 0
+        for place, byte in enumerate(word.to_bytes(8, "little")):
+            if byte in b"&<>\r":
+                found |= 0x80 << 8 * place
+        return found
+
     def bytes_below(marks: int) -> int:
         """How many bytes are before the first mark, of which there is one."""
         return ((marks & -marks).bit_length() - 1) // 8
@@ -47,3 +55,9 @@ if not cython.compiled:
     def is_ascii(data: bytes, _size: int) -> bool:
         """Whether all bytes are below 0x80."""
         return data.isascii()
+
+    def copy_run(
+        target: bytearray, at: int, source: bytes | bytearray, first: int, size: int
+    ) -> None:
+        """Set the bytes at a place to some of ``source``; the two do not overlap."""
+        target[at : at + size] = source[first : first + size]

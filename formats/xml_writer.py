@@ -19,26 +19,15 @@ is added instead.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from formats.characters import find_illegal_character, is_comment, is_processing_instruction
 from formats.element_stream import ContentKind, ElementStream
+from formats.escapes import escaped_text, escaped_value
 from formats.names import XML_NAMESPACE, QualifiedName
-from formats.subtree_writer import SubtreeWriter
-
-_TEXT_SPECIAL = re.compile("[&<>\r]")
-_VALUE_SPECIAL = re.compile('[&<"\t\n\r]')
-_ESCAPES = {
-    "&": "&amp;",
-    "<": "&lt;",
-    ">": "&gt;",
-    '"': "&quot;",
-    "\t": "&#9;",
-    "\n": "&#10;",
-    "\r": "&#13;",
-}
+from formats.subtree_writer import declaration, subtree_writer
 
 # What a start tag changed: (prefix, what it meant outside, None if nothing).
 _Changes = Sequence[tuple[str, str | None]]
@@ -51,9 +40,10 @@ class XmlWriter:
     mean two things on one element) is a ValueError.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, scope: Mapping[str, str] = MappingProxyType({})) -> None:
+        """``scope``: what prefixes mean around what is written, as far as they mean anything."""
         self._parts: list[bytes] = []
-        self._scope: dict[str, str] = {"": "", "xml": XML_NAMESPACE}
+        self._scope: dict[str, str] = {"": "", "xml": XML_NAMESPACE, **scope}
         self._open: list[tuple[str, _Changes]] = []
         self._tag_open = False  # the last start tag still lacks its ">"
 
@@ -188,8 +178,7 @@ class XmlWriter:
             if in_force != namespace:
                 changes.append((prefix, in_force))
                 self._scope[prefix] = namespace
-                label = f"xmlns:{prefix}" if prefix else "xmlns"
-                self._parts.append(f' {label}="{escaped_value(namespace)}"'.encode())
+                self._parts.append(declaration(prefix, namespace))
         for label, value in attributes:
             self._parts.append(f' {label}="{escaped_value(value)}"'.encode())
         self._open.append((tag, changes))
@@ -220,16 +209,6 @@ def _is_plain_inside(stream: ElementStream, element: int) -> bool:
     """Whether nothing is declared below an element."""
     declared = stream.declaration_element
     return bisect_left(declared, element + 1) == bisect_left(declared, stream.element_end[element])
-
-
-def subtree_writer(stream: ElementStream) -> SubtreeWriter:
-    """That of the message written from last is kept: many results are made of one."""
-    if not _LAST or _LAST[0].stream is not stream:
-        _LAST[:] = [SubtreeWriter(stream)]
-    return _LAST[0]
-
-
-_LAST: list[SubtreeWriter] = []
 
 
 def _own_declarations(
@@ -274,17 +253,3 @@ def _legal(value: str) -> str:
     if place >= 0:
         raise ValueError(f"XML cannot carry the character U+{ord(value[place]):04X}")
     return value
-
-
-def escaped_text(value: str) -> str:
-    """Character data as it stands between tags."""
-    return _TEXT_SPECIAL.sub(_escape, value) if _TEXT_SPECIAL.search(value) else value
-
-
-def escaped_value(value: str) -> str:
-    """The value of an attribute as it stands between quotation marks."""
-    return _VALUE_SPECIAL.sub(_escape, value) if _VALUE_SPECIAL.search(value) else value
-
-
-def _escape(match: re.Match[str]) -> str:
-    return _ESCAPES[match[0]]

@@ -12,7 +12,8 @@ from yfilter.language.matching_path import matching_path
 from yfilter.language.nodes import DOCUMENT
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import Profile
-from yfilter.language.result import render, render_with_parts
+from yfilter.language.result import render_plan
+from yfilter.language.result_planner import plan_of_bindings, result_plan
 from yfilter.local_queries import tree_of
 from yfilter.projection.parts import with_parts
 
@@ -62,13 +63,12 @@ class Rendering:
         return self._results
 
     def _rendered(self) -> list[bytes]:
-        if self._stream.pieces:
-            put_in, parts = with_parts(self.profile)
+        plan = result_plan(self.profile)
+        if self._stream.pieces and plan.binds:
+            put_in, parts = with_parts(plan.profile)
             if parts:
-                return render_with_parts(
-                    self.profile, put_in, self._stream, self.bindings(), self._limits
-                )
-        return render(self.profile, self._stream, self.bindings(), self._limits)
+                plan = plan_of_bindings(put_in)
+        return render_plan(plan, self._stream, self.bindings(), self._limits)
 
 
 class _QueryMatch:

@@ -27,7 +27,8 @@ from yfilter import (
 )
 from yfilter.engine.linear_paths import routing_query
 from yfilter.language.profile_limits import EvaluationLimits
-from yfilter.language.result import render
+from yfilter.language.result import render_plan
+from yfilter.language.result_plan import ResultPlan
 
 MESSAGE = b'<a id="x"><b n="1"/><b n="2"><c>t</c></b></a>'
 
@@ -114,15 +115,15 @@ def counted_render(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     calls: list[object] = []
 
     def counting(
-        profile: Profile,
+        plan: ResultPlan,
         stream: ElementStream,
         bindings: tuple[int, ...],
         limits: EvaluationLimits,
     ) -> list[bytes]:
-        calls.append(profile)
-        return render(profile, stream, bindings, limits)
+        calls.append(plan)
+        return render_plan(plan, stream, bindings, limits)
 
-    monkeypatch.setattr("yfilter.matches.render", counting)
+    monkeypatch.setattr("yfilter.matches.render_plan", counting)
     return calls
 
 

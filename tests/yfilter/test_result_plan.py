@@ -1,29 +1,46 @@
-"""Results written by a plan are those that the interpreter writes."""
+"""Results by a plan are those that the interpreter writes; what is shared is made once."""
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
+from hypothesis import given, settings
 
 from formats import parse_text
+from formats.element_stream import ElementStream
+from formats.text import to_text
+from tests.yfilter.profile_strategies import messages, profiles
+from tests.yfilter.projection.test_real_messages import profiles as real_profiles
+from tests.yfilter.test_real_messages import FOLDERS, SHARED
 from yfilter.errors import MatchLimitExceeded
-from yfilter.language import result
 from yfilter.language.evaluation import select
+from yfilter.language.interpreted_result import interpreted
 from yfilter.language.matching_path import matching_path
-from yfilter.language.profile_limits import EvaluationLimits
+from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
+from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile
 from yfilter.language.result import render
-from yfilter.language.result_plan import is_plain_message, result_plan
+from yfilter.language.result_planner import result_plan
+from yfilter.language.result_writer import ResultWriter
 
+SUFFIXES = (".xml", ".cap", ".rss", ".atom")
 MESSAGES = [
     b'<f><i id="1" k="&quot;&lt;&#10;">a&amp;<t>x</t>b<t y="2"><u/></t><!--c--><?p d?></i><i/></f>',
     b'<f xmlns:m="urn:m" xmlns:n="urn:m"><i id="1"><m:t>x</m:t><n:t a="1">y</n:t><t>z</t></i></f>',
     b'<f xmlns="urn:d"><i><t>x</t></i></f>',
     b'<f xmlns=""><i id="2"/></f>',
     b'<f><i><t xmlns:q="urn:q"/></i></f>',
+    (
+        b'<f xmlns:p="urn:p"><i p:id="1" xmlns="urn:d" id="7"><t xmlns=""><t xmlns:r="urn:r"/></t></i>'
+        b"</f>"
+    ),
     b"<i><i><i>deep</i></i><t/></i>",
     b"<?x y?><f><i>]]&gt;\xc3\xa9</i></f><!--after-->",
+    b'<f><i id="3"><t>1</t><t>2.5</t><t> 3 </t><u id="0">x y</u><t/></i><i><t>NaN</t></i></f>',
 ]
 PLANNED = [
+    "/f/i",
     "for $i in //i return $i",
     'for $i in //*:i return <r a="{$i/@id}" b="x{$i/t}y{$i/t/@y}" c="&lt;&quot;"/>',
     "for $i in //*:i return <r>{$i/t}{$i}</r>",
@@ -33,41 +50,151 @@ PLANNED = [
     'declare default element namespace "urn:d"; for $i in //i return $i',
     '<all n="1">&gt;{ for $i in //i where $i/@id return <e>{$i/t}</e> }&amp;</all>',
     "<all>{ for $i in /f/i return $i }</all>",
-]
-OTHERS = [
+    "<all><h/>{ for $i in //i return $i }</all>",
+    '<all n="{count(//*)}">{//t/text()}{ for $i in //*:i return string($i/t) }{1}</all>',
+    "<all>{ for $i in //*:i return ($i/t, \"x\") }</all>",
+    # what is returned
     "for $i in //i return $i/t",
-    "for $i in //i return <r>{$i/@id}</r>",
-    "for $i in //i return <r>{$i/t[1]}</r>",
-    "for $i in //i return <r>{$i//t}</r>",
-    'for $i in //i return <r xmlns="urn:r">{$i}</r>',
+    "for $i in //i return ($i/t, $i, <e/>)",
+    "for $i in //i return if ($i/t = 'x') then $i/t else <none/>",
+    "for $i in //i, $t in $i/t return <r>{$t}</r>",
+    "for $i in //*:i, $t in $i/t where $t/@y or $i/@id = '1' return <r>{$t/text()}</r>",
+    "for $i in //i let $t := $i/t let $n := count($t) where $t return <r n='{$n}'>{$t/@*}{$t}</r>",
+    "for $i in //*:i return for $t in $i//*:t return $t",
+    # content
+    "for $i in //i return <r>{$i/@id}{$i/@k}{$i/t}</r>",
+    "for $i in //*:i return <r id='0'>{$i/@*}{$i/t/@*}</r>",
+    "for $i in //*:i return <r>{attribute z {'1'}}{if ($i/t) then $i/@id else ()}</r>",
+    "for $i in //*:i return <r>{attribute z {$i/@*, 1}}{attribute z {'2'}}{text {$i/t, 2}}</r>",
+    "for $i in //*:i return <r>{element e {attribute a {1}, $i/t}}{text {()}}{text {''}}</r>",
+    ("for $i in //*:i return "
+    "<r>{$i/t[1]}|{$i/t[last()]}|{$i/*[2]}|{$i/t[@y][1]}|{$i/t[. = 'x']}</r>"),
+    "for $i in //*:i return <r>{$i//*:t}{$i//text()}{$i//@*/string()}</r>",
+    "for $i in //*:i return <r>{data($i/t)}{data($i/t), 'x', 'y'}{'x'}</r>",
+    ("for $i in //*:i return "
+    "<r>{concat('&lt;', $i/t, count($i/t), '&quot;')}{normalize-space($i)}</r>"),
+    "for $i in //*:i return <r>{name($i/*)} {local-name($i/@*)}{upper-case($i/t)}</r>",
+    "for $i in //*:i return <r>{for $t in $i/t where $t/@y return <e y='{$t/@y}'/>}</r>",
+    ("for $i in //*:i return "
+    "<r>{for $t in $i/t return string($t)}{for $a in $i/@* return <a>{$a}</a>}</r>"),
+    "for $i in //*:i return <r>{if ($i/t > 2) then 'big' else if ($i/@id) then 1 else ()}</r>",
+    "for $i in //*:i return <r>{($i/t, 'a', 'b', $i/u)}<!--c--><?p d?></r>",
+    "for $i in //*:i return <r>{sum($i/t[. castable as xs:integer])}|{reverse($i/t)}</r>",
+    ("for $i in //*:i return "
+    "<r a='{sum(1 to 3)} {$i/@id + 1}'>{if ($i/t + 1 = 2) then 1 else 2}</r>"),
+    "for $i in //*:i return <r>{for $t in $i/t order by $t return $t}</r>",
+    "for $i in //*:i return <r>{$i/@id = '1'}{$i/@id != '1'}{not($i/t)}{count($i/t) >= 2}</r>",
+    ("for $i in //*:i return "
+    "<r>{contains($i, 'x')}{starts-with($i/t, 'x')}{ends-with($i, $i/t)}</r>"),
+    "for $i in //*:i return <r>{$i/t != 1}{1 < $i/t}{$i/t <= 2.5}{'x' = $i/t}{$i/t >= 'x'}</r>",
+    "for $i in //*:i let $l := 'x' return <r a='{$l}'>{$i/t = $l}{string($l)}{$l}{$l}</r>",
+    # namespaces
+    'for $i in //*:i return <r xmlns="urn:r">{$i}</r>',
+    'for $i in //*:i return <q:r xmlns:q="urn:q"><e xmlns="urn:d" q:a="1">{$i/*}</e>{$i/*}</q:r>',
+    'for $i in //*:i return <r xmlns:q="urn:x">{$i}<s xmlns:q="urn:q">{$i}</s></r>',
+    'for $i in //*:i return <r xmlns="urn:d"><e xmlns="">{$i/*:t}</e></r>',
+    '<all xmlns="urn:d">{ for $i in //*:i return <e>{$i/*}</e> }</all>',
+]  # fmt: skip
+OTHERS = [
     "for $i in //i order by $i/@id return $i",
     "for $i at $n in //i return $i",
-    "for $i in //i, $t in $i/t return <r>{$t}</r>",
     "<all>{ for $i in //i return $i }{ for $i in //t return $i }</all>",
-    "<all><h/>{ for $i in //i return $i }</all>",
-    "/f/i",
+    "for $i in //i return <r>{$i/t}{$i/@id}</r>",
+    "for $i in //i return <r>{$i/@id + 1}{$i/@id, 1}</r>",
 ]
+
+
+def by_both(profile: Profile, stream: ElementStream) -> tuple[list[bytes], list[bytes]]:
+    """The results by plan, and those by the interpreter."""
+    bindings = [node.number for node in select(matching_path(profile), stream)]
+    plan = result_plan(profile)
+    if plan.is_message or not bindings:
+        whole = [to_text(stream)] if bindings else []
+        return render(profile, stream, bindings), whole
+    expected = interpreted(
+        plan, stream, bindings, DEFAULT_EVALUATION_LIMITS, lambda: to_text(stream)
+    )
+    return render(profile, stream, bindings), expected
 
 
 @pytest.mark.parametrize("text", PLANNED + OTHERS)
-def test_a_plan_writes_what_the_interpreter_writes(
-    text: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plan_writes_what_the_interpreter_writes(text: str) -> None:
     profile = parse_profile(text)
-    assert (result_plan(profile) is not None) == (text in PLANNED)
+    plan = result_plan(profile)
+    assert (plan.each >= 0 or plan.is_message) == (text in PLANNED)
     for message in MESSAGES:
-        stream = parse_text(message)
-        bindings = [node.number for node in select(matching_path(profile), stream)]
-        planned = render(profile, stream, bindings)
-        with monkeypatch.context() as patched:
-            patched.setattr(result, "is_plain_message", lambda _: False)
-            assert render(profile, stream, bindings) == planned
+        by_plan, expected = by_both(profile, parse_text(message))
+        assert by_plan == expected
 
 
-def test_a_message_is_plain_when_only_its_root_declares_namespaces() -> None:
-    assert [is_plain_message(parse_text(message)) for message in MESSAGES] == [
-        True, True, True, True, False, True, True
-    ]  # fmt: skip
+@settings(max_examples=100)
+@given(profiles(), messages())
+def test_random_profiles_on_random_messages(body: Profile, message: bytes) -> None:
+    by_plan, expected = by_both(Profile(body), parse_text(message))
+    assert by_plan == expected
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="no reference data here")
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_profiles_for_real_messages(folder: str) -> None:
+    rng = Random(FOLDERS.index(folder))
+    known = real_profiles(folder)
+    files = sorted(file for file in (SHARED / folder).rglob("*.*") if file.suffix in SUFFIXES)
+    compared = 0
+    for file in rng.sample(files, min(20, len(files))):
+        stream = parse_text(file.read_bytes())
+        for profile in known:
+            by_plan, expected = by_both(profile, stream)
+            assert by_plan == expected, (file, profile.text)
+            compared += bool(expected)
+    assert compared > 20
+
+
+def test_profiles_that_differ_in_what_is_matched_have_one_plan() -> None:
+    texts = [
+        f"for $i in {path} {where} return <r>{{$i/t}}</r>"
+        for path in ("//i", "/f/i[t]")
+        for where in ("", "where $i/@id = '1'", "where contains($i/t, 'x')")
+    ]
+    assert len({result_plan(parse_profile(text)) for text in texts}) == 1
+    left = result_plan(parse_profile("for $i in //i where $i/@k = /f/@k return <r>{$i/t}</r>"))
+    assert left.profile.flwor is not None
+    assert left.profile.flwor.where is None
+    later = parse_profile("for $i in //i, $j in //i where $i/@id = $j/@id return <r>{$i/t}</r>")
+    assert result_plan(later).profile.flwor is not None
+
+
+def test_what_is_shared_is_written_once() -> None:
+    stream = parse_text(b"<f>" + b"<i id='1'><t>text</t><u/></i>" * 10 + b"</f>")
+    bindings = [node.number for node in select(matching_path(parse_profile("//i")), stream)]
+    writer = ResultWriter(stream)
+    hits = result_plan(parse_profile("for $i in //i where $i/@id = '1' return <r>{$i/t}</r>"))
+    first = writer.results(hits, bindings)
+    assert (writer.made, writer.copied) == (10, 10)
+    for _ in range(5):
+        assert writer.results(hits, bindings[3:7]) == first[3:7]
+    assert (writer.made, writer.copied) == (10, 10)
+    other = result_plan(parse_profile("for $i in //i return <s>{$i/t}{$i/t}{$i/u}</s>"))
+    writer.results(other, bindings)
+    assert (writer.made, writer.copied) == (20, 20)
+    around = result_plan(parse_profile("<all>{for $i in //i return <r>{$i/t}</r>}</all>"))
+    (whole,) = writer.results(around, bindings)
+    assert whole == b"<all>" + b"".join(first) + b"</all>"
+    assert writer.results(around, bindings) == [whole]
+    assert (writer.made, writer.copied) == (30, 20)
+    assert writer.whole_message() is writer.whole_message()
+
+
+def test_what_is_kept_of_a_message_is_bounded() -> None:
+    text = b"x" * 100_000
+    stream = parse_text(b"<f>" + b"".join(b"<i>%s</i>" % text for _ in range(40)) + b"</f>")
+    bindings = list(range(1, 41))
+    writer = ResultWriter(stream)
+    plan = result_plan(parse_profile("for $i in //i return <r>{$i}</r>"))
+    expected = [b"<r><i>%s</i></r>" % text] * 40
+    for _ in range(3):
+        assert writer.results(plan, bindings) == expected
+    assert writer.made == 120
 
 
 @pytest.mark.parametrize(
@@ -78,11 +205,25 @@ def test_a_message_is_plain_when_only_its_root_declares_namespaces() -> None:
         (EvaluationLimits(tuples_max=3), "too-many-tuples"),
     ],
 )
-def test_a_plan_keeps_within_the_limits(limits: EvaluationLimits, code: str) -> None:
-    copies = "{$i/t}" * 20
-    profile = parse_profile(f"for $i in //i return <r>{copies}</r>")
+@pytest.mark.parametrize("form", ["for $i in //i return {}", "<a>{{for $i in //i return {}}}</a>"])
+def test_a_plan_keeps_within_the_limits(form: str, limits: EvaluationLimits, code: str) -> None:
+    profile = parse_profile(form.format(f"<r>{'{$i/t}' * 20}</r>"))
     stream = parse_text(b"<f>" + b"<i><t>some text</t></i>" * 40 + b"</f>")
     bindings = [node.number for node in select(matching_path(profile), stream)]
-    with pytest.raises(MatchLimitExceeded) as exceeded:
-        render(profile, stream, bindings, limits)
-    assert exceeded.value.code == code
+    for _ in range(2):
+        with pytest.raises(MatchLimitExceeded) as exceeded:
+            render(profile, stream, bindings, limits)
+        assert exceeded.value.code == code
+
+
+def test_what_was_written_for_another_profile_costs_the_same() -> None:
+    text = "for $i in //i return <r>{$i/t}</r>"
+    stream = parse_text(b"<f>" + b"<i><t>some text</t></i>" * 10 + b"</f>")
+    writer = ResultWriter(stream, EvaluationLimits(bytes_max=5 * len("<r><t>some text</t></r>")))
+    plan = result_plan(parse_profile(text))
+    bindings = list(range(1, 21, 2))
+    for start in (0, 5, 2):
+        assert len(writer.results(plan, bindings[start : start + 5])) == 5
+    for _ in range(2):
+        with pytest.raises(MatchLimitExceeded):
+            writer.results(plan, bindings[:6])

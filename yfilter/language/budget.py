@@ -18,13 +18,13 @@ class Budget:
     def renew(self) -> None:
         """All of it may be spent again."""
         self.tuples_left = self.limits.tuples_max
-        self._visits_left = self.limits.visits_max
-        self._bytes_left = self.limits.bytes_max
+        self.visits_left = self.limits.visits_max
+        self.bytes_left = self.limits.bytes_max
 
     def charge(self, amount: int = 1) -> None:
         """Counts nodes looked at and items made."""
-        self._visits_left -= amount
-        if self._visits_left < 0:
+        self.visits_left -= amount
+        if self.visits_left < 0:
             raise MatchLimitExceeded(
                 "too-many-visits", "a condition looks at too many nodes of this message"
             )
@@ -39,8 +39,8 @@ class Budget:
 
     def charge_bytes(self, size: int) -> None:
         """Counts what is about to be written, so that a bound holds before memory is spent."""
-        self._bytes_left -= size
-        if self._bytes_left < 0:
+        self.bytes_left -= size
+        if self.bytes_left < 0:
             raise MatchLimitExceeded(
                 "result-too-large",
                 f"the results of a profile are larger than {self.limits.bytes_max} bytes",

@@ -62,6 +62,7 @@ class MatchingPart:
     ``bound``: paths that select together just what the first for clause binds and ``where`` lets
     through, in whatever they say; none where that is not known.  ``verified``: what has to hold
     besides; ``is_verified``: then the profile has results, whatever ``has_remainder`` says.
+    ``where_holds``: ``where`` holds for all of ``bound``.
     """
 
     path: PathExpression
@@ -71,6 +72,7 @@ class MatchingPart:
     bound: tuple[PathExpression, ...] = ()
     verified: Expression | None = None
     is_verified: bool = False
+    where_holds: bool = False
 
 
 def matching_path(profile: Profile) -> PathExpression:
@@ -179,7 +181,14 @@ def _part_of_flwor(
     binds = bool(bound) and exact and len(paths) == 1
     verified = None if exact or not bound else bound[0] if len(bound) == 1 else Or(bound)
     return MatchingPart(
-        path, binds, remains or not binds, tuple(paths), bound, verified, not remains
+        path,
+        binds,
+        remains or not binds,
+        tuple(paths),
+        bound,
+        verified,
+        is_verified=not remains,
+        where_holds=lifted.is_complete,
     )
 
 

@@ -1,338 +1,144 @@
-"""ResultPlan: the results of most profiles, written without an interpreter.
+"""ResultPlan: how the results of a profile are written of its bindings, as numbers.
 
-Most ``return`` clauses copy elements that are found by child steps from the bound one, write their
-strings, or put them into attributes::
+Most ``return`` clauses are made of few things: elements constructed and copied, strings,
+attributes, conditions and loops, all found by paths from the bound element::
 
     for $i in //item return <hit id="{$i/@id}">{$i/title}, {string($i/body/p)}</hit>
 
-Such a constructor is a list of pieces, made once, and a result is one pass over them.  The same is
-done for a constructor around all results.  What is written is what ``construction`` writes; every
-other profile goes there, and so does every message that declares namespaces below its root element.
+    row  kind        what it refers to
+    0    ELEMENT     the tag hit; its parts are the rows up to its next
+    1    ATTRIBUTE   id
+    2    NODES       path 0
+    3    NODES       path 1
+    4    STATIC      ", "
+    5    STRING      path 2
+
+A tree is made once, in the columns of the plan (``result_planner``), and run once a distinct
+binding and message, whoever asks (``result_writer``).  Row, path, step and predicate are each so
+many numbers; a row's parts are the rows behind it up to its ``next``.
+
+=================  ================================================================================
+row                fields a, b, c; parts
+=================  ================================================================================
+STATIC             text; markup as it stands
+ATOM               text; a string
+NODES              path; copies, or strings in a value; all
+STRING, DATA       path; the string of the first node, strings of all
+COUNT, NAME        path; how many, the name of the first; b: with prefix
+CONCAT, CALL       parts: strings; CALL: a constant, the function
+TRUTH              part: condition; "true" or "false"
+ITEMS              parts, one after the other
+IF                 parts: condition, then, else
+FOR                path, slot; part: what is written for each node
+ELEMENT            texts: start tag, end tag; how many parts go into the start tag; parts
+ATTRIBUTE          text, test of its name; parts: its value
+TEXT               part; a text node of its strings
+PART               constant: digest; slot; part: otherwise (projection/parts.py)
+FOREIGN            what the interpreter is asked
+EACH               part: what is written for each binding; a: nothing but elements
+CONSTANT           whether it holds
+EXISTS             path
+NOT, AND, OR       parts
+STRINGS, NUMBERS   path, comparison, constant: some node of the path compares so
+COUNTED            path, comparison, constant: how many
+COMPARED           comparison, constant; part: a string
+CONTAINS, ...      parts: two strings
+FOREIGN_TRUTH      what the interpreter is asked; b: an error counts as false
+=================  ================================================================================
 """
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass
-from typing import TypeAlias
 
-from formats.element_stream import ElementStream
-from formats.xml_writer import escaped_text, escaped_value, subtree_writer
-from yfilter.language.budget import Budget
-from yfilter.language.query_ast import (
-    ANY,
-    PART_VARIABLE,
-    Constructor,
-    Expression,
-    Flwor,
-    ForClause,
-    FunctionCall,
-    NameTest,
-    NodeKind,
-    Origin,
-    Part,
-    PathExpression,
-    Profile,
-)
+try:
+    import cython
+except ImportError:
+    from formats import cython_stub as cython
 
+from yfilter.language.query_ast import Expression, NameTest, Profile
 
-@dataclass(frozen=True, slots=True)
-class _Way:
-    """Child steps from the bound element, and an attribute of what they lead to."""
+if not cython.compiled:
+    ROW_KIND, ROW_A, ROW_B, ROW_C, ROW_NEXT, ROW_WIDTH = range(6)
+    PATH_SLOT, PATH_FIRST, PATH_LAST, PATH_KIND, PATH_WIDTH = range(5)
+    STEP_AXIS, STEP_TEST, STEP_FIRST, STEP_LAST, STEP_WIDTH = range(5)
+    PREDICATE_KIND, PREDICATE_A, PREDICATE_SLOT, PREDICATE_WIDTH = range(4)
 
-    steps: tuple[NameTest, ...]
-    attribute: NameTest | None
+    NODE_ELEMENT, NODE_ATTRIBUTE, NODE_TEXT = range(3)
 
+    AXIS_CHILD, AXIS_BELOW, AXIS_ATTRIBUTE, AXIS_ATTRIBUTE_BELOW = range(4)
+    AXIS_TEXT, AXIS_TEXT_BELOW = 4, 5
 
-@dataclass(frozen=True, slots=True)
-class _Copies:
-    """All elements at the end of a way."""
+    PREDICATE_POSITION, PREDICATE_LAST, PREDICATE_CONDITION = range(3)
 
-    way: _Way
+    ROW_STATIC, ROW_ATOM, ROW_NODES, ROW_STRING, ROW_DATA, ROW_COUNT, ROW_NAME = range(7)
+    ROW_CONCAT, ROW_CALL, ROW_TRUTH, ROW_ITEMS, ROW_IF, ROW_FOR = range(7, 13)
+    ROW_ELEMENT, ROW_ATTRIBUTE, ROW_TEXT, ROW_PART, ROW_FOREIGN, ROW_EACH = range(13, 19)
+
+    ROW_CONSTANT, ROW_EXISTS, ROW_NOT, ROW_AND, ROW_OR, ROW_STRINGS = range(20, 26)
+    ROW_NUMBERS, ROW_COUNTED, ROW_COMPARED = range(26, 29)
+    ROW_CONTAINS, ROW_STARTS, ROW_ENDS, ROW_FOREIGN_TRUTH = range(29, 33)
+
+    IS_EQ, IS_NE, IS_LT, IS_LE, IS_GT, IS_GE = range(6)
 
 
 @dataclass(frozen=True, slots=True)
-class _Text:
-    """The string of the first node at the end of a way."""
+class Foreign:
+    """What the interpreter is asked: an expression, the variables in it that are slots (name,
+    slot, kind of node), and those that are values, in order."""
 
-    way: _Way
-
-
-@dataclass(frozen=True, slots=True)
-class _Element:
-    """``attributes``: label and value, each in pieces; the strings of a way with spaces between."""
-
-    tag: bytes
-    attributes: tuple[tuple[bytes, tuple[bytes | _Way, ...]], ...]
-    content: tuple[_Piece, ...]
+    expression: Expression
+    slots: tuple[tuple[str, int, int], ...]
+    values: tuple[tuple[str, Expression], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Spliced:
-    """What came with the message for the bound element; ``otherwise`` where nothing has come."""
-
-    digest: str
-    otherwise: _Piece | None
-
-
-class NoPiece(Exception):
-    """A piece has not come, and a plan cannot say how it is computed."""
-
-
-_Piece: TypeAlias = "bytes | _Copies | _Text | _Element | _Spliced"
-
-
-@dataclass(frozen=True, slots=True)
 class ResultPlan:
-    """``each`` is written for each bound element; within ``around`` if there is one."""
+    """``profile`` is one whose results, given bindings, these are: the interpreter's, where
+    ``each`` is -1 or the rows are not enough.
 
-    each: _Piece
-    around: tuple[bytes, bytes] | None
+    ``binds``: its bindings are the elements of the first ``for`` clause.  ``is_message``: a result
+    is the message.  ``around``: the row of a constructor around all results, or -1.  ``stamp``:
+    the writer whose message ``numbers`` are of.
+    """
 
-    def results(self, stream: ElementStream, bindings: list[int], budget: Budget) -> list[bytes]:
-        """The documents.  Raises MatchLimitExceeded, and NoPiece for a profile with parts."""
-        writing = _writing(stream)
-        writing.budget = budget
-        documents = []
-        for binding in bindings:
-            budget.charge_tuple()
-            parts: list[bytes] = []
-            writing.write(parts, self.each, binding)
-            documents.append(b"".join(parts))
-        if self.around is None:
-            return documents
-        return [b"".join((self.around[0], *documents, self.around[1]))]
+    def __init__(self, profile: Profile, binds: bool, is_message: bool = False) -> None:
+        self.profile = profile
+        self.binds = binds
+        self.is_message = is_message
+        self.each = self.around = -1
+        self.stamp = -1
+        self.slots = 0
+        self.tests: tuple[NameTest, ...] = ()
+        self.texts: tuple[bytes, ...] = ()
+        self.constants: tuple[object, ...] = ()
+        self.foreign: tuple[Foreign, ...] = ()
+        self.contexts: tuple[dict[str, str], ...] = ()
 
-
-def is_plain_message(stream: ElementStream) -> bool:
-    """Whether namespaces are declared on the root element only."""
-    declared = stream.declaration_element
-    return not declared or declared[len(declared) - 1] == 0
-
-
-def result_plan(profile: Profile) -> ResultPlan | None:
-    """The plan, if there is one, of a profile that binds its path's elements, no remainder left."""
-    flwor = profile.flwor
-    if flwor is None or len(flwor.clauses) != 1 or flwor.order:
-        return None
-    clause = flwor.clauses[0]
-    if not isinstance(clause, ForClause) or clause.position:
-        return None
-    each = _piece(flwor.result, clause.variable)
-    if not isinstance(each, _Copies | _Element | _Spliced) or (
-        isinstance(each, _Copies) and each.way.steps
-    ):
-        return None
-    if profile.body is flwor:
-        return ResultPlan(each, None)
-    around = _around(profile.body, flwor)
-    return None if around is None else ResultPlan(each, around)
-
-
-class _Writing:
-    """Pieces written for one message, on the ``budget`` of one profile after the other."""
-
-    budget: Budget
-
-    def __init__(self, stream: ElementStream) -> None:
-        self.stream = stream
-        self._writer = subtree_writer(stream)
-        self._numbers: dict[NameTest, list[int]] = {}
-        scope = stream.namespaces_in_scope(0).items()
-        self._declarations = "".join(
-            f' xmlns{":" if prefix else ""}{prefix}="{escaped_value(uri)}"' for prefix, uri in scope
-        ).encode()
-
-    def write(self, parts: list[bytes], piece: _Piece, binding: int) -> None:
-        if isinstance(piece, bytes):
-            parts.append(piece)
-        elif isinstance(piece, _Copies):
-            for element in self._elements(piece.way, binding):
-                self._add(parts, self._writer.element(element, self._declarations))
-        elif isinstance(piece, _Text):
-            strings = self._strings(piece.way, binding)
-            if strings and strings[0]:
-                self._add(parts, escaped_text(strings[0]).encode())
-        elif isinstance(piece, _Spliced):
-            self._splice(parts, piece, binding)
-        else:
-            self._write_element(parts, piece, binding)
-
-    def _splice(self, parts: list[bytes], spliced: _Spliced, binding: int) -> None:
-        markup = self.stream.pieces.get((binding, spliced.digest))
-        if markup:
-            self._add(parts, markup)
-        elif markup is None:
-            if spliced.otherwise is None:
-                raise NoPiece
-            self.write(parts, spliced.otherwise, binding)
-
-    def _write_element(self, parts: list[bytes], element: _Element, binding: int) -> None:
-        parts += (b"<", element.tag)
-        for label, value in element.attributes:
-            parts.append(label)
-            for part in value:
-                if isinstance(part, bytes):
-                    parts.append(part)
-                else:
-                    text = " ".join(self._strings(part, binding))
-                    self._add(parts, escaped_value(text).encode())
-            parts.append(b'"')
-        before = len(parts)
-        parts.append(b">")
-        for piece in element.content:
-            self.write(parts, piece, binding)
-        if len(parts) == before + 1:
-            parts[before] = b"/>"
-        else:
-            parts += (b"</", element.tag, b">")
-
-    def _add(self, parts: list[bytes], written: bytes) -> None:
-        self.budget.charge_bytes(len(written))
-        parts.append(written)
-
-    def _elements(self, way: _Way, binding: int) -> list[int]:
-        found = [binding]
-        for test in way.steps:
-            numbers = self._numbers_of(test)
-            if not numbers:
-                return []
-            writer = self._writer
-            if len(numbers) == 1:
-                found = [
-                    child for element in found for child in writer.children(element, numbers[0])
-                ]
-            else:  # one name with several prefixes
-                found = sorted(
-                    child
-                    for element in found
-                    for number in numbers
-                    for child in writer.children(element, number)
-                )
-            self.budget.charge(writer.looked_at())
-        return found
-
-    def _strings(self, way: _Way, binding: int) -> list[str]:
-        elements = self._elements(way, binding)
-        stream = self.stream
-        if way.attribute is None:
-            return [self._writer.string(element) for element in elements]
-        numbers = self._numbers_of(way.attribute)
-        if not numbers:
-            return []
-        attributes = [
-            self._writer.attribute(element, number) for element in elements for number in numbers
-        ]
-        return [stream.attribute_value(attribute) for attribute in attributes if attribute >= 0]
-
-    def _numbers_of(self, test: NameTest) -> list[int]:
-        """The number of a name in this message, -1 for any; nothing if it is not there."""
-        numbers = self._numbers.get(test)
-        if numbers is None:
-            numbers = self._numbers[test] = _numbers_of(self.stream, test)
-        return numbers
-
-
-def _writing(stream: ElementStream) -> _Writing:
-    """That of the message written from last is kept: many results are made of one."""
-    if not _LAST or _LAST[0].stream is not stream:
-        _LAST[:] = [_Writing(stream)]
-    return _LAST[0]
-
-
-_LAST: list[_Writing] = []
-
-
-def _numbers_of(stream: ElementStream, test: NameTest) -> list[int]:
-    if test == (ANY, ANY):
-        return [-1]
-    return [
-        number
-        for number, name in enumerate(stream.names)
-        if name.namespace == test.namespace and name.local == test.local
-    ]
-
-
-# -- from the tree
-
-
-def _piece(expression: str | Expression, variable: str) -> _Piece | None:
-    match expression:
-        case str():
-            return escaped_text(expression).encode()
-        case PathExpression():
-            way = _way(expression, variable)
-            return None if way is None or way.attribute is not None else _Copies(way)
-        case FunctionCall("string", (PathExpression() as path,)):
-            way = _way(path, variable)
-            return None if way is None else _Text(way)
-        case Constructor():
-            return _element(expression, variable)
-        case Part(of, digest, inner) if of == variable:
-            return _Spliced(digest, _piece(inner, PART_VARIABLE))
-        case _:
-            return None
-
-
-def _element(constructor: Constructor, variable: str) -> _Element | None:
-    if constructor.declarations or constructor.name.namespace:
-        return None
-    attributes = []
-    for name, value in constructor.attributes:
-        parts = [
-            escaped_value(part).encode() if isinstance(part, str) else _value(part, variable)
-            for part in value
-        ]
-        known = tuple(part for part in parts if part is not None)
-        if name.namespace or len(known) < len(parts):
-            return None
-        attributes.append((f' {name.local}="'.encode(), known))
-    pieces = [_piece(part, variable) for part in constructor.content]
-    content = tuple(piece for piece in pieces if piece is not None)
-    if len(content) < len(pieces):
-        return None
-    return _Element(constructor.name.local.encode(), tuple(attributes), content)
-
-
-def _value(expression: Expression, variable: str) -> _Way | None:
-    return _way(expression, variable) if isinstance(expression, PathExpression) else None
-
-
-def _way(path: PathExpression, variable: str) -> _Way | None:
-    if path.origin is not Origin.VARIABLE or path.variable != variable:
-        return None
-    steps: list[NameTest] = []
-    attribute = None
-    for step in path.steps:
-        test = step.test
-        if step.descendant or step.axis is not None or step.predicates or attribute or test is None:
-            return None
-        is_any = test == (ANY, ANY) and step.kind is NodeKind.ELEMENT
-        if ANY in test and not is_any:
-            return None
-        if step.kind is NodeKind.ATTRIBUTE:
-            attribute = test
-        elif step.kind is NodeKind.ELEMENT:
-            steps.append(test)
-        else:
-            return None
-    return _Way(tuple(steps), attribute)
-
-
-def _around(body: Expression, flwor: Flwor) -> tuple[bytes, bytes] | None:
-    """Start and end of a constructor with nothing but the FLWOR expression and text in it."""
-    if not isinstance(body, Constructor):
-        return None
-    parts = body.content
-    place = next(place for place, part in enumerate(parts) if part is flwor)
-    texts = [part for part in parts if isinstance(part, str)]
-    if len(texts) < len(parts) - 1:
-        return None
-    before, after = "".join(texts[:place]), "".join(texts[place:])
-    empty = _element(Constructor(body.name, body.attributes, body.declarations), "")
-    if empty is None or any(isinstance(p, _Way) for _, value in empty.attributes for p in value):
-        return None
-    pieces: list[bytes] = [b"<", empty.tag]
-    for label, value in empty.attributes:
-        pieces += (label, *(part for part in value if isinstance(part, bytes)), b'"')
-    start = b"".join((*pieces, b">", escaped_text(before).encode()))
-    return start, b"".join((escaped_text(after).encode(), b"</", empty.tag, b">"))
+    def set_rows(
+        self,
+        columns: tuple[list[int], list[int], list[int], list[int]],
+        tests: tuple[NameTest, ...],
+        texts: tuple[bytes, ...],
+        constants: tuple[object, ...],
+        foreign: tuple[Foreign, ...],
+        contexts: tuple[dict[str, str], ...],
+        slots: int,
+    ) -> None:
+        """Rows, paths, steps and predicates, and what they refer to."""
+        self._row_column = array("i", columns[0])
+        self._path_column = array("i", columns[1])
+        self._step_column = array("i", columns[2])
+        self._predicate_column = array("i", columns[3])
+        self._number_column = array("i", bytes(4 * len(tests)))
+        self.rows = self._row_column
+        self.paths = self._path_column
+        self.steps = self._step_column
+        self.predicates = self._predicate_column
+        self.numbers = self._number_column
+        self.tests = tests
+        self.texts = texts
+        self.constants = constants
+        self.foreign = foreign
+        self.contexts = contexts
+        self.slots = slots

@@ -1,0 +1,122 @@
+"""Results by the interpreter: of profiles, and on messages, for which no plan says all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+from formats.element_stream import ElementStream
+from yfilter.language.construction import written
+from yfilter.language.evaluation import MessageEvaluator
+from yfilter.language.flwor_evaluation import flwor_items
+from yfilter.language.matching_path import decisive_parts, is_path
+from yfilter.language.nodes import (
+    DOCUMENT,
+    Construction,
+    DynamicError,
+    Focus,
+    Item,
+    Node,
+    NodeType,
+    Value,
+    Written,
+    element_node,
+)
+from yfilter.language.profile_limits import EvaluationLimits
+from yfilter.language.query_ast import (
+    Constructor,
+    Expression,
+    Flwor,
+    Markup,
+    Origin,
+    PathExpression,
+)
+from yfilter.language.result_plan import ResultPlan
+
+_FOCUS = Focus(DOCUMENT, 1, 1, {})
+
+
+def interpreted(
+    plan: ResultPlan,
+    stream: ElementStream,
+    bindings: Sequence[int],
+    limits: EvaluationLimits,
+    whole_message: Callable[[], bytes],
+) -> list[bytes]:
+    """The documents of a plan's profile; ``bindings`` ascend.  Raises MatchLimitExceeded."""
+    evaluator = MessageEvaluator(stream, limits)
+    try:
+        return _documents(plan, evaluator, bindings, whole_message)
+    except DynamicError:
+        return []
+
+
+def _documents(
+    plan: ResultPlan,
+    evaluator: MessageEvaluator,
+    bindings: Sequence[int],
+    whole_message: Callable[[], bytes],
+) -> list[bytes]:
+    body = plan.profile.body
+    if is_path(body):
+        if not evaluator.value(body, _FOCUS):
+            return []
+        return [whole_message()]
+    first = [element_node(binding) for binding in bindings] if plan.binds else None
+    if isinstance(body, Constructor):
+        return _enclosing(body, evaluator, first)
+    if isinstance(body, Flwor):
+        items: Iterable[Item] = flwor_items(evaluator, body, _FOCUS, first)
+    else:
+        items = evaluator.value(body, _FOCUS)
+    found = []
+    for item in items:
+        try:
+            found.append(_document(evaluator, item, whole_message))
+        except DynamicError:
+            continue
+    return found
+
+
+def _enclosing(
+    body: Constructor, evaluator: MessageEvaluator, first: list[Node] | None
+) -> list[bytes]:
+    """The document, if a decisive part yields anything; each of them is evaluated once."""
+    decisive, rewritten = _with_variables(body)
+    values: dict[str, Value] = {}
+    for name, part in decisive:
+        if isinstance(part, Flwor):
+            values[name] = list(flwor_items(evaluator, part, _FOCUS, first))
+        else:
+            values[name] = evaluator.value(part, _FOCUS)
+    if not any(values.values()):
+        return []
+    return [written(evaluator, [Construction(rewritten, _FOCUS._replace(variables=values))])]
+
+
+@lru_cache(maxsize=4096)
+def _with_variables(body: Constructor) -> tuple[tuple[tuple[str, Expression], ...], Constructor]:
+    """The decisive parts by the variables that stand for them in the constructor."""
+    decisive = {part: f"decisive {number}" for number, part in enumerate(decisive_parts(body))}
+    content = tuple(
+        PathExpression(Origin.VARIABLE, (), decisive[part])
+        if not isinstance(part, str | Constructor | Markup) and part in decisive
+        else part
+        for part in body.content
+    )
+    named = tuple((name, part) for part, name in decisive.items())
+    return named, replace(body, content=content)
+
+
+def _document(evaluator: MessageEvaluator, item: Item, whole_message: Callable[[], bytes]) -> bytes:
+    if item == DOCUMENT:
+        text = whole_message()
+        evaluator.charge_bytes(len(text))
+        return text
+    is_element = isinstance(item, Construction | Written) or (
+        isinstance(item, Node) and item.type in (NodeType.ELEMENT, NodeType.DOCUMENT)
+    )
+    if not is_element:
+        raise DynamicError("SENR0001", "this is no document")
+    return written(evaluator, [item])
