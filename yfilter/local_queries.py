@@ -24,12 +24,14 @@ TREES_MAX = 4_096
 class LocalQueries:
     """Add and remove registrations by their profile ids.
 
-    ``remainders`` are the queries that can have no result although the index found them.  ``runs``
+    ``remainders`` are the queries that can have no result although the index found them, ``made``
+    those whose results are made of the message, and not the message itself.  ``runs``
     are the registrations of the queries.
     """
 
     def __init__(self, index: Index) -> None:
         self.remainders: set[int] = set()
+        self.made: set[int] = set()
         self.runs = SubscriberRuns()
         self.registrations = Registrations()
         self._index = index
@@ -37,7 +39,7 @@ class LocalQueries:
 
     def add(self, profile: Profile, name: str, stamp: int) -> None:
         """Register a profile under an id that is not in use."""
-        text = _text_of(profile)
+        text = text_of(profile)
         number = self._texts.find(text) or self._install(profile, text)
         self.runs.add(number, self.registrations.open(name, stamp, number))
 
@@ -50,6 +52,7 @@ class LocalQueries:
             self._texts.remove(number)
             self._index.remove(number)
             self.remainders.discard(number)
+            self.made.discard(number)
 
     def number_of(self, name: str) -> int:
         """The number of a registration; KeyError if the id is not known."""
@@ -67,7 +70,7 @@ class LocalQueries:
 
     def index_number(self, profile: Profile) -> int:
         """The number of a profile's query, 0 if it has none."""
-        number: int = self._texts.find(_text_of(profile))
+        number: int = self._texts.find(text_of(profile))
         return number
 
     def text(self, number: int) -> bytes:
@@ -99,10 +102,12 @@ class LocalQueries:
         self._texts.insert(text, number)
         if part.has_remainder:
             self.remainders.add(number)
+        if not part.is_message:
+            self.made.add(number)
         return number
 
 
-def _text_of(profile: Profile) -> bytes:
+def text_of(profile: Profile) -> bytes:
     """Equal for equal trees, and only for those."""
     text = unparse(profile) if profile.parts is None else profile.parts.text()
     return text.encode()

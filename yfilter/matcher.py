@@ -21,6 +21,7 @@ from weakref import WeakSet
 from formats.element_stream import ElementStream
 from formats.limits import DEFAULT_LIMITS, MessageLimits
 from formats.text import parse_text
+from yfilter.answers import Answers
 from yfilter.engine.linear_paths import Conjunction, routing_query
 from yfilter.engine.match_limits import DEFAULT_MATCH_LIMITS, MatchLimits
 from yfilter.engine.targets import LinkTarget, Priority
@@ -31,9 +32,17 @@ from yfilter.explanation import Explanation
 from yfilter.index.index import Index
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile, too_deep
+from yfilter.language.result import result_writer
 from yfilter.link_queries import LinkQueries
-from yfilter.local_queries import LocalQueries
-from yfilter.matches import Match, ProfileMatch, Rendering, RouteMatch, TransformationMatch
+from yfilter.local_queries import LocalQueries, text_of
+from yfilter.matches import (
+    Delivered,
+    Match,
+    ProfileMatch,
+    Rendering,
+    RouteMatch,
+    TransformationMatch,
+)
 from yfilter.message_match import MessageMatch
 from yfilter.plan_graph import NODES_MAX, PlanGraph
 
@@ -54,6 +63,7 @@ class Matcher:
         self._message_limits = message_limits
         self._index = Index(limits.lazy_bytes_max, limits.evaluation)
         self._local = LocalQueries(self._index)
+        self._answers = Answers(self._index.operators, limits.evaluation)
         self._stamp = 0  # counts changes; see Registrations
         self._unfinished: WeakSet[MessageMatch] = WeakSet()
         self._link_queries = LinkQueries(self._index, limits)
@@ -176,6 +186,49 @@ class Matcher:
         self._work.matched[Priority.PROFILE] += len(found)
         return found
 
+    def deliver(self, message: bytes | ElementStream) -> Iterator[Delivered]:
+        """What local profiles get of a message, as finished results; links are not looked at.
+
+        One ``Delivered`` for all profiles that get the message itself, the last one, and one for
+        each other query, made when it is asked for.  Profiles that are added or removed meanwhile
+        are treated as in ``match``.  Raises what ``match`` and its iterator raise; a query whose
+        results exceed EvaluationLimits is delivered without any, and says which limit.
+        """
+        if isinstance(message, bytes):
+            message = parse_text(message, self._message_limits)
+        self._work.messages += 1
+        self._work.local_asked += 1
+        return self._delivered(message, self._index.match(message, self._limits.visits_max))
+
+    def _delivered(self, stream: ElementStream, found: list[int]) -> Iterator[Delivered]:
+        local, stamp, made = self._local, self._stamp, self._local.made
+        whole = [number for number in found if number not in made] if made else found
+        texts = [(number, local.text(number)) for number in found if number in made]
+        whole_of = local.runs.collect(array("i", whole), len(whole))
+        for number, text in texts:
+            numbers = array("i", local.open_since(number, stamp))
+            if not numbers or local.text(number) != text:
+                continue  # removed meanwhile
+            try:
+                self._index.show(stream)
+                results = self._answers.results(self._answers.of(text), stream)
+            except MatchLimitExceeded as exceeded:
+                self._work.over_limit += 1
+                yield Delivered(numbers, [], exceeded)
+                continue
+            if results:
+                self._work.matched[Priority.PROFILE] += len(numbers)
+                yield Delivered(numbers, results)
+        if whole_of:
+            if self._stamp != stamp:
+                since, query = local.registrations.since, local.registrations.query
+                whole_of = array(
+                    "i", (one for one in whole_of if query[one] >= 0 and since[one] <= stamp)
+                )
+            self._work.matched[Priority.PROFILE] += len(whole_of)
+            writer = result_writer(stream, self._limits.evaluation)
+            yield Delivered(whole_of, [writer.whole_message()])
+
     def number_of(self, profile_id: str) -> int:
         """The number of a registered profile, from 1; KeyError if it is not known."""
         return self._local.number_of(profile_id)
@@ -278,9 +331,7 @@ class Matcher:
                 yield RouteMatch(found)
                 continue
             transformation, links = found
-            rendering = Rendering(
-                transformation.profile, matching.stream, None, self._limits.evaluation
-            )
+            rendering = self._rendering(text_of(transformation.profile), matching.stream)
             if not transformation.remainder or self._has_results(rendering):
                 self._work.matched[Priority.TRANSFORMATION] += len(links)
                 for link in links:
@@ -297,7 +348,7 @@ class Matcher:
         found = local.open_since(number, stamp)
         if not found:
             return
-        rendering = Rendering(local.text(number), stream, None, self._limits.evaluation)
+        rendering = self._rendering(local.text(number), stream)
         if number in local.remainders and not self._has_results(rendering):
             return
         query, since, name = (
@@ -310,6 +361,9 @@ class Matcher:
             if query[registration] == number and since[registration] <= stamp:
                 self._work.matched[Priority.PROFILE] += 1
                 yield ProfileMatch(name(registration), rendering)
+
+    def _rendering(self, text: bytes, stream: ElementStream) -> Rendering:
+        return Rendering(text, stream, self._answers, self._index.show)
 
     def _has_results(self, rendering: Rendering) -> bool:
         try:

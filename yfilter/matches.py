@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from formats.element_stream import ElementStream
+from yfilter.answers import Answers
+from yfilter.errors import MatchLimitExceeded
 from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.matching_path import matching_path
 from yfilter.language.nodes import DOCUMENT
-from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import Profile
-from yfilter.language.result import render_plan
-from yfilter.language.result_planner import plan_of_bindings, result_plan
 from yfilter.local_queries import tree_of
-from yfilter.projection.parts import with_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,49 +25,58 @@ class RouteMatch:
 
 
 class Rendering:
-    """Bindings and results of one query on one message, each made when first called."""
+    """Bindings and results of one query on one message, each made when first called.
 
-    __slots__ = ("_bindings", "_limits", "_profile", "_results", "_stream")
+    ``show`` has the index look at a message, which ``answers`` are about.
+    """
+
+    __slots__ = ("_answers", "_bindings", "_results", "_show", "_stream", "_text")
 
     def __init__(
         self,
-        profile: Profile | bytes,
+        text: bytes,
         stream: ElementStream,
-        bindings: Sequence[int] | None,
-        limits: EvaluationLimits,
+        answers: Answers,
+        show: Callable[[ElementStream], None],
     ) -> None:
-        self._profile = profile
+        self._text = text
         self._stream = stream
-        self._bindings = None if bindings is None else tuple(bindings)
-        self._limits = limits
+        self._answers = answers
+        self._show = show
+        self._bindings: tuple[int, ...] | None = None
         self._results: list[bytes] | None = None
 
     @property
     def profile(self) -> Profile:
-        """Made of its text, if that was given, when first asked for."""
-        if isinstance(self._profile, bytes):
-            self._profile = tree_of(self._profile)
-        return self._profile
+        return tree_of(self._text)
 
     def bindings(self) -> tuple[int, ...]:
         if self._bindings is None:
-            evaluator = MessageEvaluator(self._stream, self._limits)
-            found = evaluator.select(matching_path(self.profile), DOCUMENT, {})
-            self._bindings = tuple(node.number for node in found)
+            answer = self._answers.of(self._text)
+            if answer.paths:
+                self._show(self._stream)
+                self._bindings = tuple(self._answers.bindings(answer))
+            else:
+                evaluator = MessageEvaluator(self._stream)
+                found = evaluator.select(matching_path(self.profile), DOCUMENT, {})
+                self._bindings = tuple(node.number for node in found)
         return self._bindings
 
     def results(self) -> list[bytes]:
         if self._results is None:
-            self._results = self._rendered()
+            self._show(self._stream)
+            self._results = self._answers.results(self._answers.of(self._text), self._stream)
         return self._results
 
-    def _rendered(self) -> list[bytes]:
-        plan = result_plan(self.profile)
-        if self._stream.pieces and plan.binds:
-            put_in, parts = with_parts(plan.profile)
-            if parts:
-                plan = plan_of_bindings(put_in)
-        return render_plan(plan, self._stream, self.bindings(), self._limits)
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """What some profiles get of a message: ``numbers`` of their registrations, ascending, and the
+    results, which are equal for all of them.  ``exceeded``: the limit that left them without."""
+
+    numbers: array[int]
+    results: list[bytes]
+    exceeded: MatchLimitExceeded | None = None
 
 
 class _QueryMatch:

@@ -234,13 +234,17 @@ class Index:
         return query
 
     def _begin(self, stream: ElementStream) -> None:
-        """Show a message to the run, unless it is there and nothing has changed since."""
+        """Begin a run on a message."""
         times = self._trie.clock, self._twigs.trie.clock, self._twigs.stamp
         if max(self._epoch, self._groups.stamp, *times) >= _TIME_MAX:
             self._restart()
         if self._epoch == 0:
             self._fit_bound()
         self._epoch += 1
+        self.show(stream)
+
+    def show(self, stream: ElementStream) -> None:
+        """Look at a message, unless it was the last one and nothing has changed since."""
         if self._shown is not None and self._shown[0] is stream and self._shown[1] == self._changes:
             return
         self._shown = stream, self._changes

@@ -13,17 +13,18 @@ from yfilter.index.draft import FilledWay, Recipe
 from yfilter.index.recipes import WayRecipe, recipe_of
 from yfilter.index.residuals import STEPS_MAX
 from yfilter.index.ways import Verified, Way, ways_of
-from yfilter.language.matching_path import matching_part
+from yfilter.language.matching_path import is_path, matching_part
 from yfilter.language.query_ast import Expression, Profile
 from yfilter.language.shapes import PlainPath, Shaped, blanks_in, take_apart
 
 
 class IndexedPart(NamedTuple):
     """``ways``: of which one has to be found.  ``has_remainder``: the profile can have no result
-    although one is there."""
+    although one is there.  ``is_message``: its result is the message."""
 
     ways: list[FilledWay]
     has_remainder: bool
+    is_message: bool
 
 
 def indexed_part(profile: Profile) -> IndexedPart:
@@ -32,15 +33,16 @@ def indexed_part(profile: Profile) -> IndexedPart:
     if isinstance(parts, PlainPath):
         way = _plain_way(parts)
         if way is not None:
-            return IndexedPart([way], False)
+            return IndexedPart([way], False, True)
         parts = take_apart(profile.body)
     if isinstance(parts, Shaped):
         shaped = parts.shape.derived(_shaped_recipe)
         if shaped is not None:
             ways = [recipe.fill(parts.words) for recipe in shaped.recipes]
-            return IndexedPart(ways, shaped.has_remainder)
+            return IndexedPart(ways, shaped.has_remainder, shaped.is_message)
     part = _part(profile.body)
-    return IndexedPart([WayRecipe(way).fill(()) for way in part.ways], part.has_remainder)
+    ways = [WayRecipe(way).fill(()) for way in part.ways]
+    return IndexedPart(ways, part.has_remainder, part.is_message)
 
 
 class _Part(NamedTuple):
@@ -49,11 +51,13 @@ class _Part(NamedTuple):
     of: object
     ways: tuple[Way, ...]
     has_remainder: bool
+    is_message: bool
 
 
 class _ShapedRecipe(NamedTuple):
     recipes: list[WayRecipe]
     has_remainder: bool
+    is_message: bool
 
 
 class _StepRecipe(NamedTuple):
@@ -93,12 +97,12 @@ def _shaped_recipe(tree: Expression) -> _ShapedRecipe | None:
     part = _part(tree)
     if not blanks_in(part.of) <= blanks_in(part.ways):
         return None
-    return _ShapedRecipe([WayRecipe(way) for way in part.ways], part.has_remainder)
+    recipes = [WayRecipe(way) for way in part.ways]
+    return _ShapedRecipe(recipes, part.has_remainder, part.is_message)
 
 
 def _part(body: Expression) -> _Part:
     part = matching_part(Profile(body))
     ways = tuple(way for path in part.paths for way in ways_of(path, part.verified))
-    return _Part(
-        (part.paths, part.verified), ways, part.has_remainder and not part.is_verified
-    )
+    remains = part.has_remainder and not part.is_verified
+    return _Part((part.paths, part.verified), ways, remains, is_path(body) and not remains)

@@ -59,8 +59,8 @@ class MatchingPart:
     ``binds``: the first for clause binds just the path's elements, as far as ``where`` lets them
     through.  ``has_remainder``: the profile can have no result although the path matched.
     ``paths``: the engine looks for one of these, which say together what ``path`` does, or more.
-    ``bound``: paths that select together just what the first for clause binds and ``where`` lets
-    through, in whatever they say; none where that is not known.  ``verified``: what has to hold
+    ``bound``: paths that select together just the elements that a path does, or that the first for
+    clause binds and ``where`` lets through; none where that is not known.  ``verified``: what has to hold
     besides; ``is_verified``: then the profile has results, whatever ``has_remainder`` says.
     ``where_holds``: ``where`` holds for all of ``bound``.
     """
@@ -149,10 +149,11 @@ def _part_of_path(body: Expression) -> MatchingPart:
         return MatchingPart(needed, False, True, (needed,), (), verified, True)
     ways = [downward(path) for path in found]
     paths = tuple(_ending_in_element(way.path) for way in ways)
+    bound = found if all(map(_selects_elements, found)) else ()
     if all(way.exact for way in ways):
-        return MatchingPart(_one_path(paths), False, len(paths) > 1, paths, (), None, True)
+        return MatchingPart(_one_path(paths), False, len(paths) > 1, paths, bound, None, True)
     exists = found[0] if len(found) == 1 else Or(found)
-    return MatchingPart(_one_path(paths), False, True, paths, (), exists, True)
+    return MatchingPart(_one_path(paths), False, True, paths, bound, exists, True)
 
 
 def _part_of_flwor(

@@ -50,10 +50,17 @@ _ANYWHERE = PathExpression(Origin.MESSAGE, (LocationStep(True, NodeKind.ELEMENT,
 def result_plan(profile: Profile) -> ResultPlan:
     """The plan of a profile; one for all profiles with the same results of their bindings."""
     part = matching_part(profile)
-    if not part.has_remainder and is_path(profile.body):
+    if is_path(profile.body) and not part.has_remainder:
         return _WHOLE_MESSAGE
+    return plan_of_bound(profile) if part.binds else ResultPlan(profile, False)
+
+
+@lru_cache(maxsize=PLANS_MAX)
+def plan_of_bound(profile: Profile) -> ResultPlan:
+    """The plan of a profile for what ``MatchingPart.bound`` selects, where that is known."""
+    part = matching_part(profile)
     flwor = profile.flwor
-    if not part.binds or flwor is None:
+    if not part.bound or flwor is None:
         return ResultPlan(profile, False)
     first, *others = flwor.clauses
     assert isinstance(first, ForClause)

@@ -9,8 +9,10 @@ cdef class OperatorTable:
     cdef dict _numbers
     cdef list _free
     cdef object _stream
+    cdef bint _is_new
     cdef dict _answers
     cdef public long long over_limit
     cdef public long long visits
 
+    cdef int _look(self) except -1
     cdef bint holds(self, int number, int element) except -1

@@ -23,11 +23,15 @@ from yfilter.operators.compiler import Compiler
 if cython.compiled:
     from cython.cimports.yfilter.operators.message_columns import MessageColumns
     from cython.cimports.yfilter.operators.operator import Operator
+    from cython.cimports.yfilter.operators.path import Path
     from cython.cimports.yfilter.operators.scratch import Scratch
+    from cython.cimports.yfilter.operators.values import OncePerMessage
 else:
     from yfilter.operators.message_columns import MessageColumns
     from yfilter.operators.operator import Operator
+    from yfilter.operators.path import Path
     from yfilter.operators.scratch import Scratch
+    from yfilter.operators.values import OncePerMessage
 
 
 class _Entry:
@@ -74,6 +78,7 @@ class OperatorTable:
         self._numbers: dict[Expression, int] = {}
         self._free: list[int] = []
         self._stream: ElementStream | None = None
+        self._is_new = False
         self._answers: dict[int, bool] = {}
         self.over_limit = 0
         self.visits = 0
@@ -96,6 +101,7 @@ class OperatorTable:
             self._operators.append(operator)
             self._entries.append(entry)
         self._numbers[expression] = number
+        self._is_new = True  # it may have names that nobody asked for before
         return number
 
     def release(self, number: int) -> None:
@@ -128,16 +134,14 @@ class OperatorTable:
     def begin(self, stream: ElementStream) -> None:
         """A message that the columns are bound to; nothing is done before somebody asks."""
         self._stream = stream
+        self._is_new = True
 
     def holds(self, number: cython.int, element: cython.int) -> cython.bint:
         """Whether a condition holds on an element; one that raises an error does not."""
         operator: Operator = self._operators[number]
         key: cython.longlong = number
         answer: cython.bint = False
-        if self._stream is not None:
-            self.scratch.begin(self._stream)
-            self._stream = None
-            self._answers.clear()
+        self._look()
         if operator.is_costly:
             key = key << 32 | element
             known = self._answers.get(key)
@@ -156,9 +160,42 @@ class OperatorTable:
             self._answers[key] = answer
         return answer
 
+    def elements(self, number: int) -> list[int]:
+        """The elements that a path from the message selects, in document order.
+
+        Raises MatchLimitExceeded.
+        """
+        operator = self._operators[number]
+        scratch: Scratch = self.scratch
+        path: Path
+        base: cython.int
+        i: cython.int
+        self._look()
+        scratch.restart()
+        if isinstance(operator, OncePerMessage):
+            operator = operator.operand
+        try:
+            if not isinstance(operator, Path):
+                return [node.number for node in operator.value(-4)]
+            path = operator
+            base = path.collect(-4)
+        except DynamicError:
+            return []
+        found = [scratch.nodes[i] >> 2 for i in range(base, scratch.top)]
+        scratch.top = base
+        return found
+
     def answer(self, number: int, element: int) -> bool:
         """``holds``, for Python."""
         return self.holds(number, element)
+
+    def _look(self) -> cython.int:
+        """Begin the message, unless that was done."""
+        if self._is_new and self._stream is not None:
+            self.scratch.begin(self._stream)
+            self._answers.clear()
+            self._is_new = False
+        return 0
 
     def statistics(self) -> dict[str, int]:
         return {"operators": len(self._numbers)}

@@ -92,7 +92,7 @@ cdef class RangingItems(Operator):
 
 cdef class OncePerMessage(Operator):
     cdef Scratch _scratch
-    cdef Operator _operand
+    cdef readonly Operator operand
     cdef int _message
     cdef object _value
     cdef object _atoms

@@ -397,7 +397,7 @@ class OncePerMessage(Operator):
     def __init__(self, scratch: Scratch, operand: Operator) -> None:
         super().__init__()
         self._scratch = scratch
-        self._operand = operand
+        self.operand = operand
         self._message = 0
         self._value: Value | None = None
         self._atoms: list[Atom] | None = None
@@ -408,7 +408,7 @@ class OncePerMessage(Operator):
         self._look()
         if self._value is None:
             try:
-                self._value = self._operand.value(-4)
+                self._value = self.operand.value(-4)
             except DynamicError as error:
                 self._error = error
                 raise
@@ -418,7 +418,7 @@ class OncePerMessage(Operator):
         self._look()
         if self._atoms is None:
             try:
-                self._atoms = self._operand.items(-4)
+                self._atoms = self.operand.items(-4)
             except DynamicError as error:
                 self._error = error
                 raise
@@ -428,7 +428,7 @@ class OncePerMessage(Operator):
         self._look()
         if self._truth is None:
             try:
-                self._truth = self._operand.holds(-4)
+                self._truth = self.operand.holds(-4)
             except DynamicError as error:
                 self._error = error
                 raise
