@@ -8,6 +8,8 @@ cdef class AtomTable:
     cdef public int[::1] length_max
     cdef public int[::1] equalities
     cdef public int[::1] number_equalities
+    cdef public int[::1] tests
+    cdef public object text_tests
     cdef public int[::1] ranges
     cdef public int[::1] range_counts
     cdef public double[::1] numbers

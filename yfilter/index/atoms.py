@@ -12,6 +12,8 @@ An atom is a row of 8 numbers in ``atoms``, 32 bytes::
     0 attribute  1 hash  2 place in octets  3 length  4 users
     5 first edge of the trie on it  6 edges  7 seen (see message_view.py)
 
+``contains`` and its like are atoms with keys of their own, which are found by text_tests.py.
+
 Equalities of one attribute stand in an open-addressing table together with all others; a free row
 has no users.
 """
@@ -25,7 +27,7 @@ except ImportError:
 
 import struct
 from array import array
-from typing import cast
+from typing import Protocol, cast
 
 from yfilter.index.columns import doubles, grown, ints, longs, octets
 from yfilter.language.numbers import number_text
@@ -42,17 +44,30 @@ RANGES = 4
 # A row of ``atoms``.
 ATTRIBUTE, HASH, PLACE, LENGTH, USERS, FIRST_EDGE, EDGES, SEEN = range(8)
 
+# The key of a text test: TEXT_TEST, its kind, the text; at most so many octets of it.
+TEXT_TEST = 0xFE
+CONTAINS, STARTS_WITH, ENDS_WITH = 1, 2, 3
+TEXT_TESTS = {"contains": CONTAINS, "starts-with": STARTS_WITH, "ends-with": ENDS_WITH}
+TEXT_MAX = 64
+
 # Other code counts on atoms fitting into as many bits.
 ATOM_BITS = 24
 
 _SEED = hash("yfilter.index.atoms") & 0xFFFFFFFFFFFF
 
 
+class TextTestTable(Protocol):
+    """Who finds text tests in values: see text_tests.py."""
+
+    def add(self, attribute: int, key: bytes, atom: int) -> int: ...
+    def remove(self, attribute: int, key: bytes) -> int: ...
+
+
 class AtomTable:
     """Equalities, ranges and numbers, with a count of users each.
 
     ``equalities`` of an attribute counts those with a text, ``number_equalities`` those with a
-    number; ``length_max`` is the longest text ever among them (longer ones of a message need not be
+    number, ``tests`` those that ``text_tests`` finds; ``length_max`` is the longest text ever among them (longer ones of a message need not be
     hashed).  ``ranges`` of ``attribute * RANGES + operator - 1`` is the range, 0 where there is
     none, and ``range_counts`` how many an attribute has; ``numbers`` are the doubles that ranges
     compare with.
@@ -64,6 +79,7 @@ class AtomTable:
         self.length_max = ints(16)
         self.equalities = ints(16)
         self.number_equalities = ints(16)
+        self.tests = ints(16)
         self.ranges = ints(16 * RANGES)
         self.range_counts = ints(16)
         self.numbers = doubles(64)
@@ -78,6 +94,7 @@ class AtomTable:
         self._number_users: list[int] = []
         self._free_numbers: list[int] = []
         self._seed = _SEED
+        self.text_tests: TextTestTable | None = None
         self._touched = 0
         self._which = ints(256)
         self._slot = array("I", bytes(4 * 256))
@@ -222,6 +239,10 @@ class AtomTable:
         self.atoms[row + 3] = length
         if _is_number(value):
             self.number_equalities[attribute] += 1
+        elif value[:1] == b"\xfe":
+            self.tests[attribute] += 1
+            assert self.text_tests is not None
+            self.text_tests.add(attribute, value, atom)
         else:
             self.equalities[attribute] += 1
             self.length_max[attribute] = max(self.length_max[attribute], length)
@@ -262,6 +283,10 @@ class AtomTable:
             self._unlink(atom)
             if self.octets[self.atoms[row + 2]] == 0xFF and self.atoms[row + 3]:
                 self.number_equalities[attribute] -= 1
+            elif self.octets[self.atoms[row + 2]] == 0xFE and self.atoms[row + 3]:
+                self.tests[attribute] -= 1
+                assert self.text_tests is not None
+                self.text_tests.remove(attribute, self._value(atom))
             else:
                 self.equalities[attribute] -= 1
                 if self.equalities[attribute] == 0:
@@ -307,6 +332,7 @@ class AtomTable:
             size = 2 * attribute
             self.equalities = grown(self.equalities, size)
             self.number_equalities = grown(self.number_equalities, size)
+            self.tests = grown(self.tests, size)
             self.length_max = grown(self.length_max, size)
             self.ranges = grown(self.ranges, size * RANGES)
             self.range_counts = grown(self.range_counts, size)
@@ -316,7 +342,9 @@ class AtomTable:
         """How many texts and numbers an attribute is to be equal to."""
         if attribute >= len(self.equalities):
             return 0
-        return self.equalities[attribute] + self.number_equalities[attribute]
+        return (
+            self.equalities[attribute] + self.number_equalities[attribute] + self.tests[attribute]
+        )
 
     def is_range(self, atom: cython.int) -> cython.bint:
         return self.atoms[8 * atom + 3] < 0
@@ -329,6 +357,9 @@ class AtomTable:
         if _is_number(key):
             (number,) = struct.unpack_from("=d", key, 1)
             return f"= {number_text(number)}"
+        if key[:1] == b"\xfe":
+            name = next(name for name, kind in TEXT_TESTS.items() if kind == key[1])
+            return f'{name} "{key[2:].decode()}"'
         return f'= "{key.decode()}"'
 
     def value(self, atom: int) -> str:
@@ -429,6 +460,11 @@ class AtomTable:
 def number_key(number: float) -> bytes:
     """The value of an equality with a number: an octet that no UTF-8 has, and the double."""
     return b"\xff" + struct.pack("=d", number + 0.0)
+
+
+def test_key(name: str, text: str) -> bytes:
+    """The key of a text test, by the name of its function."""
+    return bytes((TEXT_TEST, TEXT_TESTS[name])) + text.encode()
 
 
 def _is_number(key: bytes) -> bool:

@@ -46,7 +46,7 @@ if cython.compiled:
 else:
     from yfilter.index.symbols import SymbolTable
 
-Word: TypeAlias = str | int | Decimal | float
+Word: TypeAlias = str | int | Decimal | float | bytes
 # What a recipe has of its own: words, and what fills conditions that operators verify.
 Constant: TypeAlias = Word | Callable[[tuple[Word, ...]], Expression]
 

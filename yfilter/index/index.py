@@ -51,6 +51,7 @@ from yfilter.index.run import TOO_COSTLY, Run
 from yfilter.index.subscriber_runs import SubscriberRuns
 from yfilter.index.symbols import SymbolTable
 from yfilter.index.target_groups import TargetGroups
+from yfilter.index.text_tests import TextTests
 from yfilter.index.trie import Trie
 from yfilter.index.twigs import Twigs
 from yfilter.index.ways import way_of_path
@@ -85,7 +86,8 @@ class Index:
         self._records = RecordPool()
         self._trie = Trie(self._atoms)
         self._twig_trie = Trie(self._atoms)
-        self._view = MessageView(self._atoms)
+        text_tests = self._atoms.text_tests = TextTests(Trie(self._atoms))
+        self._view = MessageView(self._atoms, text_tests)
         self._twigs = Twigs(
             self._view, self._symbols, self._records, self._twig_trie, self._new_twig_states
         )

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from yfilter.index.draft import FilledWay, Recipe
 from yfilter.index.recipes import WayRecipe, recipe_of
 from yfilter.index.residuals import STEPS_MAX
-from yfilter.index.ways import Verified, Way, ways_of
+from yfilter.index.ways import NeedsWords, Verified, Way, ways_of
 from yfilter.language.matching_path import is_path, matching_part
 from yfilter.language.query_ast import Expression, Profile
 from yfilter.language.shapes import PlainPath, Shaped, blanks_in, take_apart
@@ -83,7 +83,10 @@ def _plain_way(path: PlainPath) -> FilledWay | None:
 
 def _step_recipe(tree: Expression) -> _StepRecipe | None:
     """For the one step of a path; None where that alone does not say what is asked."""
-    part = _part(tree)
+    try:
+        part = _part(tree)
+    except NeedsWords:
+        return None
     if part.has_remainder or len(part.ways) != 1 or len(part.ways[0]) != 1:
         return None
     (step,) = part.ways[0]
@@ -93,8 +96,11 @@ def _step_recipe(tree: Expression) -> _StepRecipe | None:
 
 
 def _shaped_recipe(tree: Expression) -> _ShapedRecipe | None:
-    """None also where the matching part has a blank that got lost on the way."""
-    part = _part(tree)
+    """None where that alone does not say what is asked, or a blank got lost on the way."""
+    try:
+        part = _part(tree)
+    except NeedsWords:
+        return None
     if not blanks_in(part.of) <= blanks_in(part.ways):
         return None
     recipes = [WayRecipe(way) for way in part.ways]

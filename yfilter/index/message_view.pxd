@@ -1,12 +1,14 @@
 cimport cython
 from yfilter.index.atoms cimport AtomTable
 from yfilter.index.symbols cimport SymbolTable
+from yfilter.index.text_tests cimport TextTests
 from yfilter.operators.message_columns cimport MessageColumns
 
 
 @cython.final
 cdef class MessageView(MessageColumns):
     cdef AtomTable atoms
+    cdef TextTests _text_tests
     cdef readonly int names
     cdef readonly int[::1] position_start
     cdef readonly int[::1] positions
@@ -38,6 +40,7 @@ cdef class MessageView(MessageColumns):
     cdef int _find_values(self, bint texts) except -1
     cdef int _sort_by_depth(self) except -1
     cdef int _sort_by_name(self, int[::1] first) except -1
+    cdef int _look_up_texts(self, int element, int place) except -1
     cdef bint _is_asked_for(self, int attribute) noexcept
     cdef int _find_atoms(self) except -1
     cdef bint _has_numbers(self, int attribute) noexcept

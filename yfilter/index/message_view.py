@@ -28,20 +28,23 @@ if cython.compiled:
     from cython.cimports.yfilter.index.atoms import AtomTable
     from cython.cimports.yfilter.index.number_reader import number_in
     from cython.cimports.yfilter.index.symbols import SymbolTable
+    from cython.cimports.yfilter.index.text_tests import TextTests
     from cython.cimports.yfilter.operators.message_columns import MessageColumns
 else:
     from yfilter.index.atoms import AtomTable
     from yfilter.index.number_reader import number_in
     from yfilter.index.symbols import SymbolTable
+    from yfilter.index.text_tests import TextTests
     from yfilter.operators.message_columns import MessageColumns
 
 
 class MessageView(MessageColumns):
     """``bind`` to a message; then ask about its elements."""
 
-    def __init__(self, atoms: AtomTable) -> None:
+    def __init__(self, atoms: AtomTable, text_tests: TextTests) -> None:
         super().__init__()
         self.atoms = atoms
+        self._text_tests = text_tests
         self.names = 0
         self.position_start = ints(256)
         self._allocate(256, 256, 1024)
@@ -244,6 +247,8 @@ class MessageView(MessageColumns):
                 self._asking = self._asked[i] << 2 | 2
                 if self._found[i]:
                     self._add_own(element, self._found[i])
+                if self._asked[i] and self.atoms.tests[self._asked[i]]:
+                    self._look_up_texts(element, i)
                 if self._asked[i] and self._has_numbers(self._asked[i]):
                     self._look_up_number(
                         element,
@@ -295,8 +300,26 @@ class MessageView(MessageColumns):
             )
         return 0
 
+    def _look_up_texts(self, element: cython.int, place: cython.int) -> cython.int:
+        """The text tests that hold by the value of an attribute of the message."""
+        tests: TextTests = self._text_tests
+        i: cython.int
+        count: cython.int = tests.find(
+            self._asked[place],
+            self.attribute_values,
+            self.attribute_offset[place],
+            self.attribute_offset[place + 1],
+        )
+        for i in range(count):
+            self._add_own(element, tests.found[i])
+        return 0
+
     def _is_asked_for(self, attribute: cython.int) -> cython.bint:
-        return self.atoms.equalities[attribute] > 0 or self._has_numbers(attribute)
+        return (
+            self.atoms.equalities[attribute] > 0
+            or self.atoms.tests[attribute] > 0
+            or self._has_numbers(attribute)
+        )
 
     def _has_numbers(self, attribute: cython.int) -> cython.bint:
         """Whether somebody compares the values of an attribute with numbers."""

@@ -267,6 +267,8 @@ class QueryWriter:
     def _octets(self, row: cython.int) -> bytes:
         """The value of an equality, as the atom has it."""
         value = self._draft.values[self._draft.conditions[row + 2]]
+        if isinstance(value, bytes):
+            return value  # the key of a text test
         return value.encode() if isinstance(value, str) else number_key(float(value))
 
     def _required_by(self, condition: cython.int) -> cython.int:

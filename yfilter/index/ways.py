@@ -32,11 +32,13 @@ from yfilter.engine.step_conditions import (
     main_steps,
     take_apart,
 )
+from yfilter.index.atoms import TEXT_MAX, TEXT_TESTS, test_key
 from yfilter.index.residuals import LEVELS_MAX, STEPS_MAX
 from yfilter.language.query_ast import (
     ANY,
     Comparison,
     Expression,
+    FunctionCall,
     Literal,
     LocationStep,
     NameTest,
@@ -47,8 +49,14 @@ from yfilter.language.query_ast import (
     PathExpression,
     Sequence,
 )
+from yfilter.language.shapes import Blank
 
 WAYS_MAX = 64  # of one query
+
+
+class NeedsWords(Exception):
+    """What the index asks depends on the words of a profile, not on its shape alone."""
+
 
 _RANGES = (Operator.LT, Operator.LE, Operator.GT, Operator.GE)
 
@@ -57,13 +65,13 @@ class Condition(NamedTuple):
     """What is asked of one element.
 
     ``kind``: an attribute or a text node; the element's string value has SELF and no test.
-    ``operator`` None: that there is one.
+    ``operator`` None: that there is one.  A ``value`` that is bytes is the key of a text test.
     """
 
     kind: NodeKind
     test: NameTest | None
     operator: Operator | None = None
-    value: str | int | Decimal | float = ""
+    value: str | int | Decimal | float | bytes = ""
 
     @property
     def number(self) -> float:
@@ -186,6 +194,17 @@ def condition_of(selection: Expression) -> Condition | None:
             return _comparison(path, operator, value)
         case Comparison(Literal(value), operator, PathExpression() as path):
             return _comparison(path, MIRRORED.get(operator, operator), value)
+        case FunctionCall(name, (PathExpression() as path, Literal(str(text)))) if (
+            name in TEXT_TESTS
+        ):
+            leaf = _leaf(path)
+            if leaf is None or leaf.kind is not NodeKind.ATTRIBUTE:
+                return None
+            if isinstance(text, Blank):
+                raise NeedsWords
+            if not 0 < len(text.encode()) <= TEXT_MAX:
+                return None
+            return leaf._replace(operator=Operator.EQ, value=test_key(name, text))
         case _:
             return None
 

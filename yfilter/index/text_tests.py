@@ -1,0 +1,98 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""TextTests: ``contains``, ``starts-with`` and ``ends-with`` of all profiles, in one pass of a value.
+
+A test of an attribute is an atom as an equality is (see atoms.py), with a key of its own::
+
+    0xfe   kind   the text
+
+The texts stand in a byte trie, below the number of their attribute.  From each place of a value one
+goes down as far as there is a way; the tests at the nodes passed hold there, as far as the place is
+the right one.  So a value costs its length, and the ways that begin in it, whatever the number of
+tests.
+"""
+
+from __future__ import annotations
+
+try:
+    import cython
+except ImportError:
+    from formats import cython_stub as cython
+
+from yfilter.index.columns import grown, ints
+
+if cython.compiled:
+    from cython.cimports.yfilter.index.edge_bits import name_bit
+    from cython.cimports.yfilter.index.trie import Trie
+else:
+    from yfilter.index.edge_bits import name_bit
+    from yfilter.index.trie import Trie
+
+
+class TextTests:
+    """``add`` and ``remove`` tests; ``found`` has the atoms of those that ``find`` found last."""
+
+    def __init__(self, trie: Trie) -> None:
+        self._trie = trie
+        self._queries: dict[tuple[int, bytes], int] = {}
+        self.found = ints(64)
+        self._count = 0
+
+    def add(self, attribute: cython.int, key: bytes, atom: cython.int) -> cython.int:
+        """A test that is not there yet."""
+        trie: Trie = self._trie
+        octet: cython.int
+        node: cython.int = trie.extend(1, attribute << 2)
+        for octet in key[2:]:
+            node = trie.extend(node, octet << 2)
+        self._queries[attribute, key] = trie.add_query(node, key[1], atom)
+        return 0
+
+    def remove(self, attribute: cython.int, key: bytes) -> cython.int:
+        self._trie.remove_query(self._queries.pop((attribute, key)))
+        return 0
+
+    def find(
+        self,
+        attribute: cython.int,
+        values: cython.p_const_uchar,
+        first: cython.int,
+        last: cython.int,
+    ) -> cython.int:
+        """How many tests hold for ``values[first:last]``."""
+        trie: Trie = self._trie
+        root: cython.int = trie.child(1, attribute << 2)
+        start: cython.int
+        at: cython.int
+        node: cython.int
+        query: cython.int
+        kind: cython.int
+        self._count = 0
+        if root == 0:
+            return 0
+        for start in range(first, last):
+            node = root
+            at = start
+            # PERF: the bits of a node's edges spare nearly all look-ups.
+            while at < last and trie.nodes[10 * node + 8] & name_bit(values[at] << 2):
+                node = trie.child(node, values[at] << 2)
+                if node == 0:
+                    break
+                at += 1
+                query = trie.nodes[10 * node + 3]
+                while query:
+                    kind = trie.queries[5 * query + 3]
+                    if kind == 1 or (kind == 2 and start == first) or (kind == 3 and at == last):
+                        self._emit(trie.queries[5 * query + 4])
+                    query = trie.queries[5 * query + 1]
+        return self._count
+
+    def _emit(self, atom: cython.int) -> cython.int:
+        i: cython.int
+        for i in range(self._count):
+            if self.found[i] == atom:
+                return 0
+        if self._count == len(self.found):
+            self.found = grown(self.found, 2 * self._count)
+        self.found[self._count] = atom
+        self._count += 1
+        return 0
