@@ -1,31 +1,35 @@
 """Answers: how the results of a query are made, found out when it first matches.
 
 A query of the index is answered by its *plan* (yfilter/language/result_plan.py), given the
-elements that its first ``for`` clause binds and ``where`` lets through.  These the operators find;
-where a path says them, that path is an entry of the operator table.
+elements that its first ``for`` clause binds and ``where`` lets through.  These the operators find:
+the elements that a path leads to, once a message for all queries with that path, and of these the
+ones on which a condition holds::
+
+    for $e in /feed/item where $e/@id = "x" return …      /feed/item     [@id = "x"]
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from formats.element_stream import ElementStream
 from yfilter.language.matching_path import is_path, matching_part
+from yfilter.language.positions import is_positional
 from yfilter.language.profile_limits import EvaluationLimits
-from yfilter.language.query_ast import Profile
+from yfilter.language.query_ast import And, Expression, PathExpression, Profile
 from yfilter.language.result import result_writer
-from yfilter.language.result_plan import ResultPlan
 from yfilter.language.result_planner import plan_of_bindings, plan_of_bound
-from yfilter.local_queries import tree_of
 from yfilter.operators.operator_table import OperatorTable
 from yfilter.projection.parts import with_parts
 
 ANSWERS_MAX = 16_384
 
-_ANY_BINDING = (0,)  # of a plan that asks for none
+_ANY_BINDING = [0]  # of a plan that asks for none
 
 
 class Answer:
     """``is_message``: the result is the message.  ``paths``: what is bound, where that is known;
-    ``bound``: their numbers in the operator table, from when they are asked for."""
+    ``bound``: paths and conditions as numbers in the operator table, while it holds them."""
 
     __slots__ = ("bound", "is_message", "paths", "plan")
 
@@ -34,41 +38,45 @@ class Answer:
         self.plan = plan_of_bound(profile)
         self.is_message = is_path(profile.body) and part.is_verified
         self.paths = part.bound
-        self.bound: tuple[int, ...] = ()
+        self.bound: tuple[tuple[int, int], ...] = ()
 
 
 class Answers:
-    """By the text of a query; those made last are kept, up to ANSWERS_MAX."""
+    """By the number of a query; those made last are kept, up to ANSWERS_MAX."""
 
     def __init__(self, operators: OperatorTable, limits: EvaluationLimits) -> None:
+        self.known: dict[int, Answer] = {}
         self._operators = operators
         self._limits = limits
-        self._known: dict[bytes, Answer] = {}
 
-    def of(self, text: bytes) -> Answer:
-        """The answer of a query of the index."""
-        answer = self._known.get(text)
-        if answer is None:
-            if len(self._known) >= ANSWERS_MAX:
-                self._forget(next(iter(self._known)))
-            answer = self._known[text] = Answer(tree_of(text))
+    def learn(self, number: int, profile: Profile) -> Answer:
+        """The answer of a query that is not among those known; it is from now on."""
+        if len(self.known) >= ANSWERS_MAX:
+            self.forget(next(iter(self.known)))
+        answer = self.known[number] = Answer(profile)
+        self._acquire(answer)
         return answer
+
+    def forget(self, number: int) -> None:
+        """A query is gone, or asks for nothing lately."""
+        answer = self.known.pop(number, None)
+        if answer is not None:
+            self._release(answer)
 
     def bindings(self, answer: Answer) -> list[int]:
         """The elements that an answer is made of, on the message that the index was shown last.
 
         Raises MatchLimitExceeded.
         """
-        if not answer.bound:
-            if not answer.paths:
-                return list(_ANY_BINDING)
-            answer.bound = tuple(map(self._operators.acquire, answer.paths))
-        if len(answer.bound) == 1:
-            return self._operators.elements(answer.bound[0])
-        found: set[int] = set()
-        for number in answer.bound:
-            found.update(self._operators.elements(number))
-        return sorted(found)
+        if not answer.paths:
+            return _ANY_BINDING
+        if answer.bound:
+            return self._elements(answer)
+        self._acquire(answer)  # its query is gone
+        try:
+            return self._elements(answer)
+        finally:
+            self._release(answer)
 
     def results(self, answer: Answer, stream: ElementStream) -> list[bytes]:
         """The results on that message.  Raises MatchLimitExceeded."""
@@ -82,6 +90,41 @@ class Answers:
                 plan = plan_of_bindings(put_in)
         return writer.results(plan, self.bindings(answer))
 
-    def _forget(self, text: bytes) -> None:
-        for number in self._known.pop(text).bound:
-            self._operators.release(number)
+    def _elements(self, answer: Answer) -> list[int]:
+        elements = self._operators.elements
+        if len(answer.bound) == 1:
+            return elements(*answer.bound[0])
+        found: set[int] = set()
+        for path, condition in answer.bound:
+            found.update(elements(path, condition))
+        return sorted(found)
+
+    def _acquire(self, answer: Answer) -> None:
+        acquire = self._operators.acquire
+        bound = []
+        for path in answer.paths:
+            base, condition = _divided(path)
+            bound.append((acquire(base), 0 if condition is None else acquire(condition)))
+        answer.bound = tuple(bound)
+
+    def _release(self, answer: Answer) -> None:
+        for path, condition in answer.bound:
+            self._operators.release(path)
+            if condition:
+                self._operators.release(condition)
+        answer.bound = ()
+
+
+def _divided(path: PathExpression) -> tuple[PathExpression, Expression | None]:
+    """A path without the last conditions of its last step, and these."""
+    last = path.steps[-1]
+    kept = len(last.predicates)
+    while kept and not is_positional(last.predicates[kept - 1]):
+        kept -= 1
+    conditions = last.predicates[kept:]
+    base = replace(last, predicates=last.predicates[:kept])
+    divided = replace(path, steps=(*path.steps[:-1], base))
+    if len(conditions) < 2:
+        return divided, conditions[0] if conditions else None
+    parts = [part for one in conditions for part in (one.parts if isinstance(one, And) else (one,))]
+    return divided, And(tuple(parts))

@@ -43,8 +43,9 @@ class LocalQueries:
         number = self._texts.find(text) or self._install(profile, text)
         self.runs.add(number, self.registrations.open(name, stamp, number))
 
-    def remove(self, name: str) -> None:
-        """Undo ``add``; KeyError if the id is not known."""
+    def remove(self, name: str) -> int:
+        """Undo ``add``; the number of a query that is gone by that, or 0.  KeyError if the id is
+        not known."""
         registration = self.number_of(name)
         number = self.registrations.query[registration]
         self.registrations.close(registration)
@@ -53,6 +54,8 @@ class LocalQueries:
             self._index.remove(number)
             self.remainders.discard(number)
             self.made.discard(number)
+            return number
+        return 0
 
     def number_of(self, name: str) -> int:
         """The number of a registration; KeyError if the id is not known."""

@@ -21,7 +21,7 @@ from weakref import WeakSet
 from formats.element_stream import ElementStream
 from formats.limits import DEFAULT_LIMITS, MessageLimits
 from formats.text import parse_text
-from yfilter.answers import Answers
+from yfilter.answers import Answer, Answers
 from yfilter.engine.linear_paths import Conjunction, routing_query
 from yfilter.engine.match_limits import DEFAULT_MATCH_LIMITS, MatchLimits
 from yfilter.engine.targets import LinkTarget, Priority
@@ -34,7 +34,7 @@ from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile, too_deep
 from yfilter.language.result import result_writer
 from yfilter.link_queries import LinkQueries
-from yfilter.local_queries import LocalQueries, text_of
+from yfilter.local_queries import LocalQueries, tree_of
 from yfilter.matches import (
     Delivered,
     Match,
@@ -90,7 +90,9 @@ class Matcher:
 
     def remove(self, profile_id: str) -> None:
         """Take a profile out; KeyError if it is not known."""
-        self._local.remove(profile_id)
+        gone = self._local.remove(profile_id)
+        if gone:
+            self._answers.forget(gone)
         self._stamp += 1
 
     def add_route(self, conjunction: Conjunction, target: LinkTarget) -> None:
@@ -203,15 +205,17 @@ class Matcher:
     def _delivered(self, stream: ElementStream, found: list[int]) -> Iterator[Delivered]:
         local, stamp, made = self._local, self._stamp, self._local.made
         whole = [number for number in found if number not in made] if made else found
-        texts = [(number, local.text(number)) for number in found if number in made]
         whole_of = local.runs.collect(array("i", whole), len(whole))
-        for number, text in texts:
+        answers = [(number, self._answer(number)) for number in found if number in made]
+        self._index.show(stream)
+        for number, answer in answers:
             numbers = array("i", local.open_since(number, stamp))
-            if not numbers or local.text(number) != text:
+            if not numbers:
                 continue  # removed meanwhile
             try:
-                self._index.show(stream)
-                results = self._answers.results(self._answers.of(text), stream)
+                if self._stamp != stamp:
+                    self._index.show(stream)
+                results = self._answers.results(answer, stream)
             except MatchLimitExceeded as exceeded:
                 self._work.over_limit += 1
                 yield Delivered(numbers, [], exceeded)
@@ -331,7 +335,9 @@ class Matcher:
                 yield RouteMatch(found)
                 continue
             transformation, links = found
-            rendering = self._rendering(text_of(transformation.profile), matching.stream)
+            rendering = self._rendering(
+                transformation.profile, Answer(transformation.profile), matching.stream
+            )
             if not transformation.remainder or self._has_results(rendering):
                 self._work.matched[Priority.TRANSFORMATION] += len(links)
                 for link in links:
@@ -348,7 +354,8 @@ class Matcher:
         found = local.open_since(number, stamp)
         if not found:
             return
-        rendering = self._rendering(local.text(number), stream)
+        profile = tree_of(local.text(number))
+        rendering = self._rendering(profile, self._answer(number), stream)
         if number in local.remainders and not self._has_results(rendering):
             return
         query, since, name = (
@@ -362,8 +369,13 @@ class Matcher:
                 self._work.matched[Priority.PROFILE] += 1
                 yield ProfileMatch(name(registration), rendering)
 
-    def _rendering(self, text: bytes, stream: ElementStream) -> Rendering:
-        return Rendering(text, stream, self._answers, self._index.show)
+    def _answer(self, number: int) -> Answer:
+        """How a local query is answered."""
+        answer = self._answers.known.get(number)
+        return answer or self._answers.learn(number, tree_of(self._local.text(number)))
+
+    def _rendering(self, profile: Profile, answer: Answer, stream: ElementStream) -> Rendering:
+        return Rendering(profile, answer, stream, self._answers, self._index.show)
 
     def _has_results(self, rendering: Rendering) -> bool:
         try:

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from formats.element_stream import ElementStream
-from yfilter.answers import Answers
+from yfilter.answers import Answer, Answers
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.matching_path import matching_path
 from yfilter.language.nodes import DOCUMENT
 from yfilter.language.query_ast import Profile
-from yfilter.local_queries import tree_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,32 +29,29 @@ class Rendering:
     ``show`` has the index look at a message, which ``answers`` are about.
     """
 
-    __slots__ = ("_answers", "_bindings", "_results", "_show", "_stream", "_text")
+    __slots__ = ("_answer", "_answers", "_bindings", "_results", "_show", "_stream", "profile")
 
     def __init__(
         self,
-        text: bytes,
+        profile: Profile,
+        answer: Answer,
         stream: ElementStream,
         answers: Answers,
         show: Callable[[ElementStream], None],
     ) -> None:
-        self._text = text
+        self.profile = profile
+        self._answer = answer
         self._stream = stream
         self._answers = answers
         self._show = show
         self._bindings: tuple[int, ...] | None = None
         self._results: list[bytes] | None = None
 
-    @property
-    def profile(self) -> Profile:
-        return tree_of(self._text)
-
     def bindings(self) -> tuple[int, ...]:
         if self._bindings is None:
-            answer = self._answers.of(self._text)
-            if answer.paths:
+            if self._answer.paths:
                 self._show(self._stream)
-                self._bindings = tuple(self._answers.bindings(answer))
+                self._bindings = tuple(self._answers.bindings(self._answer))
             else:
                 evaluator = MessageEvaluator(self._stream)
                 found = evaluator.select(matching_path(self.profile), DOCUMENT, {})
@@ -65,7 +61,7 @@ class Rendering:
     def results(self) -> list[bytes]:
         if self._results is None:
             self._show(self._stream)
-            self._results = self._answers.results(self._answers.of(self._text), self._stream)
+            self._results = self._answers.results(self._answer, self._stream)
         return self._results
 
 

@@ -25,6 +25,7 @@ cdef class Both(Condition):
 cdef class SomeValue(Condition):
     cdef Path _path
     cdef ValueTest _test
+    cpdef object key(self)
 
 
 cdef class FirstValue(Condition):

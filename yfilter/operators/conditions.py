@@ -22,12 +22,12 @@ if cython.compiled:
     from cython.cimports.yfilter.operators.operator import Operator
     from cython.cimports.yfilter.operators.path import Path, Variable
     from cython.cimports.yfilter.operators.scratch import Scratch
-    from cython.cimports.yfilter.operators.value_tests import OneOf, ValueTest
+    from cython.cimports.yfilter.operators.value_tests import EqualTo, ValueTest
 else:
     from yfilter.operators.operator import Operator
     from yfilter.operators.path import Path, Variable
     from yfilter.operators.scratch import Scratch
-    from yfilter.operators.value_tests import OneOf, ValueTest
+    from yfilter.operators.value_tests import EqualTo, ValueTest
 from yfilter.operators.value_tests import RELATIONS
 
 
@@ -91,6 +91,13 @@ class SomeValue(Condition):
 
     def holds(self, node: cython.longlong) -> cython.bint:
         return self._path.some(node, self._test)
+
+    def key(self) -> tuple[int, bytes] | None:
+        """The attribute of the context node and the text that it is to be equal to, if that is
+        what is asked."""
+        attribute = self._path.own_attribute()
+        text = self._test.text() if isinstance(self._test, EqualTo) else None
+        return None if attribute == 0 or text is None else (attribute, text)
 
 
 class FirstValue(Condition):

@@ -11,8 +11,11 @@ cdef class OperatorTable:
     cdef object _stream
     cdef bint _is_new
     cdef dict _answers
+    cdef dict _selected
+    cdef dict _by_value
     cdef public long long over_limit
     cdef public long long visits
 
+    cdef list _select(self, int number)
     cdef int _look(self) except -1
     cdef bint holds(self, int number, int element) except -1

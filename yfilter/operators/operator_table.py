@@ -21,17 +21,22 @@ from yfilter.language.query_ast import Expression, NameTest
 from yfilter.operators.compiler import Compiler
 
 if cython.compiled:
+    from cython.cimports.yfilter.operators.conditions import SomeValue
     from cython.cimports.yfilter.operators.message_columns import MessageColumns
     from cython.cimports.yfilter.operators.operator import Operator
     from cython.cimports.yfilter.operators.path import Path
     from cython.cimports.yfilter.operators.scratch import Scratch
     from cython.cimports.yfilter.operators.values import OncePerMessage
 else:
+    from yfilter.operators.conditions import SomeValue
     from yfilter.operators.message_columns import MessageColumns
     from yfilter.operators.operator import Operator
     from yfilter.operators.path import Path
     from yfilter.operators.scratch import Scratch
     from yfilter.operators.values import OncePerMessage
+
+
+_FEW = 8  # elements that are asked one by one for a value
 
 
 class _Entry:
@@ -80,6 +85,8 @@ class OperatorTable:
         self._stream: ElementStream | None = None
         self._is_new = False
         self._answers: dict[int, bool] = {}
+        self._selected: dict[int, list[int]] = {}
+        self._by_value: dict[tuple[int, int], dict[bytes, list[int]]] = {}
         self.over_limit = 0
         self.visits = 0
 
@@ -160,29 +167,76 @@ class OperatorTable:
             self._answers[key] = answer
         return answer
 
-    def elements(self, number: int) -> list[int]:
-        """The elements that a path from the message selects, in document order.
+    def elements(self, number: int, condition: cython.int = 0) -> list[int]:
+        """The elements that a path from the message selects, in document order; with the number
+        of a condition those on which that holds.  Raises MatchLimitExceeded."""
+        element: cython.int
+        self._look()
+        found = self._selected.get(number)
+        if found is None:
+            found = self._selected[number] = self._select(number)
+        if condition == 0:
+            return found
+        operator = self._operators[condition]
+        if len(found) > _FEW and isinstance(operator, SomeValue):
+            key = operator.key()
+            if key is not None:
+                attribute, value = key
+                return self._with_value(number, found, attribute, value)
+        kept = []
+        for element in found:
+            if self.holds(condition, element):
+                kept.append(element)
+        return kept
 
-        Raises MatchLimitExceeded.
-        """
-        operator = self._operators[number]
+    def _select(self, number: cython.int) -> list[int]:
+        """The elements of a path, which nobody has asked for on this message."""
+        operator: Operator = self._operators[number]
         scratch: Scratch = self.scratch
         path: Path
+        once: OncePerMessage
         base: cython.int
         i: cython.int
-        self._look()
+        found: list[int] = []
         scratch.restart()
         if isinstance(operator, OncePerMessage):
-            operator = operator.operand
+            once = operator
+            operator = once.operand
         try:
             if not isinstance(operator, Path):
-                return [node.number for node in operator.value(-4)]
+                for node in operator.value(-4):
+                    found.append(node.number)
+                return found
             path = operator
             base = path.collect(-4)
         except DynamicError:
-            return []
-        found = [scratch.nodes[i] >> 2 for i in range(base, scratch.top)]
+            return found
+        for i in range(base, scratch.top):
+            found.append(scratch.nodes[i] >> 2)
         scratch.top = base
+        return found
+
+    def _with_value(
+        self, number: cython.int, elements: list[int], attribute: cython.int, value: bytes
+    ) -> list[int]:
+        """Those of a path's elements that have an attribute of this value, by a hash of all."""
+        scratch: Scratch = self.scratch
+        columns: MessageColumns = scratch.columns
+        element: cython.int
+        i: cython.int
+        key = (number, attribute)
+        by_value = self._by_value.get(key)
+        if by_value is None:
+            by_value = self._by_value[key] = {}
+            for element in elements:
+                for i in range(
+                    columns.attribute_start[element], columns.attribute_start[element + 1]
+                ):
+                    if scratch.attribute[columns.attribute_name[i]] == attribute:
+                        scratch.look_at(4 * i + 1)
+                        octets = scratch.octets[scratch.first : scratch.last]
+                        by_value.setdefault(octets, []).append(element)
+        found: list[int] = by_value.get(value, [])
         return found
 
     def answer(self, number: int, element: int) -> bool:
@@ -194,6 +248,8 @@ class OperatorTable:
         if self._is_new and self._stream is not None:
             self.scratch.begin(self._stream)
             self._answers.clear()
+            self._selected.clear()
+            self._by_value.clear()
             self._is_new = False
         return 0
 

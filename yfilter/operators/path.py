@@ -156,6 +156,12 @@ class Path(Operator):
 
     # -- for other operators
 
+    def own_attribute(self) -> int:
+        """The number of the attribute of the context node that the path is, or 0."""
+        if self._count != 1 or self._origin != FROM_CONTEXT or self._predicates[0]:
+            return 0
+        return self._steps[1] if self._steps[0] == ATTRIBUTE else 0
+
     def start(self, node: cython.longlong) -> cython.longlong:
         """Where the path starts, for a context node."""
         if self._origin == 0:

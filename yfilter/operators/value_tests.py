@@ -49,6 +49,10 @@ class EqualTo(ValueTest):
         self._length = len(self._octets)
         self._wanted = wanted
 
+    def text(self) -> bytes | None:
+        """The text that a value has to be equal to, in octets."""
+        return self._octets if self._wanted else None
+
     def accepts(self, scratch: Scratch) -> cython.bint:
         octets: cython.p_const_uchar = scratch.octets
         own: cython.p_const_uchar = self._octets
