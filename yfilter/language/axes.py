@@ -25,7 +25,8 @@ class Axes:
     def __init__(self, streams: Sequence[ElementStream], visit: Callable[[], None]) -> None:
         self._streams = streams
         self._visit = visit
-        self.holders: set[int] = set()  # trees whose one element is not to be seen
+        # Of trees that begin within their columns: the node that nothing is above.
+        self.tops: dict[int, Node] = {}
         self._accepted: dict[tuple[int, NameTest], frozenset[int]] = {}
 
     def step(self, start: Node, step: LocationStep) -> Iterator[Node]:
@@ -53,7 +54,8 @@ class Axes:
 
     def parent(self, node: Node) -> Iterator[Node]:
         stream = self._streams[node.tree]
-        if node.tree in self.holders:
+        top = self.tops.get(node.tree)
+        if node == top:
             return
         if node.type is NodeType.ATTRIBUTE:
             yield element_node(node.position, node.tree)
@@ -64,8 +66,8 @@ class Axes:
         parent = parents[node.number]
         if parent >= 0:
             yield element_node(parent, node.tree)
-        elif node.tree == 0:  # a constructed element has no document node above it
-            yield Node(-1, NodeType.DOCUMENT, 0)
+        elif node.tree == 0 or (top is not None and top.type is NodeType.DOCUMENT):
+            yield Node(-1, NodeType.DOCUMENT, 0, node.tree)  # a constructed element has none
 
     def on_axis(self, node: Node, axis: Axis) -> Iterator[Node]:
         match axis:

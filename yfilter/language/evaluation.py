@@ -27,6 +27,7 @@ from formats.text import parse_text
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language import function_library
 from yfilter.language.atoms import is_number
+from yfilter.language.call_evaluation import typeswitch, user_call
 from yfilter.language.construction import detached, holder, write_construction
 from yfilter.language.evaluator import Evaluator, effective_boolean
 from yfilter.language.flwor_evaluation import flwor_items
@@ -47,6 +48,7 @@ from yfilter.language.nodes import (
     element_node,
 )
 from yfilter.language.operator_evaluation import cast_value, operation, quantified
+from yfilter.language.pending_updates import transform, update
 from yfilter.language.positions import is_positional
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
 from yfilter.language.query_ast import (
@@ -72,7 +74,11 @@ from yfilter.language.query_ast import (
     PathExpression,
     Quantified,
     Sequence,
+    Transform,
     Typed,
+    Typeswitch,
+    Update,
+    UserCall,
 )
 from yfilter.language.type_evaluation import typed
 
@@ -149,11 +155,17 @@ class MessageEvaluator(Evaluator):
         """A constructed node without a parent as a tree of its own; nothing sees what holds it."""
         if item.node is None:
             stream, type_ = holder(item)
-            self.streams.append(stream)
-            tree = len(self.streams) - 1
-            self.axes.holders.add(tree)
-            item.node = Node(0 if type_ is NodeType.ATTRIBUTE else 1, type_, 0, tree)
+            item.node = self.tree(
+                stream, Node(0 if type_ is NodeType.ATTRIBUTE else 1, type_, 0)
+            )
         return item.node
+
+    def tree(self, stream: ElementStream, top: Node) -> Node:
+        """``top`` of these columns as the top of one more tree: nothing is above it."""
+        self.streams.append(stream)
+        top = top._replace(tree=len(self.streams) - 1)
+        self.axes.tops[top.tree] = top
+        return top
 
     # -- paths
 
@@ -225,7 +237,9 @@ class MessageEvaluator(Evaluator):
             items = [
                 item
                 for position, item in enumerate(items, 1)
-                if self._accepts(predicate, Focus(item, position, size, focus.variables))
+                if self._accepts(
+                    predicate, Focus(item, position, size, focus.variables, focus.functions)
+                )
             ]
         return items
 
@@ -245,7 +259,8 @@ class MessageEvaluator(Evaluator):
         left = self.nodes(self.value(mapped.left, focus))
         found: list[Item] = []
         for position, node in enumerate(left, 1):
-            found += self.value(mapped.right, Focus(node, position, len(left), focus.variables))
+            inner = Focus(node, position, len(left), focus.variables, focus.functions)
+            found += self.value(mapped.right, inner)
             self.charge()
         is_node = [isinstance(item, Node | Construction | Detached) for item in found]
         if not any(is_node):
@@ -312,4 +327,8 @@ _HANDLERS: dict[type, Callable[[MessageEvaluator, Any, Focus], Value]] = {
     Computed: detached,
     Flwor: lambda self, flwor, focus: list(flwor_items(self, flwor, focus)),
     Part: MessageEvaluator.part,
+    Typeswitch: typeswitch,
+    UserCall: user_call,
+    Transform: transform,
+    Update: update,
 }

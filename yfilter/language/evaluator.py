@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from math import isnan
+from typing import TYPE_CHECKING
 
 from formats.element_stream import ContentKind, ElementStream
 from yfilter.language.atoms import atom_text
@@ -32,6 +33,9 @@ from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import Expression, NodeKind
 from yfilter.language.temporal import Temporal
 
+if TYPE_CHECKING:
+    from yfilter.language.pending_updates import PendingUpdates
+
 
 class Evaluator(Budget, ABC):
     """One evaluation on one message, within one budget; ``strict`` as in evaluation.py.
@@ -44,6 +48,8 @@ class Evaluator(Budget, ABC):
         self.stream = stream
         self.streams = [stream]
         self.strict = strict
+        self.pending: PendingUpdates | None = None  # of the ``modify`` that is evaluated
+        self.is_deep = False  # whether a declared function was called
         self.axes = Axes(self.streams, self.charge)
 
     @abstractmethod
@@ -53,6 +59,10 @@ class Evaluator(Budget, ABC):
     @abstractmethod
     def materialised(self, item: Construction) -> Node:
         """The constructed element as a tree of its own, so that steps can go into it."""
+
+    @abstractmethod
+    def tree(self, stream: ElementStream, top: Node) -> Node:
+        """``top`` of these columns as the top of one more tree: nothing is above it."""
 
     @abstractmethod
     def attached(self, item: Detached) -> Node:

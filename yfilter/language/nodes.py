@@ -19,7 +19,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple, TypeAlias
 
 from formats.names import QualifiedName
-from yfilter.language.query_ast import Constructor, NodeKind
+from yfilter.language.query_ast import Constructor, FunctionDeclaration, NodeKind
 from yfilter.language.temporal import Temporal
 
 
@@ -84,13 +84,24 @@ class Float(float):
     __slots__ = ()
 
 
+class Functions(NamedTuple):
+    """The declared functions, by name and number of arguments; in how many calls this is."""
+
+    table: Mapping[tuple[str, int], FunctionDeclaration]
+    depth: int
+
+
 class Focus(NamedTuple):
-    """Where an expression is evaluated: context item, its position, how many there are."""
+    """Where an expression is evaluated: context item, its position, how many there are.
+
+    ``functions``: in the body of a declared function.
+    """
 
     item: Item | None
     position: int
     size: int
     variables: Variables
+    functions: Functions | None = None
 
 
 @dataclass(slots=True, eq=False)

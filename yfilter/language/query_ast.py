@@ -238,11 +238,51 @@ class Typed:
 
 
 @dataclass(frozen=True, slots=True)
+class TypeCase:
+    """``case $variable as type | type return result``; "" is no variable, no types are any."""
+
+    variable: str
+    types: tuple[SequenceType, ...]
+    result: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Typeswitch:
+    """``typeswitch (operand) case … default …``; the default is the last case."""
+
+    operand: Expression
+    cases: tuple[TypeCase, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionCall:
     """A function of the documented list; ``name`` without ``fn:``, types as ``xs:date``."""
 
     name: str
     arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionDeclaration:
+    """``declare function name($parameter as type, …) as type { body };``, None for no type."""
+
+    name: str
+    parameters: tuple[tuple[str, SequenceType | None], ...]
+    result: SequenceType | None
+    body: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class UserCall:
+    """A call of a declared function, by its name and the number of its arguments.
+
+    ``library``: all functions of the profile; none for a call in the body of one of them, which
+    has the same.
+    """
+
+    name: str
+    arguments: tuple[Expression, ...]
+    library: tuple[FunctionDeclaration, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,6 +375,41 @@ class Part:
     expression: Expression
 
 
+class UpdateKind(Enum):
+    """What is done to a node of a copy, in the words before the node and between it and the new."""
+
+    DELETE = ("delete node", "")
+    REPLACE = ("replace node", "with")
+    REPLACE_VALUE = ("replace value of node", "with")
+    RENAME = ("rename node", "as")
+    INSERT_INTO = ("insert node", "into")
+    INSERT_FIRST = ("insert node", "as first into")
+    INSERT_LAST = ("insert node", "as last into")
+    INSERT_BEFORE = ("insert node", "before")
+    INSERT_AFTER = ("insert node", "after")
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """An updating expression; it has no value and stands in ``modify`` only.
+
+    ``source``: what is inserted, put in its place, or the name; the empty sequence for DELETE.
+    """
+
+    kind: UpdateKind
+    target: Expression
+    source: Expression | QualifiedName
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """``copy $variable := value, … modify changes return result``."""
+
+    copies: tuple[LetClause, ...]
+    changes: Expression
+    result: Expression
+
+
 Clause: TypeAlias = ForClause | LetClause | WhereClause
 
 
@@ -361,11 +436,15 @@ Expression: TypeAlias = (
     | Quantified
     | Cast
     | Typed
+    | Typeswitch
     | FunctionCall
+    | UserCall
     | Constructor
     | Markup
     | Computed
     | Flwor
+    | Update
+    | Transform
     | Part
 )
 
