@@ -18,6 +18,10 @@ class Budget:
         self._visits_left = limits.visits_max
         self._bytes_left = limits.bytes_max
 
+    @property
+    def visits_left(self) -> int:
+        return self._visits_left
+
     def charge(self, amount: int = 1) -> None:
         """Counts nodes looked at and items made."""
         self._visits_left -= amount

@@ -288,8 +288,9 @@ class StartTag:
         return True
 
     def _prefix(self, name: QualifiedName) -> str:
-        prefix, count = name.prefix or "ns", 0
+        own = name.prefix or ("xml" if name.namespace == XML_NAMESPACE else "ns")
+        prefix, count = own, 0
         while self._prefixes.setdefault(prefix, name.namespace) != name.namespace:
             count += 1
-            prefix = f"{name.prefix or 'ns'}{count}"
+            prefix = f"{own}{count}"
         return prefix

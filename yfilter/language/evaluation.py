@@ -16,7 +16,7 @@ looks at is counted against ``EvaluationLimits.visits_max``, and so is every ite
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +32,7 @@ from yfilter.language.construction import detached, holder, write_construction
 from yfilter.language.evaluator import Evaluator, effective_boolean
 from yfilter.language.flwor_evaluation import flwor_items
 from yfilter.language.general_comparison import some_pair
+from yfilter.language.memo import FEW, Memo, is_worth
 from yfilter.language.nodes import (
     DOCUMENT,
     Construction,
@@ -68,6 +69,7 @@ from yfilter.language.query_ast import (
     Markup,
     NodeKind,
     Operation,
+    Operator,
     Or,
     Origin,
     Part,
@@ -125,6 +127,8 @@ class MessageEvaluator(Evaluator):
     ) -> None:
         super().__init__(stream, limits, strict=strict)
         self._positional: dict[int, tuple[LocationStep, bool]] = {}
+        self._literals: dict[int, tuple[Sequence, Value]] = {}
+        self.memo = None if strict else Memo(self)
 
     def evaluate(self, expression: Expression, context: Node, variables: Variables) -> Value:
         return self.value(expression, Focus(context, 1, 1, variables))
@@ -155,9 +159,7 @@ class MessageEvaluator(Evaluator):
         """A constructed node without a parent as a tree of its own; nothing sees what holds it."""
         if item.node is None:
             stream, type_ = holder(item)
-            item.node = self.tree(
-                stream, Node(0 if type_ is NodeType.ATTRIBUTE else 1, type_, 0)
-            )
+            item.node = self.tree(stream, Node(0 if type_ is NodeType.ATTRIBUTE else 1, type_, 0))
         return item.node
 
     def tree(self, stream: ElementStream, top: Node) -> Node:
@@ -169,12 +171,40 @@ class MessageEvaluator(Evaluator):
 
     # -- paths
 
-    def path(self, path: PathExpression, focus: Focus) -> Value:
+    def shared(self, expression: Expression, focus: Focus) -> Value:
+        """As ``value``, for those who do not look at every item: what is known costs nothing."""
+        if self.memo is None:
+            return self.value(expression, focus)
+        if isinstance(expression, PathExpression):
+            return self.path(expression, focus, is_free=True)
+        known = self.memo.constant(expression, focus)
+        return self.value(expression, focus) if known is None else known
+
+    def joined(
+        self,
+        clause: object,
+        variable: str,
+        value: Value,
+        conditions: Iterable[Expression],
+        focus: Focus,
+    ) -> Iterator[tuple[int, Item]] | None:
+        """The items of a value for which equalities among conditions hold, with their positions."""
+        if self.memo is None or len(value) <= FEW:
+            return None
+        return self.memo.joined(clause, variable, value, conditions, focus)
+
+    def path(self, path: PathExpression, focus: Focus, *, is_free: bool = False) -> Value:
         value = self._origin(path, focus)
         if not path.steps:
             return value
-        steps = path.steps
-        if steps[0].kind is NodeKind.SELF and steps[0].axis is None:
+        if self.memo is not None and is_worth(path):
+            known = self.memo.path(path, value, focus, self._follow, is_free=is_free)
+            if known is not None:
+                return known
+        return self._follow(value, path.steps, focus)
+
+    def _follow(self, value: Value, steps: tuple[LocationStep, ...], focus: Focus) -> Value:
+        if steps and steps[0].kind is NodeKind.SELF and steps[0].axis is None:
             value = self._filtered(list(value), steps[0].predicates, focus)
             steps = steps[1:]
         if not steps:
@@ -193,7 +223,7 @@ class MessageEvaluator(Evaluator):
                 )
                 if self.strict and inside:
                     raise DynamicError("XPDY0050", "the context item is in no document")
-                return [DOCUMENT]
+                return _DOCUMENTS
             case Origin.VARIABLE:
                 return focus.variables[path.variable]
             case Origin.CONTEXT:
@@ -205,6 +235,9 @@ class MessageEvaluator(Evaluator):
                 return self.value(path.start, focus)
 
     def _after_step(self, nodes: list[Node], step: LocationStep, focus: Focus) -> list[Node]:
+        if len(nodes) == 1 and step.axis is None and not step.descendant:  # PERF: are in order
+            there = list(self.axes.step(nodes[0], step))
+            return self._filtered(there, step.predicates, focus) if step.predicates else there
         if not self._is_positional(step):
             found = {node for start in nodes for node in self.axes.step(start, step)}
             kept: Iterable[Any] = self._filtered(
@@ -272,18 +305,31 @@ class MessageEvaluator(Evaluator):
     # -- operators
 
     def comparison(self, expression: Comparison, focus: Focus) -> Value:
-        left = self.value(expression.left, focus)
-        right = self.value(expression.right, focus)
+        if expression.operator is Operator.EQ and self.memo is not None:
+            left = self.shared(expression.left, focus)
+            right = self.shared(expression.right, focus)
+            if len(left) > FEW or len(right) > FEW:
+                found = self.memo.some_equal(expression, left, right)
+                if found is not None:
+                    return [found]
+        else:
+            left = self.value(expression.left, focus)
+            right = self.value(expression.right, focus)
         return [some_pair(self, left, expression.operator, right)]
 
     def call(self, call: FunctionCall, focus: Focus) -> Value:
         return function_library.call(self, call, focus)
 
     def sequence(self, sequence: Sequence, focus: Focus) -> Value:
+        known = self._literals.get(id(sequence))
+        if known is not None and known[0] is sequence:
+            return known[1]
         found: list[Item] = []
         for part in sequence.parts:
             found += self.value(part, focus)
         self.charge(len(found))
+        if len(found) > FEW and all(isinstance(part, Literal) for part in sequence.parts):
+            self._literals[id(sequence)] = sequence, found
         return found
 
     def conditional(self, expression: Conditional, focus: Focus) -> Value:
@@ -302,6 +348,9 @@ class MessageEvaluator(Evaluator):
             if piece is not None:
                 return [Written(NodeKind.NODE, None, "", markup=piece)] if piece else []
         return self.value(part.expression, Focus(DOCUMENT, 1, 1, {PART_VARIABLE: value}))
+
+
+_DOCUMENTS: Value = [DOCUMENT]
 
 
 def _without_descendant(step: LocationStep) -> LocationStep:

@@ -9,8 +9,8 @@ constructed item becomes a tree.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
 from math import isnan
-from typing import TYPE_CHECKING
 
 from formats.element_stream import ContentKind, ElementStream
 from yfilter.language.atoms import atom_text
@@ -33,9 +33,6 @@ from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import Expression, NodeKind
 from yfilter.language.temporal import Temporal
 
-if TYPE_CHECKING:
-    from yfilter.language.pending_updates import PendingUpdates
-
 
 class Evaluator(Budget, ABC):
     """One evaluation on one message, within one budget; ``strict`` as in evaluation.py.
@@ -48,13 +45,31 @@ class Evaluator(Budget, ABC):
         self.stream = stream
         self.streams = [stream]
         self.strict = strict
-        self.pending: PendingUpdates | None = None  # of the ``modify`` that is evaluated
+        self.pending: object = None  # PendingUpdates of the ``modify`` that is evaluated
         self.is_deep = False  # whether a declared function was called
         self.axes = Axes(self.streams, self.charge)
 
     @abstractmethod
     def value(self, expression: Expression, focus: Focus) -> Value:
         """The items of an expression; DynamicError."""
+
+    @abstractmethod
+    def shared(self, expression: Expression, focus: Focus) -> Value:
+        """As ``value``, for those who do not look at every item: what is known costs nothing."""
+
+    @abstractmethod
+    def joined(
+        self,
+        clause: object,
+        variable: str,
+        value: Value,
+        conditions: Iterable[Expression],
+        focus: Focus,
+    ) -> Iterator[tuple[int, Item]] | None:
+        """The items of a value for which equalities among conditions hold, with their positions.
+
+        None for all of them.  ``clause`` ranges over the value, and is known by its identity.
+        """
 
     @abstractmethod
     def materialised(self, item: Construction) -> Node:

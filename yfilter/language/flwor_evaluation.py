@@ -10,12 +10,19 @@ from functools import cmp_to_key
 
 from yfilter.language.atoms import comparable
 from yfilter.language.evaluator import Evaluator
-from yfilter.language.nodes import Atom, DynamicError, Focus, Item
-from yfilter.language.query_ast import Flwor, ForClause, LetClause, OrderKey
+from yfilter.language.nodes import Atom, DynamicError, Focus, Item, Value
+from yfilter.language.query_ast import (
+    Expression,
+    Flwor,
+    ForClause,
+    LetClause,
+    OrderKey,
+    WhereClause,
+)
 
 
 def flwor_items(
-    evaluator: Evaluator, flwor: Flwor, focus: Focus, first: Iterable[Item] | None = None
+    evaluator: Evaluator, flwor: Flwor, focus: Focus, first: Value | None = None
 ) -> Iterator[Item]:
     """The items; ``first``: what the first clause binds, where that is known already."""
     tuples: Iterator[Focus] = (
@@ -37,7 +44,7 @@ def flwor_items(
 
 
 def _tuples(
-    evaluator: Evaluator, flwor: Flwor, index: int, focus: Focus, first: Iterable[Item] | None
+    evaluator: Evaluator, flwor: Flwor, index: int, focus: Focus, first: Value | None
 ) -> Iterator[Focus]:
     if index == len(flwor.clauses):
         yield focus
@@ -49,7 +56,7 @@ def _tuples(
         return
     source = clause.path if isinstance(clause, ForClause) else clause.value
     try:
-        value = evaluator.value(source, focus) if first is None else first
+        value = evaluator.shared(source, focus) if first is None else first
     except DynamicError:
         if evaluator.strict:
             raise
@@ -58,12 +65,22 @@ def _tuples(
         scope = {**focus.variables, clause.variable: list(value)}
         yield from _tuples(evaluator, flwor, index + 1, focus._replace(variables=scope), None)
         return
-    for position, item in enumerate(value, 1):
+    items = evaluator.joined(clause, clause.variable, value, _behind(flwor, index), focus)
+    for position, item in enumerate(value, 1) if items is None else items:
         evaluator.charge_tuple()
         scope = {**focus.variables, clause.variable: [item]}
         if clause.position:
             scope[clause.position] = [position]
         yield from _tuples(evaluator, flwor, index + 1, focus._replace(variables=scope), None)
+
+
+def _behind(flwor: Flwor, index: int) -> Iterator[Expression]:
+    """The conditions behind a clause."""
+    for clause in flwor.clauses[index:]:
+        if isinstance(clause, WhereClause):
+            yield clause.condition
+    if flwor.where is not None:
+        yield flwor.where
 
 
 def _ordered(

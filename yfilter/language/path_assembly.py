@@ -15,6 +15,7 @@ from yfilter.language.query_ast import (
     NodeKind,
     Origin,
     PathExpression,
+    Transform,
 )
 from yfilter.language.subexpressions import new_focus, same_focus
 
@@ -83,6 +84,6 @@ def size_of(expression: Expression) -> int:
 
 def constructs(expression: Expression) -> bool:
     """Whether a constructor is anywhere in it."""
-    if isinstance(expression, Constructor | Computed | Markup):
+    if isinstance(expression, Constructor | Computed | Markup | Transform):
         return True
     return any(map(constructs, (*same_focus(expression), *new_focus(expression))))

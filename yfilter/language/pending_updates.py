@@ -35,9 +35,16 @@ from yfilter.language.nodes import (
     Value,
     element_node,
 )
-from yfilter.language.query_ast import Constructor, NodeKind, Transform, Update, UpdateKind
+from yfilter.language.query_ast import (
+    Constructor,
+    Expression,
+    NodeKind,
+    Transform,
+    Update,
+)
 from yfilter.language.query_lexer import is_ncname
 from yfilter.language.recursion import deep_recursion
+from yfilter.language.update_kind import UpdateKind
 
 _BESIDE = (UpdateKind.INSERT_BEFORE, UpdateKind.INSERT_AFTER)
 _KINDS = {
@@ -71,7 +78,7 @@ def transform(evaluator: Evaluator, expression: Transform, focus: Focus) -> Valu
 def update(evaluator: Evaluator, expression: Update, focus: Focus) -> Value:
     """Nothing: what is said is added to what is pending."""
     pending = evaluator.pending
-    assert pending is not None  # the parser lets it stand in ``modify`` only
+    assert isinstance(pending, PendingUpdates)  # the parser lets it stand in ``modify`` only
     targets = evaluator.nodes(evaluator.value(expression.target, focus))
     if expression.kind is UpdateKind.DELETE:
         for target in targets:
@@ -82,8 +89,9 @@ def update(evaluator: Evaluator, expression: Update, focus: Focus) -> Value:
         raise DynamicError(code, f"'{expression.kind.value[0]}' takes one node")
     target, source = targets[0], expression.source
     if expression.kind is UpdateKind.RENAME:
-        is_fixed = isinstance(source, QualifiedName)
-        pending.rename(target, source if is_fixed else _name(evaluator, source, focus))
+        if not isinstance(source, QualifiedName):
+            source = _name(evaluator, source, focus)
+        pending.rename(target, source)
         return []
     assert not isinstance(source, QualifiedName)
     value = evaluator.value(source, focus)
@@ -382,9 +390,9 @@ def _bound(focus: Focus, variable: str, item: Item) -> Focus:
     return focus._replace(variables={**focus.variables, variable: [item]})
 
 
-def _name(evaluator: Evaluator, source: object, focus: Focus) -> QualifiedName:
+def _name(evaluator: Evaluator, source: Expression, focus: Focus) -> QualifiedName:
     """A computed name, an xs:QName or a string without a prefix that needs declaring."""
-    atom = evaluator.one_atom(evaluator.value(source, focus))  # type: ignore[arg-type]
+    atom = evaluator.one_atom(evaluator.value(source, focus))
     if isinstance(atom, Opaque) and atom.type == "xs:QName":
         return name_of_value(atom)
     text = str(atom).strip() if isinstance(atom, str) else ""

@@ -16,47 +16,13 @@ from enum import Enum
 from typing import NamedTuple, Protocol, TypeAlias
 
 from formats.names import QualifiedName
+from yfilter.language.step_kinds import Axis as Axis
+from yfilter.language.step_kinds import NodeKind as NodeKind
+from yfilter.language.step_kinds import Origin as Origin
+from yfilter.language.update_kind import UpdateKind
 
 # In a NameTest: any namespace, any local name.
 ANY = "*"
-
-
-class NodeKind(Enum):
-    """What a location step selects."""
-
-    ELEMENT = "element"
-    ATTRIBUTE = "attribute"
-    TEXT = "text()"
-    SELF = "."
-    PARENT = ".."
-    COMMENT = "comment()"
-    PROCESSING_INSTRUCTION = "processing-instruction()"
-    NODE = "node()"
-    DOCUMENT = "document-node()"
-
-
-class Axis(Enum):
-    """An axis that has to be written out; child, attribute, ``.`` and ``..`` are a step's kind."""
-
-    SELF = "self"
-    PARENT = "parent"
-    DESCENDANT = "descendant"
-    DESCENDANT_OR_SELF = "descendant-or-self"
-    ANCESTOR = "ancestor"
-    ANCESTOR_OR_SELF = "ancestor-or-self"
-    FOLLOWING_SIBLING = "following-sibling"
-    PRECEDING_SIBLING = "preceding-sibling"
-    FOLLOWING = "following"
-    PRECEDING = "preceding"
-
-
-class Origin(Enum):
-    """Where a path starts."""
-
-    MESSAGE = "$msg"  # the document node: "/a", "//a", "$msg/a"
-    CONTEXT = "."  # the context item inside a predicate: "a", ".//a", "@a"
-    VARIABLE = "$"  # a variable bound by for or let
-    EXPRESSION = "()"  # any other expression: "(//a)[1]", "<a/>/b"
 
 
 class NameTest(NamedTuple):
@@ -373,20 +339,6 @@ class Part:
     variable: str
     digest: str
     expression: Expression
-
-
-class UpdateKind(Enum):
-    """What is done to a node of a copy, in the words before the node and between it and the new."""
-
-    DELETE = ("delete node", "")
-    REPLACE = ("replace node", "with")
-    REPLACE_VALUE = ("replace value of node", "with")
-    RENAME = ("rename node", "as")
-    INSERT_INTO = ("insert node", "into")
-    INSERT_FIRST = ("insert node", "as first into")
-    INSERT_LAST = ("insert node", "as last into")
-    INSERT_BEFORE = ("insert node", "before")
-    INSERT_AFTER = ("insert node", "after")
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,9 +22,9 @@ from yfilter.language.query_ast import (
     Transform,
     Typeswitch,
     Update,
-    UpdateKind,
 )
 from yfilter.language.query_lexer import Token, TokenKind, is_ncname
+from yfilter.language.update_kind import UpdateKind
 
 _PLACES = {
     "into": UpdateKind.INSERT_INTO,
