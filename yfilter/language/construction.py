@@ -12,6 +12,7 @@ from contextlib import nullcontext
 
 from formats.characters import is_comment, is_processing_instruction
 from formats.element_stream import ElementStream, ElementStreamBuilder
+from formats.name_faults import XMLNS_NAMESPACE
 from formats.names import XML_NAMESPACE, QualifiedName
 from formats.xml_writer import XmlWriter
 from yfilter.language.atoms import atom_text
@@ -94,9 +95,14 @@ def holder(item: Detached) -> tuple[ElementStream, NodeType]:
 
 
 def name_of_value(value: Opaque) -> QualifiedName:
-    """The name that an xs:QName is."""
+    """The name that an xs:QName is; DynamicError for one that nothing can have."""
     prefix, _, local = value.text.rpartition(":")
-    return QualifiedName(prefix, value.value.namespace or "", local)
+    namespace = value.value.namespace or ""
+    if prefix == "xmlns" or namespace == XMLNS_NAMESPACE:
+        raise DynamicError("XQDY0044", f"{value.text} is a declaration")
+    if (prefix == "xml") != (namespace == XML_NAMESPACE) and prefix:
+        raise DynamicError("XQDY0096", f"{value.text} has a prefix of another namespace")
+    return QualifiedName("xml" if namespace == XML_NAMESPACE else prefix, namespace, local)
 
 
 def _computed_name(evaluator: Evaluator, expression: Computed, focus: Focus) -> QualifiedName:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from difflib import get_close_matches
 
+from formats.names import XML_NAMESPACE
 from yfilter.language.flwor_parser import FlworParser
 from yfilter.language.item_kinds import NOTHING, kinds_of_type
 from yfilter.language.namespaces import (
@@ -21,11 +22,15 @@ from yfilter.language.profile_limits import ProfileLimits
 from yfilter.language.query_ast import (
     Expression,
     FunctionDeclaration,
-    Sequence,
     SequenceType,
     UserCall,
 )
 from yfilter.language.query_lexer import Token, TokenKind
+
+# Nobody declares functions in these.
+_RESERVED = frozenset(
+    ("", FUNCTION_NAMESPACE, SCHEMA_NAMESPACE, f"{SCHEMA_NAMESPACE}-instance", XML_NAMESPACE)
+)
 
 
 class FunctionParser(FlworParser):
@@ -84,12 +89,16 @@ class FunctionParser(FlworParser):
             raise self.unsupported("an external function is", self.lexer.peek(), "'{' and a body")
         self.expect("{")
         self._in_function = True
-        body = Sequence(()) if self.lexer.peek().is_symbol("}") else self.sequence()
+        body = self.sequence()
         self._in_function = False
         self.expect("}", " or an operator")
         self.scope = outer
         self.leave()
         self._add(token, FunctionDeclaration(name, parameters, result, body))
+
+    @property
+    def has_functions(self) -> bool:
+        return bool(self._functions)
 
     def end_functions(self) -> None:
         """The prolog has ended: all functions are known."""
@@ -128,7 +137,7 @@ class FunctionParser(FlworParser):
         else:
             prefix, colon, local = token.text.rpartition(":")
             namespace = self.namespace_of(prefix, token.offset) if colon else FUNCTION_NAMESPACE
-        if namespace in (FUNCTION_NAMESPACE, SCHEMA_NAMESPACE, "") or local == "*":
+        if namespace in _RESERVED or local == "*":
             return None
         return f"local:{local}" if namespace == LOCAL_NAMESPACE else braced(namespace) + local
 

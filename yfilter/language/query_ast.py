@@ -16,9 +16,9 @@ from enum import Enum
 from typing import NamedTuple, Protocol, TypeAlias
 
 from formats.names import QualifiedName
-from yfilter.language.step_kinds import Axis as Axis
-from yfilter.language.step_kinds import NodeKind as NodeKind
-from yfilter.language.step_kinds import Origin as Origin
+from yfilter.language.step_kinds import Axis as Axis  # noqa: PLC0414  for those who import it
+from yfilter.language.step_kinds import NodeKind as NodeKind  # noqa: PLC0414
+from yfilter.language.step_kinds import Origin as Origin  # noqa: PLC0414
 from yfilter.language.update_kind import UpdateKind
 
 # In a NameTest: any namespace, any local name.
@@ -240,11 +240,7 @@ class FunctionDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class UserCall:
-    """A call of a declared function, by its name and the number of its arguments.
-
-    ``library``: all functions of the profile; none for a call in the body of one of them, which
-    has the same.
-    """
+    """A call of a declared function; ``library`` has them all, and is empty in their bodies."""
 
     name: str
     arguments: tuple[Expression, ...]

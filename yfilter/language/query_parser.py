@@ -240,6 +240,10 @@ class QueryParser(UpdateParser):
                 else "the default element namespace is declared twice",
                 what.offset,
             )
+        if self.has_functions:
+            raise self.refusal(
+                "syntax", "a namespace is declared behind a function", what.offset, "it in front"
+            )
         declared.add(prefix)
         self.check_declaration(prefix, uri, place.offset)
         self.scope.namespaces[prefix] = uri

@@ -93,7 +93,7 @@ def _user_calls(node: Expression) -> Iterator[UserCall]:
 
 def _declared(function: FunctionDeclaration) -> str:
     parameters = ", ".join(f"${name}{_of_type(type_)}" for name, type_ in function.parameters)
-    body = "" if function.body == Sequence(()) else _whole(function.body, plain=True)
+    body = _whole(function.body, plain=True)
     result = _of_type(function.result)
     return f"declare function {function.name}({parameters}){result} {{{body}}}; "
 

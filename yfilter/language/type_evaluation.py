@@ -49,6 +49,8 @@ def _promoted(atom: Atom, wanted: str) -> Atom:
         return cast(atom, wanted)
     if wanted == "xs:string" and isinstance(atom, AnyUri):
         return str(atom)
+    if wanted == "xs:anyURI" and isinstance(atom, str):  # functions of names give strings
+        return AnyUri(atom)
     return atom
 
 
