@@ -80,8 +80,12 @@ def unparse(node: Profile | Expression) -> str:
     text = _whole(body, plain=True)
     if "local:" not in text and "Q{" not in text:  # no call of a declared function
         return text
-    declared = dict.fromkeys(function for call in _user_calls(body) for function in call.library)
-    return "".join(map(_declared, declared)) + text
+    declared = {
+        (function.name, len(function.parameters)): function
+        for call in _user_calls(body)
+        for function in call.library
+    }
+    return "".join(map(_declared, declared.values())) + text
 
 
 def _user_calls(node: Expression) -> Iterator[UserCall]:
