@@ -25,7 +25,6 @@ def user_call(evaluator: Evaluator, call: UserCall, focus: Focus) -> Value:
             f"a profile's functions call each other more than {evaluator.limits.calls_max} deep",
         )
     evaluator.charge(CALL_COST)
-    evaluator.is_deep = True
     if depth == 1:
         with deep_recursion():
             return _called(evaluator, call, focus, depth)

@@ -8,7 +8,6 @@ an attribute is given twice, the first one counts.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import nullcontext
 
 from formats.characters import is_comment, is_processing_instruction
 from formats.element_stream import ElementStream, ElementStreamBuilder
@@ -32,7 +31,7 @@ from yfilter.language.nodes import (
 )
 from yfilter.language.query_ast import Computed, Constructor, Expression, Markup, NodeKind
 from yfilter.language.query_lexer import is_ncname
-from yfilter.language.recursion import deep_recursion
+from yfilter.language.recursion import deeply
 
 _TAG_SIZE = 16  # a start and an end tag, roughly; what is charged is an estimate
 
@@ -44,9 +43,14 @@ def write_construction(evaluator: Evaluator, construction: Construction) -> byte
 
 def written(evaluator: Evaluator, items: Iterable[Item]) -> bytes:
     """Items as the content of nothing, side by side."""
+    items = list(items)
+    # Functions that construct are called while it is written.
+    return deeply(lambda: _written(evaluator, items))
+
+
+def _written(evaluator: Evaluator, items: list[Item]) -> bytes:
     writer = ContentWriter(evaluator)
-    with deep_recursion() if evaluator.is_deep else nullcontext():
-        writer.items(items)
+    writer.items(items)
     return writer.xml.getvalue()
 
 

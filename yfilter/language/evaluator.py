@@ -46,7 +46,6 @@ class Evaluator(Budget, ABC):
         self.streams = [stream]
         self.strict = strict
         self.pending: object = None  # PendingUpdates of the ``modify`` that is evaluated
-        self.is_deep = False  # whether a declared function was called
         self.axes = Axes(self.streams, self.charge)
 
     @abstractmethod

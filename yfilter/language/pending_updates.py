@@ -204,8 +204,8 @@ class PendingUpdates:
         except ValueError as error:  # a character that XML cannot carry, a prefix of two meanings
             raise DynamicError("XUDY0024", str(error)) from None
         except MessageRefused as refusal:
-            if copy.type is NodeType.DOCUMENT and refusal.code == "not-well-formed":
-                raise DynamicError("XUDY0030", "a document without its one element") from None
+            if copy.type is NodeType.DOCUMENT and refusal.code == "malformed":
+                raise DynamicError("FODC0006", "a document without its one element") from None
             raise MatchLimitExceeded("result-too-large", str(refusal)) from None
         top = element_node(0) if copy.type is NodeType.ELEMENT else copy
         return evaluator.tree(stream, top)
