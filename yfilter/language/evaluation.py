@@ -210,8 +210,10 @@ class MessageEvaluator(Evaluator):
         if not steps:
             return value
         nodes = self.nodes(value)
+        is_ordered = len(nodes) == 1
         for step in steps:
-            nodes = self._after_step(nodes, step, focus)
+            nodes = self._after_step(nodes, step, focus, is_ordered=is_ordered)
+            is_ordered = True
         return nodes
 
     def _origin(self, path: PathExpression, focus: Focus) -> Value:
@@ -234,10 +236,15 @@ class MessageEvaluator(Evaluator):
                 assert path.start is not None
                 return self.value(path.start, focus)
 
-    def _after_step(self, nodes: list[Node], step: LocationStep, focus: Focus) -> list[Node]:
-        if len(nodes) == 1 and step.axis is None and not step.descendant:  # PERF: are in order
-            there = list(self.axes.step(nodes[0], step))
-            return self._filtered(there, step.predicates, focus) if step.predicates else there
+    def _after_step(
+        self, nodes: list[Node], step: LocationStep, focus: Focus, *, is_ordered: bool
+    ) -> list[Node]:
+        if is_ordered and step.axis is None and not step.descendant and not step.predicates:
+            # PERF: what is found is in order, of one node and of the attributes of many.
+            if len(nodes) == 1:
+                return list(self.axes.step(nodes[0], step))
+            if step.kind is NodeKind.ATTRIBUTE:
+                return [found for start in nodes for found in self.axes.step(start, step)]
         if not self._is_positional(step):
             found = {node for start in nodes for node in self.axes.step(start, step)}
             kept: Iterable[Any] = self._filtered(

@@ -121,6 +121,8 @@ class Evaluator(Budget, ABC):
 
     def atom(self, item: Item) -> Atom:
         """The typed value of one item."""
+        if isinstance(item, Node) and item.type in (NodeType.ATTRIBUTE, NodeType.ELEMENT):
+            return Untyped(self.string_value(item))
         if isinstance(item, Detached):
             is_text = item.kind in (NodeKind.ATTRIBUTE, NodeKind.TEXT)
             return Untyped(item.value) if is_text else item.value

@@ -21,7 +21,7 @@ from typing import Any
 from yfilter.language.dependence import free_variables, uses_context
 from yfilter.language.equality_index import EqualityIndex
 from yfilter.language.evaluator import Evaluator
-from yfilter.language.nodes import Atom, DynamicError, Focus, Item, Value
+from yfilter.language.nodes import Atom, DynamicError, Focus, Item, Node, Value
 from yfilter.language.path_assembly import constructs
 from yfilter.language.positions import is_positional
 from yfilter.language.query_ast import (
@@ -118,7 +118,7 @@ class Memo:
             return known.items
         if known.places is None:
             known.places = self._index(
-                known.items, join.key, lambda item: focus._replace(item=item, position=1, size=1)
+                known.items, join.key, lambda item: Focus(item, 1, 1, {}, focus.functions)
             )
         places = self._look_up(known.places, join.probe, focus)
         if places is None:
@@ -162,7 +162,9 @@ class Memo:
             return None
         if known.places is None:
             known.places = self._index(
-                value, join.key, lambda item: focus._replace(variables={variable: [item]})
+                value,
+                join.key,
+                lambda item: Focus(None, 1, 1, {variable: [item]}, focus.functions),
             )
         places = self._look_up(known.places, join.probe, focus)
         return None if places is None else ((place + 1, value[place]) for place in places)
@@ -198,6 +200,16 @@ class Memo:
     def _index(
         self, items: Value, key: Expression, focus_of: Callable[[Any], Focus]
     ) -> EqualityIndex:
+        step = _attribute_step(key)
+        nodes = [item for item in items if isinstance(item, Node)] if step is not None else []
+        if step is not None and len(nodes) == len(items):
+            # PERF: what is done below, for the keys that most joins have.
+            evaluator, axes = self._evaluator, self._evaluator.axes
+            return EqualityIndex(
+                (place, [evaluator.atom(found) for found in axes.step(node, step)])
+                for place, node in enumerate(nodes)
+            )
+
         def atoms(item: Item) -> list[Atom]:
             try:
                 return self._evaluator.atoms(self._evaluator.value(key, focus_of(item)))
@@ -247,6 +259,16 @@ def _split(path: PathExpression) -> tuple[tuple[LocationStep, ...], _Join | None
         steps = path.steps[:number] if is_filter else (*path.steps[:number], bare)
         return steps, _Join(*join, number, later)
     return path.steps, None
+
+
+def _attribute_step(key: Expression) -> LocationStep | None:
+    """The step of a key that is an attribute of the item, ``@k`` or ``$b/@k``."""
+    if not isinstance(key, PathExpression) or len(key.steps) != 1:
+        return None
+    step = key.steps[0]
+    is_of_item = key.origin in (Origin.CONTEXT, Origin.VARIABLE)
+    is_plain = step.axis is None and not step.descendant and not step.predicates
+    return step if is_of_item and is_plain and step.kind is NodeKind.ATTRIBUTE else None
 
 
 def _join_in(predicate: Expression) -> tuple[Expression, Expression] | None:
