@@ -21,7 +21,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from formats.characters import find_illegal_character, is_comment, is_processing_instruction
 from formats.element_stream import ContentKind, ElementStream
@@ -74,7 +75,8 @@ class XmlWriter:
         One that is already in force is not written again.
         """
         attributes = list(attributes)
-        own = _own_declarations(name, attributes, declarations)
+        names = tuple([attribute for attribute, _ in attributes])
+        own = _own_declarations(name, names, tuple(declarations))
         pairs = [(str(attribute), _legal(value)) for attribute, value in attributes]
         self._start(str(name), own.items(), pairs)
 
@@ -232,11 +234,12 @@ def subtree_writer(stream: ElementStream) -> SubtreeWriter:
 _LAST: list[SubtreeWriter] = []
 
 
+@lru_cache(maxsize=1024)  # PERF: results have few kinds of elements
 def _own_declarations(
     name: QualifiedName,
-    attributes: Sequence[tuple[QualifiedName, str]],
-    declarations: Iterable[tuple[str, str]],
-) -> dict[str, str]:
+    attributes: tuple[QualifiedName, ...],
+    declarations: tuple[tuple[str, str], ...],
+) -> Mapping[str, str]:
     """What each prefix must mean on the element itself, or ValueError."""
     own: dict[str, str] = {}
     for prefix, namespace in [*declarations, *_bindings_needed(name, attributes)]:
@@ -253,11 +256,11 @@ def _own_declarations(
 
 
 def _bindings_needed(
-    name: QualifiedName, attributes: Sequence[tuple[QualifiedName, str]]
+    name: QualifiedName, attributes: Sequence[QualifiedName]
 ) -> Iterator[tuple[str, str]]:
     yield name.prefix, name.namespace
     seen = set()
-    for attribute, _ in attributes:
+    for attribute in attributes:
         if (attribute.namespace, attribute.local) in seen:
             raise ValueError(f"<{name}>: attribute {attribute} is given twice")
         seen.add((attribute.namespace, attribute.local))

@@ -8,6 +8,7 @@ an attribute is given twice, the first one counts.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from formats.characters import is_comment, is_processing_instruction
 from formats.element_stream import ElementStream, ElementStreamBuilder
@@ -18,6 +19,7 @@ from yfilter.language.atoms import atom_text
 from yfilter.language.evaluator import Evaluator
 from yfilter.language.namespaces import INITIAL_NAMESPACES
 from yfilter.language.nodes import (
+    NODES,
     Construction,
     Detached,
     DynamicError,
@@ -33,6 +35,7 @@ from yfilter.language.query_ast import Computed, Constructor, Expression, Markup
 from yfilter.language.query_lexer import is_ncname
 from yfilter.language.recursion import deeply
 
+_FIXED: Final = (str, Constructor, Markup)
 _TAG_SIZE = 16  # a start and an end tag, roughly; what is charged is an estimate
 
 
@@ -141,7 +144,7 @@ class ContentWriter:
         """The value of one enclosed expression as content of the open element."""
         after_atom = False
         for item in items:
-            is_atom = not isinstance(item, Node | Construction | Detached)
+            is_atom = not isinstance(item, NODES)
             if is_atom and after_atom:
                 self._text(" ")
             after_atom = is_atom
@@ -180,7 +183,7 @@ class ContentWriter:
         place = 0
         while place < len(content) and not first:
             part = content[place]
-            if isinstance(part, str | Constructor | Markup):
+            if isinstance(part, _FIXED):
                 break
             place += 1
             first = self._evaluator.value(part, focus)

@@ -35,6 +35,7 @@ from yfilter.language.general_comparison import some_pair
 from yfilter.language.memo import FEW, Memo, is_worth
 from yfilter.language.nodes import (
     DOCUMENT,
+    NODES,
     Construction,
     Detached,
     DynamicError,
@@ -239,12 +240,13 @@ class MessageEvaluator(Evaluator):
     def _after_step(
         self, nodes: list[Node], step: LocationStep, focus: Focus, *, is_ordered: bool
     ) -> list[Node]:
-        if is_ordered and step.axis is None and not step.descendant and not step.predicates:
+        if is_ordered and step.axis is None and not step.predicates:
             # PERF: what is found is in order, of one node and of the attributes of many.
-            if len(nodes) == 1:
+            is_element = step.kind is NodeKind.ELEMENT
+            if len(nodes) == 1 and (is_element or not step.descendant):
                 return list(self.axes.step(nodes[0], step))
-            if step.kind is NodeKind.ATTRIBUTE:
-                return [found for start in nodes for found in self.axes.step(start, step)]
+            if step.kind is NodeKind.ATTRIBUTE and not step.descendant:
+                return [found for start in nodes for found in self.axes.own(start, step)]
         if not self._is_positional(step):
             found = {node for start in nodes for node in self.axes.step(start, step)}
             kept: Iterable[Any] = self._filtered(
@@ -302,7 +304,7 @@ class MessageEvaluator(Evaluator):
             inner = Focus(node, position, len(left), focus.variables, focus.functions)
             found += self.value(mapped.right, inner)
             self.charge()
-        is_node = [isinstance(item, Node | Construction | Detached) for item in found]
+        is_node = [isinstance(item, NODES) for item in found]
         if not any(is_node):
             return found
         if not all(is_node):

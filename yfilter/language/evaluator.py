@@ -17,6 +17,7 @@ from yfilter.language.atoms import atom_text
 from yfilter.language.axes import Axes
 from yfilter.language.budget import Budget
 from yfilter.language.nodes import (
+    NODES,
     Atom,
     Construction,
     Detached,
@@ -112,7 +113,7 @@ class Evaluator(Budget, ABC):
 
     def string(self, item: Item) -> str:
         """``fn:string`` of one item."""
-        if isinstance(item, Node | Construction | Detached):
+        if isinstance(item, NODES):
             return str(self.atom(item))
         return atom_text(item)
 
@@ -166,7 +167,7 @@ def effective_boolean(value: Value, *, strict: bool = False) -> bool:
     if not value:
         return False
     first = value[0]
-    if isinstance(first, Node | Construction | Detached):
+    if isinstance(first, NODES):
         return True
     if strict and (len(value) > 1 or isinstance(first, Temporal | Opaque)):
         raise DynamicError("FORG0006", "no effective boolean value")

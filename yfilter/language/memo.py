@@ -206,7 +206,7 @@ class Memo:
             # PERF: what is done below, for the keys that most joins have.
             evaluator, axes = self._evaluator, self._evaluator.axes
             return EqualityIndex(
-                (place, [evaluator.atom(found) for found in axes.step(node, step)])
+                (place, [evaluator.atom(found) for found in axes.own(node, step)])
                 for place, node in enumerate(nodes)
             )
 

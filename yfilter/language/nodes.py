@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import IntEnum
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from formats.names import QualifiedName
 from yfilter.language.query_ast import Constructor, FunctionDeclaration, NodeKind
@@ -145,6 +145,8 @@ class DynamicError(Exception):
 
 
 DOCUMENT = Node(-1, NodeType.DOCUMENT, 0)
+
+NODES: Final = (Node, Construction, Detached)  # items that are no atomic values
 
 Atom: TypeAlias = str | int | float | Decimal | Temporal | Opaque
 Item: TypeAlias = Node | Construction | Detached | Atom
