@@ -72,8 +72,13 @@ def _item_matches(evaluator: Evaluator, item: Item, wanted: SequenceType) -> boo
             item.kind is wanted.kind
             and (wanted.test is None or name is None or wanted.test.accepts(name[1], name[2]))
         )
-    if isinstance(item, Construction):
-        item = evaluator.materialised(item)
+    if isinstance(item, Construction):  # still to be written; its name is all that is asked
+        test, constructed = wanted.test, item.constructor.name
+        return wanted.kind is NodeKind.NODE or (
+            wanted.kind is NodeKind.ELEMENT
+            and test is not None
+            and test.accepts(constructed.namespace, constructed.local)
+        )
     if isinstance(item, Node):
         if wanted.kind is None:
             return False
