@@ -66,7 +66,9 @@ def _tuples(
     if value is None:
         return
     is_last = index + 1 == len(clauses)
-    items = evaluator.joined(clause, clause.variable, value, _behind(flwor, index), focus)
+    items = None
+    if first is None:
+        items = evaluator.joined(clause, clause.variable, value, _behind(flwor, index), focus)
     for position, item in enumerate(value, 1) if items is None else items:
         evaluator.charge_tuple()
         scope = {**focus.variables, clause.variable: [item]}

@@ -41,10 +41,21 @@ FEW = 8  # so many items are looked at one by one
 class _Known:
     """What is remembered of one expression, by the value that it starts from."""
 
-    __slots__ = ("cost", "expression", "is_hopeless", "items", "join", "origin", "places", "steps")
+    __slots__ = (
+        "cost",
+        "expression",
+        "is_hopeless",
+        "is_new",
+        "items",
+        "join",
+        "origin",
+        "places",
+        "steps",
+    )
 
     def __init__(self, expression: object, origin: Value) -> None:
         self.expression = expression
+        self.is_new = True
         self.is_hopeless = False  # nothing can be remembered of it
         self.steps: tuple[LocationStep, ...] = ()  # of a path, before the join
         self.join: _Join | None = None
@@ -95,16 +106,14 @@ class Memo:
 
         ``is_free``: what is known is not looked at, and costs nothing.
         """
-        known = self._known.get(id(path))
-        if known is None or known.expression is not path:
-            known = self._known[id(path)] = _Known(path, origin)
+        known = self._of(path, origin)
+        if known.is_new:
+            known.is_new = False
             split = _split(path)
             if split is None:
                 known.is_hopeless = True
             else:
                 known.steps, known.join = split
-        elif known.origin is not origin:
-            known.restart(origin)
         if known.is_hopeless:
             return None
         join = known.join
@@ -151,8 +160,8 @@ class Memo:
         focus: Focus,
     ) -> Iterator[tuple[int, Item]] | None:
         """The items of a value, with their positions, for which all conditions can hold."""
-        known = self._again(clause, value)
-        if known is None:
+        known = self._of(clause, value)
+        if known.is_hopeless:
             return None
         join = known.join
         if join is None:
@@ -184,18 +193,21 @@ class Memo:
         self._evaluator.charge()
         return known.items
 
-    def _again(self, expression: object, origin: Value) -> _Known | None:
-        """What is known of an expression if it starts where it started the last time."""
+    def _of(self, expression: object, origin: Value) -> _Known:
+        """What is known of an expression that starts from a value."""
         known = self._known.get(id(expression))
         if known is None or known.expression is not expression:
-            self._known[id(expression)] = _Known(expression, origin)
-            return None
-        if known.is_hopeless:
-            return None
-        if known.origin is not origin:
+            known = self._known[id(expression)] = _Known(expression, origin)
+        elif known.origin is not origin:
             known.restart(origin)
-            return None
         return known
+
+    def _again(self, expression: object, origin: Value) -> _Known | None:
+        """The same, if it started there the last time too, and anything can be known."""
+        before = self._known.get(id(expression))
+        is_again = before is not None and before.origin is origin
+        known = self._of(expression, origin)
+        return known if is_again and known is before and not known.is_hopeless else None
 
     def _index(
         self, items: Value, key: Expression, focus_of: Callable[[Any], Focus]

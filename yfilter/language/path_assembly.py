@@ -16,6 +16,7 @@ from yfilter.language.query_ast import (
     Origin,
     PathExpression,
     Transform,
+    UserCall,
 )
 from yfilter.language.subexpressions import new_focus, same_focus
 
@@ -83,7 +84,7 @@ def size_of(expression: Expression) -> int:
 
 
 def constructs(expression: Expression) -> bool:
-    """Whether a constructor is anywhere in it."""
-    if isinstance(expression, Constructor | Computed | Markup | Transform):
+    """Whether a node that is not of the message may be made anywhere in it."""
+    if isinstance(expression, Constructor | Computed | Markup | Transform | UserCall):
         return True
     return any(map(constructs, (*same_focus(expression), *new_focus(expression))))
