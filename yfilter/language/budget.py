@@ -15,17 +15,13 @@ class Budget:
     def __init__(self, limits: EvaluationLimits) -> None:
         self.limits = limits
         self.tuples_left = limits.tuples_max
-        self._visits_left = limits.visits_max
-        self._bytes_left = limits.bytes_max
-
-    @property
-    def visits_left(self) -> int:
-        return self._visits_left
+        self.visits_left = limits.visits_max
+        self.bytes_left = limits.bytes_max
 
     def charge(self, amount: int = 1) -> None:
         """Counts nodes looked at and items made."""
-        self._visits_left -= amount
-        if self._visits_left < 0:
+        self.visits_left -= amount
+        if self.visits_left < 0:
             raise MatchLimitExceeded(
                 "too-many-visits", "a condition looks at too many nodes of this message"
             )
@@ -40,8 +36,8 @@ class Budget:
 
     def charge_bytes(self, size: int) -> None:
         """Counts what is about to be written, so that a bound holds before memory is spent."""
-        self._bytes_left -= size
-        if self._bytes_left < 0:
+        self.bytes_left -= size
+        if self.bytes_left < 0:
             raise MatchLimitExceeded(
                 "result-too-large",
                 f"the results of a profile are larger than {self.limits.bytes_max} bytes",
