@@ -113,6 +113,16 @@ _STRINGS = (
 _CONTENTS = (
     *("{$%x}", "{%p}", "{%n, %s}", "text", " ", "&lt;", "{{x}}", "<!--k-->", "<?q z?>"),
     *("<![CDATA[<]]>", "{count(%p)}", "{$%x/text()}", "{%f}", "%e", "{%q}", "{$%x/@*}"),
+    (
+        "{typeswitch ($%x) case element(a) return %s case $%v as element()+ return count($%u) "
+        "default return %n}"
+    ),
+    (
+        "{typeswitch (%p) case $%v as attribute() | text() return string($%u)"
+        " case empty-sequence() "
+        "return 0 default return %p}"
+    ),
+    "{count(//*[@id = $%x/@id])}",
 )
 _COMPUTED = (
     *("element e {attribute m {%s}}", "element e {attribute m {%s}, $%x/text()}"),
@@ -260,6 +270,9 @@ class QueryWriter:
             variables.append(name)
             if self._rng.random() < 0.2:
                 clauses.append(f"where {self._condition(f'${name}', 2)}")
+        if len(variables) > 1 and self._rng.random() < 0.3:
+            one, other = (f"${self._rng.choice(variables)}/@{self._one('id', 'n')}" for _ in "12")
+            clauses.append(f"where {one} = {other}")
         if self._rng.random() < 0.5:
             clauses.append(f"where {self._condition(f'${variables[-1]}', 3)}")
         if self._rng.random() < 0.3:

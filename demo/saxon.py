@@ -29,8 +29,8 @@ from demo.independent_parse import parse
 
 _PROGRAM = Path(__file__).with_name("saxon_process.py")
 _MESSAGE = "the message"
-_DECLARATION = r"""declare\s+(?:namespace\s+[\w.-]+\s*=|default\s+element\s+namespace|variable\s)
-                   (?:"[^"]*"|'[^']*'|[^;"'])*;"""
+_DECLARATION = r"""declare\s+(?:(?:namespace\s+[\w.-]+\s*=|default\s+element\s+namespace|variable\s)
+                   (?:"[^"]*"|'[^']*'|[^;"'])*;|function\s.*?\}\s*;)"""
 _PROLOG = re.compile(rf"(?:(?:\s|\(:.*?:\))*{_DECLARATION})*", re.VERBOSE | re.DOTALL)
 
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 
 from formats.characters import find_illegal_character, is_comment, is_processing_instruction
@@ -64,7 +65,8 @@ class XmlWriter:
         One that is already in force is not written again.
         """
         attributes = list(attributes)
-        own = _own_declarations(name, attributes, declarations)
+        names = tuple([attribute for attribute, _ in attributes])
+        own = _own_declarations(name, names, tuple(declarations))
         pairs = [(str(attribute), _legal(value)) for attribute, value in attributes]
         self._start(str(name), own.items(), pairs)
 
@@ -211,11 +213,12 @@ def _is_plain_inside(stream: ElementStream, element: int) -> bool:
     return bisect_left(declared, element + 1) == bisect_left(declared, stream.element_end[element])
 
 
+@lru_cache(maxsize=1024)  # PERF: results have few kinds of elements
 def _own_declarations(
     name: QualifiedName,
-    attributes: Sequence[tuple[QualifiedName, str]],
-    declarations: Iterable[tuple[str, str]],
-) -> dict[str, str]:
+    attributes: tuple[QualifiedName, ...],
+    declarations: tuple[tuple[str, str], ...],
+) -> Mapping[str, str]:
     """What each prefix must mean on the element itself, or ValueError."""
     own: dict[str, str] = {}
     for prefix, namespace in [*declarations, *_bindings_needed(name, attributes)]:
@@ -232,11 +235,11 @@ def _own_declarations(
 
 
 def _bindings_needed(
-    name: QualifiedName, attributes: Sequence[tuple[QualifiedName, str]]
+    name: QualifiedName, attributes: Sequence[QualifiedName]
 ) -> Iterator[tuple[str, str]]:
     yield name.prefix, name.namespace
     seen = set()
-    for attribute, _ in attributes:
+    for attribute in attributes:
         if (attribute.namespace, attribute.local) in seen:
             raise ValueError(f"<{name}>: attribute {attribute} is given twice")
         seen.add((attribute.namespace, attribute.local))

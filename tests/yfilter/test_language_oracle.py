@@ -184,6 +184,54 @@ FLWORS = (
     "declare namespace p = 'urn:p'; for $a in //a return element {'p:e'} {attribute {'p:x'} {1}}",
     "declare default element namespace 'urn:d'; <r>{element {'e'} {attribute {'y'} {2}}}</r>",
     "for $x in //a/(b | c)[1] return <r>{$x/ancestor::a/@n}{$x/node()}</r>",
+    (
+        "for $x in //node() return <r>{typeswitch ($x) case element(a) return"
+        " $x/@n case $t as text()"
+        " return string-length($t) case comment() | processing-instruction() return 'c'"
+        " default $d return name($d)}</r>"
+    ),
+    (
+        "for $x in (1, 2.5, 'x', xs:date('2026-01-01')) return <r>{typeswitch ($x) case xs:integer"
+        " return 'i' case xs:decimal return 'd' case xs:string return 's' default return 'o'}</r>"
+    ),
+    (
+        "for $o in /o return <r>{typeswitch ($o/a) case element(a) return 1"
+        " case element(a)+ return 2"
+        " default return 3, typeswitch ($o/z) case empty-sequence() return 4 default return 5}</r>"
+    ),
+    (
+        "declare function local:t($n as node()) as node()* { typeswitch ($n)"
+        " case element(b) return ()"
+        " case element(c) return <d>{$n/@*, for $c in $n/node() return local:t($c)}</d>"
+        " case $e as element() return element {node-name($e)} {$e/@*,"
+        " for $c in $e/node() return local:t($c)} default return $n }; for $o"
+        " in /o return local:t($o)"
+    ),
+    (
+        "declare function local:f($n as xs:integer) as xs:integer { if ($n lt 2) then 1 else"
+        " $n * local:f($n - 1) }; for $a in //a return <f>{local:f($a/@n), local:f(20)}</f>"
+    ),
+    (
+        "declare function local:even($n) { if ($n = 0) then true() else local:odd($n - 1) };"
+        " declare function local:odd($n) { if ($n = 0) then false() else local:even($n - 1) };"
+        " for $a in //a where local:even(number($a/@n)) return $a"
+    ),
+    (
+        "declare namespace f = 'urn:f'; declare function f:d($a as xs:double?, $b as xs:string*)"
+        " as item()* { $a * 2, string-join($b, '-') }; declare function f:d($a) { f:d($a, ()) };"
+        " for $a in //a return <r>{f:d($a/@n), f:d(3, $a/b/string())}</r>"
+    ),
+    (
+        "declare function local:k() as element(k) { <k/> }; <r>{//a[1]/@n,"
+        " local:k(), local:k()/@z}</r>"
+    ),
+    "for $v in distinct-values(//@n) let $g := //*[@n = $v] return <g k='{$v}'>{count($g)}</g>",
+    "for $a in //a, $b in //b where $a/b = $b and $b/.. << $a return <p a='{$a/@n}'>{$b}</p>",
+    "for $a in //a for $b at $p in //b where $b = $a/b return <p a='{$a/@n}' p='{$p}'/>",
+    "for $v in (1, 2.0, '3', 4e0) return <g>{//a[@n = $v]/@n}</g>",
+    "let $all := //a for $n in (3, 2, 1, 3) return <g>{$all[@n = $n]/b[1]}</g>",
+    "for $a in //a[@n = //a[b]/@n] return <r>{$a/@n}</r>",
+    "for $a in //a where some $b in //b satisfies $b = $a/b[2] return <r>{$a/@n}</r>",
     "<s a='{1, 2}b{\"c\"}' t='{{}}'>{//a[1]/text(), 'u', //*[@f]}</s>",
 )
 

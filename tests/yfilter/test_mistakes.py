@@ -61,6 +61,56 @@ MISTAKES = (
         "expected the URI of the namespace, in quotation marks",
     ),
     ("declare default namespace 'urn:x'; //a", 17, "expected 'element'"),
+    ("declare function f($a) { $a }; //a", 18, "expected a prefix of your own, such as local:f"),
+    (
+        "declare function local:f($a) { $a }; //a[local:f(b, c)]",
+        42,
+        "local:f() is called with 2 arguments; expected 1 argument",
+    ),
+    (
+        "declare function local:clean($a) { $a }; //a[local:claen(b)]",
+        46,
+        "there is no function local:claen(); expected local:clean()",
+    ),
+    ("//a[local:f(b)]", 5, "expected declare function local:f(…) { … }; in front"),
+    (
+        "declare function local:f($a) { local:g($a) }; //a",
+        32,
+        "there is no function local:g(); expected local:f()",
+    ),
+    (
+        "declare function local:f() { 1 }; declare function local:f() { 2 }; //a",
+        52,
+        "with no arguments is declared twice",
+    ),
+    ("declare function local:f($a, $a) { 1 }; //a", 30, "$a is bound already"),
+    ("declare function local:f($a) { b }; //a", 32, "a relative path and nothing is there"),
+    ("declare function local:f($a) { $b }; //a", 32, "expected $msg, $a"),
+    ("declare function local:f($a) = 1; //a", 30, "expected '{'"),
+    ("declare function local:f($a as node() { $a }; //a", 39, "expected ',' or ')'"),
+    ("for $a in //a return typeswitch ($a) default return $a", 38, "expected 'case'"),
+    ("for $a in //a return typeswitch ($a) case b return $a", 43, "the type b is"),
+    ("for $a in //a return typeswitch ($a) case element(b) return $a", 63, "expected 'default'"),
+    ("for $a in //a return delete node $a/b", 22, "expected copy $c := … modify … return $c"),
+    ("for $a in //a return copy $c := $a return $c", 36, "expected 'modify'"),
+    ("for $a in //a return copy $c := $a modify $c/b return $c", 43, "expected 'delete node'"),
+    (
+        "for $a in //a return copy $c := $a modify delete node $c[delete node b] return $c",
+        58,
+        "changes a node outside 'modify'",
+    ),
+    ("for $a in //a return copy $c := 5 modify () return $c", 33, "a value is no node to copy"),
+    (
+        "for $a in //a return copy $c := $a modify insert node <b/> onto $c return $c",
+        60,
+        "expected 'into', 'as first into', 'as last into', 'before' or 'after'",
+    ),
+    (
+        'for $a in //a return copy $c := $a modify rename node $c as "a b" return $c',
+        61,
+        "expected a name in quotes",
+    ),
+    ("for $a in //a return copy $c := $a modify replace node $c/b by 5 return $c", 61, "'with'"),
 )
 
 

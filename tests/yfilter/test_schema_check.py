@@ -58,6 +58,10 @@ RELAXNG = """<grammar xmlns="http://relaxng.org/ns/structure/1.0" ns="urn:o">
 IN_O = 'declare default element namespace "urn:o"; '
 
 
+COPY = "for $i in //item return copy $c := $i/x modify () return $c"
+SWITCH = "for $i in //item return typeswitch ($i) case element(a) return $i/a default return $i/x"
+
+
 @pytest.mark.parametrize(
     ("name", "schema", "profile", "column", "words"),
     [
@@ -78,6 +82,8 @@ IN_O = 'declare default element namespace "urn:o"; '
         ("o.dtd", DTD, "<r>{for $i in //item return $i/x}</r>", 32, "no element x in <item>"),
         ("o.dtd", DTD, "//item[some $t in title satisfies $t/x]", 38, "no element x in <title>"),
         ("o.dtd", DTD, "//item[contains(x, 'a')]", 17, "no element x in <item>"),
+        ("o.dtd", DTD, COPY, 39, "no element x in <item>"),
+        ("o.dtd", DTD, SWITCH, 67, "no element a in <item>"),
         ("o.xsd", XSD, "/order", 2, "a message is never order; expected Q{urn:o}order"),
         ("o.xsd", XSD, IN_O + "/order/state[. = 'x']/y", 66, "no element Q{urn:o}y in <state>"),
         ("o.xsd", XSD, IN_O + "/order[state = 'Open']", 51, 'is never "Open"; expected "open"'),
@@ -108,6 +114,12 @@ def test_the_first_impossible_step_is_named(
                 "for $i in //item let $x := $i/x return <r>{$x}</r>",
                 "for $i in //item return <r>{$i/x}</r>",
                 "//item[if (x) then y else title]",
+                "for $i in //item return copy $c := $i modify () return $c/x",
+                (
+                    "for $i in //item return typeswitch ($i/*) case item() return $i/*"
+                    " default return ()"
+                ),
+                "declare function local:f($a) { $a/x }; for $i in //item return local:f($i)",
                 "//item[every $x in x satisfies $x = 1]",
                 "//item/text()",  # white space
                 "/comment()",

@@ -234,7 +234,11 @@ def arithmetic(name: str, left: Atom, right: Atom) -> Atom:
     """``left name right``; DynamicError FOAR0001, FOAR0002 or XPTY0004."""
     if isinstance(left, Temporal | Opaque) or isinstance(right, Temporal | Opaque):
         left, right = (to_double(a) if isinstance(a, Untyped) else a for a in (left, right))
-        return _one(f"$a0 {name} $a1", left, right)
+        if name == "+" and isinstance(left, Opaque) and isinstance(right, Temporal):
+            left, right = right, left  # elementpath adds to a date, not a date to a duration
+        found = _one(f"$a0 {name} $a1", left, right)
+        # It divides durations to a double; XPath has an xs:decimal.
+        return Decimal(repr(found)) if isinstance(found, float) and name == "div" else found
     one, other = _number(left), _number(right)
     if isinstance(one, float) or isinstance(other, float):
         return _doubles(name, to_double(one), to_double(other))

@@ -6,6 +6,7 @@ from yfilter.errors import MatchLimitExceeded
 from yfilter.language.profile_limits import EvaluationLimits
 
 ELEMENTPATH_COST = 32  # of a call of elementpath, in visits
+CALL_COST = 16  # of a call of a declared function
 
 
 class Budget:

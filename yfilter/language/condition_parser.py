@@ -12,7 +12,14 @@ from yfilter.language.functions import (
     ArgumentKind,
     Signature,
 )
-from yfilter.language.item_kinds import ANYTHING, NODES, TEMPORAL, ItemKind, Kinds
+from yfilter.language.item_kinds import (
+    ANYTHING,
+    NODES,
+    TEMPORAL,
+    ItemKind,
+    Kinds,
+    kinds_of_case,
+)
 from yfilter.language.namespaces import FUNCTION_NAMESPACE, SCHEMA_NAMESPACE
 from yfilter.language.operator_parser import OperatorParser
 from yfilter.language.other_functions import CONTEXT_FUNCTIONS, signature_of, type_result
@@ -28,12 +35,18 @@ from yfilter.language.query_ast import (
     Quantified,
     Sequence,
     SequenceType,
+    TypeCase,
+    Typeswitch,
+    UserCall,
 )
 from yfilter.language.query_lexer import Token, TokenKind
 from yfilter.language.suggestions import function_suggestion
 
-_LEFT_OUT_CONSTRUCTS = {"typeswitch": "typeswitch is", "switch": "switch is"}
-_OPENING_WORDS = frozenset(("if", "some", "every", "for", "let", *_LEFT_OUT_CONSTRUCTS))
+_LEFT_OUT_CONSTRUCTS = {"switch": "switch is"}
+_UPDATES = frozenset(("copy", "delete", "insert", "rename", "replace"))
+_OPENING_WORDS = frozenset(
+    ("if", "some", "every", "for", "let", "typeswitch", *_LEFT_OUT_CONSTRUCTS, *_UPDATES)
+)
 _NOT_CALLS = frozenset((*KIND_TESTS, "item", "schema-element", "schema-attribute"))
 _NUMBER_LENGTH_MAX = 64
 _OPERAND = "a path, a literal or a function call"
@@ -49,6 +62,14 @@ class ConditionParser(OperatorParser):
     @abstractmethod
     def direct_constructor(self) -> Expression:
         """A constructor in the form of XML; the next token is its ``<``."""
+
+    @abstractmethod
+    def updating(self) -> Expression | None:
+        """``copy … modify … return …``, or an updating expression, if the next token begins one."""
+
+    @abstractmethod
+    def user_call(self) -> UserCall | None:
+        """A call of a declared function, if the next token is the name of one."""
 
     def condition(self) -> Expression:
         return self.sequence()
@@ -71,6 +92,10 @@ class ConditionParser(OperatorParser):
                 return self._quantified()
             if token.text in _LEFT_OUT_CONSTRUCTS and following.is_symbol("("):
                 raise self.unsupported(_LEFT_OUT_CONSTRUCTS[token.text], token, "if (…)")
+            if token.text == "typeswitch" and following.is_symbol("("):
+                return self._typeswitch()
+            if token.text in _UPDATES and (found := self.updating()) is not None:
+                return found
             if token.text in ("for", "let") and following.kind is TokenKind.VARIABLE:
                 flwor = self.construction()
                 assert flwor is not None
@@ -88,7 +113,7 @@ class ConditionParser(OperatorParser):
             return self._number(self.lexer.take())
         if token.kind is TokenKind.NAME:
             if self._is_call(token):
-                return self._call()
+                return self.user_call() or self._call()
             return self.construction()
         if token.text == "(":
             return self._parenthesised()
@@ -113,6 +138,41 @@ class ConditionParser(OperatorParser):
         alternative = self.expression()
         self.leave()
         return Conditional(condition, consequence, alternative)
+
+    def _typeswitch(self) -> Typeswitch:
+        token = self.lexer.take()
+        self.enter(token)
+        self.expect("(")
+        operand = self.sequence()
+        self.expect(")", " or an operator")
+        kinds = self.kinds_of(operand)
+        cases: list[TypeCase] = []
+        while not cases or self.lexer.peek().is_word("case"):
+            self.expect_word("case")
+            name = ""
+            if self.lexer.peek().kind is TokenKind.VARIABLE:
+                name = self.new_variable()
+                self.expect_word("as")
+            types = [self.sequence_type()]
+            while self.lexer.peek().is_symbol("|"):
+                self.lexer.take()
+                types.append(self.sequence_type())
+            cases.append(self._case(name, tuple(types), kinds))
+        self.expect_word("default")
+        name = self.new_variable() if self.lexer.peek().kind is TokenKind.VARIABLE else ""
+        cases.append(self._case(name, (), kinds))
+        self.leave()
+        return Typeswitch(operand, tuple(cases))
+
+    def _case(self, name: str, types: tuple[SequenceType, ...], operand: Kinds) -> TypeCase:
+        """The case whose types have been read."""
+        self.expect_word("return")
+        outer = self.scope
+        if name:
+            self.scope = outer.with_variable(name, kinds_of_case(types, operand))
+        result = self.expression()
+        self.scope = outer
+        return TypeCase(name, types, result)
 
     def _quantified(self) -> Quantified:
         token = self.lexer.take()

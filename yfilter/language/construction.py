@@ -8,16 +8,19 @@ an attribute is given twice, the first one counts.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from formats.characters import is_comment, is_processing_instruction
 from formats.element_stream import ElementStream
 from formats.element_stream_builder import ElementStreamBuilder
+from formats.name_faults import XMLNS_NAMESPACE
 from formats.names import XML_NAMESPACE, QualifiedName
 from formats.xml_writer import XmlWriter
 from yfilter.language.atoms import atom_text
 from yfilter.language.evaluator import Evaluator
 from yfilter.language.namespaces import INITIAL_NAMESPACES
 from yfilter.language.nodes import (
+    NODES,
     Construction,
     Detached,
     DynamicError,
@@ -25,12 +28,15 @@ from yfilter.language.nodes import (
     Item,
     Node,
     NodeType,
+    Opaque,
     Value,
     Written,
 )
 from yfilter.language.query_ast import Computed, Constructor, Expression, Markup, NodeKind
 from yfilter.language.query_lexer import is_ncname
+from yfilter.language.recursion import deeply
 
+_FIXED: Final = (str, Constructor, Markup)
 _TAG_SIZE = 16  # a start and an end tag, roughly; what is charged is an estimate
 
 
@@ -41,7 +47,13 @@ def write_construction(evaluator: Evaluator, construction: Construction) -> byte
 
 def written(evaluator: Evaluator, items: Iterable[Item]) -> bytes:
     """Items as the content of nothing, side by side."""
-    writer = _ContentWriter(evaluator)
+    items = list(items)
+    # Functions that construct are called while it is written.
+    return deeply(lambda: _written(evaluator, items))
+
+
+def _written(evaluator: Evaluator, items: list[Item]) -> bytes:
+    writer = ContentWriter(evaluator)
     writer.items(items)
     return writer.xml.getvalue()
 
@@ -90,11 +102,24 @@ def holder(item: Detached) -> tuple[ElementStream, NodeType]:
     return builder.finish(), NodeType.ATTRIBUTE if is_attribute else NodeType.CONTENT
 
 
+def name_of_value(value: Opaque) -> QualifiedName:
+    """The name that an xs:QName is; DynamicError for one that nothing can have."""
+    prefix, _, local = value.text.rpartition(":")
+    namespace = value.value.namespace or ""
+    if prefix == "xmlns" or namespace == XMLNS_NAMESPACE:
+        raise DynamicError("XQDY0044", f"{value.text} is a declaration")
+    if (prefix == "xml") != (namespace == XML_NAMESPACE) and prefix:
+        raise DynamicError("XQDY0096", f"{value.text} has a prefix of another namespace")
+    return QualifiedName("xml" if namespace == XML_NAMESPACE else prefix, namespace, local)
+
+
 def _computed_name(evaluator: Evaluator, expression: Computed, focus: Focus) -> QualifiedName:
     if isinstance(expression.name, QualifiedName):
         return expression.name
     assert expression.name is not None
     atom = evaluator.one_atom(evaluator.value(expression.name, focus))
+    if isinstance(atom, Opaque) and atom.type == "xs:QName":
+        return name_of_value(atom)
     text = str(atom).strip() if isinstance(atom, str) else ""
     prefix, colon, local = text.rpartition(":")
     if not is_ncname(local) or (colon and not is_ncname(prefix)):
@@ -109,7 +134,7 @@ def _computed_name(evaluator: Evaluator, expression: Computed, focus: Focus) -> 
     return QualifiedName(prefix, known[prefix], local)
 
 
-class _ContentWriter:
+class ContentWriter:
     """Content going into an XmlWriter; counts what that costs."""
 
     def __init__(self, evaluator: Evaluator) -> None:
@@ -120,7 +145,7 @@ class _ContentWriter:
         """The value of one enclosed expression as content of the open element."""
         after_atom = False
         for item in items:
-            is_atom = not isinstance(item, Node | Construction | Detached)
+            is_atom = not isinstance(item, NODES)
             if is_atom and after_atom:
                 self._text(" ")
             after_atom = is_atom
@@ -140,7 +165,7 @@ class _ContentWriter:
         elif not isinstance(item, Node):
             self._text(atom_text(item))
         elif item.type is NodeType.DOCUMENT:
-            self._copy_document()
+            self._copy_document(item)
         elif item.type is NodeType.ELEMENT:
             self._copy_element(item)
         elif item.type is NodeType.CONTENT:
@@ -151,7 +176,7 @@ class _ContentWriter:
 
     def _construct(self, construction: Construction) -> None:
         constructor, focus = construction.constructor, construction.focus
-        tag = _StartTag(constructor)
+        tag = StartTag(constructor)
         for name, value in constructor.attributes:
             tag.add(name, "".join(self._value_part(part, focus) for part in value))
         content = list(constructor.content)
@@ -159,7 +184,7 @@ class _ContentWriter:
         place = 0
         while place < len(content) and not first:
             part = content[place]
-            if isinstance(part, str | Constructor | Markup):
+            if isinstance(part, _FIXED):
                 break
             place += 1
             first = self._evaluator.value(part, focus)
@@ -179,7 +204,7 @@ class _ContentWriter:
                 self.items(self._evaluator.value(part, focus))
         self.xml.end_element()
 
-    def _attribute(self, tag: _StartTag, item: Item) -> bool:
+    def _attribute(self, tag: StartTag, item: Item) -> bool:
         """Adds the item to the start tag if it is an attribute."""
         if isinstance(item, Detached) and item.kind is NodeKind.ATTRIBUTE:
             assert item.name is not None
@@ -192,7 +217,7 @@ class _ContentWriter:
             return True
         return False
 
-    def _add(self, tag: _StartTag, name: QualifiedName, value: str) -> None:
+    def _add(self, tag: StartTag, name: QualifiedName, value: str) -> None:
         if not tag.add(name, value) and self._evaluator.strict:
             raise DynamicError("XQDY0025", f"the attribute {name} is given twice")
 
@@ -218,13 +243,13 @@ class _ContentWriter:
         else:
             raise DynamicError("XQTY0024", "an attribute after other content of the element")
 
-    def _copy_document(self) -> None:
-        stream = self._evaluator.stream
+    def _copy_document(self, document: Node) -> None:
+        stream = self._evaluator.streams[document.tree]
         outside = [piece for piece, parent in enumerate(stream.content_parent) if parent < 0]
         for piece in outside:
             if stream.content_next[piece] == 0:
                 self.xml.copy_content(stream, piece)
-        self._copy_element(Node(0, NodeType.ELEMENT, 0))
+        self._copy_element(Node(0, NodeType.ELEMENT, 0, document.tree))
         for piece in outside:
             if stream.content_next[piece] > 0:
                 self.xml.copy_content(stream, piece)
@@ -246,7 +271,7 @@ class _ContentWriter:
         self.xml.text(text)
 
 
-class _StartTag:
+class StartTag:
     """The attributes of an element under construction, each name once.
 
     An attribute copied from the message keeps its prefix where that is free to mean its
@@ -277,8 +302,9 @@ class _StartTag:
         return True
 
     def _prefix(self, name: QualifiedName) -> str:
-        prefix, count = name.prefix, 0
+        own = name.prefix or ("xml" if name.namespace == XML_NAMESPACE else "ns")
+        prefix, count = own, 0
         while self._prefixes.setdefault(prefix, name.namespace) != name.namespace:
             count += 1
-            prefix = f"{name.prefix}{count}"
+            prefix = f"{own}{count}"
         return prefix

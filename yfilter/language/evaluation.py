@@ -16,7 +16,7 @@ looks at is counted against ``EvaluationLimits.visits_max``, and so is every ite
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -27,12 +27,15 @@ from formats.text import parse_text
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language import function_library
 from yfilter.language.atoms import is_number
+from yfilter.language.call_evaluation import typeswitch, user_call
 from yfilter.language.construction import detached, holder, write_construction
 from yfilter.language.evaluator import Evaluator, effective_boolean
 from yfilter.language.flwor_evaluation import flwor_items
 from yfilter.language.general_comparison import some_pair
+from yfilter.language.memo import FEW, Memo, is_worth
 from yfilter.language.nodes import (
     DOCUMENT,
+    NODES,
     Construction,
     Detached,
     DynamicError,
@@ -47,6 +50,7 @@ from yfilter.language.nodes import (
     element_node,
 )
 from yfilter.language.operator_evaluation import cast_value, operation, quantified
+from yfilter.language.pending_updates import transform, update
 from yfilter.language.positions import is_positional
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
 from yfilter.language.query_ast import (
@@ -66,13 +70,18 @@ from yfilter.language.query_ast import (
     Markup,
     NodeKind,
     Operation,
+    Operator,
     Or,
     Origin,
     Part,
     PathExpression,
     Quantified,
     Sequence,
+    Transform,
     Typed,
+    Typeswitch,
+    Update,
+    UserCall,
 )
 from yfilter.language.type_evaluation import typed
 
@@ -119,6 +128,8 @@ class MessageEvaluator(Evaluator):
     ) -> None:
         super().__init__(stream, limits, strict=strict)
         self._positional: dict[int, tuple[LocationStep, bool]] = {}
+        self._literals: dict[int, tuple[Sequence, Value]] = {}
+        self.memo = None if strict else Memo(self)
 
     def evaluate(self, expression: Expression, context: Node, variables: Variables) -> Value:
         return self.value(expression, Focus(context, 1, 1, variables))
@@ -149,27 +160,61 @@ class MessageEvaluator(Evaluator):
         """A constructed node without a parent as a tree of its own; nothing sees what holds it."""
         if item.node is None:
             stream, type_ = holder(item)
-            self.streams.append(stream)
-            tree = len(self.streams) - 1
-            self.axes.holders.add(tree)
-            item.node = Node(0 if type_ is NodeType.ATTRIBUTE else 1, type_, 0, tree)
+            item.node = self.tree(stream, Node(0 if type_ is NodeType.ATTRIBUTE else 1, type_, 0))
         return item.node
+
+    def tree(self, stream: ElementStream, top: Node) -> Node:
+        """``top`` of these columns as the top of one more tree: nothing is above it."""
+        self.streams.append(stream)
+        top = top._replace(tree=len(self.streams) - 1)
+        self.axes.tops[top.tree] = top
+        return top
 
     # -- paths
 
-    def path(self, path: PathExpression, focus: Focus) -> Value:
+    def shared(self, expression: Expression, focus: Focus) -> Value:
+        """As ``value``, for those who do not look at every item: what is known costs nothing."""
+        if self.memo is None:
+            return self.value(expression, focus)
+        if isinstance(expression, PathExpression):
+            return self.path(expression, focus, is_free=True)
+        known = self.memo.constant(expression, focus)
+        return self.value(expression, focus) if known is None else known
+
+    def joined(
+        self,
+        clause: object,
+        variable: str,
+        value: Value,
+        conditions: Iterable[Expression],
+        focus: Focus,
+    ) -> Iterator[tuple[int, Item]] | None:
+        """The items of a value for which equalities among conditions hold, with their positions."""
+        if self.memo is None or len(value) <= FEW:
+            return None
+        return self.memo.joined(clause, variable, value, conditions, focus)
+
+    def path(self, path: PathExpression, focus: Focus, *, is_free: bool = False) -> Value:
         value = self._origin(path, focus)
         if not path.steps:
             return value
-        steps = path.steps
-        if steps[0].kind is NodeKind.SELF and steps[0].axis is None:
+        if self.memo is not None and is_worth(path):
+            known = self.memo.path(path, value, focus, self._follow, is_free=is_free)
+            if known is not None:
+                return known
+        return self._follow(value, path.steps, focus)
+
+    def _follow(self, value: Value, steps: tuple[LocationStep, ...], focus: Focus) -> Value:
+        if steps and steps[0].kind is NodeKind.SELF and steps[0].axis is None:
             value = self._filtered(list(value), steps[0].predicates, focus)
             steps = steps[1:]
         if not steps:
             return value
         nodes = self.nodes(value)
+        is_ordered = len(nodes) == 1
         for step in steps:
-            nodes = self._after_step(nodes, step, focus)
+            nodes = self._after_step(nodes, step, focus, is_ordered=is_ordered)
+            is_ordered = True
         return nodes
 
     def _origin(self, path: PathExpression, focus: Focus) -> Value:
@@ -181,7 +226,7 @@ class MessageEvaluator(Evaluator):
                 )
                 if self.strict and inside:
                     raise DynamicError("XPDY0050", "the context item is in no document")
-                return [DOCUMENT]
+                return _DOCUMENTS
             case Origin.VARIABLE:
                 return focus.variables[path.variable]
             case Origin.CONTEXT:
@@ -192,7 +237,16 @@ class MessageEvaluator(Evaluator):
                 assert path.start is not None
                 return self.value(path.start, focus)
 
-    def _after_step(self, nodes: list[Node], step: LocationStep, focus: Focus) -> list[Node]:
+    def _after_step(
+        self, nodes: list[Node], step: LocationStep, focus: Focus, *, is_ordered: bool
+    ) -> list[Node]:
+        if is_ordered and step.axis is None and not step.predicates:
+            # PERF: what is found is in order, of one node and of the attributes of many.
+            is_element = step.kind is NodeKind.ELEMENT
+            if len(nodes) == 1 and (is_element or not step.descendant):
+                return list(self.axes.step(nodes[0], step))
+            if step.kind is NodeKind.ATTRIBUTE and not step.descendant:
+                return [found for start in nodes for found in self.axes.own(start, step)]
         if not self._is_positional(step):
             found = {node for start in nodes for node in self.axes.step(start, step)}
             kept: Iterable[Any] = self._filtered(
@@ -225,7 +279,9 @@ class MessageEvaluator(Evaluator):
             items = [
                 item
                 for position, item in enumerate(items, 1)
-                if self._accepts(predicate, Focus(item, position, size, focus.variables))
+                if self._accepts(
+                    predicate, Focus(item, position, size, focus.variables, focus.functions)
+                )
             ]
         return items
 
@@ -245,9 +301,10 @@ class MessageEvaluator(Evaluator):
         left = self.nodes(self.value(mapped.left, focus))
         found: list[Item] = []
         for position, node in enumerate(left, 1):
-            found += self.value(mapped.right, Focus(node, position, len(left), focus.variables))
+            inner = Focus(node, position, len(left), focus.variables, focus.functions)
+            found += self.value(mapped.right, inner)
             self.charge()
-        is_node = [isinstance(item, Node | Construction | Detached) for item in found]
+        is_node = [isinstance(item, NODES) for item in found]
         if not any(is_node):
             return found
         if not all(is_node):
@@ -257,18 +314,31 @@ class MessageEvaluator(Evaluator):
     # -- operators
 
     def comparison(self, expression: Comparison, focus: Focus) -> Value:
-        left = self.value(expression.left, focus)
-        right = self.value(expression.right, focus)
+        if expression.operator is Operator.EQ and self.memo is not None:
+            left = self.shared(expression.left, focus)
+            right = self.shared(expression.right, focus)
+            if len(left) > FEW or len(right) > FEW:
+                found = self.memo.some_equal(expression, left, right)
+                if found is not None:
+                    return [found]
+        else:
+            left = self.value(expression.left, focus)
+            right = self.value(expression.right, focus)
         return [some_pair(self, left, expression.operator, right)]
 
     def call(self, call: FunctionCall, focus: Focus) -> Value:
         return function_library.call(self, call, focus)
 
     def sequence(self, sequence: Sequence, focus: Focus) -> Value:
+        known = self._literals.get(id(sequence))
+        if known is not None and known[0] is sequence:
+            return known[1]
         found: list[Item] = []
         for part in sequence.parts:
             found += self.value(part, focus)
         self.charge(len(found))
+        if len(found) > FEW and all(isinstance(part, Literal) for part in sequence.parts):
+            self._literals[id(sequence)] = sequence, found
         return found
 
     def conditional(self, expression: Conditional, focus: Focus) -> Value:
@@ -287,6 +357,9 @@ class MessageEvaluator(Evaluator):
             if piece is not None:
                 return [Written(NodeKind.NODE, None, "", markup=piece)] if piece else []
         return self.value(part.expression, Focus(DOCUMENT, 1, 1, {PART_VARIABLE: value}))
+
+
+_DOCUMENTS: Value = [DOCUMENT]
 
 
 def _without_descendant(step: LocationStep) -> LocationStep:
@@ -312,4 +385,8 @@ _HANDLERS: dict[type, Callable[[MessageEvaluator, Any, Focus], Value]] = {
     Computed: detached,
     Flwor: lambda self, flwor, focus: list(flwor_items(self, flwor, focus)),
     Part: MessageEvaluator.part,
+    Typeswitch: typeswitch,
+    UserCall: user_call,
+    Transform: transform,
+    Update: update,
 }

@@ -9,6 +9,7 @@ constructed item becomes a tree.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
 from math import isnan
 
 from formats.element_stream import ContentKind, ElementStream
@@ -16,6 +17,7 @@ from yfilter.language.atoms import atom_text
 from yfilter.language.axes import Axes
 from yfilter.language.budget import Budget
 from yfilter.language.nodes import (
+    NODES,
     Atom,
     Construction,
     Detached,
@@ -44,6 +46,7 @@ class Evaluator(Budget, ABC):
         self.stream = stream
         self.streams = [stream]
         self.strict = strict
+        self.pending: object = None  # PendingUpdates of the ``modify`` that is evaluated
         self.axes = Axes(self.streams, self.charge)
 
     @abstractmethod
@@ -51,8 +54,30 @@ class Evaluator(Budget, ABC):
         """The items of an expression; DynamicError."""
 
     @abstractmethod
+    def shared(self, expression: Expression, focus: Focus) -> Value:
+        """As ``value``, for those who do not look at every item: what is known costs nothing."""
+
+    @abstractmethod
+    def joined(
+        self,
+        clause: object,
+        variable: str,
+        value: Value,
+        conditions: Iterable[Expression],
+        focus: Focus,
+    ) -> Iterator[tuple[int, Item]] | None:
+        """The items of a value for which equalities among conditions hold, with their positions.
+
+        None for all of them.  ``clause`` ranges over the value, and is known by its identity.
+        """
+
+    @abstractmethod
     def materialised(self, item: Construction) -> Node:
         """The constructed element as a tree of its own, so that steps can go into it."""
+
+    @abstractmethod
+    def tree(self, stream: ElementStream, top: Node) -> Node:
+        """``top`` of these columns as the top of one more tree: nothing is above it."""
 
     @abstractmethod
     def attached(self, item: Detached) -> Node:
@@ -88,7 +113,7 @@ class Evaluator(Budget, ABC):
 
     def string(self, item: Item) -> str:
         """``fn:string`` of one item."""
-        if isinstance(item, Node | Construction | Detached):
+        if isinstance(item, NODES):
             return str(self.atom(item))
         return atom_text(item)
 
@@ -97,6 +122,8 @@ class Evaluator(Budget, ABC):
 
     def atom(self, item: Item) -> Atom:
         """The typed value of one item."""
+        if isinstance(item, Node) and item.type in (NodeType.ATTRIBUTE, NodeType.ELEMENT):
+            return Untyped(self.string_value(item))
         if isinstance(item, Detached):
             is_text = item.kind in (NodeKind.ATTRIBUTE, NodeKind.TEXT)
             return Untyped(item.value) if is_text else item.value
@@ -140,7 +167,7 @@ def effective_boolean(value: Value, *, strict: bool = False) -> bool:
     if not value:
         return False
     first = value[0]
-    if isinstance(first, Node | Construction | Detached):
+    if isinstance(first, NODES):
         return True
     if strict and (len(value) > 1 or isinstance(first, Temporal | Opaque)):
         raise DynamicError("FORG0006", "no effective boolean value")

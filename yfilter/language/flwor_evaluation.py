@@ -10,19 +10,25 @@ from functools import cmp_to_key
 
 from yfilter.language.atoms import comparable
 from yfilter.language.evaluator import Evaluator
-from yfilter.language.nodes import Atom, DynamicError, Focus, Item
-from yfilter.language.query_ast import Flwor, ForClause, LetClause, OrderKey
+from yfilter.language.nodes import Atom, DynamicError, Focus, Item, Value, Variables
+from yfilter.language.query_ast import (
+    Expression,
+    Flwor,
+    ForClause,
+    LetClause,
+    OrderKey,
+    WhereClause,
+)
 
 
 def flwor_items(
-    evaluator: Evaluator, flwor: Flwor, focus: Focus, first: Iterable[Item] | None = None
+    evaluator: Evaluator, flwor: Flwor, focus: Focus, first: Value | None = None
 ) -> Iterator[Item]:
     """The items; ``first``: what the first clause binds, where that is known already."""
-    tuples: Iterator[Focus] = (
-        inner
-        for inner in _tuples(evaluator, flwor, 0, focus, first)
-        if flwor.where is None or evaluator.condition(flwor.where, inner)
-    )
+    tuples = _tuples(evaluator, flwor, 0, focus, first)
+    where = flwor.where
+    if where is not None:
+        tuples = (inner for inner in tuples if evaluator.condition(where, inner))
     if flwor.order:
         tuples = iter(_ordered(evaluator, flwor.order, tuples))
     for inner in tuples:
@@ -37,33 +43,65 @@ def flwor_items(
 
 
 def _tuples(
-    evaluator: Evaluator, flwor: Flwor, index: int, focus: Focus, first: Iterable[Item] | None
+    evaluator: Evaluator, flwor: Flwor, index: int, focus: Focus, first: Value | None
 ) -> Iterator[Focus]:
-    if index == len(flwor.clauses):
+    """The tuples that the clauses from ``index`` on make of one."""
+    clauses = flwor.clauses
+    while index < len(clauses):
+        clause = clauses[index]
+        if isinstance(clause, ForClause):
+            break
+        index += 1
+        if isinstance(clause, LetClause):
+            value = _clause_value(evaluator, clause.value, focus)
+            if value is None:
+                return
+            focus = _with(focus, {**focus.variables, clause.variable: value})
+        elif not evaluator.condition(clause.condition, focus):
+            return
+    else:
         yield focus
         return
-    clause = flwor.clauses[index]
-    if not isinstance(clause, ForClause | LetClause):
-        if evaluator.condition(clause.condition, focus):
-            yield from _tuples(evaluator, flwor, index + 1, focus, None)
+    value = _clause_value(evaluator, clause.path, focus) if first is None else first
+    if value is None:
         return
-    source = clause.path if isinstance(clause, ForClause) else clause.value
-    try:
-        value = evaluator.value(source, focus) if first is None else first
-    except DynamicError:
-        if evaluator.strict:
-            raise
-        return
-    if isinstance(clause, LetClause):
-        scope = {**focus.variables, clause.variable: list(value)}
-        yield from _tuples(evaluator, flwor, index + 1, focus._replace(variables=scope), None)
-        return
-    for position, item in enumerate(value, 1):
+    is_last = index + 1 == len(clauses)
+    items = None
+    if first is None:
+        items = evaluator.joined(clause, clause.variable, value, _behind(flwor, index), focus)
+    for position, item in enumerate(value, 1) if items is None else items:
         evaluator.charge_tuple()
         scope = {**focus.variables, clause.variable: [item]}
         if clause.position:
             scope[clause.position] = [position]
-        yield from _tuples(evaluator, flwor, index + 1, focus._replace(variables=scope), None)
+        inner = _with(focus, scope)
+        if is_last:
+            yield inner
+        else:
+            yield from _tuples(evaluator, flwor, index + 1, inner, None)
+
+
+def _clause_value(evaluator: Evaluator, source: Expression, focus: Focus) -> Value | None:
+    """None for one that raises an error."""
+    try:
+        return evaluator.shared(source, focus)
+    except DynamicError:
+        if evaluator.strict:
+            raise
+        return None
+
+
+def _with(focus: Focus, variables: Variables) -> Focus:
+    return Focus(focus.item, focus.position, focus.size, variables, focus.functions)
+
+
+def _behind(flwor: Flwor, index: int) -> Iterator[Expression]:
+    """The conditions behind a clause."""
+    for clause in flwor.clauses[index:]:
+        if isinstance(clause, WhereClause):
+            yield clause.condition
+    if flwor.where is not None:
+        yield flwor.where
 
 
 def _ordered(

@@ -89,7 +89,12 @@ class FlworParser(ComputedParser):
         self._expect_return(has_where=where is not None)
         if self.is_outermost:
             self.result_offset = self.lexer.peek().offset
-        result = self.expression()
+        if self.lexer.peek().is_symbol("{"):  # as the paper's queries have it
+            self.lexer.take()
+            result = self.sequence()
+            self.expect("}", " or an operator")
+        else:
+            result = self.expression()
         self.scope = outer
         self.leave()
         return Flwor(tuple(clauses), where, result, order)

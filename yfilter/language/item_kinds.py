@@ -7,7 +7,7 @@ registration what XQuery would call a type error, and what can never select anyt
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import or_
 from typing import Final, TypeAlias
 
@@ -25,6 +25,7 @@ from yfilter.language.query_ast import (
     Flwor,
     ForClause,
     FunctionCall,
+    FunctionDeclaration,
     LetClause,
     Literal,
     LocationStep,
@@ -38,7 +39,12 @@ from yfilter.language.query_ast import (
     PathExpression,
     Quantified,
     Sequence,
+    SequenceType,
+    Transform,
     Typed,
+    Typeswitch,
+    Update,
+    UserCall,
 )
 
 # A set of ItemKinds, one bit each.  PERF: numbers, not an enum.Flag, whose operators are calls of
@@ -129,6 +135,17 @@ def kinds_of(expression: Expression, variables: Mapping[str, Kinds], context: Ki
         case Typed(operand):
             inner = kinds_of(operand, variables, context)
             return inner if expression.treat else ItemKind.BOOLEAN
+        case Typeswitch(operand, cases):
+            operand_kinds = kinds_of(operand, variables, context)
+            found = NOTHING
+            for case_ in cases:
+                narrowed = kinds_of_case(case_.types, operand_kinds)
+                scope = {**variables, case_.variable: narrowed}
+                found |= kinds_of(case_.result, scope, context)
+            return found
+        case UserCall(name, arguments, library):
+            key = function_key(name, len(arguments))
+            return _kinds_of_functions(library)[key] if library else variables.get(key, ANYTHING)
         case FunctionCall(name, arguments) if name in _OF_ITS_ARGUMENT:
             return kinds_of(arguments[0], variables, context)
         case FunctionCall("root"):
@@ -155,6 +172,53 @@ def kinds_of(expression: Expression, variables: Mapping[str, Kinds], context: Ki
             return _SELECTED[kind]
         case Flwor():
             return _kinds_of_flwor(expression, variables, context)
+        case Update():
+            return NOTHING
+        case Transform(copies, _, result):
+            scope = dict(variables)
+            for copy in copies:
+                scope[copy.variable] = kinds_of(copy.value, scope, context) & NODES
+            return kinds_of(result, scope, context)
+
+
+def kinds_of_type(type_: SequenceType | None) -> Kinds:
+    """What a declared type lets through; anything if there is none."""
+    if type_ is None or type_.name == "item":
+        return ANYTHING
+    if type_.kind is not None:
+        return _SELECTED[type_.kind]
+    if type_.name == "empty-sequence":
+        return NOTHING
+    result = None if type_.name == "xs:untypedAtomic" else type_result(type_.name)
+    return ATOMS if result is None else _RESULTS[result]
+
+
+def kinds_of_case(types: tuple[SequenceType, ...], operand: Kinds) -> Kinds:
+    """What is left of the kinds of an operand in a case of ``typeswitch``."""
+    return operand & reduce(or_, map(kinds_of_type, types)) if types else operand
+
+
+def function_key(name: str, arity: int) -> str:
+    """What a declared function is found by among the variables of a scope."""
+    return f"{name}#{arity}"
+
+
+@lru_cache(maxsize=256)
+def _kinds_of_functions(library: tuple[FunctionDeclaration, ...]) -> Mapping[str, Kinds]:
+    """What each function yields: the least that agrees with all their bodies."""
+    known = {function_key(one.name, len(one.parameters)): NOTHING for one in library}
+    while True:
+        found = dict(known)
+        for function in library:
+            parameters = {name: kinds_of_type(type_) for name, type_ in function.parameters}
+            inside = kinds_of(function.body, {**known, **parameters}, NOTHING)
+            if function.result is not None:
+                inside = kinds_of_type(function.result)
+            key = function_key(function.name, len(parameters))
+            found[key] = known[key] | inside
+        if found == known:
+            return known
+        known = found
 
 
 def origin_kinds(path: PathExpression, variables: Mapping[str, Kinds], context: Kinds) -> Kinds:

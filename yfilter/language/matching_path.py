@@ -41,6 +41,8 @@ from yfilter.language.query_ast import (
     Profile,
     Quantified,
     Sequence,
+    Transform,
+    Typeswitch,
 )
 from yfilter.language.subexpressions import new_focus, same_focus
 
@@ -221,6 +223,10 @@ def _needed(expression: Expression) -> tuple[PathExpression, ...] | None:
             return _needed_by_some(parts)
         case Conditional(_, consequence, alternative):
             return _needed_by_some((consequence, alternative))
+        case Typeswitch(_, cases):
+            return _needed_by_some(tuple(case.result for case in cases))
+        case Transform(copies):
+            return _needed(copies[0].value)  # which copies one node, or is an error
         case Constructor():
             return _needed_by_some(decisive_parts(expression))
         case Flwor():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -9,10 +10,17 @@ from formats.names import XML_NAMESPACE
 
 FUNCTION_NAMESPACE = "http://www.w3.org/2005/xpath-functions"
 SCHEMA_NAMESPACE = "http://www.w3.org/2001/XMLSchema"
+LOCAL_NAMESPACE = "http://www.w3.org/2005/xquery-local-functions"
 
 INITIAL_NAMESPACES: Final[Mapping[str, str]] = {
     "": "",
     "xml": XML_NAMESPACE,
     "xs": SCHEMA_NAMESPACE,
     "fn": FUNCTION_NAMESPACE,
+    "local": LOCAL_NAMESPACE,
 }
+
+
+def braced(namespace: str) -> str:
+    """``Q{namespace}``, as it stands before a local name."""
+    return f"Q{{{re.sub('[&{}]', lambda match: f'&#{ord(match[0])};', namespace)}}}"

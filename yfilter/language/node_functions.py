@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from formats.names import XML_NAMESPACE
@@ -34,7 +35,7 @@ def _node_name(evaluator: Evaluator, node: Node) -> Value:
         name = stream.names[stream.attribute_name[node.number]]
     else:
         return []
-    return evaluate("QName($a0, $a1)", name.namespace, str(name))
+    return [_qname(name.namespace, str(name))]
 
 
 def _resolve_qname(evaluator: Evaluator, node: Node, text: Atom | None) -> Value:
@@ -49,7 +50,13 @@ def _resolve_qname(evaluator: Evaluator, node: Node, text: Atom | None) -> Value
     namespace = XML_NAMESPACE if prefix == "xml" else scope.get(prefix, "")
     if prefix and not namespace:
         raise DynamicError("FONS0004", "a prefix that is not declared there")
-    return evaluate("QName($a0, $a1)", namespace, lexical)
+    return [_qname(namespace, lexical)]
+
+
+@lru_cache(maxsize=1024)  # PERF: messages have few names
+def _qname(namespace: str, lexical: str) -> Atom:
+    (name,) = evaluate("QName($a0, $a1)", namespace, lexical)
+    return name
 
 
 def _around(evaluator: Evaluator, node: Node) -> list[Node]:

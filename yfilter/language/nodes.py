@@ -16,10 +16,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import IntEnum
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from formats.names import QualifiedName
-from yfilter.language.query_ast import Constructor, NodeKind
+from yfilter.language.query_ast import Constructor, FunctionDeclaration, NodeKind
 from yfilter.language.temporal import Temporal
 
 
@@ -84,13 +84,24 @@ class Float(float):
     __slots__ = ()
 
 
+class Functions(NamedTuple):
+    """The declared functions, by name and number of arguments; in how many calls this is."""
+
+    table: Mapping[tuple[str, int], FunctionDeclaration]
+    depth: int
+
+
 class Focus(NamedTuple):
-    """Where an expression is evaluated: context item, its position, how many there are."""
+    """Where an expression is evaluated: context item, its position, how many there are.
+
+    ``functions``: in the body of a declared function.
+    """
 
     item: Item | None
     position: int
     size: int
     variables: Variables
+    functions: Functions | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -134,6 +145,8 @@ class DynamicError(Exception):
 
 
 DOCUMENT = Node(-1, NodeType.DOCUMENT, 0)
+
+NODES: Final = (Node, Construction, Detached)  # items that are no atomic values
 
 Atom: TypeAlias = str | int | float | Decimal | Temporal | Opaque
 Item: TypeAlias = Node | Construction | Detached | Atom

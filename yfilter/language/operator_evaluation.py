@@ -106,8 +106,12 @@ def _assignments(
     if index == len(expression.bindings):
         yield focus.variables
         return
-    name, source = expression.bindings[index]
-    for item in evaluator.value(source, focus):
+    binding = expression.bindings[index]
+    name, source = binding
+    value = evaluator.shared(source, focus)
+    conditions = () if expression.every else (expression.condition,)
+    items = evaluator.joined(binding, name, value, conditions, focus)
+    for _, item in enumerate(value) if items is None else items:
         evaluator.charge()
         inner = focus._replace(variables={**focus.variables, name: [item]})
         yield from _assignments(evaluator, expression, index + 1, inner)

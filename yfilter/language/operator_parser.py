@@ -22,6 +22,7 @@ from yfilter.language.query_ast import (
     Operator,
     Or,
     Typed,
+    UserCall,
 )
 from yfilter.language.query_lexer import Token, TokenKind
 from yfilter.language.suggestions import type_suggestion
@@ -232,7 +233,11 @@ class OperatorParser(TypeParser):
         if signs and self.kinds_of(operand) in (ItemKind.STRING, ItemKind.BOOLEAN):
             raise self.refusal("type", "a sign before what is no number", first.offset, "a number")
         if not negative:
-            return operand
+            # What a function yields is only known to be a number when it is reckoned with.
+            is_unknown = bool(signs) and isinstance(operand, UserCall)
+            return (
+                Operation("negate", (Operation("negate", (operand,)),)) if is_unknown else operand
+            )
         if isinstance(operand, Literal) and not isinstance(operand.value, str):
             # An integer or a decimal has no negative zero.
             is_zero = operand.value == 0 and not isinstance(operand.value, float)

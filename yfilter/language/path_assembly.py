@@ -15,6 +15,8 @@ from yfilter.language.query_ast import (
     NodeKind,
     Origin,
     PathExpression,
+    Transform,
+    UserCall,
 )
 from yfilter.language.subexpressions import new_focus, same_focus
 
@@ -82,7 +84,7 @@ def size_of(expression: Expression) -> int:
 
 
 def constructs(expression: Expression) -> bool:
-    """Whether a constructor is anywhere in it."""
-    if isinstance(expression, Constructor | Computed | Markup):
+    """Whether a node that is not of the message may be made anywhere in it."""
+    if isinstance(expression, Constructor | Computed | Markup | Transform | UserCall):
         return True
     return any(map(constructs, (*same_focus(expression), *new_focus(expression))))

@@ -30,7 +30,10 @@ from yfilter.language.query_ast import (
     Origin,
     PathExpression,
     Sequence,
+    Transform,
     Typed,
+    Typeswitch,
+    UserCall,
 )
 from yfilter.language.subexpressions import same_focus
 
@@ -63,8 +66,12 @@ def may_be_number(expression: Expression) -> bool:
             return all(step.kind is NodeKind.SELF for step in steps)
         case Mapped(_, right):
             return may_be_number(right)
-        case Flwor():
+        case Flwor() | Transform():
             return may_be_number(expression.result)
+        case Typeswitch(_, cases):
+            return any(may_be_number(case.result) for case in cases)
+        case UserCall():
+            return True
         case Typed(operand):
             return expression.treat and may_be_number(operand)
         case Cast():

@@ -41,11 +41,13 @@ class EvaluationLimits:
     visits_max   nodes looked at by location steps (code ``too-many-visits``)
     tuples_max   tuples that for clauses bind (``too-many-tuples``)
     bytes_max    bytes of all results together (``result-too-large``)
+    calls_max    calls of declared functions in each other (``too-many-calls``)
     """
 
     visits_max: int = 5_000_000
     tuples_max: int = 100_000
     bytes_max: int = 16 * 1024 * 1024
+    calls_max: int = 512
 
 
 DEFAULT_PROFILE_LIMITS = ProfileLimits()

@@ -16,47 +16,13 @@ from enum import Enum
 from typing import NamedTuple, Protocol, TypeAlias
 
 from formats.names import QualifiedName
+from yfilter.language.step_kinds import Axis as Axis  # noqa: PLC0414  for those who import it
+from yfilter.language.step_kinds import NodeKind as NodeKind  # noqa: PLC0414
+from yfilter.language.step_kinds import Origin as Origin  # noqa: PLC0414
+from yfilter.language.update_kind import UpdateKind
 
 # In a NameTest: any namespace, any local name.
 ANY = "*"
-
-
-class NodeKind(Enum):
-    """What a location step selects."""
-
-    ELEMENT = "element"
-    ATTRIBUTE = "attribute"
-    TEXT = "text()"
-    SELF = "."
-    PARENT = ".."
-    COMMENT = "comment()"
-    PROCESSING_INSTRUCTION = "processing-instruction()"
-    NODE = "node()"
-    DOCUMENT = "document-node()"
-
-
-class Axis(Enum):
-    """An axis that has to be written out; child, attribute, ``.`` and ``..`` are a step's kind."""
-
-    SELF = "self"
-    PARENT = "parent"
-    DESCENDANT = "descendant"
-    DESCENDANT_OR_SELF = "descendant-or-self"
-    ANCESTOR = "ancestor"
-    ANCESTOR_OR_SELF = "ancestor-or-self"
-    FOLLOWING_SIBLING = "following-sibling"
-    PRECEDING_SIBLING = "preceding-sibling"
-    FOLLOWING = "following"
-    PRECEDING = "preceding"
-
-
-class Origin(Enum):
-    """Where a path starts."""
-
-    MESSAGE = "$msg"  # the document node: "/a", "//a", "$msg/a"
-    CONTEXT = "."  # the context item inside a predicate: "a", ".//a", "@a"
-    VARIABLE = "$"  # a variable bound by for or let
-    EXPRESSION = "()"  # any other expression: "(//a)[1]", "<a/>/b"
 
 
 class NameTest(NamedTuple):
@@ -238,11 +204,47 @@ class Typed:
 
 
 @dataclass(frozen=True, slots=True)
+class TypeCase:
+    """``case $variable as type | type return result``; "" is no variable, no types are any."""
+
+    variable: str
+    types: tuple[SequenceType, ...]
+    result: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Typeswitch:
+    """``typeswitch (operand) case … default …``; the default is the last case."""
+
+    operand: Expression
+    cases: tuple[TypeCase, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionCall:
     """A function of the documented list; ``name`` without ``fn:``, types as ``xs:date``."""
 
     name: str
     arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionDeclaration:
+    """``declare function name($parameter as type, …) as type { body };``, None for no type."""
+
+    name: str
+    parameters: tuple[tuple[str, SequenceType | None], ...]
+    result: SequenceType | None
+    body: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class UserCall:
+    """A call of a declared function; ``library`` has them all, and is empty in their bodies."""
+
+    name: str
+    arguments: tuple[Expression, ...]
+    library: tuple[FunctionDeclaration, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,6 +337,27 @@ class Part:
     expression: Expression
 
 
+@dataclass(frozen=True, slots=True)
+class Update:
+    """An updating expression; it has no value and stands in ``modify`` only.
+
+    ``source``: what is inserted, put in its place, or the name; the empty sequence for DELETE.
+    """
+
+    kind: UpdateKind
+    target: Expression
+    source: Expression | QualifiedName
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """``copy $variable := value, … modify changes return result``."""
+
+    copies: tuple[LetClause, ...]
+    changes: Expression
+    result: Expression
+
+
 Clause: TypeAlias = ForClause | LetClause | WhereClause
 
 
@@ -361,11 +384,15 @@ Expression: TypeAlias = (
     | Quantified
     | Cast
     | Typed
+    | Typeswitch
     | FunctionCall
+    | UserCall
     | Constructor
     | Markup
     | Computed
     | Flwor
+    | Update
+    | Transform
     | Part
 )
 

@@ -3,12 +3,14 @@
 ::
 
     profile    := prolog sequence
-    prolog     := (declare namespace p = "uri"; | declare default element namespace "uri";)*
+    prolog     := (declare namespace p = "uri"; | declare default element namespace "uri";
+                  | declare variable $v := …; | declare function local:f($a) { … };)*
     sequence   := expression (, expression)*
-    expression := flwor | if | some | every | operators
+    expression := flwor | if | some | every | typeswitch | copy | operators
 
 The parser is one class in layers, each in its file, from the tightest part of the grammar to the
-loosest: paths, operators, conditions, constructors, FLWOR expressions, and here whole profiles.
+loosest: paths, operators, conditions, constructors, FLWOR expressions, declared functions, copies
+with changes, and here whole profiles.
 It is recursive, and bounded by ``ProfileLimits.depth_max``.  ``docs/profiles.md`` documents the
 language.
 """
@@ -20,7 +22,6 @@ from dataclasses import replace
 
 from formats.characters import find_illegal_character
 from yfilter.errors import ProfileRefused
-from yfilter.language.flwor_parser import FlworParser
 from yfilter.language.item_kinds import PARENTS, ItemKind, Kinds
 from yfilter.language.matching_path import decisive_parts, is_path
 from yfilter.language.path_assembly import constructs, size_of
@@ -31,6 +32,7 @@ from yfilter.language.profile_limits import (
     ProfileLimits,
 )
 from yfilter.language.query_ast import (
+    Conditional,
     Constructor,
     Expression,
     Flwor,
@@ -38,9 +40,14 @@ from yfilter.language.query_ast import (
     Origin,
     PathExpression,
     Profile,
+    Sequence,
+    Transform,
+    Typeswitch,
+    UserCall,
 )
 from yfilter.language.query_lexer import Token, TokenKind
 from yfilter.language.shape_cache import ShapeCache
+from yfilter.language.update_parser import UpdateParser
 
 _PROFILE = "a path that starts with $msg, '/' or '//'; 'for'; or a constructor"
 
@@ -109,7 +116,7 @@ def checked_text(text: str, limits: ProfileLimits) -> str:
     return text
 
 
-class QueryParser(FlworParser):
+class QueryParser(UpdateParser):
     """The whole language; one parser reads one text."""
 
     def __init__(self, text: str, limits: ProfileLimits) -> None:
@@ -123,6 +130,7 @@ class QueryParser(FlworParser):
             raise self.unexpected(_PROFILE)
         body = self.sequence()
         self.expect_end("the end of the profile")
+        self.check_updates()
         if self._constructed and (is_path(body) or isinstance(body, Constructor)):
             place = self._constructed[0][1]
             raise self.unsupported("a declared variable with a constructor is", place, "'let'")
@@ -135,6 +143,7 @@ class QueryParser(FlworParser):
         self._prolog()
         expression = self.sequence()
         self.expect_end("the end, or an operator")
+        self.check_updates()
         return self._with_constructed(expression)
 
     def _with_constructed(self, body: Expression) -> Expression:
@@ -173,6 +182,11 @@ class QueryParser(FlworParser):
                 self.lexer.take()
                 self._declare_variable()
                 continue
+            if what.is_word("function"):
+                self.lexer.take()
+                self.declare_function()
+                self.expect(";")
+                continue
             if what.is_word("namespace"):
                 self.lexer.take()
                 prefix = self._declared_prefix()
@@ -187,10 +201,11 @@ class QueryParser(FlworParser):
                     "unsupported",
                     f"a declaration of {what} is not in the profile language",
                     what.offset,
-                    "'namespace', 'default element namespace' or 'variable'",
+                    "'namespace', 'default element namespace', 'variable' or 'function'",
                 )
             self._declare(prefix, what, declared)
             self.expect(";")
+        self.end_functions()
 
     def _declare_variable(self) -> None:
         """``$name as type := expression;``"""
@@ -225,6 +240,10 @@ class QueryParser(FlworParser):
                 else "the default element namespace is declared twice",
                 what.offset,
             )
+        if self.has_functions:
+            raise self.refusal(
+                "syntax", "a namespace is declared behind a function", what.offset, "it in front"
+            )
         declared.add(prefix)
         self.check_declaration(prefix, uri, place.offset)
         self.scope.namespaces[prefix] = uri
@@ -257,10 +276,26 @@ class QueryParser(FlworParser):
                 start.offset,
                 "a path with the condition in brackets: /*[…]",
             )
-        if kinds & ~PARENTS:
+        if kinds & ~PARENTS and not (kinds & PARENTS and _ends_in_call(body)):
             raise self.refusal(
                 "type",
                 "the result of this profile is not an element",
                 start.offset if self.result_offset < 0 else self.result_offset,
                 "a path to elements, or a constructor: <result>{ … }</result>",
             )
+
+
+def _ends_in_call(body: Expression) -> bool:
+    """Whether a declared function makes some of the result: what is no element is left out then."""
+    match body:
+        case UserCall():
+            return True
+        case Flwor() | Transform():
+            return _ends_in_call(body.result)
+        case Conditional(_, consequence, alternative):
+            return _ends_in_call(consequence) or _ends_in_call(alternative)
+        case Sequence(parts):
+            return any(map(_ends_in_call, parts))
+        case Typeswitch(_, cases):
+            return any(_ends_in_call(case_.result) for case_ in cases)
+    return False

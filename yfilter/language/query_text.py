@@ -7,9 +7,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from decimal import Decimal
 
 from formats.names import QualifiedName
+from yfilter.language.namespaces import braced
 from yfilter.language.numbers import number_text
 from yfilter.language.operator_parser import (
     CAST_LEVEL,
@@ -31,6 +33,7 @@ from yfilter.language.query_ast import (
     Flwor,
     ForClause,
     FunctionCall,
+    FunctionDeclaration,
     LetClause,
     Literal,
     LocationStep,
@@ -47,9 +50,15 @@ from yfilter.language.query_ast import (
     Quantified,
     Sequence,
     SequenceType,
+    Transform,
+    TypeCase,
     Typed,
+    Typeswitch,
+    Update,
+    UserCall,
     WhereClause,
 )
+from yfilter.language.subexpressions import new_focus, same_focus
 
 _ESCAPES = {
     "&": "&amp;",
@@ -67,7 +76,34 @@ _SEQUENCE, _SINGLE, _PRIMARY = -2, -1, UNARY_LEVEL + 1
 
 def unparse(node: Profile | Expression) -> str:
     """The text that the parser reads as ``node``, on one line unless a literal has line ends."""
-    return _whole(node.body if isinstance(node, Profile) else node, plain=True)
+    body = node.body if isinstance(node, Profile) else node
+    text = _whole(body, plain=True)
+    if "local:" not in text and "Q{" not in text:  # no call of a declared function
+        return text
+    declared = {
+        (function.name, len(function.parameters)): function
+        for call in _user_calls(body)
+        for function in call.library
+    }
+    return "".join(map(_declared, declared.values())) + text
+
+
+def _user_calls(node: Expression) -> Iterator[UserCall]:
+    if isinstance(node, UserCall):
+        yield node
+    for part in (*same_focus(node), *new_focus(node)):
+        yield from _user_calls(part)
+
+
+def _declared(function: FunctionDeclaration) -> str:
+    parameters = ", ".join(f"${name}{_of_type(type_)}" for name, type_ in function.parameters)
+    body = _whole(function.body, plain=True)
+    result = _of_type(function.result)
+    return f"declare function {function.name}({parameters}){result} {{{body}}}; "
+
+
+def _of_type(type_: SequenceType | None) -> str:
+    return "" if type_ is None else f" as {_type(type_, plain=True)}"
 
 
 def _whole(node: Expression, plain: bool) -> str:
@@ -76,7 +112,7 @@ def _whole(node: Expression, plain: bool) -> str:
         case PathExpression():
             return _path(node, plain)
         case Mapped(left, right):
-            is_step = isinstance(right, FunctionCall)
+            is_step = isinstance(right, FunctionCall | UserCall)
             inner = _whole(right, plain) if is_step else f"({_whole(right, plain)})"
             return f"{_start(left, plain)}/{inner}"
         case Literal():
@@ -84,7 +120,7 @@ def _whole(node: Expression, plain: bool) -> str:
         case And(parts) | Or(parts):
             word = " and " if isinstance(node, And) else " or "
             return word.join(_inside(part, _level(node) + 1, plain) for part in parts)
-        case FunctionCall(name, arguments):
+        case FunctionCall(name, arguments) | UserCall(name, arguments):
             return f"{name}({', '.join(_inside(part, _SINGLE, plain) for part in arguments)})"
         case Sequence(parts):
             return f"({', '.join(_inside(part, _SINGLE, plain) for part in parts)})"
@@ -130,7 +166,42 @@ def _operators(node: Expression, plain: bool) -> str:
             word = "castable" if castable else "cast"
             mark = "?" if optional else ""
             return f"{_inside(operand, level, plain)} {word} as {type_name}{mark}"
+        case Typeswitch(operand, cases):
+            written = "".join(_case(case, plain) for case in cases)
+            return f"typeswitch ({_whole(operand, plain)}){written}"
+        case Update():
+            return _update(node, plain)
+        case Transform(copies, changes, result):
+            copied = ", ".join(
+                f"${copy.variable} := {_inside(copy.value, _SINGLE, plain)}" for copy in copies
+            )
+            return (
+                f"copy {copied} modify {_inside(changes, _SINGLE, plain)} "
+                f"return {_inside(result, _SINGLE, plain)}"
+            )
     raise TypeError(f"{type(node).__name__} has no text")
+
+
+def _case(case: TypeCase, plain: bool) -> str:
+    types = " | ".join(_type(type_, plain) for type_ in case.types)
+    bound = f" ${case.variable}" * bool(case.variable)
+    head = f"case{bound and bound + ' as'} {types}" if types else f"default{bound}"
+    return f" {head} return {_inside(case.result, _SINGLE, plain)}"
+
+
+def _update(update: Update, plain: bool) -> str:
+    first, between = update.kind.value
+    target = _inside(update.target, _SINGLE, plain)
+    if isinstance(update.source, QualifiedName):
+        name = update.source
+        source = f"QName({_quoted(name.namespace)}, {_quoted(str(name))})"
+    else:
+        source = _inside(update.source, _SINGLE, plain)
+    if not between:
+        return f"{first} {target}"
+    if first == "insert node":
+        return f"{first} {source} {between} {target}"
+    return f"{first} {target} {between} {source}"
 
 
 def _type(type_: SequenceType, plain: bool) -> str:
@@ -148,7 +219,7 @@ def _type(type_: SequenceType, plain: bool) -> str:
 
 def _level(node: Expression) -> int:
     match node:
-        case Flwor() | Conditional() | Quantified():
+        case Flwor() | Conditional() | Quantified() | Typeswitch() | Update() | Transform():
             return _SINGLE
         case Or():
             return 0
@@ -226,8 +297,7 @@ def _name_test(test: NameTest, *, plain: bool) -> str:
         return ANY if test.local == ANY else f"*:{test.local}"
     if test.namespace == "" and test.local != ANY and plain:
         return test.local
-    namespace = re.sub("[&{}]", lambda match: f"&#{ord(match[0])};", test.namespace)
-    return f"Q{{{namespace}}}{test.local}"
+    return braced(test.namespace) + test.local
 
 
 def written_word(word: str | int | Decimal | float) -> str:

@@ -44,6 +44,8 @@ from yfilter.language.query_ast import (
     PathExpression,
     Quantified,
     Sequence,
+    Transform,
+    Typeswitch,
 )
 from yfilter.language.schema_places import MESSAGE, Place, SchemaPlaces
 from yfilter.language.schema_words import why_no_step, why_no_value
@@ -164,6 +166,15 @@ class _Walk:
                 return self._some_of(branches, lambda part: self._value(part, scope))
             case Flwor():
                 return self._flwor(expression, scope)
+            case Typeswitch(_, cases):
+                for case in cases:
+                    scope = scope.bound(case.variable, None)
+                return self._some_of(
+                    [case.result for case in cases], lambda part: self._value(part, scope)
+                )
+            case Transform(copies):
+                self._value(copies[0].value, scope)  # of which there has to be one
+                return None
             case _:
                 return None
 

@@ -24,7 +24,11 @@ from yfilter.language.query_ast import (
     PathExpression,
     Quantified,
     Sequence,
+    Transform,
     Typed,
+    Typeswitch,
+    Update,
+    UserCall,
     WhereClause,
 )
 
@@ -41,7 +45,7 @@ def same_focus(expression: Expression) -> Iterator[Expression]:
             yield from (left, right)
         case And(parts) | Or(parts) | Sequence(parts):
             yield from parts
-        case Operation(_, operands) | FunctionCall(_, operands):
+        case Operation(_, operands) | FunctionCall(_, operands) | UserCall(_, operands):
             yield from operands
         case Conditional(condition, consequence, alternative):
             yield from (condition, consequence, alternative)
@@ -50,6 +54,16 @@ def same_focus(expression: Expression) -> Iterator[Expression]:
             yield condition
         case Cast(operand) | Typed(operand):
             yield operand
+        case Typeswitch(operand, cases):
+            yield operand
+            yield from (case.result for case in cases)
+        case Update(_, target, source):
+            yield target
+            if not isinstance(source, QualifiedName):
+                yield source
+        case Transform(copies, changes, result):
+            yield from (copy.value for copy in copies)
+            yield from (changes, result)
         case Part():
             yield expression.expression
         case Constructor():
@@ -71,6 +85,8 @@ def new_focus(expression: Expression) -> Iterator[Expression]:
             yield from step.predicates
     elif isinstance(expression, Mapped):
         yield expression.right
+    elif isinstance(expression, UserCall):
+        yield from (function.body for function in expression.library)
 
 
 def _parts_of_flwor(flwor: Flwor) -> Iterator[Expression]:

@@ -45,9 +45,13 @@ from yfilter.language.query_ast import (
     PathExpression,
     Quantified,
     Sequence,
+    Transform,
     Typed,
+    Typeswitch,
+    Update,
+    UserCall,
 )
-from yfilter.language.subexpressions import same_focus
+from yfilter.language.subexpressions import new_focus, same_focus
 from yfilter.projection.needs import Kept, Kind, Steps
 
 PLACES_MAX = 256  # of one value; beyond that, everything is looked at
@@ -92,6 +96,7 @@ _OF_NAMES = frozenset(("name", "local-name", "namespace-uri"))
 _BEYOND = frozenset(("root", "lang"))
 _NODE_OPERATIONS = frozenset(("|", "intersect", "except"))
 _PLACED = frozenset(("is", "<<", ">>"))
+_DOWNWARD = (None, Axis.SELF, Axis.DESCENDANT, Axis.DESCENDANT_OR_SELF)
 
 
 class Scope(NamedTuple):
@@ -147,6 +152,18 @@ class Looks:
                 if expression.type.kind is NodeKind.DOCUMENT:
                     raise LooksEverywhere
                 return self.value(operand, use, scope)
+            case Typeswitch():
+                return self._typeswitch(expression, use, scope)
+            case UserCall():
+                return self._user_call(expression, scope)
+            case Transform(copies, changes, result):
+                for copy in copies:
+                    self.value(copy.value, Kind.SUBTREE, scope)
+                    scope = scope.with_variable(copy.variable, ())
+                self.value(changes, Kind.NODE, scope)
+                return self.value(result, use, scope)
+            case Update():
+                return self._none(same_focus(expression), Kind.SUBTREE, scope)
             case Constructor() | Computed():
                 return self._constructed(expression, scope)
             case Quantified(_, bindings, condition):
@@ -201,6 +218,24 @@ class Looks:
             self._none((part for part in value if not isinstance(part, str)), Kind.VALUE, scope)
         inside = (part for part in expression.content if not isinstance(part, str))
         return self._none(inside, Kind.SUBTREE, scope)
+
+    def _typeswitch(self, switch: Typeswitch, use: Kind, scope: Scope) -> Places:
+        operand = self.value(switch.operand, Kind.NODE, scope)
+        found: list[Place] = []
+        for case in switch.cases:
+            if any(type_.kind is NodeKind.DOCUMENT for type_ in case.types):
+                raise LooksEverywhere
+            inner = scope.with_variable(case.variable, operand) if case.variable else scope
+            found += self.value(case.result, use, inner)
+        return _distinct(found)
+
+    def _user_call(self, call: UserCall, scope: Scope) -> Places:
+        """All that is in the arguments, of a function that looks at nothing else."""
+        if not all(_stays_inside(function.body) for function in call.library):
+            raise LooksEverywhere
+        places = self._all(call.arguments, Kind.SUBTREE, scope)
+        inside = [one for place in places if not place.leaf for one in _and_below(place)]
+        return _distinct((*places, *inside, *_leaves(tuple(inside))))
 
     def _call(self, call: FunctionCall, use: Kind, scope: Scope) -> Places:
         name, signature = call.name, signature_of(call.name)
@@ -310,6 +345,19 @@ class Looks:
             return ()
         above = place._replace(steps=place.steps[:-1])
         return _and_below(above) if place.steps[-1][0] else (above,)
+
+
+def _stays_inside(expression: Expression) -> bool:
+    """Whether it comes to no node that is not in a node that it is given."""
+    if isinstance(expression, FunctionCall) and expression.name in _BEYOND:
+        return False
+    if isinstance(expression, PathExpression) and (
+        expression.origin is Origin.MESSAGE
+        or any(step.kind is NodeKind.PARENT for step in expression.steps)
+        or any(step.axis not in _DOWNWARD for step in expression.steps)
+    ):
+        return False
+    return all(map(_stays_inside, (*same_focus(expression), *new_focus(expression))))
 
 
 def _below(place: Place, descendant: bool, test: NameTest) -> Place:

@@ -42,6 +42,8 @@ from yfilter.language.query_ast import (
     PathExpression,
     Profile,
     Quantified,
+    TypeCase,
+    UserCall,
 )
 from yfilter.language.query_parser import reread
 from yfilter.language.query_text import unparse
@@ -177,7 +179,12 @@ def _is_plain(expression: Expression) -> bool:
 
 
 def _is_closed(expression: Expression, variable: str) -> bool:
-    """Whether no other variable comes into it, and none of the names means two things."""
+    """Whether no other variable comes into it, and none of the names means two things.
+
+    A declared function, whose calls only a message bounds, is left to the host.
+    """
+    if any(isinstance(node, UserCall) for node in _nodes(expression)):
+        return False
     bound = _bound(expression)
     used = {
         node.variable
@@ -265,7 +272,7 @@ def _bound(tree: object) -> set[str]:
     for node in _nodes(tree):
         if isinstance(node, ForClause):
             bound |= {node.variable, node.position}
-        elif isinstance(node, LetClause):
+        elif isinstance(node, LetClause | TypeCase):
             bound.add(node.variable)
         elif isinstance(node, Quantified):
             bound.update(name for name, _ in node.bindings)
