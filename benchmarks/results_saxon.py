@@ -2,8 +2,8 @@
 
 A script without imports of ours: one request in JSON on standard input, ``{"messages": [xml, ...],
 "queries": [text, ...], "rounds": number, "cpu": bool}``, one answer, ``[[microseconds, result],
-...]`` of the queries.  A query is about ``$messages``, all of them, and the best of its rounds counts: compiling
-it is part of that, parsing the messages is not.
+...]`` of the queries.  A query is about ``$messages``, all of them, and the best of its rounds
+counts: compiling it is part of that, parsing the messages is not.
 """
 
 import json
