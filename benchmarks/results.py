@@ -42,7 +42,7 @@ from yfilter.language.matching_path import matching_path
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile
 from yfilter.language.result import render
-from yfilter.language.result_planner import result_plan
+from yfilter.language.result_planner import WHOLE_MESSAGE, result_plan
 from yfilter.language.result_writer import ResultWriter
 
 _Elements: TypeAlias = "list[lxml.etree._Element]"
@@ -51,6 +51,7 @@ _SAXON = Path(__file__).with_name("results_saxon.py")
 _EACH = "/feed/item"
 _BINDS = '/feed/item[@kind = "k{kind}"]'
 _KINDS = 8
+_MANY = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +210,7 @@ def _report_distinct(
         report.figure(f"{key}_lxml_ns", f"{label}: lxml", median(theirs), "ns")
         report.figure(f"{key}_ns", f"{label}: ours", median(own), "ns", f"{key}_lxml_ns")
         report.figure(f"{case.name}_again_ns", f"{case.name}, made before", median(again), "ns")
-    written = []
+    written, again = [], []
     for _ in range(rounds):
         passed_ns = 0
         for message in messages:
@@ -218,7 +219,14 @@ def _report_distinct(
             to_text(stream)
             passed_ns += clock() - start
         written.append(passed_ns / 1000 / len(messages))
+        writer = ResultWriter(stream)
+        writer.whole_message()
+        start = clock()
+        for _ in range(_MANY):
+            writer.results(WHOLE_MESSAGE, (0,))
+        again.append((clock() - start) / _MANY)
     report.figure("to_text_us", "a message written", median(written), "us")
+    report.figure("message_again_ns", "message, written before", median(again), "ns")
 
 
 def _by_saxon(

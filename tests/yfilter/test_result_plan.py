@@ -33,8 +33,8 @@ MESSAGES = [
     b'<f xmlns=""><i id="2"/></f>',
     b'<f><i><t xmlns:q="urn:q"/></i></f>',
     (
-        b'<f xmlns:p="urn:p"><i p:id="1" xmlns="urn:d" id="7"><t xmlns=""><t xmlns:r="urn:r"/></t></i>'
-        b"</f>"
+        b'<f xmlns:p="urn:p"><i p:id="1" xmlns="urn:d" id="7"><t xmlns=""><t xmlns:r="urn:r"/></t>'
+        b"</i></f>"
     ),
     b"<i><i><i>deep</i></i><t/></i>",
     b"<?x y?><f><i>]]&gt;\xc3\xa9</i></f><!--after-->",
@@ -187,6 +187,19 @@ def test_what_is_shared_is_written_once() -> None:
     assert writer.results(around, bindings) == [whole]
     assert (writer.made, writer.copied) == (30, 20)
     assert writer.whole_message() is writer.whole_message()
+
+
+def test_messages_are_written_in_turns() -> None:
+    texts = [b"<f><i><t>1</t></i></f>", b"<f><u/><x/><i><u/><t>2</t></i></f>"]
+    plan = result_plan(parse_profile("for $i in //i return <r>{$i/t}</r>"))
+    writers = [ResultWriter(parse_text(text)) for text in texts]
+    bindings = [[1], [3]]
+    for _ in range(2):
+        for number, writer in enumerate(writers):
+            found = writer.results(plan, bindings[number])
+            assert found == [b"<r><t>%d</t></r>" % (number + 1)]
+            assert writer.results(plan, [0]) == [b"<r/>"]
+        writers = [writers[0], ResultWriter(writers[1].stream)]
 
 
 def test_what_is_kept_of_a_message_is_bounded() -> None:

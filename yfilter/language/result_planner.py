@@ -51,7 +51,7 @@ def result_plan(profile: Profile) -> ResultPlan:
     """The plan of a profile; one for all profiles with the same results of their bindings."""
     part = matching_part(profile)
     if not part.has_remainder and is_path(profile.body):
-        return _WHOLE_MESSAGE
+        return WHOLE_MESSAGE
     flwor = profile.flwor
     if not part.binds or flwor is None:
         return ResultPlan(profile, False)
@@ -73,7 +73,7 @@ def plan_of_bindings(profile: Profile) -> ResultPlan:
     return plan
 
 
-_WHOLE_MESSAGE = ResultPlan(Profile(_ANYWHERE), False, True)
+WHOLE_MESSAGE = ResultPlan(Profile(_ANYWHERE), False, True)
 
 
 def _with_flwor(profile: Profile, flwor: Flwor, other: Flwor) -> Profile:

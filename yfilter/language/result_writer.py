@@ -123,7 +123,7 @@ class ResultWriter(PlanValues):
 
     def _planned(self, plan: ResultPlan, bindings: Sequence[int]) -> list[bytes]:
         binding: cython.int
-        if plan is not self._plan:
+        if plan is not self._plan or plan.stamp != self._stamp:
             self._begin(plan)
             self._results = self._remembered.setdefault(plan, {})
         self._allow()
