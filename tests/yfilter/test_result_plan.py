@@ -233,6 +233,14 @@ def test_a_plan_keeps_within_the_limits(form: str, limits: EvaluationLimits, cod
         assert exceeded.value.code == code
 
 
+def test_what_a_let_says_costs_no_more_than_once() -> None:
+    profile = parse_profile(f"for $i in /f let $t := $i//t return <r>{'{$t}' * 20}</r>")
+    assert result_plan(profile).repeats
+    stream = parse_text(b"<f>" + b"<i><t/></i>" * 40 + b"</f>")
+    (document,) = render(profile, stream, [0], EvaluationLimits(visits_max=1_000))
+    assert document.count(b"<t/>") == 800
+
+
 def test_what_was_written_for_another_profile_costs_the_same() -> None:
     text = "for $i in //i return <r>{$i/t}</r>"
     stream = parse_text(b"<f>" + b"<i><t>some text</t></i>" * 10 + b"</f>")

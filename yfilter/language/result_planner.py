@@ -178,17 +178,14 @@ class _Planner(PlanDraft):
                 inner = self._loops(flwor, at + 1, scope.with_variable(variable, (slot, kind)))
                 return self.row(rows.ROW_FOR, path, slot, 0, inner)
             case LetClause(variable, value):
-                self._check_safe(value, scope)
+                self._items(value, scope)  # used or not, it never raises an error
+                self._repeats = True
                 bound = Value(value, scope)
                 return self._loops(flwor, at + 1, scope.with_variable(variable, bound))
             case ForClause():
                 raise Unsaid
             case _:
                 return self._where(clause.condition, self._loops(flwor, at + 1, scope), scope)
-
-    def _check_safe(self, value: Expression, scope: Scope) -> None:
-        """That a value, used or not, never raises an error."""
-        self._items(value, scope)
 
     def _where(self, condition: Expression, then: Row, scope: Scope) -> Row:
         holds = self.condition(condition, scope, errors_are_false=True)
