@@ -78,6 +78,8 @@ PLANNED = [
     "for $i in //*:i return <r>{for $t in $i/t where $t/@y return <e y='{$t/@y}'/>}</r>",
     ("for $i in //*:i return "
     "<r>{for $t in $i/t return string($t)}{for $a in $i/@* return <a>{$a}</a>}</r>"),
+    "for $i in //*:i return <r>{processing-instruction p {$i/t}}{comment {$i/t}}</r>",
+    "for $i in //*:i return <r a='0'>{attribute a {1}}{attribute b {2}}{attribute b {3}}</r>",
     "for $i in //*:i return <r>{if ($i/t > 2) then 'big' else if ($i/@id) then 1 else ()}</r>",
     "for $i in //*:i return <r>{($i/t, 'a', 'b', $i/u)}<!--c--><?p d?></r>",
     "for $i in //*:i return <r>{sum($i/t[. castable as xs:integer])}|{reverse($i/t)}</r>",
@@ -187,6 +189,17 @@ def test_what_is_shared_is_written_once() -> None:
     assert writer.results(around, bindings) == [whole]
     assert (writer.made, writer.copied) == (30, 20)
     assert writer.whole_message() is writer.whole_message()
+
+
+def test_a_plan_of_many_constructors_is_made_at_once() -> None:
+    text = f"for $i in //i return {'<r>' * 50}{{$i/@id}}{'</r>' * 50}"
+    profile = parse_profile(text)
+    assert result_plan(profile).each == 0
+    stream = parse_text(MESSAGES[0])
+    assert render(profile, stream, [1])[0].count(b"<r") == 50
+    doubled = "".join(f"let $v{n} := ($v{n - 1}, $v{n - 1}) " for n in range(1, 50))
+    text = f"for $i in //i let $v0 := $i {doubled} return <r>{{$v49}}</r>"
+    assert result_plan(parse_profile(text)).each == -1  # it would have 2 ** 49 rows
 
 
 def test_messages_are_written_in_turns() -> None:

@@ -213,32 +213,28 @@ class _Planner(PlanDraft):
 
     def _constructor(self, constructor: Constructor, scope: Scope) -> Row:
         start, scope = self._start_tag(constructor, scope)
-        names: set[tuple[str, str]] = set()
-        in_tag: list[Row] = []
-        for name, value in constructor.attributes:
-            names.add((name.namespace, name.local))
-            in_tag.append(
-                self._attribute(name, tuple(self._value_part(part, scope) for part in value))
-            )
-        parts = list(constructor.content)
+        in_tag = [
+            self._attribute(name, tuple(self._value_part(part, scope) for part in value))
+            for name, value in constructor.attributes
+        ]
+        content: list[Row] = []
         copied = False
-        while parts and not isinstance(parts[0], str):
-            part = parts[0]
-            if isinstance(part, Computed) and isinstance(part.name, QualifiedName):
+        for part in constructor.content:
+            if not content and isinstance(part, Computed) and part.kind is NodeKind.ATTRIBUTE:
                 row = self._computed_attribute(part, scope)
                 if copied:
                     raise Unsaid
-                if (part.name.namespace, part.name.local) not in names:
-                    names.add((part.name.namespace, part.name.local))
+                if row.a not in {other.a for other in in_tag}:
                     in_tag.append(row)
+                continue
+            row = self._content(part, scope)
+            if not self._has_attributes(row):
+                content.append(row)
+            elif content or not self._is_attributes(row):
+                raise Unsaid
             else:
-                found = self._enclosed(part, scope)
-                if not (self._is_attributes(found) and self._has_attributes(found)):
-                    break
                 copied = True
-                in_tag.append(found)
-            parts.pop(0)
-        content = [self._content(part, scope) for part in parts]
+                in_tag.append(row)
         end = self.text(f"</{constructor.name}>".encode())
         tag = self.text(start)
         return self.row(rows.ROW_ELEMENT, tag, end, len(in_tag), *in_tag, *content)
@@ -246,10 +242,7 @@ class _Planner(PlanDraft):
     def _content(self, part: str | Expression, scope: Scope) -> Row:
         if isinstance(part, str):
             return self.row(rows.ROW_STATIC, self.text(escaped_text(part).encode()))
-        found = self._enclosed(part, scope)
-        if self._has_attributes(found):
-            raise Unsaid
-        return found
+        return self._enclosed(part, scope)
 
     def _start_tag(self, constructor: Constructor, scope: Scope) -> tuple[bytes, Scope]:
         """The start of the tag with its declarations, and the scope inside."""
@@ -285,8 +278,7 @@ class _Planner(PlanDraft):
 
     def _computed_attribute(self, computed: Computed, scope: Scope) -> Row:
         name = computed.name
-        assert isinstance(name, QualifiedName)
-        if computed.kind is not NodeKind.ATTRIBUTE or name.namespace or name.local == "xmlns":
+        if not isinstance(name, QualifiedName) or name.namespace or name.local == "xmlns":
             raise Unsaid
         return self._attribute(name, (self._value_part(computed.content, scope),))
 
