@@ -4,16 +4,26 @@ Both sides get a parsed message and the elements that a profile's path has bound
 documents to deliver as bytes.  With lxml that is what a careful programmer would write by hand for
 each profile: compiled XPath objects for what is selected, ``deepcopy`` of what is copied, then
 ``tostring``.  All results are compared in canonical form.
+
+Then what a distinct result costs, of each form that gives one for each element bound: by ours, in
+which every message is new and every element bound, by the same with lxml, and by Saxon, in a
+process of its own, as one query that constructs and serializes all of them.  And what it costs a
+profile that others have asked the same results for.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+import json
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from random import Random
 from time import perf_counter_ns, thread_time_ns
 from typing import TypeAlias
@@ -26,16 +36,22 @@ from benchmarks.report import Report
 from benchmarks.samples import mean, median
 from formats import ElementStream, parse_text
 from formats.build import build_info
+from formats.text import to_text
 from yfilter.language.evaluation import select
 from yfilter.language.matching_path import matching_path
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile
 from yfilter.language.result import render
+from yfilter.language.result_planner import WHOLE_MESSAGE, result_plan
+from yfilter.language.result_writer import ResultWriter
 
 _Elements: TypeAlias = "list[lxml.etree._Element]"
 
+_SAXON = Path(__file__).with_name("results_saxon.py")
+_EACH = "/feed/item"
 _BINDS = '/feed/item[@kind = "k{kind}"]'
 _KINDS = 8
+_MANY = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +106,12 @@ def run(options: argparse.Namespace) -> Report:
     report.figure("own_us", "all forms: ours", mean(own_times), "us", "lxml_us")
     report.figure("speedup", "times as fast, all forms", mean(lxml_times) / mean(own_times))
     report.remark("times are for all results of one profile on one message, parsed before")
+    gc.collect()
+    gc.disable()
+    try:
+        _report_distinct(report, messages, options.rounds, clock)
+    finally:
+        gc.enable()
     return report
 
 
@@ -138,6 +160,101 @@ def _measure(
     finally:
         gc.enable()
     return median(own), median(theirs)
+
+
+def _report_distinct(
+    report: Report, messages: Sequence[bytes], rounds: int, clock: Callable[[], int]
+) -> None:
+    """What one distinct result costs, by each side."""
+    forms = [case for case in _CASES if _FOR in case.profile and case.name != "digest"]
+    by_saxon = _by_saxon(forms, messages, rounds, clock) if find_spec("saxonche") else None
+    for number, case in enumerate(forms):
+        profile = _registered(case.profile.replace(_BINDS, _EACH).format())
+        plan = result_plan(profile)
+        streams = [parse_text(message) for message in messages]
+        bound = [[node.number for node in select(matching_path(profile), s)] for s in streams]
+        total = sum(map(len, bound))
+        own: list[float] = []
+        theirs: list[float] = []
+        again: list[float] = []
+        for _ in range(rounds):
+            passed = [0, 0, 0]
+            for message, bindings in zip(messages, bound, strict=True):
+                stream = parse_text(message)
+                start = clock()
+                writer = ResultWriter(stream)
+                writer.results(plan, bindings)
+                made = clock()
+                for binding in bindings:
+                    writer.results(plan, (binding,))
+                passed[0] += made - start
+                passed[1] += clock() - made
+            for message in messages:
+                elements: _Elements = lxml.etree.fromstring(message).xpath(_EACH)
+                start = clock()
+                case.build(elements)
+                passed[2] += clock() - start
+            for times, time in zip((own, again, theirs), passed, strict=True):
+                times.append(time / total)
+        key, label = f"{case.name}_each", f"{case.name}, a distinct result"
+        if by_saxon is not None:
+            saxon_us, saxon_results = by_saxon[number]
+            results = "".join(
+                _canonical(result)
+                for stream, bindings in zip(streams, bound, strict=True)
+                for result in ResultWriter(stream).results(plan, bindings)
+            )
+            if results != _canonical(f"<all>{saxon_results}</all>".encode())[5:-6]:
+                raise WrongAnswers(f"{case.name}: Saxon's results differ")
+            report.figure(f"{key}_saxon_ns", f"{label}: Saxon", 1000 * saxon_us / total, "ns")
+        report.figure(f"{key}_lxml_ns", f"{label}: lxml", median(theirs), "ns")
+        report.figure(f"{key}_ns", f"{label}: ours", median(own), "ns", f"{key}_lxml_ns")
+        report.figure(f"{case.name}_again_ns", f"{case.name}, made before", median(again), "ns")
+    written, again = [], []
+    for _ in range(rounds):
+        passed_ns = 0
+        for message in messages:
+            stream = parse_text(message)
+            start = clock()
+            to_text(stream)
+            passed_ns += clock() - start
+        written.append(passed_ns / 1000 / len(messages))
+        writer = ResultWriter(stream)
+        writer.whole_message()
+        start = clock()
+        for _ in range(_MANY):
+            writer.results(WHOLE_MESSAGE, (0,))
+        again.append((clock() - start) / _MANY)
+    report.figure("to_text_us", "a message written", median(written), "us")
+    report.figure("message_again_ns", "message, written before", median(again), "ns")
+
+
+def _by_saxon(
+    forms: Sequence[_Case], messages: Sequence[bytes], rounds: int, clock: Callable[[], int]
+) -> list[tuple[float, str]]:
+    """Microseconds for the results of all messages, and these, of each form."""
+    queries = []
+    for case in forms:
+        prolog, _, body = case.profile.format(kind="").rpartition("; ")
+        returned = body.partition(" return ")[2]
+        queries.append(
+            f"{prolog}{';' if prolog else ''} declare variable $messages external; "
+            f"for $i in $messages{_EACH} return {returned}"
+        )
+    request = {
+        "messages": [message.decode() for message in messages],
+        "queries": queries,
+        "rounds": rounds,
+        "cpu": clock is thread_time_ns,
+    }
+    answer = subprocess.run(
+        [sys.executable, str(_SAXON)],
+        input=json.dumps(request),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [(time, result.partition("?>")[2]) for time, result in json.loads(answer.stdout)]
 
 
 class _Prepared:

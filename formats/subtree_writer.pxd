@@ -2,16 +2,16 @@
 cimport cython
 from formats.words cimport bytes_below, copy_run, marks_in, marks_in_text, put_word, word_at
 
-cdef int _SLACK, _IN_VALUES, _IN_TEXT
+cdef int _SLACK, _ROOM, _IN_VALUES, _IN_TEXT
 
 @cython.final
 cdef class SubtreeWriter:
     cdef public object stream
     cdef public Py_ssize_t used
-    cdef const int[::1] _label_start
-    cdef const unsigned char *_labels
+    cdef const int[::1] _tag_start
+    cdef const unsigned char *_tags
     cdef const unsigned char *_escaped
-    cdef bytes _escaped_octets, _labels_octets, _attribute_octets, _content_octets
+    cdef bytes _escaped_octets, _tags_octets, _attribute_octets, _content_octets
     cdef const int[::1] element_name, element_end, attribute_start, attribute_name, content_parent
     cdef const int[::1] _element_parent, _attribute_offset, _content_next, _content_offset
     cdef const unsigned char *_attribute_values
@@ -48,7 +48,8 @@ cdef class SubtreeWriter:
     cdef int _put_attributes(self, int element) except -1
     cdef int _put_content(self, int content) except -1
     cdef int _close_down_to(self, int parent) except -1
-    cdef int _put_label(self, int before, int name) except -1
+    cdef int _put_start(self, int name) except -1
+    cdef int _put_tag(self, Py_ssize_t first, Py_ssize_t last) except -1
     cdef int _put_end(self, int element) except -1
     cdef int _put_escaped(
         self, const unsigned char* octets, Py_ssize_t first, Py_ssize_t last, int where

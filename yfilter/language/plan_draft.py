@@ -143,6 +143,7 @@ class PlanDraft:
         self._contexts: list[dict[str, str]] = [{"": ""}]
         self._slots = 0
         self._made = 0
+        self._repeats = False
 
     def fill(self, plan: ResultPlan, whole: Row) -> list[int]:
         """Gives a plan its columns, ``whole`` being the first row; that of the rows."""
@@ -166,6 +167,7 @@ class PlanDraft:
             tuple(self._contexts),
             self._slots,
         )
+        plan.repeats = self._repeats
         return column
 
     def _lay(self, column: list[int], row: Row) -> None:

@@ -2,7 +2,7 @@
 from formats.subtree_writer cimport SubtreeWriter
 from yfilter.language.result_plan cimport *
 
-cdef int _NO_NAME, _ANY_NAME
+cdef int _NO_NAME, _SEVERAL, _ANY_NAME
 
 cdef class PlanPaths:
     cdef readonly object stream
@@ -22,6 +22,7 @@ cdef class PlanPaths:
     cdef int _begin(self, ResultPlan plan) except -1
     cdef int _allow(self) except -1
     cdef int _number(self, test) except? -1
+    cdef object _mask(self, test)
     cdef int _settle(self) except -1
     cdef int _spend(self) except -1
     cdef bint _holds(self, int row) except -1

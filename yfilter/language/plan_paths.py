@@ -49,7 +49,7 @@ if not cython.compiled:
         STEP_WIDTH,
     )
 
-_NO_NAME, _ANY_NAME = -1, -2  # numbers of names; those below are masks
+_NO_NAME, _SEVERAL, _ANY_NAME = -1, -2, -3  # numbers of names; those below are masks
 
 _stamps = count()
 NO_PLAN = ResultPlan(Profile(Sequence(())), False)
@@ -65,7 +65,7 @@ class PlanPaths:
         self._stamp = next(_stamps)
         self._plan = NO_PLAN
         self._evaluator: MessageEvaluator | None = None
-        self._names = {(ANY, ANY): _ANY_NAME}
+        self._names: dict[tuple[str, str], int] = {}
         self._elements = len(stream)
         self._node_column = array("i", bytes(4 * 64))
         self._nodes = self._node_column
@@ -98,23 +98,23 @@ class PlanPaths:
 
     def _number(self, test: NameTest) -> cython.int:
         """What a name in this message has to be: its number, or what one of several is told by."""
-        found = self._names.get(test)
-        if found is None:
-            numbers = [
-                number
-                for number, name in enumerate(self.stream.names)
-                if test.accepts(name.namespace, name.local)
-            ]
-            found = numbers[0] if numbers else _NO_NAME
-            if len(numbers) > 1:
-                found = _ANY_NAME - 1 - len(self._masks)
-                mask = bytearray(len(self.stream.names))
-                for number in numbers:
-                    mask[number] = 1
-                self._masks += mask
-            self._names[test] = found
-        chosen: cython.int = found
-        return chosen
+        if not self._names:
+            self._names[ANY, ANY] = _ANY_NAME
+            for number, name in enumerate(self.stream.names):
+                key = name[1], name[2]
+                self._names[key] = number if key not in self._names else _SEVERAL
+        found: cython.int = self._names.get(test, _NO_NAME)
+        if found == _SEVERAL or (found == _NO_NAME and ANY in test):
+            found = self._names[test] = self._mask(test)
+        return found
+
+    def _mask(self, test: NameTest) -> int:
+        """What the names that a test accepts are told by."""
+        mask = bytearray(len(self.stream.names))
+        for number, name in enumerate(self.stream.names):
+            mask[number] = test.accepts(name.namespace, name.local)
+        self._masks += mask
+        return _ANY_NAME - 1 - (len(self._masks) - len(mask))
 
     # -- what it costs
 

@@ -92,7 +92,7 @@ cpdef enum:
 @cython.final
 cdef class ResultPlan:
     cdef public object profile
-    cdef public bint binds, is_message
+    cdef public bint binds, is_message, repeats
     cdef public int each, around
     cdef public tuple tests, texts, constants, foreign, contexts
     cdef public int slots

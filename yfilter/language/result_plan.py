@@ -99,13 +99,15 @@ class ResultPlan:
 
     ``binds``: its bindings are the elements of the first ``for`` clause.  ``is_message``: a result
     is the message.  ``around``: the row of a constructor around all results, or -1.  ``stamp``:
-    the writer whose message ``numbers`` are of.
+    the writer whose message ``numbers`` are of.  ``repeats``: what a ``let`` says is evaluated
+    wherever its variable stands, which may be more work than once.
     """
 
     def __init__(self, profile: Profile, binds: bool, is_message: bool = False) -> None:
         self.profile = profile
         self.binds = binds
         self.is_message = is_message
+        self.repeats = False
         self.each = self.around = -1
         self.stamp = -1
         self.slots = 0

@@ -51,7 +51,7 @@ def result_plan(profile: Profile) -> ResultPlan:
     """The plan of a profile; one for all profiles with the same results of their bindings."""
     part = matching_part(profile)
     if is_path(profile.body) and not part.has_remainder:
-        return _WHOLE_MESSAGE
+        return WHOLE_MESSAGE
     return plan_of_bound(profile) if part.binds else ResultPlan(profile, False)
 
 
@@ -80,7 +80,7 @@ def plan_of_bindings(profile: Profile) -> ResultPlan:
     return plan
 
 
-_WHOLE_MESSAGE = ResultPlan(Profile(_ANYWHERE), False, True)
+WHOLE_MESSAGE = ResultPlan(Profile(_ANYWHERE), False, True)
 
 
 def _with_flwor(profile: Profile, flwor: Flwor, other: Flwor) -> Profile:
@@ -185,17 +185,14 @@ class _Planner(PlanDraft):
                 inner = self._loops(flwor, at + 1, scope.with_variable(variable, (slot, kind)))
                 return self.row(rows.ROW_FOR, path, slot, 0, inner)
             case LetClause(variable, value):
-                self._check_safe(value, scope)
+                self._items(value, scope)  # used or not, it never raises an error
+                self._repeats = True
                 bound = Value(value, scope)
                 return self._loops(flwor, at + 1, scope.with_variable(variable, bound))
             case ForClause():
                 raise Unsaid
             case _:
                 return self._where(clause.condition, self._loops(flwor, at + 1, scope), scope)
-
-    def _check_safe(self, value: Expression, scope: Scope) -> None:
-        """That a value, used or not, never raises an error."""
-        self._items(value, scope)
 
     def _where(self, condition: Expression, then: Row, scope: Scope) -> Row:
         holds = self.condition(condition, scope, errors_are_false=True)
@@ -223,32 +220,28 @@ class _Planner(PlanDraft):
 
     def _constructor(self, constructor: Constructor, scope: Scope) -> Row:
         start, scope = self._start_tag(constructor, scope)
-        names: set[tuple[str, str]] = set()
-        in_tag: list[Row] = []
-        for name, value in constructor.attributes:
-            names.add((name.namespace, name.local))
-            in_tag.append(
-                self._attribute(name, tuple(self._value_part(part, scope) for part in value))
-            )
-        parts = list(constructor.content)
+        in_tag = [
+            self._attribute(name, tuple(self._value_part(part, scope) for part in value))
+            for name, value in constructor.attributes
+        ]
+        content: list[Row] = []
         copied = False
-        while parts and not isinstance(parts[0], str):
-            part = parts[0]
-            if isinstance(part, Computed) and isinstance(part.name, QualifiedName):
+        for part in constructor.content:
+            if not content and isinstance(part, Computed) and part.kind is NodeKind.ATTRIBUTE:
                 row = self._computed_attribute(part, scope)
                 if copied:
                     raise Unsaid
-                if (part.name.namespace, part.name.local) not in names:
-                    names.add((part.name.namespace, part.name.local))
+                if row.a not in {other.a for other in in_tag}:
                     in_tag.append(row)
+                continue
+            row = self._content(part, scope)
+            if not self._has_attributes(row):
+                content.append(row)
+            elif content or not self._is_attributes(row):
+                raise Unsaid
             else:
-                found = self._enclosed(part, scope)
-                if not (self._is_attributes(found) and self._has_attributes(found)):
-                    break
                 copied = True
-                in_tag.append(found)
-            parts.pop(0)
-        content = [self._content(part, scope) for part in parts]
+                in_tag.append(row)
         end = self.text(f"</{constructor.name}>".encode())
         tag = self.text(start)
         return self.row(rows.ROW_ELEMENT, tag, end, len(in_tag), *in_tag, *content)
@@ -256,10 +249,7 @@ class _Planner(PlanDraft):
     def _content(self, part: str | Expression, scope: Scope) -> Row:
         if isinstance(part, str):
             return self.row(rows.ROW_STATIC, self.text(escaped_text(part).encode()))
-        found = self._enclosed(part, scope)
-        if self._has_attributes(found):
-            raise Unsaid
-        return found
+        return self._enclosed(part, scope)
 
     def _start_tag(self, constructor: Constructor, scope: Scope) -> tuple[bytes, Scope]:
         """The start of the tag with its declarations, and the scope inside."""
@@ -295,8 +285,7 @@ class _Planner(PlanDraft):
 
     def _computed_attribute(self, computed: Computed, scope: Scope) -> Row:
         name = computed.name
-        assert isinstance(name, QualifiedName)
-        if computed.kind is not NodeKind.ATTRIBUTE or name.namespace or name.local == "xmlns":
+        if not isinstance(name, QualifiedName) or name.namespace or name.local == "xmlns":
             raise Unsaid
         return self._attribute(name, (self._value_part(computed.content, scope),))
 

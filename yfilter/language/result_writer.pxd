@@ -31,7 +31,6 @@ cdef class ResultWriter(PlanValues):
     cdef list _names_of_attributes(self, int part, int last)
     cdef int _emit_nodes(self, int row, int mode) except -1
     cdef int _emit_attribute_nodes(self, int first) except -1
-    cdef int _emit_data(self, int row, int mode) except -1
     cdef int _emit_for(self, int row, int mode) except -1
     cdef int _emit_text(self, int row, int mode) except -1
     cdef int _emit_part(self, int row, int mode) except -1

@@ -7,8 +7,7 @@ binding, whoever asks for it.  What a plan asks the interpreter for, and where i
 attribute of some namespace among those copied, an error), ``interpreted_result`` does.
 
 Each call of ``results`` is one profile and has ``EvaluationLimits`` of its own; what was written
-before for another one costs it the same.  What is kept for the message is bounded: beyond
-_WRITTEN_KEPT_MAX bytes it is forgotten, and written again.
+for another one costs it the same.  Beyond _WRITTEN_KEPT_MAX bytes, what is kept is forgotten.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ except ImportError:
 from formats.element_stream import ElementStream
 from formats.subtree_writer import SubtreeWriter, declaration
 from formats.xml_writer import XmlWriter
+from yfilter.errors import MatchLimitExceeded
 from yfilter.language.construction import written
 from yfilter.language.interpreted_result import interpreted
 from yfilter.language.nodes import DynamicError
@@ -105,7 +105,9 @@ class ResultWriter(PlanValues):
         if plan.each >= 0:
             try:
                 return self._planned(plan, bindings)
-            except (_NotInPlan, DynamicError):
+            except (_NotInPlan, DynamicError, MatchLimitExceeded) as error:
+                if isinstance(error, MatchLimitExceeded) and not plan.repeats:
+                    raise
                 self._plan = NO_PLAN
         key = plan, tuple(bindings)
         documents = self._interpreted.get(key)
@@ -123,7 +125,7 @@ class ResultWriter(PlanValues):
 
     def _planned(self, plan: ResultPlan, bindings: Sequence[int]) -> list[bytes]:
         binding: cython.int
-        if plan is not self._plan:
+        if plan is not self._plan or plan.stamp != self._stamp:
             self._begin(plan)
             self._results = self._remembered.setdefault(plan, {})
         self._allow()
@@ -193,7 +195,7 @@ class ResultWriter(PlanValues):
         kind: cython.int = self._plan.rows[ROW_WIDTH * row + ROW_KIND]
         if kind == ROW_STATIC:
             return self._xml.put(self._plan.texts[self._plan.rows[ROW_WIDTH * row + ROW_A]])
-        if kind == ROW_NODES:
+        if kind in (ROW_NODES, ROW_DATA):
             return self._emit_nodes(row, mode)
         if kind == ROW_ELEMENT:
             return self._emit_element(row, mode)
@@ -207,8 +209,6 @@ class ResultWriter(PlanValues):
             return self._emit(chosen, mode)
         if kind == ROW_FOR:
             return self._emit_for(row, mode)
-        if kind == ROW_DATA:
-            return self._emit_data(row, mode)
         if kind == ROW_TEXT:
             return self._emit_text(row, mode)
         if kind == ROW_PART:
@@ -281,6 +281,7 @@ class ResultWriter(PlanValues):
         return names
 
     def _emit_nodes(self, row: cython.int, mode: cython.int) -> cython.int:
+        """The nodes of a path: as they are, or their strings."""
         path: cython.int = self._plan.rows[ROW_WIDTH * row + ROW_A]
         kind: cython.int = self._plan.paths[PATH_WIDTH * path + PATH_KIND]
         context: cython.int = self._plan.rows[ROW_WIDTH * row + ROW_B]
@@ -289,7 +290,7 @@ class ResultWriter(PlanValues):
         start: cython.Py_ssize_t
         if mode == _ATTRIBUTES:
             self._emit_attribute_nodes(first)
-        elif mode in (_VALUES, _STRINGS):
+        elif mode in (_VALUES, _STRINGS) or self._plan.rows[ROW_WIDTH * row + ROW_KIND] == ROW_DATA:
             for at in range(first, self._top):
                 self._separate(mode)
                 where = _IN_VALUES if mode == _VALUES else _IN_TEXT
@@ -324,18 +325,6 @@ class ResultWriter(PlanValues):
             self._seen.append(name)
             self._xml.put_attribute(self._nodes[at])
         return 0
-
-    def _emit_data(self, row: cython.int, mode: cython.int) -> cython.int:
-        path: cython.int = self._plan.rows[ROW_WIDTH * row + ROW_A]
-        kind: cython.int = self._plan.paths[PATH_WIDTH * path + PATH_KIND]
-        first: cython.int = self._path(path)
-        at: cython.int
-        for at in range(first, self._top):
-            self._separate(mode)
-            where = _IN_VALUES if mode == _VALUES else _IN_TEXT
-            self._put_string_of(kind, self._nodes[at], where)
-        self._top = first
-        return self._spend()
 
     def _emit_for(self, row: cython.int, mode: cython.int) -> cython.int:
         slot: cython.int = self._plan.rows[ROW_WIDTH * row + ROW_B]
