@@ -155,9 +155,8 @@ def test_a_profile_with_a_remainder_needs_a_result(monkeypatch: pytest.MonkeyPat
     assert len(calls) == 2  # rendered once, for the decision and for the delivery
 
 
-@pytest.mark.parametrize("index", [True, False])
-def test_all_ids_at_once_are_those_of_the_matches(index: bool) -> None:
-    matcher = Matcher(index=index)
+def test_all_ids_at_once_are_those_of_the_matches() -> None:
+    matcher = Matcher()
     for number, profile in enumerate(
         ("/a/b", "/a/b", "//c", "/x", "/a[@id = 'x']".replace("'", '"'))
     ):
@@ -213,7 +212,7 @@ def test_routes_are_exact_pairs() -> None:
     assert names(matcher) == ["-> right"]
     unroute(matcher, "/a", "right")
     sizes = matcher.statistics()
-    assert (sizes["routes"], sizes["operators"], sizes["nfa_states"]) == (0, 0, 1)
+    assert (sizes["routes"], sizes["index_queries"], sizes["index_nodes"]) == (0, 0, 3)
 
 
 def test_links_come_before_profiles() -> None:
@@ -256,7 +255,7 @@ def test_links_of_many_messages_first_and_then_their_profiles_is_the_same(seed: 
 
 
 def test_a_message_beyond_the_bound_ends_with_its_links() -> None:
-    matcher = Matcher(MatchLimits(tuples_max=1, visits_max=1))
+    matcher = Matcher(MatchLimits(visits_max=1))
     route(matcher, "/a/b/c", "link")
     matcher.add("//b[c]", "p")
     with pytest.raises(MatchLimitExceeded):
@@ -360,17 +359,8 @@ def test_a_message_is_text_or_a_stream() -> None:
         matcher.match(b"<a><a><a><a/></a></a></a>")
 
 
-@pytest.mark.parametrize(
-    ("index", "limits", "code"),
-    [
-        (True, MatchLimits(visits_max=30), "too-many-visits"),
-        (False, MatchLimits(tuples_max=100), "too-many-tuples"),
-    ],
-)
-def test_a_message_too_costly_ends_the_match_but_links_found_are_handed_out(
-    index: bool, limits: MatchLimits, code: str
-) -> None:
-    matcher = Matcher(limits, index=index)
+def test_a_message_too_costly_ends_the_match_but_links_found_are_handed_out() -> None:
+    matcher = Matcher(MatchLimits(visits_max=30))
     route(matcher, "/a", "link")
     matcher.add("//a[.//b]")
     message = b"<a>" * 10 + b"<b/>" * 10 + b"</a>" * 10
@@ -378,7 +368,7 @@ def test_a_message_too_costly_ends_the_match_but_links_found_are_handed_out(
     assert next(matches) == RouteMatch("link")
     with pytest.raises(MatchLimitExceeded) as exceeded:
         list(matches)
-    assert exceeded.value.code == code
+    assert exceeded.value.code == "too-many-visits"
     assert names(matcher, b"<a><b/></a>") == ["-> link", "p1"]  # the next is not affected
 
 
@@ -413,9 +403,8 @@ def test_results_beyond_the_limit_fail_when_they_are_asked_for() -> None:
     assert exceeded.value.code == "result-too-large"
 
 
-@pytest.mark.parametrize("index", [True, False])
-def test_statistics_and_dump_tell_what_there_is(index: bool) -> None:
-    matcher = Matcher(index=index)
+def test_statistics_and_dump_tell_what_there_is() -> None:
+    matcher = Matcher()
     matcher.add("/a[b]", "alice")
     route(matcher, "/a/b", "link")
     names(matcher)
@@ -426,11 +415,10 @@ def test_statistics_and_dump_tell_what_there_is(index: bool) -> None:
         "routes": 1,
         "messages": 1,
     }
-    assert sizes["tuples"] + sizes.get("index_visits", 0) > 0
+    assert sizes["index_visits"] > 0
     dump = matcher.dump()
     assert "-> alice" in dump and "-> link (tree of r)" in dump
-    assert ("1 -a-> (2: 1)" in dump) is not index
-    assert ("local profiles\n  a  -> alice if …" in dump) is index
+    assert "local profiles\n  a  -> alice if …" in dump
 
 
 def test_all_ids_at_once_are_those_of_match() -> None:
