@@ -205,6 +205,7 @@ class Matcher:
             **self._link_queries.statistics(),
             **self._index.statistics(),
             **self._work.statistics(),
+            "over_limit": self._work.over_limit + self._index.operators.over_limit,
         }
 
     def dump(self, nodes_max: int = DUMP_NODES_MAX) -> str:

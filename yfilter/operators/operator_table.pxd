@@ -10,6 +10,7 @@ cdef class OperatorTable:
     cdef list _free
     cdef object _stream
     cdef dict _answers
+    cdef dict _spent
     cdef public long long over_limit
     cdef public long long visits
 

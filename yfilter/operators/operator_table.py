@@ -33,13 +33,17 @@ else:
 class _Entry:
     """``Holder`` of what is compiled for one expression."""
 
-    __slots__ = ("_table", "attributes", "expression", "parts", "scratch", "symbols", "users")
+    __slots__ = (
+        *("_table", "attributes", "expression", "interprets", "parts", "scratch", "symbols"),
+        "users",
+    )
 
     def __init__(self, table: OperatorTable, expression: Expression) -> None:
         self._table = table
         self.scratch = table.scratch
         self.expression = expression
         self.users = 1
+        self.interprets = False
         self.symbols: list[int] = []
         self.attributes: list[int] = []
         self.parts: list[int] = []
@@ -57,14 +61,18 @@ class _Entry:
     def shared(self, expression: Expression) -> Operator:
         number = self._table.acquire(expression)
         self.parts.append(number)
+        self.interprets |= self._table.interprets(number)
         return self._table.operator(number)
+
+    def interpret(self) -> None:
+        self.interprets = True
 
 
 class OperatorTable:
     """``acquire`` and ``release`` expressions; ``begin`` a message, then ask which of them hold.
 
-    ``over_limit`` counts conditions that cost more than EvaluationLimits on a message, and so did
-    not hold; ``visits`` is what the last answer cost.
+    ``over_limit`` counts conditions that cost more than EvaluationLimits on a message, on all its
+    elements together, and from then on hold no more; ``visits`` is what the last answer cost.
     """
 
     def __init__(self, columns: MessageColumns, limits: EvaluationLimits) -> None:
@@ -75,6 +83,7 @@ class OperatorTable:
         self._free: list[int] = []
         self._stream: ElementStream | None = None
         self._answers: dict[int, bool] = {}
+        self._spent: dict[int, int] = {}  # visits on this message, of costly conditions
         self.over_limit = 0
         self.visits = 0
 
@@ -125,6 +134,12 @@ class OperatorTable:
         assert entry is not None
         return entry.expression
 
+    def interprets(self, number: int) -> bool:
+        """Whether the interpreter has to help with an expression."""
+        entry = self._entries[number]
+        assert entry is not None
+        return entry.interprets
+
     def begin(self, stream: ElementStream) -> None:
         """A message that the columns are bound to; nothing is done before somebody asks."""
         self._stream = stream
@@ -134,26 +149,40 @@ class OperatorTable:
         operator: Operator = self._operators[number]
         key: cython.longlong = number
         answer: cython.bint = False
+        scratch: Scratch = self.scratch
+        spent: cython.longlong = 0
         if self._stream is not None:
-            self.scratch.begin(self._stream)
+            scratch.begin(self._stream)
             self._stream = None
             self._answers.clear()
+            self._spent.clear()
         if operator.is_costly:
             key = key << 32 | element
             known = self._answers.get(key)
             if known is not None:
                 self.visits = 1
                 return known
-        self.scratch.restart()
+            spent = self._spent.get(number, 0)
+            if spent > scratch.visits_max:
+                self.visits = 1
+                return False
+        scratch.restart()
+        scratch.visits = spent
         try:
             answer = operator.holds(4 * element)
         except DynamicError:
             pass
         except MatchLimitExceeded:
+            scratch.visits = scratch.visits_max + 1
+        if scratch._evaluator is not None:
+            scratch.visits += scratch._evaluator.visits
+        if scratch.visits > scratch.visits_max:
             self.over_limit += 1
-        self.visits = self.scratch.visits
+            answer = False
+        self.visits = scratch.visits - spent
         if operator.is_costly:
             self._answers[key] = answer
+            self._spent[number] = scratch.visits
         return answer
 
     def answer(self, number: int, element: int) -> bool:
@@ -161,7 +190,11 @@ class OperatorTable:
         return self.holds(number, element)
 
     def statistics(self) -> dict[str, int]:
-        return {"operators": len(self._numbers)}
+        entries = [entry for entry in self._entries if entry is not None]
+        return {
+            "operators": len(entries),
+            "operators_interpreted": sum(entry.interprets for entry in entries),
+        }
 
     def new_symbol(self, test: NameTest) -> int:
         return self.scratch.symbols.acquire(test)
