@@ -98,7 +98,10 @@ def test_who_decides_what_the_matching_path_does_not_say(profile: str, by: str) 
     ],
 )
 def test_who_decides_a_condition(condition: str, by: str) -> None:
-    ((step,), text) = (explained(f"/a[{condition}]", None).parts, str(explained(f"/a[{condition}]")))
+    ((step,), text) = (
+        explained(f"/a[{condition}]", None).parts,
+        str(explained(f"/a[{condition}]")),
+    )
     (part,) = step.parts
     assert part.by == by
     assert (f", by {by})" in text) == (by != "index")

@@ -16,8 +16,7 @@ from yfilter.engine.linear_paths import (
     routing_query,
 )
 from yfilter.errors import ProfileRefused
-from yfilter.language.matching_path import matching_path
-from yfilter.language.query_ast import NameTest, Origin, PathExpression, Profile
+from yfilter.language.query_ast import NameTest, Profile
 from yfilter.language.query_parser import parse_profile
 
 

@@ -8,7 +8,6 @@ from yfilter.language.matching_path import LIFTED_STEPS_MAX, has_remainder, matc
 from yfilter.language.query_parser import parse_path, parse_profile
 from yfilter.language.query_text import unparse
 
-
 # A condition with a variable inside a predicate is asked of the element as a whole.
 _BOUND = "/a[some $a in . satisfies $a/b[c = $a/d]][e]"
 

@@ -13,11 +13,14 @@ try:
 except ImportError:
     from formats import cython_stub as cython
 
+from collections.abc import Iterator
+
 from formats.element_stream import ElementStream
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language.nodes import DynamicError
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import Expression, NameTest
+from yfilter.language.query_text import unparse
 from yfilter.operators.compiler import Compiler
 
 if cython.compiled:
@@ -195,6 +198,17 @@ class OperatorTable:
             "operators": len(entries),
             "operators_interpreted": sum(entry.interprets for entry in entries),
         }
+
+    def lines(self, operators_max: int) -> Iterator[str]:
+        """For people: the oldest entries, and how many more there are."""
+        entries = [entry for entry in self._entries if entry is not None]
+        if entries:
+            yield "operators (conditions that are verified, and what they share)"
+        for entry in entries[:operators_max]:
+            by = "  by the interpreter" if entry.interprets else ""
+            yield f"  {unparse(entry.expression)}{by}"
+        if len(entries) > operators_max:
+            yield f"… and {len(entries) - operators_max} operators more"
 
     def new_symbol(self, test: NameTest) -> int:
         return self.scratch.symbols.acquire(test)
