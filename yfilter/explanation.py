@@ -72,9 +72,9 @@ class Failure:
 class Explanation:
     """Texts are of the profile language, names written in full.
 
-    ``served_by``: the access paths by which the index finds it.  ``linear_paths``: what the automaton
-    finds.  ``remainder``: what the matching path does not say, "" for nothing, and ``remainder_by``
-    who decides it: "index", "operator" or "interpreter".
+    ``served_by``: the access paths by which the index finds it.  ``linear_paths``: what the
+    automaton finds.  ``remainder``: what the matching path does not say, "" for nothing, and
+    ``remainder_by`` who decides it: "index", "operator" or "interpreter".
     ``routing_query``: disjuncts, each of linear paths that all have to be found.  ``matched`` and
     ``results``, of the message, and ``failure``, are None without one, or where nothing failed.
     """

@@ -359,6 +359,20 @@ def test_a_message_is_text_or_a_stream() -> None:
         matcher.match(b"<a><a><a><a/></a></a></a>")
 
 
+def test_what_an_operator_said_of_a_message_is_not_said_of_its_successor() -> None:
+    """A number of the operator table is given again, between two matches of one message."""
+    matcher = Matcher()
+    stream = parse_text(MESSAGE)
+    for _ in range(3):
+        for profile, wanted in (("//b[.//c]", True), ("//b[.//x]", False), ("//b[..//c]", True)):
+            matcher.add(profile, "it")
+            assert matcher.matched_ids(stream) == ["it"] * wanted
+            assert matcher.matched_ids(stream) == ["it"] * wanted
+            matcher.remove("it")
+            assert matcher.matched_ids(stream) == []
+            assert matcher.statistics()["operators"] == 0
+
+
 def test_a_message_too_costly_ends_the_match_but_links_found_are_handed_out() -> None:
     matcher = Matcher(MatchLimits(visits_max=30))
     route(matcher, "/a", "link")

@@ -20,6 +20,15 @@ from yfilter import Conjunction, LinkTarget, Matcher, parse_profile, routing_que
 from yfilter.language.query_ast import Profile
 
 INDEX = ("queries", "nodes", "atoms", "records", "twigs", "symbols", "attributes")
+# The queries of the paper's Figure 5.
+FIGURE_5 = (
+    """$msg/nitf[head/pubdata[@edition.area = "SF"]]
+    [.//tobject.subject[@tobject.subject.type = "Stock"]]""",
+    """$msg/nitf[head/pubdata[@edition.area = "SF"]]
+    [.//tobject.subject[@tobject.subject.matter = "fishing"]]""",
+    """<nitf>{ for $n in $msg/nitf where $n/head/pubdata/@edition.area = "SF"
+    and $n//series/@series.name = "Tide Forecasts" return $n/body/body.content }</nitf>""",
+)
 NORTH, SOUTH = LinkTarget("r", "north"), LinkTarget("r", "south")
 
 
@@ -97,6 +106,57 @@ def sizes(made: Matcher) -> dict[str, int]:
 )
 def test_equal_parts_of_profiles_are_there_once(profiles: list[str], shape: dict[str, int]) -> None:
     assert sizes(matcher(profiles)) == shape
+
+
+def test_the_queries_of_figure_5_share_their_comparison() -> None:
+    shape = {
+        "queries": 3,
+        "nodes": 5,  # nitf, head, pubdata, @edition.area, "SF"
+        "atoms": 4,
+        "records": 6,  # a residual and a nested path of each
+        "symbols": 5,
+        "attributes": 4,
+    }
+    assert sizes(matcher(FIGURE_5)) == shape
+    (line,) = (line for line in matcher(FIGURE_5).dump().splitlines() if "->" in line)
+    assert line.split() == [
+        "=",
+        '"SF"',
+        "->",
+        "p1",
+        *("if", "…,"),
+        *("p2", "if", "…,", "p3", "if", "…"),
+    ]
+
+
+def test_what_a_removed_profile_shared_stays() -> None:
+    made = matcher(FIGURE_5)
+    made.remove("p3")
+    assert sizes(made) == sizes(matcher(FIGURE_5[:2]))
+    made.remove("p1")
+    made.remove("p2")
+    assert structure(made) == structure(Matcher())
+
+
+def test_the_routing_queries_of_figure_6_are_a_query_each() -> None:
+    made = Matcher()
+    for text, link in zip(FIGURE_5, (NORTH, NORTH, SOUTH), strict=True):
+        (conjunction,) = routing_query(parse_profile(text))
+        made.add_route(conjunction, link)
+    found = sizes(made)
+    assert (found["queries"], found["atoms"], made.statistics()["target_groups"]) == (3, 4, 2)
+
+
+def test_a_step_with_thousands_of_conditions_needs_no_deep_recursion() -> None:
+    conditions = "".join(f"[@a{number}]" for number in range(10_000, 15_000))
+    conjunction = Conjunction.parse(f"/a{conditions}")
+    made = Matcher()
+    made.add_route(conjunction, NORTH)
+    assert made.statistics()["index_attributes"] == 5_000
+    attributes = " ".join(f'a{number}=""' for number in range(10_000, 11_000))
+    assert list(made.match(f"<a {attributes}/>".encode(), "r")) == []
+    made.remove_route(conjunction, NORTH)
+    assert structure(made) == structure(Matcher())
 
 
 def test_an_equal_conjunction_for_several_links_and_trees_is_one_query() -> None:

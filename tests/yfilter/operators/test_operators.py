@@ -417,9 +417,9 @@ def test_what_depends_on_the_message_alone_is_found_out_once() -> None:
         asked.begin(WIDE)
         cost: dict[int, list[int]] = {number: [], other: []}
         for element in (1, 3, 5):
-            for one in cost:
+            for one, visits in cost.items():
                 assert asked.table.answer(one, element)
-                cost[one].append(asked.table.visits)
+                visits.append(asked.table.visits)
         for first, *rest in cost.values():
             assert first > 2_000
             assert max(rest) < 20
