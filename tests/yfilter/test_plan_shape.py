@@ -118,15 +118,8 @@ def test_the_queries_of_figure_5_share_their_comparison() -> None:
         "attributes": 4,
     }
     assert sizes(matcher(FIGURE_5)) == shape
-    (line,) = (line for line in matcher(FIGURE_5).dump().splitlines() if "->" in line)
-    assert line.split() == [
-        "=",
-        '"SF"',
-        "->",
-        "p1",
-        *("if", "…,"),
-        *("p2", "if", "…,", "p3", "if", "…"),
-    ]
+    (line,) = (line for line in matcher(FIGURE_5).dump().splitlines() if "-> p" in line)
+    assert sorted(line.partition("-> ")[2].split(", ")) == [f"p{n} if …" for n in (1, 2, 3)]
 
 
 def test_what_a_removed_profile_shared_stays() -> None:
