@@ -181,6 +181,14 @@ def test_a_condition_has_one_bound_for_all_elements_of_a_message(profile: str) -
     assert matcher.statistics()["over_limit"] == 2
 
 
+def test_what_a_condition_asks_for_and_does_not_get_costs_the_message_nothing() -> None:
+    matcher = Matcher()
+    matcher.add("//a[count(1 to 1000000000) > 5]")
+    matcher.add("//a", "modest")
+    assert matched(matcher, b"<a/>") == ["modest"]
+    assert cost(matcher) < 10_000_000
+
+
 def test_what_the_interpreter_looks_at_counts_against_the_bound_of_the_message() -> None:
     matcher = Matcher(MatchLimits(visits_max=10_000))
     for number in range(10):

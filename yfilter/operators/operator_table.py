@@ -180,6 +180,7 @@ class OperatorTable:
         if scratch._evaluator is not None:
             scratch.visits += scratch._evaluator.visits
         if scratch.visits > scratch.visits_max:
+            scratch.visits = scratch.visits_max + 1  # what was asked for at once was not done
             self.over_limit += 1
             answer = False
         self.visits = scratch.visits - spent
