@@ -16,13 +16,15 @@ from yfilter.engine.step_conditions import ConditionKind, main_steps, take_apart
 from yfilter.explanation import POSITIONS_MAX, Explanation, Failure, Outcome, Part
 from yfilter.index.ways import condition_of
 from yfilter.language.evaluation import MessageEvaluator
-from yfilter.language.matching_path import matching_part
+from yfilter.language.matching_path import MatchingPart, matching_part
 from yfilter.language.nodes import DOCUMENT, Node, NodeType
 from yfilter.language.other_functions import falls_back
-from yfilter.language.profile_limits import EvaluationLimits
+from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
 from yfilter.language.query_ast import Expression, LocationStep, Origin, PathExpression, Profile
 from yfilter.language.query_text import unparse
 from yfilter.language.result import render
+from yfilter.operators.message_columns import MessageColumns
+from yfilter.operators.operator_table import OperatorTable
 
 # How steps, as far as they are known to hold, are said from the message on.
 _Whole: TypeAlias = Callable[[tuple[LocationStep, ...]], str]
@@ -43,6 +45,7 @@ def explain(
         parts,
         unparse(profile) if matching.has_remainder else "",
         tuple(tuple(map(str, disjunct.paths)) for disjunct in routing_query(profile)),
+        remainder_by=_remainder_by(matching),
     )
     if stream is None:
         return static
@@ -83,7 +86,7 @@ class _Walk:
                     part, nodes = self._condition(kind, condition, nodes, held, whole)
                     conditions.append(part)
                     held = _with_condition(held, condition)
-            parts.append(Part("step", text, True, outcome, tuple(conditions)))
+            parts.append(Part("step", text, "index", outcome, tuple(conditions)))
         return tuple(parts), nodes
 
     def positions(self, nodes: list[Node]) -> tuple[str, ...]:
@@ -104,7 +107,9 @@ class _Walk:
         """The part of one condition, and the nodes that it leaves."""
         text = f"[{unparse(condition)}]"
         inner: tuple[Part, ...] = ()
-        indexed = kind is ConditionKind.SELECTION and condition_of(condition) is not None
+        by = "index"
+        if kind is not ConditionKind.BRANCH and condition_of(condition) is None:
+            by = "elementpath" if falls_back(condition) else _verified_by(condition)
         if kind is ConditionKind.BRANCH and isinstance(condition, PathExpression):
 
             def nested(steps: tuple[LocationStep, ...]) -> str:
@@ -112,12 +117,10 @@ class _Walk:
                 return whole(_with_condition(held, path) if steps else held)
 
             inner, _ = self.steps(condition.steps, nodes, nested)
-            indexed = all(map(_is_indexed, inner))
         kept = self._kept(condition, nodes)
         outcome = self._outcome(nodes, kept)
         self._check(outcome, text, nodes, whole, held, _with_condition(held, condition))
-        part = Part(kind.value, text, indexed, outcome, inner, falls_back(condition))
-        return part, self._unless_failed(kept)
+        return Part(kind.value, text, by, outcome, inner), self._unless_failed(kept)
 
     def _follow(self, step: LocationStep, nodes: list[Node] | None) -> list[Node] | None:
         if self._evaluator is None or nodes is None:
@@ -167,8 +170,19 @@ def _with_condition(
     return (*steps[:-1], replace(last, predicates=(*last.predicates, condition)))
 
 
-def _is_indexed(part: Part) -> bool:
-    return part.indexed and all(map(_is_indexed, part.parts))
+def _verified_by(condition: Expression) -> str:
+    """Who verifies what the index does not look up."""
+    operators = OperatorTable(MessageColumns(), DEFAULT_EVALUATION_LIMITS)
+    return "interpreter" if operators.interprets(operators.acquire(condition)) else "operator"
+
+
+def _remainder_by(matching: MatchingPart) -> str:
+    """Who decides what the matching path does not say, "" if there is nothing."""
+    if not matching.has_remainder:
+        return ""
+    if not matching.is_verified:
+        return "interpreter"
+    return "index" if matching.verified is None else _verified_by(matching.verified)
 
 
 def _linear_paths(steps: tuple[LocationStep, ...], above: str) -> Iterator[str]:

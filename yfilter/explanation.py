@@ -39,18 +39,17 @@ class Outcome:
 class Part:
     """A step, or a condition; ``parts`` are its conditions, or the steps of a nested path.
 
-    ``kind``: "step", "selection", "nested path" (which is joined with its step) or "residual".
-    ``indexed``: whether the index can say it; it serves a profile all of whose parts it can say.
-    ``elementpath``: whether it needs elementpath, for a function or type that only that has.
+    ``kind``: "step", "selection", "nested path" or "residual".  ``by``: who decides it, "index",
+    "operator", "interpreter" or "elementpath" (for a function or type that only that has).
+    Alternatives count as an operator's, which has them where the index does not look them up.
     ``outcome``: None without a message, and for what comes after the failure.
     """
 
     kind: str
     text: str
-    indexed: bool
+    by: str
     outcome: Outcome | None
     parts: tuple[Part, ...] = ()
-    elementpath: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +72,9 @@ class Failure:
 class Explanation:
     """Texts are of the profile language, names written in full.
 
-    ``served_by``: by what of the index, or why by the operator network.  ``linear_paths``: what the
-    automaton finds.  ``remainder``: what is evaluated at the end, "" for nothing.
+    ``served_by``: the access paths by which the index finds it.  ``linear_paths``: what the
+    automaton finds.  ``remainder``: what the matching path does not say, "" for nothing, and
+    ``remainder_by`` who decides it: "index", "operator" or "interpreter".
     ``routing_query``: disjuncts, each of linear paths that all have to be found.  ``matched`` and
     ``results``, of the message, and ``failure``, are None without one, or where nothing failed.
     """
@@ -88,6 +88,7 @@ class Explanation:
     matched: bool | None = None
     results: int | None = None
     failure: Failure | None = None
+    remainder_by: str = ""
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -107,7 +108,7 @@ class Explanation:
         for left, found, right in rows:
             yield f"{left:<{widths[0]}}  {found:<{widths[1]}}  {right}".rstrip()
         if self.remainder:
-            yield from ("", "Evaluated at the end", f"  {self.remainder}")
+            yield from ("", f"What is left, by the {self.remainder_by}", f"  {self.remainder}")
         yield from ("", "Routing query")
         for number, disjunct in enumerate(self.routing_query):
             yield f"  {'or ' if number else ''}" + "\n     and ".join(disjunct)
@@ -140,7 +141,6 @@ def _rows(
         elif with_outcome:
             found = "not looked at"
         if part.kind != "step":
-            notes = "" if part.indexed else ", not indexed"
-            what.append(f"({part.kind}{notes}{', by elementpath' * part.elementpath})")
+            what.append(f"({part.kind}{'' if part.by == 'index' else f', by {part.by}'})")
         yield "  " * depth + part.text, found, "  ".join(filter(None, what))
         yield from _rows(part.parts, depth + 1, with_outcome)

@@ -262,14 +262,16 @@ class Matcher:
             **self._link_queries.statistics(),
             **self._index.statistics(),
             **self._work.statistics(),
+            "over_limit": self._work.over_limit + self._index.operators.over_limit,
         }
 
     def dump(self, nodes_max: int = DUMP_NODES_MAX) -> str:
-        """The plan for people, with its targets: the automaton and its tree patterns.
+        """The plan for people, with its targets: the automaton, its tree patterns and operators.
 
         At most about ``nodes_max`` nodes of each, the oldest, and how many more there are.
         """
-        pictures = (self._index.picture(self._local.names_of), self._index.twig_picture())
+        index = self._index
+        pictures = (index.picture(self._local.names_of), index.twig_picture(), index.operators)
         return "\n\n".join(
             filter(None, ("\n".join(picture.lines(nodes_max)) for picture in pictures))
         )

@@ -23,7 +23,7 @@ def add_plan(verbs: Subparsers) -> None:
         verbs,
         "plan",
         "show the shared plan that the engine makes of profiles",
-        details="The trie of the index and the operator network, with what each leads to; what\n"
+        details="The trie of the index, with what it leads to, and the operators; what\n"
         "profiles have in common is there once. No network is needed.",
         examples=EXAMPLES,
     )

@@ -64,7 +64,7 @@ def test_subscribers_and_scaling(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_engine_can_be_given_tighter_limits(capsys: pytest.CaptureFixture[str]) -> None:
-    assert measured(capsys, *TINY, "--limit", "tuples_max=100000")["tuples_max"] == 100_000
+    assert measured(capsys, *TINY, "--limit", "visits_max=100000")["visits_max"] == 100_000
     assert main(["match", *TINY, "--limit", "profiles_max=5"]) == 2
     assert "5 profiles are registered already" in capsys.readouterr().err
     with pytest.raises(SystemExit):

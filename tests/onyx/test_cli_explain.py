@@ -36,7 +36,7 @@ def test_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (step,) = found["parts"]
     assert step["outcome"] == {"asked": 1, "kept": 1, "positions": ["/o/a"]}
     (condition,) = step["parts"]
-    assert (condition["text"], condition["indexed"]) == ("[b or c]", False)
+    assert (condition["text"], condition["by"]) == ("[b or c]", "operator")
 
 
 def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -111,7 +111,7 @@ def test_a_delta_applied_twice_changes_nothing_the_second_time() -> None:
     assert table.statistics() == before
 
 
-def test_links_of_one_tree_share_one_network() -> None:
+def test_links_of_one_tree_share_one_plan() -> None:
     """Box (c) of the paper's Figure 6: the common path is there once."""
     matcher = Matcher()
     table = opened("R", table=RoutingTable(matcher))
@@ -119,7 +119,7 @@ def test_links_of_one_tree_share_one_network() -> None:
     one = matcher.statistics()
     child(table, "R", "L2", Delta((A,)))
     two = matcher.statistics()
-    assert two["nfa_states"] == one["nfa_states"]
+    assert two["index_nodes"] == one["index_nodes"]
     assert links(matcher, b"<m><a/></m>", "R") == {"L1", "L2"}
     assert links(matcher, b"<m><b/></m>", "R") == set()
 
@@ -230,4 +230,4 @@ def test_the_parent_always_knows_exactly_what_is_not_covered(seed: int) -> None:
     for link, disjuncts in wanted.items():
         apply(child(table, "R", link, Delta((), tuple(disjuncts))))
     assert table.aggregate("R") == table.told("R") == known == set()
-    assert matcher.statistics()["nfa_states"] == empty["nfa_states"]
+    assert matcher.statistics()["index_nodes"] == empty["index_nodes"]

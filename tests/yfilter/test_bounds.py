@@ -18,8 +18,7 @@ from yfilter import (
     ProfileMatch,
     ProfileRefused,
 )
-
-both = pytest.mark.parametrize("index", [True, False])
+from yfilter.language.profile_limits import EvaluationLimits
 
 # Every way to say a lot in a few characters: ambiguous descendants, nested paths of them.
 CHAINS = (
@@ -36,9 +35,8 @@ WIDE = b"<a>" + b'<a x="1"><a/></a>' * 2_000 + b"</a>"
 
 
 def cost(matcher: Matcher) -> int:
-    """Everything that tuples_max bounds."""
-    sizes = matcher.statistics()
-    return sizes["tuples"] + sizes.get("index_visits", 0)
+    """Everything that visits_max bounds."""
+    return matcher.statistics()["index_visits"]
 
 
 def matched(matcher: Matcher, message: bytes) -> list[str]:
@@ -50,11 +48,10 @@ def matched(matcher: Matcher, message: bytes) -> list[str]:
 
 @pytest.mark.parametrize("message", [DEEP, WIDE], ids=["deep", "wide"])
 @pytest.mark.parametrize("profile", CHAINS)
-@both
 def test_a_chain_of_descendants_costs_no_more_than_steps_times_elements_times_depth(
-    profile: str, message: bytes, index: bool
+    profile: str, message: bytes
 ) -> None:
-    matcher = Matcher(index=index)
+    matcher = Matcher()
     matcher.add(profile, "it")
     stream = parse_text(message)
     matched(matcher, message)
@@ -74,13 +71,12 @@ def test_a_chain_of_descendants_as_a_routing_query(profile: str) -> None:
     assert cost(matcher) <= 300 * 200 * 201
 
 
-@both
-def test_states_that_are_alternatives_of_many_positions_do_not_multiply(index: bool) -> None:
+def test_states_that_are_alternatives_of_many_positions_do_not_multiply() -> None:
     """``//a/*/*…`` has a deterministic state for each set of positions: two to the tenth here."""
     rng = Random(5)
     bound = 64 * 1024
-    matcher = Matcher(MatchLimits(lazy_bytes_max=bound), index=index)
-    roomy = Matcher(index=index)
+    matcher = Matcher(MatchLimits(lazy_bytes_max=bound))
+    roomy = Matcher()
     for name in "abc":
         for engine in (matcher, roomy):
             engine.add(f"//{name}" + "/*" * 9, name)
@@ -90,11 +86,10 @@ def test_states_that_are_alternatives_of_many_positions_do_not_multiply(index: b
             f"</{name}>" for name in reversed(names)
         )
         assert matched(matcher, message.encode()) == matched(roomy, message.encode())
-        assert matcher.statistics().get("index_lazy_bytes", 0) <= 2 * bound
+        assert matcher.statistics()["index_lazy_bytes"] <= 2 * bound
     sizes = matcher.statistics()
-    if index:
-        assert sizes["index_lazy_turns"] > 0  # the bound was reached, many times over
-        assert sizes["index_heads"] == 30 * 100
+    assert sizes["index_lazy_turns"] > 0  # the bound was reached, many times over
+    assert sizes["index_heads"] == 30 * 100
 
 
 def refused(matcher: Matcher, message: bytes) -> str:
@@ -102,14 +97,6 @@ def refused(matcher: Matcher, message: bytes) -> str:
         matched(matcher, message)
     assert matched(matcher, b"<r/>") == []  # the next message is not affected
     return exceeded.value.code
-
-
-def test_active_states_are_counted_and_end_the_match() -> None:
-    matcher = Matcher(MatchLimits(tuples_max=5_000))
-    for number in range(40):
-        matcher.add(f"//a//b{number}//*//*[@x or @y]")
-    message = b"<a>" * 250 + b"<b/>" * 5_000 + b"</a>" * 250
-    assert refused(matcher, message) == "too-many-tuples"
 
 
 def test_heads_are_counted_for_every_child_that_starts_from_them() -> None:
@@ -159,13 +146,54 @@ def test_the_work_for_links_counts_against_the_same_bound() -> None:
         list(matcher.match(b"<r>" + b"<a/>" * 12 + b"</r>", "r"))
 
 
-def test_what_operators_take_in_is_counted_though_they_deliver_nothing() -> None:
-    matcher = Matcher(MatchLimits(tuples_max=20_000))
+def test_what_operators_look_at_is_counted_though_they_find_nothing() -> None:
+    matcher = Matcher(MatchLimits(visits_max=20_000))
     for number in range(50):
-        matcher.add(f'//b[contains(@x, "{number}")]')
+        matcher.add(f'//b[not(@x != "{number}")]')
     message = b"<a>" + b'<b x="x"/>' * 1_000 + b"</a>"
-    assert refused(matcher, message) == "too-many-tuples"
-    assert matcher.statistics()["operators_run_profile"] < 20
+    assert refused(matcher, message) == "too-many-visits"
+
+
+# Conditions whose cost is that of the message squared: by compiled operators and the interpreter.
+SQUARES = (
+    "//b[count(following-sibling::b) > 999999]",
+    "//b[../b[@x = 1]]",
+    "//b[not(not(../b[@x = 1]))]",
+    "//b[every $b in ../b satisfies $b/@x = 1]",
+    "//b[count(../b[preceding-sibling::b]) > 999999]",
+    "//b[@x = distinct-values(../b/@y)]",
+    "//b[following::c]",
+)
+
+
+@pytest.mark.parametrize("profile", SQUARES)
+def test_a_condition_has_one_bound_for_all_elements_of_a_message(profile: str) -> None:
+    """However many elements it is asked of, and whoever else is asked of them."""
+    matcher = Matcher(MatchLimits(evaluation=EvaluationLimits(visits_max=5_000)))
+    matcher.add(profile, "dear")
+    matcher.add("//b[not(c)]", "modest")
+    message = b"<a>" + b"<b/>" * 1_000 + b"</a>"
+    for turn in (1, 2):
+        assert matched(matcher, message) == ["modest"]
+        assert matcher.statistics()["over_limit"] == turn
+        assert cost(matcher) < turn * 20_000
+    assert matched(matcher, b"<a><b x='2'/></a>") == ["modest"]
+    assert matcher.statistics()["over_limit"] == 2
+
+
+def test_what_a_condition_asks_for_and_does_not_get_costs_the_message_nothing() -> None:
+    matcher = Matcher()
+    matcher.add("//a[count(1 to 1000000000) > 5]")
+    matcher.add("//a", "modest")
+    assert matched(matcher, b"<a/>") == ["modest"]
+    assert cost(matcher) < 10_000_000
+
+
+def test_what_the_interpreter_looks_at_counts_against_the_bound_of_the_message() -> None:
+    matcher = Matcher(MatchLimits(visits_max=10_000))
+    for number in range(10):
+        matcher.add(f"//b[count(1 to {2_000 + number}) < 2]")
+    assert refused(matcher, b"<a><b/></a>") == "too-many-visits"
 
 
 @pytest.mark.parametrize(
@@ -225,14 +253,13 @@ def test_a_message_beyond_a_bound_is_refused_before_it_is_matched(
     assert matcher.statistics()["messages"] == 0
 
 
-@both
-def test_a_message_at_the_bounds_costs_its_size(index: bool) -> None:
+def test_a_message_at_the_bounds_costs_its_size() -> None:
     """As deep and with as many attributes as may be: every element is looked at once."""
-    matcher = Matcher(index=index)
+    matcher = Matcher()
     for number in range(20):
         matcher.add(f'//a[@a{number} = "1"]')
     attributes = b" ".join(b'a%d="0"' % number for number in range(1_000))
-    depth = DEFAULT_LIMITS.depth_max if index else 32
+    depth = DEFAULT_LIMITS.depth_max
     message = b"".join(b"<a %s>" % attributes for _ in range(depth)) + b"</a>" * depth
     assert matched(matcher, message) == []
     assert cost(matcher) <= 25 * depth

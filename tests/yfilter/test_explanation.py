@@ -10,6 +10,7 @@ import pytest
 
 from formats.element_stream import ElementStream
 from formats.text import parse_text
+from tests.yfilter import interpreted
 from tests.yfilter.random_cases import random_flwor, random_message, random_profile
 from yfilter import Matcher, MatchLimitExceeded, MatchLimits, ProfileRefused
 from yfilter.explanation import Explanation, Part
@@ -50,9 +51,11 @@ def test_what_is_indexed_and_what_is_not() -> None:
         ("selection", "[. > 3]"),
         ("residual", "[not(c)]"),
     ]
-    assert [part.text for part in parts if not part.indexed] == ["[not(c)]"]
+    assert [(part.text, part.by) for part in parts if part.by != "index"] == [
+        ("[not(c)]", "operator")
+    ]
     assert all(part.outcome is None for part in parts)
-    assert found.served_by.startswith("the operator network")
+    assert found.served_by == "the index, by /o/a[@n = 1], then what is left"
     assert (found.remainder, found.matched, found.results) == ("", None, None)
     assert found.routing_query == (("/o/a[@n = 1]/b[. > 3]",),)
 
@@ -60,7 +63,48 @@ def test_what_is_indexed_and_what_is_not() -> None:
 def test_positions_are_left_to_the_end() -> None:
     found = explained("//a[2]/b", None)
     assert (found.matching_path, found.remainder) == ("//a/b", "//a[2]/b")
+    assert found.remainder_by == "operator"
     assert found.routing_query == (("//a/b",),)
+
+
+@pytest.mark.parametrize(
+    ("profile", "by"),
+    [
+        ("/a[not(b)]", ""),
+        ("/a | /b[c]", "index"),
+        ("/a[last()] | /b", "operator"),
+        ("/a[position() mod 2 = 0]", "interpreter"),
+        ("for $a in /a, $b in $a/b where $a/c = $b/d return $b", "interpreter"),
+    ],
+)
+def test_who_decides_what_the_matching_path_does_not_say(profile: str, by: str) -> None:
+    found = explained(profile, None)
+    assert found.remainder_by == by
+    assert bool(found.remainder) == bool(by)
+    assert (f"What is left, by the {by}\n" in str(found)) == bool(by)
+
+
+@pytest.mark.parametrize(
+    ("condition", "by"),
+    [
+        ("@b", "index"),
+        ("b/c[@d = 1]", "index"),
+        ("@b = ('x', 'y')", "operator"),
+        ("b or c", "operator"),
+        ("some $b in b satisfies $b/c > 2", "operator"),
+        ("@b castable as xs:date", "interpreter"),
+        ("every $b in b satisfies $b castable as xs:date", "interpreter"),
+        ("codepoint-equal(b, 'x')", "elementpath"),
+    ],
+)
+def test_who_decides_a_condition(condition: str, by: str) -> None:
+    ((step,), text) = (
+        explained(f"/a[{condition}]", None).parts,
+        str(explained(f"/a[{condition}]")),
+    )
+    (part,) = step.parts
+    assert part.by == by
+    assert (f", by {by})" in text) == (by != "index")
 
 
 @pytest.mark.parametrize(
@@ -70,6 +114,8 @@ def test_positions_are_left_to_the_end() -> None:
         ('/o/a[@n = "1"]/b', '/o/a[@n = "1"]/b'),
         ("/o/a[1 < @n]/b", "/o/a[@n > 1]/b"),
         ('/o[a/text() = "number"]/b', '/o/a[text() = "number"], then what is left'),
+        ('//a[@n = ("1", "2")]', '//a[@n = "1"] or //a[@n = "2"]'),
+        ("/o/b | //c[not(d)]", "/o/b or //c, then what is left"),
     ],
 )
 def test_the_access_path_by_which_the_index_finds_a_profile(profile: str, access: str) -> None:
@@ -213,13 +259,12 @@ def test_names_and_prefixes_of_the_message_stand_in_positions() -> None:
 
 
 def check(profile: Profile, message: ElementStream) -> bool:
-    """Whether it matches; the explanation is that of both engines, and its failure minimal."""
+    """Whether it matches; the explanation is that of the engine, and its failure minimal."""
     found = Matcher().explain(profile, message)
-    for index in (True, False):
-        matcher = Matcher(index=index)
-        matcher.add(profile)
-        matches = list(matcher.match(message))
-        assert found.matched == bool(matches), unparse(profile)
+    matcher = Matcher()
+    matcher.add(profile)
+    assert found.matched == bool(list(matcher.match(message))), unparse(profile)
+    assert found.matched == interpreted.matches(profile, message), unparse(profile)
     failure = found.failure
     assert (failure is None) == found.matched
     if failure is None:

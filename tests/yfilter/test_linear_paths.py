@@ -1,4 +1,4 @@
-"""Linear paths, conjunctions as text, Map(), and the plan of a matching path."""
+"""Linear paths, conjunctions as text, and Map()."""
 
 from __future__ import annotations
 
@@ -15,19 +15,13 @@ from yfilter.engine.linear_paths import (
     LinearStep,
     routing_query,
 )
-from yfilter.engine.matching_plan import decompose
 from yfilter.errors import ProfileRefused
-from yfilter.language.matching_path import matching_path
-from yfilter.language.query_ast import NameTest, Origin, PathExpression, Profile
+from yfilter.language.query_ast import NameTest, Profile
 from yfilter.language.query_parser import parse_profile
 
 
 def routing(profile: str, disjuncts_max: int = 32) -> list[str]:
     return [str(part) for part in routing_query(parse_profile(profile), disjuncts_max)]
-
-
-def plan(profile: str) -> str:
-    return decompose(matching_path(parse_profile(profile))).describe()
 
 
 @pytest.mark.parametrize(
@@ -185,59 +179,3 @@ def test_a_conjunction_too_long_for_its_neighbours_leaves_paths_out() -> None:
     assert Conjunction.parse(str(conjunction)) == conjunction
     (nothing_left,) = routing_query(parse_profile(f"{declaration}{'/p:a' * 256}"))
     assert nothing_left == ANY_MESSAGE
-
-
-@pytest.mark.parametrize(
-    ("profile", "lines"),
-    [
-        ("/a/b[@x]//c[@y]", ["/a/b[@x]//c[@y]"]),
-        (
-            '/nitf[@version][head/pubdata/@edition.area = "SF"][not(body)]//p',
-            [
-                "/nitf[@version]//p",
-                "  branch at step 0:",
-                '    /head/pubdata[@edition.area = "SF"]',
-                "  residual at step 0: not(body)",
-            ],
-        ),
-        (
-            "/a[b[c]//d[@x = 1 and e]]/f",
-            [
-                "/a/f",
-                "  branch at step 0:",
-                "    /b//d[@x = 1]",
-                "      branch at step 0:",
-                "        /c",
-                "      branch at step 1:",
-                "        /e",
-            ],
-        ),
-        ("/a/b/@id", ["/a/b[@id]"]),
-        ("/a//text()", ["/a", "  residual at step 0: .//text()"]),
-        ("/a[b or c]/d", ["/a/d", "  residual at step 0: b or c"]),
-        ("/a[@b or @c]", ["/a[@b or @c]"]),
-        (
-            "/a[b/../c]",
-            ["/a", "  branch at step 0:", "    /b", "  branch at step 0:", "    /c"],
-        ),
-        ("/a/b[../c]", ["/a/b", "  residual at step 1: ../c"]),
-        ("/a[b//c/..]", ["/a", "  branch at step 0:", "    /b//c", "      residual at step 1: .."]),
-        ("/a[/x]", ["/a", "  residual at step 0: /x"]),
-        ("/a[.]", ["/a"]),
-        ("/a[.[@x]]", ["/a[@x]"]),
-        ("/a[b][b]", ["/a", "  branch at step 0:", "    /b"]),
-    ],
-)
-def test_a_path_is_taken_apart(profile: str, lines: list[str]) -> None:
-    assert plan(profile).splitlines() == lines
-
-
-def test_equal_conditions_give_equal_plans_however_written() -> None:
-    first = plan('/a[@x][b/@id = "1"][c]')
-    assert first == plan('/a[c and b[@id = "1"]][@x]')
-    assert first == plan('/a["1" = b/@id and @x][c]')
-
-
-def test_only_paths_from_the_message_can_be_taken_apart() -> None:
-    with pytest.raises(ValueError, match="down from the message"):
-        decompose(PathExpression(Origin.CONTEXT, ()))

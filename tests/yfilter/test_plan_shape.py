@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import partial
 from random import Random
 
 import pytest
 
 from formats.text import parse_text
-from tests.yfilter.random_cases import random_linear_profile, random_profile
-from yfilter import Conjunction, LinkTarget, Matcher, routing_query
+from tests.yfilter.random_cases import (
+    random_flwor,
+    random_linear_profile,
+    random_message,
+    random_profile,
+)
+from yfilter import Conjunction, LinkTarget, Matcher, parse_profile, routing_query
 from yfilter.language.query_ast import Profile
 
 INDEX = ("queries", "nodes", "atoms", "records", "twigs", "symbols", "attributes")
-NETWORK = ("path", "selection", "join", "residual", "and")
+# The queries of the paper's Figure 5.
+FIGURE_5 = (
+    """$msg/nitf[head/pubdata[@edition.area = "SF"]]
+    [.//tobject.subject[@tobject.subject.type = "Stock"]]""",
+    """$msg/nitf[head/pubdata[@edition.area = "SF"]]
+    [.//tobject.subject[@tobject.subject.matter = "fishing"]]""",
+    """<nitf>{ for $n in $msg/nitf where $n/head/pubdata/@edition.area = "SF"
+    and $n//series/@series.name = "Tide Forecasts" return $n/body/body.content }</nitf>""",
+)
 NORTH, SOUTH = LinkTarget("r", "north"), LinkTarget("r", "south")
 
 
@@ -21,10 +36,8 @@ def matcher(
     profiles: Iterable[str] = (),
     routes: Iterable[tuple[str, LinkTarget]] = (),
     transformations: Iterable[tuple[str, LinkTarget]] = (),
-    *,
-    index: bool = True,
 ) -> Matcher:
-    made = Matcher(index=index)
+    made = Matcher()
     for profile in profiles:
         made.add(profile)
     for route, target in routes:
@@ -35,12 +48,11 @@ def matcher(
 
 
 def sizes(made: Matcher) -> dict[str, int]:
-    """Of index or network, what is above zero; nodes without the three roots."""
+    """What is above zero; nodes without the three roots."""
     found = made.statistics()
-    counts = {name: found.get(f"index_{name}", 0) for name in INDEX}
-    counts["nodes"] = max(counts["nodes"] - 3, 0)
-    counts |= {name: found[f"operators_{name}"] for name in NETWORK}
-    counts["states"] = found["nfa_states"] - 1
+    counts = {name: found[f"index_{name}"] for name in INDEX}
+    counts["nodes"] -= 3
+    counts |= {name: found[name] for name in ("operators", "operators_interpreted")}
     return {name: count for name, count in counts.items() if count}
 
 
@@ -94,6 +106,50 @@ def sizes(made: Matcher) -> dict[str, int]:
 )
 def test_equal_parts_of_profiles_are_there_once(profiles: list[str], shape: dict[str, int]) -> None:
     assert sizes(matcher(profiles)) == shape
+
+
+def test_the_queries_of_figure_5_share_their_comparison() -> None:
+    shape = {
+        "queries": 3,
+        "nodes": 5,  # nitf, head, pubdata, @edition.area, "SF"
+        "atoms": 4,
+        "records": 6,  # a residual and a nested path of each
+        "symbols": 5,
+        "attributes": 4,
+    }
+    assert sizes(matcher(FIGURE_5)) == shape
+    (line,) = (line for line in matcher(FIGURE_5).dump().splitlines() if "-> p" in line)
+    assert sorted(line.partition("-> ")[2].split(", ")) == [f"p{n} if …" for n in (1, 2, 3)]
+
+
+def test_what_a_removed_profile_shared_stays() -> None:
+    made = matcher(FIGURE_5)
+    made.remove("p3")
+    assert sizes(made) == sizes(matcher(FIGURE_5[:2]))
+    made.remove("p1")
+    made.remove("p2")
+    assert structure(made) == structure(Matcher())
+
+
+def test_the_routing_queries_of_figure_6_are_a_query_each() -> None:
+    made = Matcher()
+    for text, link in zip(FIGURE_5, (NORTH, NORTH, SOUTH), strict=True):
+        (conjunction,) = routing_query(parse_profile(text))
+        made.add_route(conjunction, link)
+    found = sizes(made)
+    assert (found["queries"], found["atoms"], made.statistics()["target_groups"]) == (3, 4, 2)
+
+
+def test_a_step_with_thousands_of_conditions_needs_no_deep_recursion() -> None:
+    conditions = "".join(f"[@a{number}]" for number in range(10_000, 15_000))
+    conjunction = Conjunction.parse(f"/a{conditions}")
+    made = Matcher()
+    made.add_route(conjunction, NORTH)
+    assert made.statistics()["index_attributes"] == 5_000
+    attributes = " ".join(f'a{number}=""' for number in range(10_000, 11_000))
+    assert list(made.match(f"<a {attributes}/>".encode(), "r")) == []
+    made.remove_route(conjunction, NORTH)
+    assert structure(made) == structure(Matcher())
 
 
 def test_an_equal_conjunction_for_several_links_and_trees_is_one_query() -> None:
@@ -155,36 +211,117 @@ def test_classes_share_comparisons_residuals_and_names_but_no_nodes() -> None:
     assert routed["symbols"] == local["symbols"]
 
 
-# -- the network
+# -- operators
 
 
-def test_a_route_a_transformation_and_a_profile_are_one_operator() -> None:
-    text = "/a[@x or @y]//b"
+@pytest.mark.parametrize(
+    ("profiles", "operators"),
+    [
+        # An equal condition is one operator, whatever it stands on and however it is written.
+        (["/a[not(b)]", "/x//y[not(b)]", "/a[ not( b ) ]/c", "/a[@z = 1][not(b)]"], 1),
+        (["for $a in /a where not($a/b) return $a", "/a[not(b)]"], 1),
+        # Conditions of one step are asked one by one.
+        (["/a[not(b)][count(c) > 2]", "/a[count(c) > 2]"], 2),
+        (["/a[not(b) and count(c) > 2]", "/a[count(c) > 2]"], 2),
+        # What depends on the message alone is one part of all that ask for it.
+        (["/a[@k = /r/@k]", "/b[@k = /r/@k]"], 1),
+        (["/a[not(/r/s = 1)]", "/a[contains(@k, string(/r/t))]", "/b[not(/r/s = 1)]"], 5),
+        # What the index looks up needs none.
+        (['/a[@k = "x" or @k = "y"]', '/a[@k = ("x", "y", "z")]', "/a | /b", "/a[b/c][@d]"], 0),
+        (["/a[2]", "/a[2]", "//b[last()]/c"], 2),
+    ],
+)
+def test_equal_conditions_are_one_operator(profiles: list[str], operators: int) -> None:
+    made = matcher(profiles)
+    assert made.statistics()["operators"] == operators
+    assert made.statistics()["operators_interpreted"] == 0
+
+
+@pytest.mark.parametrize(
+    ("profile", "operators", "interpreted"),
+    [
+        ("/a[@d castable as xs:date]", 1, 1),
+        ("/a[not(@d castable as xs:date)][not(b)]", 2, 1),
+        ("/a[b[@d castable as xs:date] = /c[e castable as xs:int]/@d]", 1, 1),
+        ("/a[some $b in b satisfies $b/following::c = 1]", 1, 1),
+        ("/a[contains(b, 'x')]", 1, 0),
+    ],
+)
+def test_what_is_left_to_the_interpreter_is_counted(
+    profile: str, operators: int, interpreted: int
+) -> None:
+    sizes = matcher([profile]).statistics()
+    assert (sizes["operators"], sizes["operators_interpreted"]) == (operators, interpreted)
+
+
+def test_a_route_a_transformation_and_a_profile_share_their_operators() -> None:
+    text = "/a[not(@x) or not(@y)]//b"
     alone = sizes(matcher([text]))
-    together = matcher([text], [(text, NORTH), (text, SOUTH)], [(text, NORTH)])
-    assert sizes(together) == alone == {"path": 2, "selection": 1, "join": 1, "states": 3}
-    lines = [line for line in together.dump().splitlines() if "->" in line and "#" in line]
-    assert len(lines) == 1  # all four targets stand at one operator
-    assert lines[0].count("->") == 4
+    assert alone == {"queries": 1, "nodes": 3, "records": 1, "symbols": 2, "operators": 1}
+    together = matcher([text], transformations=[(text, NORTH), (text, SOUTH)])
+    shape = alone | {"queries": 2, "nodes": 6}
+    assert sizes(together) == shape
+    together.add_route(Conjunction.parse("/a[@x or @y]"), NORTH)
+    assert together.statistics()["operators"] == 2
 
 
-def test_what_the_index_cannot_say_shares_the_network_with_other_classes() -> None:
-    made = matcher(["/a/b[not(c)]"], [("/a/b and /a[@x or @y]", NORTH)])
-    assert sizes(made) == {"path": 2, "selection": 1, "residual": 1, "and": 1, "states": 2}
+def test_a_twig_goes_with_the_last_who_asks_for_its_path_in_whatever_way() -> None:
+    made = matcher(["/a[b/c]"], [("/b/c and /d[@x = 1]", NORTH)])
+    assert made.statistics()["index_twigs"] == 1
+    made.remove("p1")
+    made.remove_route(Conjunction.parse("/b/c and /d[@x = 1]"), NORTH)
+    assert structure(made) == structure(Matcher())
+
+
+# -- several ways
+
+
+@pytest.mark.parametrize(
+    ("profile", "ways", "message"),
+    [
+        ('/a[@k = "x" or @k = "y" or @l = "z"]', 3, b'<a k="x" l="z"/>'),
+        ('//i[@k = ("x", "y", "x")]', 2, b'<i k="x"><i k="y"/><i k="x"/></i>'),
+        ("//a | //b | /c", 3, b"<a><b/><b/><a/></a>"),
+        ("(//a | //b)[@k]/d", 2, b'<a k=""><d/><b k=""><d/></b></a>'),
+        ('for $a in /a | /b where $a/@k = ("x", "y") return $a', 4, b'<a k="x"/>'),
+        ('/a[b = "1" or c = 2]/d[@x = "1" or @y = "1"]', 1, b'<a><b>1</b><d x="1" y="1"/></a>'),
+    ],
+)
+def test_what_is_found_in_several_ways_is_one_query_and_delivered_once(
+    profile: str, ways: int, message: bytes
+) -> None:
+    made = matcher()
+    empty = sizes(made)
+    made.add(profile, "p")
+    made.add(profile, "q")
+    made.add_route(Conjunction.parse("//*"), NORTH)
+    made.add_transformation(profile, NORTH)
+    statistics = made.statistics()
+    assert statistics["queries"] == statistics["transformation_queries"] == 1
+    assert statistics["index_queries"] >= 2 * ways + 1
+    found = list(made.match(message, "r"))
+    assert [type(match).__name__ for match in found] == [
+        *("RouteMatch", "TransformationMatch", "ProfileMatch", "ProfileMatch")
+    ]
+    assert sorted(made.matched_ids(message)) == ["p", "q"]
+    made.remove("p")
+    assert made.matched_ids(message) == ["q"]
+    made.remove("q")
+    made.remove_transformation(profile, NORTH)
+    made.remove_route(Conjunction.parse("//*"), NORTH)
+    assert made.matched_ids(message) == []
+    assert sizes(made) == empty
 
 
 # -- in general
 
 
-@pytest.mark.parametrize("index", [True, False])
 @pytest.mark.parametrize("seed", range(4))
-def test_adding_a_population_again_under_other_names_adds_no_structure(
-    seed: int, index: bool
-) -> None:
+def test_adding_a_population_again_under_other_names_adds_no_structure(seed: int) -> None:
     rng = Random(seed)
     pool = [Profile(random_profile(rng)) for _ in range(40)]
     pool += [Profile(random_linear_profile(rng)) for _ in range(40)]
-    made = Matcher(index=index)
+    made = Matcher()
     for profile in pool:
         made.add(profile)
         for conjunction in routing_query(profile):
@@ -199,6 +336,44 @@ def test_adding_a_population_again_under_other_names_adds_no_structure(
     for name in names:
         made.remove(name)
     assert sizes(made) == before
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_removing_everything_in_any_order_leaves_an_empty_matcher(seed: int) -> None:
+    rng = Random(seed)
+    made = Matcher()
+    empty = structure(made)
+    removals: list[Callable[[], None]] = []
+    for number in range(80):
+        profile = Profile(random_profile(rng, conditions=0.6))
+        text = random_flwor(rng)
+        for name, one in ((f"path {number}", profile), (f"flwor {number}", parse_profile(text))):
+            removals.append(partial(made.remove, made.add(one, name)))
+            target = LinkTarget(rng.choice("rs"), rng.choice(("north", "south")))
+            for conjunction in routing_query(one):
+                with suppress(ValueError):
+                    made.add_route(conjunction, target)
+                    removals.append(partial(made.remove_route, conjunction, target))
+            with suppress(ValueError):
+                made.add_transformation(one, target)
+                removals.append(partial(made.remove_transformation, one, target))
+        if number % 10 == 0:
+            list(made.match(random_message(rng).stream, "r"))
+    assert made.statistics()["operators"] > 20
+    rng.shuffle(removals)
+    for remove in removals:
+        remove()
+    assert structure(made) == empty
+
+
+def structure(made: Matcher) -> dict[str, int]:
+    """All that says what there is now, but what is only allocated."""
+    counts = made.statistics()
+    names = ("profiles", "queries", "routes", "route_queries", "transformations", "target_groups")
+    return sizes(made) | {
+        **{name: counts[name] for name in (*names, "transformation_queries", "operators")},
+        **{name: counts[f"index_{name}"] for name in ("bytes_used", "twig_nodes", "nodes")},
+    }
 
 
 @pytest.mark.parametrize("seed", range(4))

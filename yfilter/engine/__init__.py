@@ -1,1 +1,1 @@
-"""The engine: linear paths, NFA and operator network, and one message on them."""
+"""What the engine works on: linear paths and what they imply, targets, limits and counts."""

@@ -86,14 +86,20 @@ class IndexPicture:
         graph.cut(self._more(children))
 
     def describe_query(self, query: int) -> str:
-        """The access path of a query, and whether there is more to verify."""
-        nodes, queries = self._trie.nodes, self._trie.queries
-        node = queries[5 * query + NODE]
+        """The access paths of a query, and whether there is more to verify."""
+        queries = self._trie.queries
+        rows = [row for row in range(1, len(queries) // 5) if self._trie.answers(row) == query]
+        left = any(queries[5 * row + RESIDUAL] for row in rows)
+        paths = " or ".join(self._access_path(row) for row in rows)
+        return f"the index, by {paths}{', then what is left' if left else ''}"
+
+    def _access_path(self, row: int) -> str:
+        node = self._trie.queries[5 * row + NODE]
         text = ""
         while node > ROOTS:
-            text = self._as_path(node, query) + text
-            node = nodes[10 * node]
-        return text + (", then what is left" if queries[5 * query + RESIDUAL] else "")
+            text = self._as_path(node, row) + text
+            node = self._trie.nodes[10 * node]
+        return text
 
     def _draw_node(self, graph: PlanGraph, node: int) -> None:
         targets = self._targets(node)

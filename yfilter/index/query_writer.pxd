@@ -52,4 +52,5 @@ cdef class QueryWriter:
     cdef int _release_atom(self, int atom) except -1
     cdef int _release_record(self, int record) except -1
     cdef int _release_parts(self, int record) except -1
+    cdef bint _is_plain(self, int record) except -1
     cdef int _release_check(self, int kind, int a, int b) except -1

@@ -447,8 +447,20 @@ class QueryWriter:
                 self._release_check(words[place], words[place + 1], words[place + 2])
         return 0
 
+    def _is_plain(self, record: cython.int) -> cython.bint:
+        """Whether a way down has no conditions."""
+        words: cython.int[::1] = self._records.words
+        step: cython.int
+        for step in range(words[record + 2]):
+            if words[record + words[record + 3 + step] + 2]:
+                return False
+        return True
+
     def _release_check(self, kind: cython.int, a: cython.int, b: cython.int) -> cython.int:
         if kind in (_NESTED, _ANYWHERE):
+            if self._records.words[a - 1] == 1 and self._is_plain(a):
+                # It may have been a twig as well, whose other users have gone before.
+                self._twigs.remove(self._twigs.acquire(a))
             self._release_record(a)
         elif kind == _VERIFIED:
             self._operators.release(a)

@@ -22,6 +22,11 @@ class Budget:
         self.visits_left = self.limits.visits_max
         self.bytes_left = self.limits.bytes_max
 
+    @property
+    def visits(self) -> int:
+        """What was charged since then."""
+        return self.limits.visits_max - self._visits_left
+
     def charge(self, amount: int = 1) -> None:
         """Counts nodes looked at and items made."""
         self.visits_left -= amount

@@ -147,13 +147,15 @@ Scope = Mapping[str, Variable | ItemVariable]
 
 
 class Holder(Protocol):
-    """Who holds symbols, attributes and shared operators for what is compiled."""
+    """Who holds symbols, attributes and shared operators for what is compiled, and notes whether
+    a part of it is left to the interpreter."""
 
     scratch: Scratch
 
     def symbol(self, test: NameTest) -> int: ...
     def attribute(self, test: NameTest) -> int: ...
     def shared(self, expression: Expression) -> Operator: ...
+    def interpret(self) -> None: ...
 
 
 class NotCompiled(Exception):
@@ -176,6 +178,7 @@ class Compiler:
                 return compiled(self, expression, scope)
             except NotCompiled:
                 pass
+        self._holder.interpret()
         return Interpreted(self._scratch, expression, scope)
 
     def once(self, expression: Expression) -> Operator:

@@ -13,6 +13,7 @@ cdef class OperatorTable:
     cdef dict _answers
     cdef dict _selected
     cdef dict _by_value
+    cdef dict _spent
     cdef public long long over_limit
     cdef public long long visits
 

@@ -13,11 +13,14 @@ try:
 except ImportError:
     from formats import cython_stub as cython
 
+from collections.abc import Iterator
+
 from formats.element_stream import ElementStream
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language.nodes import DynamicError
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import Expression, NameTest
+from yfilter.language.query_text import unparse
 from yfilter.operators.compiler import Compiler
 
 if cython.compiled:
@@ -42,13 +45,17 @@ _FEW = 8  # elements that are asked one by one for a value
 class _Entry:
     """``Holder`` of what is compiled for one expression."""
 
-    __slots__ = ("_table", "attributes", "expression", "parts", "scratch", "symbols", "users")
+    __slots__ = (
+        *("_table", "attributes", "expression", "interprets", "parts", "scratch", "symbols"),
+        "users",
+    )
 
     def __init__(self, table: OperatorTable, expression: Expression) -> None:
         self._table = table
         self.scratch = table.scratch
         self.expression = expression
         self.users = 1
+        self.interprets = False
         self.symbols: list[int] = []
         self.attributes: list[int] = []
         self.parts: list[int] = []
@@ -66,14 +73,18 @@ class _Entry:
     def shared(self, expression: Expression) -> Operator:
         number = self._table.acquire(expression)
         self.parts.append(number)
+        self.interprets |= self._table.interprets(number)
         return self._table.operator(number)
+
+    def interpret(self) -> None:
+        self.interprets = True
 
 
 class OperatorTable:
     """``acquire`` and ``release`` expressions; ``begin`` a message, then ask which of them hold.
 
-    ``over_limit`` counts conditions that cost more than EvaluationLimits on a message, and so did
-    not hold; ``visits`` is what the last answer cost.
+    ``over_limit`` counts conditions that cost more than EvaluationLimits on a message, on all its
+    elements together, and from then on hold no more; ``visits`` is what the last answer cost.
     """
 
     def __init__(self, columns: MessageColumns, limits: EvaluationLimits) -> None:
@@ -87,6 +98,7 @@ class OperatorTable:
         self._answers: dict[int, bool] = {}
         self._selected: dict[int, list[int]] = {}
         self._by_value: dict[tuple[int, int], dict[bytes, list[int]]] = {}
+        self._spent: dict[int, int] = {}  # visits on this message, of costly conditions
         self.over_limit = 0
         self.visits = 0
 
@@ -138,6 +150,12 @@ class OperatorTable:
         assert entry is not None
         return entry.expression
 
+    def interprets(self, number: int) -> bool:
+        """Whether the interpreter has to help with an expression."""
+        entry = self._entries[number]
+        assert entry is not None
+        return entry.interprets
+
     def begin(self, stream: ElementStream) -> None:
         """A message that the columns are bound to; nothing is done before somebody asks."""
         self._stream = stream
@@ -148,6 +166,8 @@ class OperatorTable:
         operator: Operator = self._operators[number]
         key: cython.longlong = number
         answer: cython.bint = False
+        scratch: Scratch = self.scratch
+        spent: cython.longlong = 0
         self._look()
         if operator.is_costly:
             key = key << 32 | element
@@ -155,16 +175,28 @@ class OperatorTable:
             if known is not None:
                 self.visits = 1
                 return known
-        self.scratch.restart()
+            spent = self._spent.get(number, 0)
+            if spent > scratch.visits_max:
+                self.visits = 1
+                return False
+        scratch.restart()
+        scratch.visits = spent
         try:
             answer = operator.holds(4 * element)
         except DynamicError:
             pass
         except MatchLimitExceeded:
+            scratch.visits = scratch.visits_max + 1
+        if not scratch._is_spent and scratch._evaluator is not None:
+            scratch.visits += scratch._evaluator.visits
+        if scratch.visits > scratch.visits_max:
+            scratch.visits = scratch.visits_max + 1  # what was asked for at once was not done
             self.over_limit += 1
-        self.visits = self.scratch.visits
+            answer = False
+        self.visits = scratch.visits - spent
         if operator.is_costly:
             self._answers[key] = answer
+            self._spent[number] = scratch.visits
         return answer
 
     def elements(self, number: int, condition: cython.int = 0) -> list[int]:
@@ -248,13 +280,29 @@ class OperatorTable:
         if self._is_new and self._stream is not None:
             self.scratch.begin(self._stream)
             self._answers.clear()
+            self._spent.clear()
             self._selected.clear()
             self._by_value.clear()
             self._is_new = False
         return 0
 
     def statistics(self) -> dict[str, int]:
-        return {"operators": len(self._numbers)}
+        entries = [entry for entry in self._entries if entry is not None]
+        return {
+            "operators": len(entries),
+            "operators_interpreted": sum(entry.interprets for entry in entries),
+        }
+
+    def lines(self, operators_max: int) -> Iterator[str]:
+        """For people: the oldest entries, and how many more there are."""
+        entries = [entry for entry in self._entries if entry is not None]
+        if entries:
+            yield "operators (conditions that are verified, and what they share)"
+        for entry in entries[:operators_max]:
+            by = "  by the interpreter" if entry.interprets else ""
+            yield f"  {unparse(entry.expression)}{by}"
+        if len(entries) > operators_max:
+            yield f"… and {len(entries) - operators_max} operators more"
 
     def new_symbol(self, test: NameTest) -> int:
         return self.scratch.symbols.acquire(test)

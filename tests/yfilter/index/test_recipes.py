@@ -14,10 +14,8 @@ from tests.yfilter.random_cases import (
     random_message,
     random_profile,
 )
-from yfilter.engine.matching_plan import decompose
 from yfilter.index.index import Index
 from yfilter.index.indexed_part import indexed_part
-from yfilter.language.matching_path import matching_part
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile
 from yfilter.language.query_text import unparse
@@ -25,13 +23,12 @@ from yfilter.language.query_text import unparse
 VISITS_MAX = 10_000_000
 
 
-def by_shape(index: Index, text: str) -> int | None:
-    part = indexed_part(parse_profile(text))
-    return None if part is None else index.add_way(part.way)
+def by_shape(index: Index, text: str) -> int:
+    return index.add(indexed_part(parse_profile(text)).ways)
 
 
-def by_tree(index: Index, text: str) -> int | None:
-    return index.add(decompose(matching_part(Profile(parse_profile(text).body)).path))
+def by_tree(index: Index, text: str) -> int:
+    return index.add(indexed_part(Profile(parse_profile(text).body)).ways)
 
 
 def content(index: Index) -> list[object]:
@@ -67,9 +64,8 @@ def test_random_profiles_by_shape_and_by_tree(seed: int) -> None:
     for text in random_texts(seed):
         added = by_shape(one, text)
         assert added == by_tree(other, text), (seed, text)
-        if added is not None:
-            live.append(added)
-        if live and rng.random() < 0.3:
+        live.append(added)
+        if rng.random() < 0.3:
             gone = live.pop(rng.randrange(len(live)))
             one.remove(gone)
             other.remove(gone)
@@ -101,7 +97,7 @@ def test_generated_profiles_by_shape_and_by_tree() -> None:
     one, other = Index(), Index()
     for text in texts:
         added = by_shape(one, text)
-        assert added == by_tree(other, text) is not None, text
+        assert added == by_tree(other, text), text
     assert content(one) == content(other)
     for query in range(1, len(texts), 2):
         one.remove(query)

@@ -1,4 +1,7 @@
-"""Operators answer what the interpreter answers, condition by condition, on every element."""
+"""Each kind of operator alone, on elements chosen by hand, and random ones against the interpreter.
+
+Where a condition means the same in XPath 1.0, lxml says which elements it holds on as well.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Iterator
 from random import Random
 
 import pytest
+from lxml import etree
 
 from benchmarks.random_queries import Level, QueryWriter, random_message
 from formats.element_stream import ElementStream
@@ -20,6 +24,8 @@ from yfilter.language.query_parser import parse_profile
 from yfilter.operators.message_columns import MessageColumns
 from yfilter.operators.operator_table import OperatorTable
 
+EMPTY = {"operators": 0, "operators_interpreted": 0}
+
 
 class Asked:
     """A table of operators, and the message that it is asked about."""
@@ -28,11 +34,27 @@ class Asked:
         self.columns = MessageColumns()
         self.table = OperatorTable(self.columns, limits)
 
-    def elements(self, number: int, stream: ElementStream) -> list[int]:
-        """The elements that a condition holds on."""
+    def names(self) -> dict[str, int]:
+        """How many names are held; only the pure build shows it."""
+        symbols = getattr(self.table.scratch, "symbols", None)
+        return {} if symbols is None else symbols.statistics()
+
+    def begin(self, stream: ElementStream) -> None:
         self.columns.bind_columns(stream)
         self.table.begin(stream)
+
+    def elements(self, number: int, stream: ElementStream) -> list[int]:
+        """The elements that a condition holds on."""
+        self.begin(stream)
         return [element for element in range(len(stream)) if self.table.answer(number, element)]
+
+    def visits(self, condition: str, stream: ElementStream, element: int = 0) -> int:
+        """What the answer for one element costs."""
+        number = self.table.acquire(condition_of(condition))
+        self.begin(stream)
+        self.table.answer(number, element)
+        self.table.release(number)
+        return self.table.visits
 
 
 def condition_of(text: str) -> Expression:
@@ -45,10 +67,252 @@ def condition_of(text: str) -> Expression:
 def interpreted(condition: Expression, stream: ElementStream) -> list[int]:
     found = []
     for element in range(len(stream)):
-        evaluator = MessageEvaluator(stream)
-        if evaluator.holds(condition, element_node(element), {}):
+        if MessageEvaluator(stream).holds(condition, element_node(element), {}):
             found.append(element)
     return found
+
+
+def by_lxml(condition: str, message: bytes) -> list[int]:
+    tree = etree.fromstring(message)
+    elements = [node for node in tree.iter() if isinstance(node.tag, str)]
+    found = tree.xpath(f"//*[boolean({condition})]", namespaces={"u": "urn:u"})
+    return sorted(elements.index(element) for element in found)
+
+
+def check(message: bytes, condition: str, elements: list[int], *, xpath_1: bool) -> None:
+    """A condition holds on these elements, whoever is asked; and it leaves nothing."""
+    asked = Asked()
+    number = asked.table.acquire(condition_of(condition))
+    stream = parse_text(message)
+    assert asked.elements(number, stream) == elements
+    asked.elements(number, parse_text(b"<nothing/>"))
+    assert asked.elements(number, stream) == elements  # nothing is kept of another message
+    assert interpreted(condition_of(condition), stream) == elements
+    if xpath_1:
+        assert by_lxml(condition, message) == elements
+    asked.table.release(number)
+    assert asked.table.statistics() == EMPTY
+    assert asked.names() == Asked().names()
+
+
+# Elements: 0 r, 1 a, 2 b, 3 b, 4 c, 5 a, 6 u:b, 7 c, 8 d.
+MESSAGE = (
+    b'<r xmlns:u="urn:u" k="1"><a id="x" n="3">t<b n="1">5</b><b n="2">6<c/>v</b></a>'
+    b'<a id="y" n=" 4 ">w<!--no-->z<u:b u:id="x">5.0</u:b><c id="x">tea<?p q?>pot</c></a>'
+    b"<d>t</d></r>"
+)
+
+XPATH_1 = [
+    # existence, attributes, any attribute, text nodes
+    ("b", [1]),
+    ("@id", [1, 5, 7]),
+    ("@*", [0, 1, 2, 3, 5, 6, 7]),
+    ("@u:id", [6]),
+    ("text()", [1, 2, 3, 5, 6, 7, 8]),
+    ("b/c", [1]),
+    ("*/c", [0, 1]),
+    ("u:b", [5]),
+    ("u:*", [5]),
+    (".//c", [0, 1, 3, 5]),
+    (".//@id", [0, 1, 5, 7]),
+    (".//text()", [0, 1, 2, 3, 5, 6, 7, 8]),
+    ("//u:b", [0, 1, 2, 3, 4, 5, 6, 7, 8]),
+    ("/a", []),
+    ("/r/a/@id", [0, 1, 2, 3, 4, 5, 6, 7, 8]),
+    ("nothing", []),
+    # comparisons of some value
+    ("@n = 3", [1]),
+    ("@n = 4", [5]),
+    ("@n < 3", [2, 3]),
+    ("3 > @n", [2, 3]),
+    ("@n != 3", [2, 3, 5]),
+    ("b = 5", [1]),
+    ("u:b = 5", [5]),
+    ("b/@n >= 2", [1]),
+    ("@id = 'x'", [1, 7]),
+    ("@id != 'x'", [5]),
+    ("text() = 't'", [1, 8]),
+    (". = 't'", [8]),
+    (". = 't56v'", [1]),
+    # a comment ends a text node, and is no part of a value
+    ("text() = 'z'", [5]),
+    ("text() = 'wz'", []),
+    ("c = 'teapot'", [5]),
+    ("text() = 'pot'", [7]),
+    ("a = 't56v'", [0]),
+    # joins by value
+    ("@id = c/@id", []),
+    ("a/@id = a/c/@id", [0]),
+    ("@id = //u:b/@u:id", [1, 7]),
+    ("text() = /r/d", [1, 8]),
+    ("b/@n < @n", [1]),
+    ("b/@n != b/@n", [1]),
+    # counts, aggregates, arithmetic
+    ("count(b) = 2", [1]),
+    ("count(b) < 1", [0, 2, 3, 4, 5, 6, 7, 8]),
+    ("count(.//b) > 1", [0, 1]),
+    ("sum(b/@n) = 3", [1]),
+    ("@n - 1 = 2", [1]),
+    ("@n * 2 > 5", [1, 5]),
+    ("-@n = -3", [1]),
+    ("@n mod 2 = 1", [1, 2]),
+    # functions of texts, whose argument is the first node
+    ("contains(., '56')", [0, 1]),
+    ("contains(b, '5')", [1]),
+    ("contains(b, '6')", []),
+    ("starts-with(@id, 'x')", [1, 7]),
+    ("contains(@none, '')", [0, 1, 2, 3, 4, 5, 6, 7, 8]),
+    ("starts-with(c, 'teap')", [5]),
+    ("string-length(@id) = 1", [1, 5, 7]),
+    ("normalize-space(@n) = '4'", [5]),
+    ("translate(@id, 'xy', 'ab') = 'b'", [5]),
+    ("substring-after(., 'te') = 'apot'", [5, 7]),
+    ("concat(@id, @n) = 'x3'", [1]),
+    # not, and, or
+    ("not(b)", [0, 2, 3, 4, 5, 6, 7, 8]),
+    ("not(@id = 'x')", [0, 2, 3, 4, 5, 6, 8]),
+    ("not(not(@id))", [1, 5, 7]),
+    ("@id and not(@id = 'x')", [5]),
+    ("b or u:b", [1, 5]),
+    ("b and u:b", []),
+    # axes and parents
+    ("..", [0, 1, 2, 3, 4, 5, 6, 7, 8]),
+    ("../a", [1, 5, 8]),
+    ("../@id = 'y'", [6, 7]),
+    ("parent::a/b", [2, 3]),
+    ("ancestor::a/@id = 'x'", [2, 3, 4]),
+    ("ancestor-or-self::a", [1, 2, 3, 4, 5, 6, 7]),
+    ("ancestor::a[b]", [2, 3, 4]),
+    ("self::c", [4, 7]),
+    ("descendant::c", [0, 1, 3, 5]),
+    ("descendant-or-self::c", [0, 1, 3, 4, 5, 7]),
+    ("following-sibling::b", [2]),
+    ("preceding-sibling::b", [3]),
+    ("following-sibling::*", [1, 2, 5, 6]),
+    ("preceding-sibling::a[1]/@id = 'y'", [8]),
+    ("preceding-sibling::a[2]/@id = 'x'", [8]),
+    ("preceding-sibling::a[last()]/@id = 'x'", [5, 8]),
+    ("@id/..", [1, 5, 7]),
+    ("@*/../b", [1]),
+    ("text()/..", [1, 2, 3, 5, 6, 7, 8]),
+    ("b/text()/../c", [1]),
+    ("text()[. = 'v']", [3]),
+    # positions: of children, after predicates, before them
+    ("b[1] = 5", [1]),
+    ("b[2]/c", [1]),
+    ("b[last()]/c", [1]),
+    ("b[3]", []),
+    ("b[position() < 2]/@n = 1", [1]),
+    ("a[b][1]/@id = 'x'", [0]),
+    ("a[c][1]/@id = 'y'", [0]),
+    ("a[1][c]", []),
+    ("*[2][self::a]", [0]),
+    ("*[last()][self::c]", [3, 5]),
+    (".//c[1]", [0, 1, 3, 5]),
+    ("text()[2] = 'z'", [5]),
+    ("text()[last()] = 'v'", [3]),
+    ("@id[. = 'x']", [1, 7]),
+    # predicates within predicates
+    ("a[b[c]]", [0]),
+    ("*[*[*[not(*)]]]", [0]),
+    ("a[@id = /r/a[2]/c/@id]", [0]),
+]
+
+
+@pytest.mark.parametrize(("condition", "elements"), XPATH_1)
+def test_a_condition_holds_where_xpath_1_says(condition: str, elements: list[int]) -> None:
+    check(MESSAGE, condition, elements, xpath_1=True)
+
+
+@pytest.mark.parametrize(
+    ("condition", "elements"),
+    [
+        # lists of values, ranges of texts, value comparisons
+        ("@id = ('x', 'z')", [1, 7]),
+        ("@id != ('x', 'y')", [1, 5, 7]),
+        ("@n = (3, 1)", [1, 2]),
+        ("@id < 'y'", [1, 7]),
+        ("@id eq 'x'", [1, 7]),
+        ("not(@id eq 'x')", [0, 2, 3, 4, 5, 6, 8]),
+        ("b != 5", []),  # what is no number compares with none
+        # patterns, ends
+        ("matches(@id, '[x-z]')", [1, 5, 7]),
+        ("matches(b, '^5$')", [1]),
+        ("matches(@id, 'X', 'i')", [1, 7]),
+        ("ends-with(@id, 'y')", [5]),
+        ("exists(b[c])", [1]),
+        ("empty(@*)", [4, 8]),
+        # several values where one is wanted are an error, and do not hold
+        ("b eq '5'", []),
+        ("not(b eq '5')", [0, 2, 3, 4, 5, 6, 7, 8]),
+        ("xs:integer(@id) = 1", []),
+        ("not(xs:integer(@id) = 1)", [0, 2, 3, 4, 6, 8]),
+        # the first part that decides, decides; an error before it does not hold
+        ("@id = 'x' or xs:integer(@id) = 1", [1, 7]),
+        ("xs:integer(@id) = 1 or @id = 'x'", []),
+        ("@id = 'q' and xs:integer(@id) = 1", []),
+        ("not(@id = 'q' and xs:integer(@id) = 1)", [0, 1, 2, 3, 4, 5, 6, 7, 8]),
+        # quantifiers; an error in the condition of one binding does not hold for that one
+        ("some $b in b satisfies $b/@n = 2", [1]),
+        ("every $b in b satisfies $b/@n > 0", [0, 1, 2, 3, 4, 5, 6, 7, 8]),
+        ("every $b in b satisfies $b/@n = 1", [0, 2, 3, 4, 5, 6, 7, 8]),
+        ("some $b in */@id satisfies xs:integer($b) = 1", []),
+        ("some $b in b, $c in b satisfies $b/@n < $c/@n", [1]),
+        ("every $i in a/@id satisfies //c/@id = $i", [1, 2, 3, 4, 5, 6, 7, 8]),
+        ("some $n in (1, 2) satisfies b/@n = $n + 1", [1]),
+        ("some $b in b satisfies some $c in $b/c satisfies not($c/*)", [1]),
+        # if, sequences, aggregates
+        ("if (b) then b/@n = 2 else @id = 'y'", [1, 5]),
+        ("(b, c) = 'teapot'", [5]),
+        ("max(b/@n) = 2", [1]),
+        ("avg(b/@n) = 1.5", [1]),
+        ("count(distinct-values(a/@id)) = 2", [0]),
+        ("@n cast as xs:integer = 4", [5]),
+        ("a/string(@id) = 'y'", [0]),
+        ("string-join(b/@n, '-') = '1-2'", [1]),
+        ("*:b", [1, 5]),
+        ("@*:id = 'x'", [1, 6, 7]),
+        ("following::d", [1, 2, 3, 4, 5, 6, 7]),
+        ("b is b[1]", []),
+    ],
+)
+def test_a_condition_holds_where_the_interpreter_says(condition: str, elements: list[int]) -> None:
+    check(MESSAGE, condition, elements, xpath_1=False)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        b"<a>x<!--1-->y<b>z</b><?p q?>w</a>",
+        b"<a><!--1--><b/><!--2--></a>",
+        b"<!--0--><a>x</a><?q?>",
+        b"<a><b>1</b>2<b>3<!--c--></b>4</a>",
+        b"<a>\xc3\xbc<b>\xe2\x82\xac</b>\xc3\xa4</a>",
+        b"<a><![CDATA[<]]>&amp;<b/>x</a>",
+        b"<a><a><a/>1</a>2</a>",
+    ],
+)
+def test_string_values_and_text_nodes_of_mixed_content(message: bytes) -> None:
+    stream = parse_text(message)
+    tree = etree.fromstring(message)
+    nodes = [node for node in tree.iter() if isinstance(node.tag, str)]
+    values = {tree.xpath("string(.)")} | {node.xpath("string(.)") for node in nodes}
+    values |= {str(text) for text in tree.xpath("//text()")}
+    asked = Asked()
+    for value in sorted(values | {"", "x", "xy"}):
+        quoted = value.replace("&", "&amp;").replace("<", "&lt;")
+        for left in (".", "text()", "*", ".//text()", "..", "text()[1]", "*[last()]"):
+            condition = condition_of(f'{left} = "{quoted}"')
+            number = asked.table.acquire(condition)
+            expected = [
+                at
+                for at, node in enumerate(nodes)
+                if node.xpath(f"boolean({left.replace('..', 'parent::*')} = $v)", v=value)
+            ]
+            if left != "..":
+                assert asked.elements(number, stream) == expected, (left, value)
+            assert asked.elements(number, stream) == interpreted(condition, stream), (left, value)
+            asked.table.release(number)
 
 
 def random_conditions(rng: Random, count: int) -> Iterator[str]:
@@ -80,4 +344,138 @@ def test_random_conditions_hold_where_the_interpreter_says(seed: int) -> None:
             assert asked.elements(number, stream) == expected, (seed, text)
     for number in numbers:
         asked.table.release(number)
-    assert asked.table.statistics() == {"operators": 0}
+    assert asked.table.statistics() == EMPTY
+
+
+# -- the table
+
+
+def test_an_expression_is_there_as_long_as_somebody_uses_it() -> None:
+    table = Asked().table
+    number = table.acquire(condition_of("@a = /b/c"))
+    assert table.acquire(condition_of("@a  =  /b/c")) == number
+    part = table.acquire(condition_of("not(/b)"))
+    assert table.statistics()["operators"] == 3  # and /b, which not(/b) shares
+    shared = table.acquire(condition_of("/b"))
+    table.release(part)
+    assert table.statistics()["operators"] == 2
+    table.release(number)
+    table.release(number)
+    assert table.acquire(condition_of("x")) in (number, part)  # numbers are given again
+    table.release(shared)
+    assert table.statistics()["operators"] == 1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_is_released_in_any_order_leaves_nothing(seed: int) -> None:
+    rng = Random(seed)
+    asked = Asked()
+    stream = parse_text(random_message(rng))
+    numbers = [asked.table.acquire(condition_of(text)) for text in random_conditions(rng, 80)]
+    rng.shuffle(numbers)
+    for number in numbers:
+        asked.elements(number, stream)
+        asked.table.release(number)
+    assert asked.table.statistics() == EMPTY
+    assert asked.names() == Asked().names()
+
+
+# -- cost
+
+DEEP = parse_text(b"<a>" * 200 + b"</a>" * 200)
+WIDE = parse_text(b"<a>" + b"<b x='1'><c/></b>" * 2_000 + b"</a>")
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        ".//a" + "//a" * 30 + "//b",
+        ".//*" + "//*" * 30 + "/@x",
+        ".//a" + "[.//a//b]" * 3,
+        ".//a/.." + "//a/.." * 20 + "/b",
+        "descendant::a/ancestor::a/descendant::a/ancestor::a/descendant::b",
+        ".//a//a//a//a//a//a//a//a//text()",
+    ],
+)
+def test_many_ways_down_cost_steps_times_elements_times_depth(condition: str) -> None:
+    """All ways down would be 200 over 30; a node is found once for each step."""
+    steps = condition.count("a") + condition.count("*") + 2
+    assert Asked().visits(condition, DEEP) <= steps * 200 * 201
+
+
+def test_the_first_that_is_found_ends_the_search() -> None:
+    assert Asked().visits("b/c", WIDE) <= 2_001 + 1
+    assert Asked().visits("not(b/@x)", WIDE) <= 2_001 + 1
+    assert Asked().visits("@y or b or .//c", WIDE) <= 2_001 + 1
+
+
+def test_what_depends_on_the_message_alone_is_found_out_once() -> None:
+    asked = Asked()
+    number = asked.table.acquire(condition_of("@x = //b[c]/@x"))
+    other = asked.table.acquire(condition_of("count(//b[c]) > 5 and @x"))
+    for _ in range(2):  # of each message
+        asked.begin(WIDE)
+        cost: dict[int, list[int]] = {number: [], other: []}
+        for element in (1, 3, 5):
+            for one, visits in cost.items():
+                assert asked.table.answer(one, element)
+                visits.append(asked.table.visits)
+        for first, *rest in cost.values():
+            assert first > 2_000
+            assert max(rest) < 20
+
+
+def test_an_answer_is_remembered_where_it_was_costly() -> None:
+    asked = Asked()
+    number = asked.table.acquire(condition_of(".//nothing"))
+    asked.begin(WIDE)
+    assert not asked.table.answer(number, 0)
+    assert asked.table.visits >= len(WIDE) - 1
+    assert not asked.table.answer(number, 0)
+    assert asked.table.visits == 1
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "count(.//*//c) > 99999",
+        "not(.//c) and .//b",
+        "every $b in .//b satisfies $b/@x = 1",
+        "deep-equal(.//b, .//b)",
+        "count(1 to 1000000) = 0",
+    ],
+)
+def test_a_condition_beyond_its_bound_does_not_hold_and_the_others_do(condition: str) -> None:
+    asked = Asked(EvaluationLimits(visits_max=1_000))
+    dear, negated, modest = (
+        asked.table.acquire(condition_of(text)) for text in (condition, f"not({condition})", "b/c")
+    )
+    small = parse_text(b"<a><b><c/></b></a>")
+    for turn in (1, 2):
+        asked.begin(WIDE)
+        assert not asked.table.answer(dear, 0)
+        assert not asked.table.answer(negated, 0)
+        assert asked.table.over_limit == 2 * turn
+        assert not asked.table.answer(dear, 0)  # known by now
+        assert asked.table.over_limit == 2 * turn
+        assert asked.elements(modest, small) == [0]
+
+
+def test_the_bound_is_for_all_elements_of_a_message() -> None:
+    asked = Asked(EvaluationLimits(visits_max=10_000))
+    number = asked.table.acquire(condition_of("following-sibling::b[@x = 2]"))
+    asked.begin(WIDE)
+    total = 0
+    for element in range(len(WIDE)):
+        assert not asked.table.answer(number, element)
+        total += asked.table.visits
+    assert total <= 10_000 + 2_001 + len(WIDE)
+    assert asked.table.over_limit == 1
+    assert asked.elements(number, parse_text(b"<a><b/><b x='2'/></a>")) == [1]
+
+
+def test_a_message_of_one_element_and_none_of_its_names() -> None:
+    asked = Asked()
+    for text in ("b", "//b", "..", "../..", "@b", "ancestor::a", "following-sibling::*", "text()"):
+        number = asked.table.acquire(condition_of(text))
+        assert asked.elements(number, parse_text(b"<x/>")) == ([0] if text == ".." else [])
