@@ -122,7 +122,7 @@ class CheckAnswers:
         if equal is not None:
             found.append(equal)
         for operator, rows in check.numbers.items():
-            for _, _, other, atom in rows:
+            for _, other, atom in rows:
                 self.visits += 1
                 if not _compares(number, operator, other):
                     break

@@ -12,9 +12,9 @@ cdef class Disjunct:
 
 @cython.final
 cdef class Group:
-    cdef public object bit
-    cdef public bint always
-    cdef public dict disjuncts
+    cdef public object bit, links
+    cdef public tuple places
+    cdef public int needs, unconditional
 
 @cython.final
 cdef class Binding:
