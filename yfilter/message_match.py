@@ -2,9 +2,9 @@
 
 ::
 
-    routing queries          index, network    links that are reached
-    transformation queries   index, network    of the links reached; not looked at without any
-    local profiles           index, network    when the caller asks for them
+    routing queries   index, network    links that are reached
+    needs             transformations   what is left for these; not looked at without any
+    local profiles    index, network    when the caller asks for them
 
 The first two are *urgent*: a broker can send the message on before any local profile is looked
 at.  They can be settled before the structure changes, so that a route on the move loses no message;
@@ -22,13 +22,14 @@ from yfilter.engine.match_limits import MatchLimits
 from yfilter.engine.message_run import MessageRun
 from yfilter.engine.operator_network import OperatorNetwork
 from yfilter.engine.scratch import Elements
-from yfilter.engine.targets import Query, Transformation
+from yfilter.engine.targets import Query
 from yfilter.errors import MatchLimitExceeded
 from yfilter.index.index import Index
 from yfilter.link_queries import LinkQueries
+from yfilter.projection.transformations import Transformations
 
-# A link that is reached, or a query for a link that was, with its elements where they are known.
-Urgent: TypeAlias = str | tuple[Transformation, list[str], Elements | None]
+# A link that is reached, or what is left of the message for it.
+Urgent: TypeAlias = str | tuple[str, ElementStream]
 
 
 class MessageMatch:
@@ -39,6 +40,7 @@ class MessageMatch:
         index: Index | None,
         network: OperatorNetwork,
         link_queries: LinkQueries,
+        transformations: Transformations,
         stream: ElementStream,
         root: str,
         limits: MatchLimits,
@@ -46,19 +48,18 @@ class MessageMatch:
         self.stream = stream
         self.run = None if network.is_idle else MessageRun(network, stream, root, limits)
         self._index = index
-        self._link_queries = link_queries
+        self._transformations = transformations
         self._root = root
         self._visits_left = limits.visits_max
         self._found: deque[Urgent] = deque()
         self._failure: MatchLimitExceeded | None = None
-        self._reached: list[str] = []
         self._finding: Iterator[Urgent] = iter(())
         if not link_queries.is_empty:
             self._finding = self._find_urgent()
 
     def urgent(self) -> Iterator[Urgent]:
-        """Each link of the tree whose routing query holds, once, as soon as it is known; then the
-        transformation queries of these links that hold.  Raises MatchLimitExceeded."""
+        """Each link of the tree whose routing query holds, once, as soon as it is known; then what
+        is left for those of them that are transformed.  Raises MatchLimitExceeded."""
         while True:
             if self._found:
                 yield self._found.popleft()
@@ -85,21 +86,12 @@ class MessageMatch:
             yield from self.run.queries()
 
     def _find_urgent(self) -> Iterator[Urgent]:
+        reached: list[str] = []
         for link in self._links():
-            self._reached.append(link)
+            reached.append(link)
             yield link
-        links = self._reached
-        if not links or not self._link_queries.has_transformations:
-            return
-        if self._index is not None:
-            numbers = self._index.transformations(self.stream, self._root, links, self._visits_left)
-            self._visits_left -= self._index.visits_last
-            for number in numbers:
-                transformation = self._link_queries.transformation(number)
-                yield transformation, self._taken(transformation), None
-        if self.run is not None:
-            for transformation, elements in self.run.transformations():
-                yield transformation, self._taken(transformation), elements
+        if reached and not self._transformations.is_empty:
+            yield from self._transformations.left(self.stream, self._root, reached).items()
 
     def _links(self) -> Iterator[str]:
         links: list[str] = []
@@ -113,6 +105,3 @@ class MessageMatch:
             yield from links
         if self.run is not None:
             yield from self.run.links(links)
-
-    def _taken(self, transformation: Transformation) -> list[str]:
-        return [link for link in transformation.links_of(self._root) if link in self._reached]

@@ -6,7 +6,6 @@ from yfilter.projection.need_parts cimport Atom, Binding, Check, Disjunct
 from yfilter.projection.need_states cimport NeedStates
 
 cdef int VISITS_MAX, LINKS_AT_ONCE, _NODE, _ATTRIBUTE, _VALUE, _SUBTREE, _PART, _TAG_BYTES
-cdef double WHOLE_SHARE
 cdef object _WORD
 
 @cython.final
@@ -40,9 +39,9 @@ cdef class Projector:
     cdef const int[::1] _element_name, _element_parent, _element_end
     cdef const int[::1] _attribute_start, _attribute_name
 
-    cpdef dict project(self, object stream, object asked)
+    cpdef object project(self, object stream, object asked)
     cdef bint _decide(self, object stream) except -1
-    cdef _project(self, object stream, object word, Py_ssize_t shift, dict left)
+    cdef _project(self, object stream, object word, Py_ssize_t shift, object left)
     cdef object _selected(self, Py_ssize_t place, double whole)
     cdef _begin(self, object stream, int elements)
     cdef int _walk(self, int elements) except -1

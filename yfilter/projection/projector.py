@@ -28,11 +28,12 @@ except ImportError:
     from formats import cython_stub as cython
 
 from array import array
+from typing import TypeAlias
 
 from formats.element_stream import ElementStream
 from yfilter.index.columns import grown, ints
 from yfilter.projection.need_states import StateContent
-from yfilter.projection.need_table import NeedTable, bits_of
+from yfilter.projection.need_table import NeedTable
 from yfilter.projection.needs import Need
 
 if cython.compiled:
@@ -70,6 +71,8 @@ class Left:
         self.stream = stream
         self.parts = parts
 
+
+_Found: TypeAlias = "list[tuple[int, Left]]"  # by mask of links
 
 WHOLE = Left(None, [])
 
@@ -138,15 +141,15 @@ class Projector:
         """Undo one ``add``; KeyError if it is not there."""
         self.table.remove(need, link)
 
-    def project(self, stream: ElementStream, asked: _Mask) -> dict[int, Left]:
-        """By link of the mask ``asked`` what is left of the message; one object for those that keep
+    def project(self, stream: ElementStream, asked: _Mask) -> _Found:
+        """What is left of the message for the links of a mask: for those of each mask that is given
         the same."""
         self._messages += 1
         self._links_asked += asked.bit_count()
         root = self.table.document
         whole: _Mask = self.table.links_of(root.always & root.full) & asked
         self._asked = asked & ~whole
-        left = dict.fromkeys(bits_of(whole), WHOLE) if whole else {}
+        left = [(whole, WHOLE)] if whole else []
         if self._asked:
             if self._decide(stream):
                 shift: cython.Py_ssize_t
@@ -156,7 +159,7 @@ class Projector:
                         self._project(stream, word, shift, left)
             else:
                 self._over_limit += 1
-                left.update(dict.fromkeys(bits_of(self._asked), WHOLE))
+                left.append((self._asked, WHOLE))
         return left
 
     def statistics(self) -> dict[str, int]:
@@ -198,7 +201,7 @@ class Projector:
         return self._visits + self._answers.visits <= VISITS_MAX
 
     def _project(
-        self, stream: ElementStream, word: object, shift: cython.Py_ssize_t, left: dict[int, Left]
+        self, stream: ElementStream, word: object, shift: cython.Py_ssize_t, left: _Found
     ) -> None:
         """For the links of a word of the mask, the first of which has the number ``shift``."""
         elements: cython.int = len(stream)
@@ -225,7 +228,7 @@ class Projector:
             self._elements += elements
             self._elements_kept += elements if made.stream is None else self._selection.elements
             links = self._classes[place]
-            left.update(dict.fromkeys(bits_of(links << shift), made))
+            left.append((links << shift, made))
 
     def _selected(self, place: cython.Py_ssize_t, whole: cython.double) -> Left:
         """For one class of links."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -17,7 +17,8 @@ from yfilter.engine.linear_paths import Conjunction
 from yfilter.language.query_ast import NameTest
 from yfilter.projection import need_states
 from yfilter.projection.needs import EVERYTHING, Kept, Kind, Need, Steps, touched
-from yfilter.projection.projector import Projector
+from yfilter.projection.need_table import bits_of
+from yfilter.projection.projector import Left, Projector
 
 NAMES = "abcd"
 
@@ -48,7 +49,17 @@ def projected(document: str, *needs: Need) -> str:
 
 
 def left_of(projector: Projector, stream: ElementStream, link: int = 0) -> ElementStream:
-    return projector.project(stream, 1 << link)[link].stream or stream
+    return found(projector, stream, [link])[link].stream or stream
+
+
+def found(projector: Projector, stream: ElementStream, links: Iterable[int]) -> dict[int, Left]:
+    """By link."""
+    links = list(links)
+    left = projector.project(stream, sum(1 << link for link in links))
+    by_link = {link: one for mask, one in left for link in bits_of(mask)}
+    assert by_link.keys() == set(links)
+    assert sum(mask.bit_count() for mask, _ in left) == len(links)
+    return by_link
 
 
 SECOND = '<entry id="2"><category term="b"/><title>B</title><body z="1">2</body></entry>'
@@ -114,7 +125,7 @@ def test_nearly_everything_is_passed_on_as_it_came() -> None:
     ):
         projector = Projector(whole_share=0.8)
         projector.add(wanted, 0)
-        assert projector.project(stream, 1)[0].stream is None
+        assert found(projector, stream, [0])[0].stream is None
         assert projector.statistics()["projected_written"] == 0
 
 
@@ -208,15 +219,14 @@ def test_keeps_what_the_reference_keeps(seed: int, is_recursive: bool) -> None:
         document = random_document(rng, NAMES, 4 + is_recursive).encode()
         stream = parse_text(document)
         asked = rng.sample(links, rng.randint(1, 4))
-        found = projector.project(stream, sum(1 << link for link in asked))
-        assert found.keys() == set(asked)
+        by_link = found(projector, stream, asked)
         for link in asked:
-            left = found[link].stream or stream
+            left = by_link[link].stream or stream
             reference = Reference(document, needs[link])
             assert_invariants(left)
             if is_recursive:
                 check_keeps_at_least(reference, left)
-            elif found[link].stream is None:
+            elif by_link[link].stream is None:
                 assert all(mark & ATTRIBUTES for mark in reference.marks.values())
             else:
                 assert canonical(to_text(left)) == reference.left(), (seed, document, needs[link])
@@ -262,18 +272,17 @@ def test_what_links_share_is_there_once() -> None:
     assert together.statistics() == alone.statistics()
     assert shape(together) == shape(alone)
     stream = parse_text(FEED.encode())
-    (one,) = alone.project(stream, 1).values()
-    found = together.project(stream, (1 << 32) - 1)
-    assert len(found) == 32
-    assert len(set(found.values())) == 1  # one object
-    assert to_text(found[31].stream) == to_text(one.stream)
+    one = left_of(alone, stream)
+    by_link = found(together, stream, range(32))
+    assert len(set(by_link.values())) == 1  # one object
+    assert to_text(by_link[31].stream or stream) == to_text(one)
     sizes = together.statistics()
     assert (sizes["projected_written"], sizes["projected_messages"]) == (1, 1)
     # One link more of one of the needs: another group with another set of links.
     together.add(first, 32)
     assert together.statistics()["needs"] == 2
-    found = together.project(stream, (1 << 33) - 1)
-    assert len(set(found.values())) == 2
+    by_link = found(together, stream, range(33))
+    assert len(set(by_link.values())) == 2
     for link in range(32):
         together.remove(first, link)
         together.remove(second, link)
@@ -304,9 +313,9 @@ def test_links_that_are_not_reached_are_not_looked_at() -> None:
     stream = parse_text(
         ("<feed><entry>" + "".join(f"<n{n}>text</n{n}>" for n in range(50)) + "</entry></feed>").encode()
     )
-    assert set(projector.project(stream, 1)) == {0}
+    found(projector, stream, [0])
     few = projector.visits
-    projector.project(stream, 3)
+    found(projector, stream, [0, 1])
     assert projector.visits > few + 50 * 100
 
 
