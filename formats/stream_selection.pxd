@@ -2,8 +2,6 @@
 cimport cython
 from cpython.array cimport array
 
-cdef int BARE, VALUE, WHOLE
-
 @cython.final
 cdef class StreamSelection:
     cdef public unsigned long long[::1] attributes, wholes

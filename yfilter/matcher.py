@@ -239,11 +239,11 @@ class Matcher:
         }
 
     def dump(self, nodes_max: int = DUMP_NODES_MAX) -> str:
-        """The plan for people: the index, then NFA and operator network, with their targets.
+        """The plan for people: the index, the needs of links, then NFA and operator network.
 
         At most about ``nodes_max`` nodes of each, the oldest, and how many more there are.
         """
-        parts = [self._network.picture().lines(nodes_max)]
+        parts = [self._transformations.lines(nodes_max), self._network.picture().lines(nodes_max)]
         if self._index is not None:
             queries = self._index.picture(self._local.names_of)
             parts = [queries.lines(nodes_max), self._index.twig_picture().lines(nodes_max), *parts]

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from yfilter import Conjunction, LinkTarget, Matcher
+from yfilter.language.query_parser import parse_profile
+from yfilter.projection.profile_needs import needs_of
 
 ENGINE_PAGE = Path(__file__).parents[2] / "docs" / "engine.md"
 
@@ -24,7 +26,8 @@ def engine() -> Matcher:
     target = LinkTarget("r", "north")
     matcher.add_route(Conjunction.parse("/a//b and /a/c"), target)
     matcher.add_route(Conjunction.parse("/a[@x or @y]"), target)
-    matcher.add_transformation("/a/b", target)
+    for need in needs_of(parse_profile("for $b in /a/b where $b/@n > 2 return <x>{$b/c}</x>")):
+        matcher.add_need(need, target)
     return matcher
 
 
@@ -34,9 +37,6 @@ def test_the_text_of_a_plan() -> None:
         "  a",
         "    //",
         "      b  -> north (tree of r) if …",
-        "transformation queries",
-        "  a",
-        "    b  -> north (tree of r)",
         "local profiles",
         "  a",
         "    b",
@@ -50,6 +50,9 @@ def test_the_text_of_a_plan() -> None:
         "",
         "twigs (nested paths of names alone)",
         "  d  -> twig 1",
+        "",
+        "needs of links",
+        '  ["/a/b","/*[@n > 2]",["attribute @n","subtree c"]]  -> north (tree of r)',
         "",
         "NFA",
         "1 -a-> (2: 1)",
@@ -75,8 +78,8 @@ def test_a_graph_has_a_node_for_each_state_operator_and_target() -> None:
     for title in ("Index: local profiles", "Index: routing queries", "NFA", "Operator network"):
         assert f'label="{title}"' in dot
     assert (
-        dot.count("doublecircle") == 3 + 1 + 1 + 1 + 2
-    )  # of the three roots, of the twigs and of the NFA
+        dot.count("doublecircle") == 2 + 1 + 1 + 1 + 2
+    )  # of two roots, of the twigs and of the NFA
     assert dot.count("fillcolor") == 6 + 2
     assert '[label="ε"]' in dot and 'label="= \\"x\\""' in dot
     assert 'label="bob if …"' in dot

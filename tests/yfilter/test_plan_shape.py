@@ -20,7 +20,6 @@ NORTH, SOUTH = LinkTarget("r", "north"), LinkTarget("r", "south")
 def matcher(
     profiles: Iterable[str] = (),
     routes: Iterable[tuple[str, LinkTarget]] = (),
-    transformations: Iterable[tuple[str, LinkTarget]] = (),
     *,
     index: bool = True,
 ) -> Matcher:
@@ -29,8 +28,6 @@ def matcher(
         made.add(profile)
     for route, target in routes:
         made.add_route(Conjunction.parse(route), target)
-    for transformation, target in transformations:
-        made.add_transformation(transformation, target)
     return made
 
 
@@ -147,10 +144,6 @@ def test_targets_that_are_equal_sets_are_one_group() -> None:
 def test_classes_share_comparisons_residuals_and_names_but_no_nodes() -> None:
     text = '/a[@x = "1"][b/c]/d'
     local = sizes(matcher([text]))
-    both = sizes(matcher([text], transformations=[(text, NORTH)]))
-    assert both["nodes"] == 2 * local["nodes"] and both["queries"] == 2
-    for shared in ("atoms", "records", "twigs", "symbols", "attributes"):
-        assert both[shared] == local[shared]
     routed = sizes(matcher([text], routes=[('/a/d and /a[@x = "1"]/b/c', NORTH)]))
     assert routed["symbols"] == local["symbols"]
 
@@ -158,14 +151,14 @@ def test_classes_share_comparisons_residuals_and_names_but_no_nodes() -> None:
 # -- the network
 
 
-def test_a_route_a_transformation_and_a_profile_are_one_operator() -> None:
+def test_routes_and_a_profile_are_one_operator() -> None:
     text = "/a[@x or @y]//b"
     alone = sizes(matcher([text], index=False))
-    together = matcher([text], [(text, NORTH), (text, SOUTH)], [(text, NORTH)], index=False)
+    together = matcher([text], [(text, NORTH), (text, SOUTH)], index=False)
     assert sizes(together) == alone == {"path": 2, "selection": 1, "join": 1, "states": 3}
     lines = [line for line in together.dump().splitlines() if "->" in line and "#" in line]
-    assert len(lines) == 1  # all four targets stand at one operator
-    assert lines[0].count("->") == 4
+    assert len(lines) == 1  # all three targets stand at one operator
+    assert lines[0].count("->") == 3
 
 
 def test_what_the_index_cannot_say_shares_the_network_with_other_classes() -> None:

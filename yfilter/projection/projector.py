@@ -3,13 +3,13 @@
 
 ::
 
-    walk     in document order: states, bound elements, which groups each of them wants   ┐ the way
-             (an element that all links keep whole, all others decided: on behind its end) │ down
-    keep     in document order: what is kept below bound elements, of groups they want     ┘
+    walk     in document order: bound elements, and which groups each of them wants (need_walk.py)
+    keep     in document order: what is kept below bound elements, of groups they want
     close    backwards: whatever stands above something that is kept
     settle   in document order: what conditions look at wherever an element of their paths is
              kept, and all of what is kept as a whole
-    select   the columns, once for links that keep the same (formats/stream_selection.py)
+    select   the columns, once for links that keep the same (link_classes.py,
+             formats/stream_selection.py)
 
 All but the last is once a message, with a mask of the links on each element; a message that more
 than 64 links are reached by is kept to settled once for each 64.  What is only for links that are
@@ -31,29 +31,26 @@ from array import array
 from typing import TypeAlias
 
 from formats.element_stream import ElementStream
-from yfilter.index.columns import grown, ints
+from yfilter.index.columns import ints
 from yfilter.projection.need_states import StateContent
 from yfilter.projection.need_table import NeedTable
 from yfilter.projection.needs import Need
 
 if cython.compiled:
     from cython.cimports.formats.stream_selection import StreamSelection
-    from cython.cimports.yfilter.projection.check_answers import CheckAnswers
-    from cython.cimports.yfilter.projection.need_parts import Atom, Binding, Check, Disjunct
-    from cython.cimports.yfilter.projection.need_states import NeedStates
+    from cython.cimports.yfilter.projection.link_classes import LinkClasses
+    from cython.cimports.yfilter.projection.need_walk import NeedWalk, OpenBinding
 else:
     from formats.stream_selection import StreamSelection
-    from yfilter.projection.check_answers import CheckAnswers
-    from yfilter.projection.need_parts import Atom, Binding, Check, Disjunct
-    from yfilter.projection.need_states import NeedStates
+    from yfilter.projection.link_classes import LinkClasses
+    from yfilter.projection.need_walk import NeedWalk, OpenBinding
 
-VISITS_MAX = 200_000  # questions answered and elements looked at, a message
 WHOLE_SHARE = 0.95  # a message of which so much is kept is passed on as it is
-LINKS_AT_ONCE = 64  # bits of a word
 
 _NODE, _ATTRIBUTE, _VALUE, _SUBTREE, _PART = range(5)  # needs.Kind
 
 _TAG_BYTES = 4  # an element without its values, roughly, in a binary form
+_LINKS_AT_ONCE = 64  # those of LinkClasses
 _WORD = 0xFFFFFFFFFFFFFFFF
 
 _Mask = int  # of groups or links, any number of bits
@@ -77,35 +74,6 @@ _Found: TypeAlias = "list[tuple[int, Left]]"  # by mask of links
 WHOLE = Left(None, [])
 
 
-class OpenBinding:
-    """A bound element: ``wanted`` are the groups it wants as far as is known, ``pending`` those
-    that it may yet want.  ``outer`` is one around it of the same binding path."""
-
-    binding: Binding
-    element: int
-    end: int
-    outer: OpenBinding | None
-    wanted: int
-    pending: int
-    found: dict[Disjunct, int] | None
-
-
-def _opened(
-    binding: Binding, element: cython.int, end: cython.int, groups: _Mask
-) -> OpenBinding:
-    # PERF: a message may bind hundreds; a call of the class would cost as much as all the rest.
-    opened: OpenBinding = OpenBinding.__new__(OpenBinding)
-    opened.binding = binding
-    opened.element = element
-    opened.end = end
-    opened.outer = binding.innermost
-    opened.wanted = binding.always & groups
-    opened.pending = binding.sometimes & groups
-    opened.found = None
-    binding.innermost = opened
-    return opened
-
-
 class Projector:
     """Add and remove needs of links, which are numbers; ``project`` messages for some of them."""
 
@@ -113,19 +81,12 @@ class Projector:
         """``whole_share``: of a message, from which on it is passed on as it is."""
         self._whole_share = whole_share
         self.table = NeedTable()
-        self._states = NeedStates(self.table)
-        self._answers = CheckAnswers(self._states)
+        self._walk = NeedWalk(self.table)
         self._selection = StreamSelection()
-        self._state_of = ints(256)
+        self._classes = LinkClasses()
         self._kept = array("Q", bytes(8 * 256))
         self._values = array("Q", bytes(8 * 256))
         self._settled = ints(256)
-        self._classes = array("Q", bytes(8 * LINKS_AT_ONCE))
-        self._heads = ints(LINKS_AT_ONCE)
-        self._tails = ints(LINKS_AT_ONCE)
-        self._taken = ints(256)
-        self._taken_kind = ints(256)
-        self._taken_next = ints(256)
         self._messages = 0
         self._links_asked = 0
         self._written = 0
@@ -151,9 +112,9 @@ class Projector:
         self._asked = asked & ~whole
         left = [(whole, WHOLE)] if whole else []
         if self._asked:
-            if self._decide(stream):
+            if self._walk.walk(stream, self._asked):
                 shift: cython.Py_ssize_t
-                for shift in range(0, self._asked.bit_length(), LINKS_AT_ONCE):
+                for shift in range(0, self._asked.bit_length(), _LINKS_AT_ONCE):
                     word = self._asked >> shift & _WORD
                     if word:
                         self._project(stream, word, shift, left)
@@ -168,9 +129,9 @@ class Projector:
         too much."""
         return {
             **self.table.statistics(),
-            "projection_states": len(self._states.contents),
-            "projection_states_made": self._states.made,
-            "projection_states_outdated": self._states.outdated,
+            "projection_states": len(self._walk.states.contents),
+            "projection_states_made": self._walk.states.made,
+            "projection_states_outdated": self._walk.states.outdated,
             "projected_messages": self._messages,
             "projected_links": self._links_asked,
             "projected_written": self._written,
@@ -182,23 +143,8 @@ class Projector:
     @property
     def visits(self) -> int:
         """What it cost to decide about the last message, as VISITS_MAX counts it."""
-        visits: int = self._visits + self._answers.visits
+        visits: int = self._walk.visits
         return visits
-
-    def _decide(self, stream: ElementStream) -> bool:
-        """Which groups bound elements want, for all links that are asked for; False where that
-        costs too much."""
-        elements: cython.int = len(stream)
-        root = self.table.document
-        self._groups = self.table.asked_of(self._asked)
-        self._begin(stream, elements)
-        self._document = _opened(root, -1, elements, self._groups)
-        self._enter(self._document)
-        self._walk(elements)
-        while self._stack:
-            self._leave(self._stack.pop())
-        self._leave(self._document)
-        return self._visits + self._answers.visits <= VISITS_MAX
 
     def _project(
         self, stream: ElementStream, word: object, shift: cython.Py_ssize_t, left: _Found
@@ -211,34 +157,34 @@ class Projector:
         self._shift = shift
         self._words: dict[int, int] = {}
         self._parts: list[tuple[int, str, int]] = []
+        self._begin(stream, elements)
         for place in range(elements):
             self._kept[place] = 0
             self._values[place] = 0
         self._selection.begin(stream)
-        self._classes[0] = self._word
-        self._class_count = 1
+        self._classes.begin(self._word)
         self._keep(elements)
         self._close(elements)
         self._settle(elements)
         self._distribute()
         whole: cython.double = len(stream.attribute_values) + len(stream.content_values)
         whole += _TAG_BYTES * elements
-        for place in range(self._class_count):
+        for place in range(self._classes.count):
             made = self._selected(place, whole)
             self._elements += elements
             self._elements_kept += elements if made.stream is None else self._selection.elements
-            links = self._classes[place]
+            links = self._classes.links[place]
             left.append((links << shift, made))
 
     def _selected(self, place: cython.Py_ssize_t, whole: cython.double) -> Left:
         """For one class of links."""
         kept: cython.double
-        at: cython.int = self._heads[place]
-        taker: cython.ulonglong = _lowest(self._classes[place])
+        at: cython.int = self._classes.heads[place]
+        taker: cython.ulonglong = self._classes.taker(place)
         self._selection.begin_taker(taker)
         while at >= 0:
-            self._selection.take(self._taken[at], self._taken_kind[at])
-            at = self._taken_next[at]
+            self._selection.take(self._classes.element[at], self._classes.kind[at])
+            at = self._classes.following[at]
         kept = self._selection.kept_bytes() + _TAG_BYTES * self._selection.elements
         parts: list[tuple[int, int, str]] = []
         for element, text, links in self._parts:
@@ -250,142 +196,16 @@ class Projector:
         return Left(self._selection.selected(), parts)
 
     def _begin(self, stream: ElementStream, elements: cython.int) -> None:
-        self._states.bind(stream.names)
-        self._visits = 0
-        self._pending = 0
-        self._answers.begin(stream)
-        self._bound: list[OpenBinding] = []
-        self._stack: list[OpenBinding] = []
-        if elements > len(self._state_of):
-            self._state_of = ints(elements + elements // 2)
+        if elements > len(self._settled):
             self._settled = ints(elements + elements // 2)
             self._kept = array("Q", bytes(8 * (elements + elements // 2)))
             self._values = array("Q", bytes(8 * (elements + elements // 2)))
-        self._element_name = stream.element_name
+        self._state_of = self._walk.state_of
+        self._flags = self._walk.states.flags
         self._element_parent = stream.element_parent
         self._element_end = stream.element_end
         self._attribute_start = stream.attribute_start
         self._attribute_name = stream.attribute_name
-
-    # -- walk
-
-    def _walk(self, elements: cython.int) -> cython.int:
-        element: cython.int = 0
-        parent: cython.int
-        state: cython.int
-        close: cython.int = elements  # where the innermost bound element ends
-        while element < elements and self._visits + self._answers.visits <= VISITS_MAX:
-            while element >= close:
-                self._leave(self._stack.pop())
-                close = self._closing(elements)
-            parent = self._element_parent[element]
-            state = self._states.follow(
-                self._state_of[parent] if parent >= 0 else 1, self._element_name[element]
-            )
-            self._state_of[element] = state
-            self._visits += 1
-            if state == 0:
-                element = self._element_end[element]
-                continue
-            if self._states.flags[state] & 1:
-                element = self._look(element, self._states.contents[state])
-                close = self._closing(elements)
-                continue
-            element += 1
-        return 0
-
-    def _closing(self, elements: cython.int) -> cython.int:
-        if not self._stack:
-            return elements
-        innermost: OpenBinding = self._stack[len(self._stack) - 1]
-        return innermost.end
-
-    def _look(self, element: cython.int, content: StateContent) -> cython.int:
-        """Binds an element and asks about it; the element to go on with."""
-        opened: OpenBinding
-        found: OpenBinding | None
-        binding: Binding
-        check: Check
-        for binding in content.bindings:
-            if not (binding.always | binding.sometimes) & self._groups:
-                continue
-            opened = _opened(binding, element, self._element_end[element], self._groups)
-            self._stack.append(opened)
-            self._bound.append(opened)
-            if self._enter(opened):
-                return opened.end
-        for check in content.checks:
-            found = check.binding.innermost
-            if found is not None and self._is_pending(found):
-                found = self._ask(check, element, found)
-                if found is not None:
-                    return found.end
-        return element + 1
-
-    def _enter(self, opened: OpenBinding) -> cython.bint:
-        """Whether all of it is kept, so that nothing inside has to be looked at."""
-        if self._is_whole(opened):
-            opened.pending = 0
-            return self._pending == 0
-        if opened.pending:
-            self._pending += 1
-        return False
-
-    def _leave(self, opened: OpenBinding) -> None:
-        if opened.pending:
-            self._pending -= 1
-        opened.binding.innermost = opened.outer
-
-    def _is_pending(self, opened: OpenBinding) -> cython.bint:
-        around: OpenBinding | None = opened
-        while around is not None:
-            if around.pending:
-                return True
-            around = around.outer
-        return False
-
-    def _ask(self, check: Check, element: cython.int, opened: OpenBinding) -> OpenBinding | None:
-        """Answers a check's questions on an element; a binding that is now wanted whole, so that
-        the walk can go on behind it."""
-        around: OpenBinding | None
-        atom: Atom
-        for atom in self._answers.answers(check, element):
-            around = opened
-            while around is not None:
-                if around.pending and self._hold(atom, around):
-                    return around
-                around = around.outer
-        return None
-
-    def _hold(self, atom: Atom, opened: OpenBinding) -> cython.bint:
-        """An atom holds below a bound element; whether nothing inside has to be looked at now."""
-        disjunct: Disjunct
-        for disjunct, bit in atom.disjuncts.items():
-            self._visits += 1
-            group = disjunct.bit
-            if not group & opened.pending:
-                continue
-            if bit != disjunct.whole:
-                if opened.found is None:
-                    opened.found = {}
-                together = opened.found.get(disjunct, 0) | bit
-                opened.found[disjunct] = together
-                if together != disjunct.whole:
-                    continue
-            opened.wanted |= group
-            opened.pending &= ~group
-            is_whole: cython.bint = self._is_whole(opened)
-            if is_whole:
-                opened.pending = 0
-            if not opened.pending:
-                self._pending -= 1
-                return is_whole and self._pending == 0
-        return False
-
-    def _is_whole(self, opened: OpenBinding) -> cython.bint:
-        """Whether all links that are asked for keep the whole element."""
-        full = opened.wanted & opened.binding.full
-        return bool(full) and not self._asked & ~self.table.links_of(full)
 
     # -- keep
 
@@ -395,9 +215,9 @@ class Projector:
         state: cython.int
         at: cython.Py_ssize_t = 0
         until: cython.int = elements
-        wanting = [opened for opened in self._bound if opened.wanted]
+        wanting = [opened for opened in self._walk.bound if opened.wanted]
         next_wanting: cython.int = _element_at(wanting, 0, elements)
-        active: _Mask = self._document.wanted
+        active: _Mask = self._walk.document.wanted
         around: list[tuple[int, _Mask]] = []
         if active:
             self._keep_of_document()
@@ -420,8 +240,8 @@ class Projector:
                 at += 1
                 next_wanting = _element_at(wanting, at, elements)
             if active:
-                if self._states.flags[state] & 2:
-                    content: StateContent = self._states.contents[state]
+                if self._flags[state] & 2:
+                    content: StateContent = self._walk.states.contents[state]
                     for groups, kind, test in content.kept:
                         groups = groups & active
                         if groups:
@@ -446,7 +266,7 @@ class Projector:
     def _keep_of_document(self) -> None:
         """What is kept of the document node is kept of the root element."""
         for (kind, _), groups in self.table.root.kept.items():
-            groups = groups & self._document.wanted
+            groups = groups & self._walk.document.wanted
             if groups:
                 self._mark(0, int(kind), None, self._word_of(groups))
 
@@ -462,9 +282,9 @@ class Projector:
         elif kind == _PART:
             if links:
                 self._parts.append((element, str(test), links))
-                self._split(links)
+                self._classes.split(links)
         elif kind == _ATTRIBUTE and test is not None:
-            accepted: bytes = self._states.accepted(test)
+            accepted: bytes = self._walk.states.accepted(test)
             for i in range(self._attribute_start[element], self._attribute_start[element + 1]):
                 if accepted[self._attribute_name[i]]:
                     self._selection.attributes[i] |= links
@@ -504,19 +324,19 @@ class Projector:
             if not self._kept[element]:
                 element = end
                 continue
-            if self._state_of[element] and self._states.flags[self._state_of[element]] & 4:
+            if self._state_of[element] and self._flags[self._state_of[element]] & 4:
                 if wholes != self._word:
                     self._settle_touched(element)
                     values = self._values[element]
             if self._kept[element] != last:
                 last = self._kept[element]
-                self._split(last)
+                self._classes.split(last)
             if values | wholes:
-                self._split(values & ~wholes)
-                self._split(wholes)
+                self._classes.split(values & ~wholes)
+                self._classes.split(wholes)
             for i in range(self._attribute_start[element], self._attribute_start[element + 1]):
                 if self._selection.attributes[i]:
-                    self._split(self._selection.attributes[i])
+                    self._classes.split(self._selection.attributes[i])
             self._settled[self._settled_count] = element
             self._settled_count += 1
             # Below none of the states of a path there are no marks.
@@ -531,88 +351,29 @@ class Projector:
 
     def _settle_touched(self, element: cython.int) -> None:
         links: cython.ulonglong
-        content: StateContent = self._states.contents[self._state_of[element]]
+        content: StateContent = self._walk.states.contents[self._state_of[element]]
         for touching, kind, test in content.touched:
             links = self._kept[element]
             links &= touching >> self._shift & _WORD
             if links:
                 self._mark(element, kind, test, links)
 
-    # -- select
-
-    def _split(self, links: cython.ulonglong) -> cython.int:
-        """Links that keep something are of other classes than those that do not."""
-        place: cython.Py_ssize_t
-        both: cython.ulonglong
-        if links == 0 or links == self._word:
-            return 0
-        for place in range(self._class_count):
-            both = self._classes[place] & links
-            if both and both != self._classes[place]:
-                self._classes[self._class_count] = self._classes[place] & ~links
-                self._classes[place] = both
-                self._class_count += 1
-        return 0
-
     def _distribute(self) -> cython.int:
-        """A list for each class of links: what is taken of the message."""
+        """To each class of links what it keeps, without what is in a run that it keeps."""
         i: cython.int
         element: cython.int
-        place: cython.Py_ssize_t
         kept: cython.ulonglong
-        runs: cython.ulonglong
-        taker: cython.ulonglong
-        takers: cython.ulonglong = 0
-        self._taken_count = 0
-        for place in range(self._class_count):
-            self._heads[place] = -1
-            takers |= _lowest(self._classes[place])
         for i in range(self._settled_count):
             element = self._settled[i]
-            kept = self._kept[element] & takers
+            kept = self._kept[element]
             if element > 0:
                 kept &= ~self._values[self._element_parent[element]]
                 kept &= ~self._selection.wholes[self._element_parent[element]]
-            if not kept:
-                continue
-            runs = self._values[element] | self._selection.wholes[element]
-            for place in range(self._class_count):
-                taker = _lowest(self._classes[place])
-                if kept & taker:
-                    if not runs & taker:
-                        self._take(place, element, 0)
-                    elif self._selection.wholes[element] & taker:
-                        self._take(place, element, 2)
-                    else:
-                        self._take(place, element, 1)
+            if kept:
+                self._classes.take(
+                    element, kept, self._values[element], self._selection.wholes[element]
+                )
         return 0
-
-    def _take(
-        self, place: cython.Py_ssize_t, element: cython.int, kind: cython.int
-    ) -> cython.int:
-        at: cython.int = self._taken_count
-        if at == len(self._taken):
-            self._taken = grown(self._taken, 2 * at)
-            self._taken_kind = grown(self._taken_kind, 2 * at)
-            self._taken_next = grown(self._taken_next, 2 * at)
-        self._taken[at] = element
-        self._taken_kind[at] = kind
-        self._taken_next[at] = -1
-        if self._heads[place] < 0:
-            self._heads[place] = at
-        else:
-            self._taken_next[self._tails[place]] = at
-        self._tails[place] = at
-        self._taken_count += 1
-        return 0
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _lowest(mask: cython.ulonglong) -> cython.ulonglong:
-    """The lowest bit of a mask."""
-    return mask & (~mask + 1)
 
 
 def _element_at(

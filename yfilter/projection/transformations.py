@@ -22,7 +22,7 @@ After several messages of which nearly all was kept a link's are mostly passed o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from enum import IntEnum
 from heapq import heappop, heappush
@@ -145,6 +145,22 @@ class Transformations:
     def way_of(self, target: LinkTarget) -> str:
         """How a link's messages are made at present, of PLAIN, COMMON and LARGEST."""
         return self._links[target].way
+
+    def lines(self, needs_max: int) -> Iterator[str]:
+        """For people: the oldest needs with the links that have them, and how many more there
+        are."""
+        links: dict[Need, list[str]] = {}
+        for target, link in self._links.items():
+            for need in link.needs:
+                if need in links or len(links) < needs_max:
+                    links.setdefault(need, []).extend(target.names())
+        if links:
+            yield "needs of links"
+            for need, names in links.items():
+                yield f"  {need}  -> {', '.join(names)}"
+            more = len({need for link in self._links.values() for need in link.needs}) - len(links)
+            if more:
+                yield f"… and {more} needs more"
 
     def statistics(self) -> dict[str, int]:
         """``link_needs``: (need, link) pairs; ``projection_rested``: how often a link's message was
