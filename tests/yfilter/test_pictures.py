@@ -80,7 +80,7 @@ def test_a_graph_has_a_node_for_each_state_operator_and_target() -> None:
     assert (
         dot.count("doublecircle") == 2 + 1 + 1 + 1 + 2
     )  # of two roots, of the twigs and of the NFA
-    assert dot.count("fillcolor") == 6 + 2
+    assert dot.count("fillcolor") == 5 + 2
     assert '[label="ε"]' in dot and 'label="= \\"x\\""' in dot
     assert 'label="bob if …"' in dot
     # Edges join nodes that are there.

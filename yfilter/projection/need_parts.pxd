@@ -26,7 +26,7 @@ cdef class Check:
     cdef public Binding binding
     cdef public int subject
     cdef public object attribute
-    cdef public dict atoms, equal, differs, substrings, equal_numbers, numbers, others
+    cdef public dict atoms, equal, differs, substrings, prefixes, equal_numbers, numbers, others
     cdef public Atom there
     cdef public long long names_version
     cdef public bytes accepted

@@ -94,6 +94,7 @@ class Check:
         self.equal: dict[bytes, Atom] = {}
         self.differs: dict[bytes, Atom] = {}
         self.substrings: dict[tuple[str, bytes], Atom] = {}  # by function and literal
+        self.prefixes: dict[int, dict[bytes, Atom]] = {}  # by length
         self.equal_numbers: dict[float, Atom] = {}
         self.numbers: dict[Operator, list[tuple[float, float, Atom]]] = {}
         self.others: dict[Expression, Atom] = {}
@@ -116,6 +117,10 @@ class Check:
         elif isinstance(value, float) and operator is not None:
             rows = self.numbers[operator]
             del rows[bisect_left(rows, _rank(operator, value), key=lambda row: row[0])]
+        elif isinstance(value, tuple) and value[0] == "starts-with":
+            del self.prefixes[len(value[1])][value[1]]
+            if not self.prefixes[len(value[1])]:
+                del self.prefixes[len(value[1])]
         elif isinstance(value, tuple):
             del self.substrings[value]
         elif value is None:
@@ -131,6 +136,8 @@ class Check:
         elif isinstance(value, float) and operator is not None:
             rows = self.numbers.setdefault(operator, [])
             insort(rows, (_rank(operator, value), value, atom), key=lambda row: row[0])
+        elif isinstance(value, tuple) and value[0] == "starts-with":
+            self.prefixes.setdefault(len(value[1]), {})[value[1]] = atom
         elif isinstance(value, tuple):
             self.substrings[value] = atom
         elif value is None:

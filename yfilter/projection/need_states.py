@@ -58,8 +58,8 @@ class StateContent:
             for looked, sets in node.touched.items():
                 for links in sets:
                     touched[looked] |= links
-        self.kept = [(groups, int(kind), test) for (kind, test), groups in kept.items()]
-        self.touched = [(links, int(kind), test) for (kind, test), links in touched.items()]
+        self.kept = [(groups, kind, test) for (kind, test), groups in kept.items()]
+        self.touched = [(links, kind, test) for (kind, test), links in touched.items()]
 
     @property
     def flags(self) -> int:

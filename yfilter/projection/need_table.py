@@ -28,7 +28,7 @@ from typing import NamedTuple, TypeAlias
 from yfilter.engine.linear_paths import Conjunction
 from yfilter.engine.nfa import StructuralStep
 from yfilter.index.symbols import SymbolTable
-from yfilter.index.ways import condition_of
+from yfilter.index.ways import Condition, condition_of
 from yfilter.language.query_ast import (
     Comparison,
     Expression,
@@ -49,12 +49,12 @@ from yfilter.projection.need_parts import (
     Disjunct,
     Group,
 )
-from yfilter.projection.needs import Kept, Kind, Need, Steps, touched
+from yfilter.projection.needs import Kept, Kind, Need, Steps, looked_at
 
 MASKS_MAX = 4096  # of groups or links, whose links or groups are remembered
 
-# A kind, and the attribute or the part.
-Looked: TypeAlias = tuple[Kind, NameTest | str | None]
+# The number of a kind, and the attribute or the part.
+Looked: TypeAlias = tuple[int, NameTest | str | None]
 
 
 class Node:
@@ -290,22 +290,26 @@ class NeedTable:
         # In a condition on a bound element the first step is that element itself.
         skipped = 1 if need.binding else 0
         keys: dict[_PlacedAtom, None] = {}
+        looks: dict[tuple[Node, Looked], None] = {}
         for path in condition.paths:
             place = node
             for number, step in enumerate(path.steps):
                 if number >= skipped:
                     place = self._child(place, step.structure)
                 for selection in step.selections:
-                    keys[place, *self._atom_key(place, binding, selection)] = None
+                    known = condition_of(selection) or _substring_of(selection)
+                    key = self._atom_key(place, binding, selection, known)
+                    keys[(place, *key)] = None
+                    if known is not None:
+                        looks[place, (_LOOKED_AT[known.kind], known.test)] = None
+                        continue
+                    for kept in looked_at(selection):
+                        looks[place, _looked(kept)] = None
             if len(path.steps) > skipped and not path.steps[-1].selections:
                 keys[place, self._check(place, binding, STRUCTURE, None), None, None] = None
-        looked_at = tuple(
-            (self._node(kept.steps[skipped:], node), (kept.kind, kept.attribute))
-            for kept in touched(condition)
-        )
-        for place, looked in looked_at:
+        for place, looked in looks:
             self._touch(place, looked, group.links, 1)
-        disjunct = Disjunct(group.bit, tuple(keys), looked_at)
+        disjunct = Disjunct(group.bit, tuple(keys), tuple(looks))
         for number, (_, check, operator, value) in enumerate(keys):
             check.atom(operator, value).disjuncts[disjunct] = 1 << number
         return disjunct
@@ -337,9 +341,12 @@ class NeedTable:
         self._change(place)
 
     def _atom_key(
-        self, place: Node, binding: Binding, selection: Expression
+        self,
+        place: Node,
+        binding: Binding,
+        selection: Expression,
+        known: Condition | _Substring | None,
     ) -> tuple[Check, Operator | None, object]:
-        known = condition_of(selection) or _substring_of(selection)
         if known is None:
             return self._check(place, binding, OTHER, None), None, selection
         subject = _SUBJECTS[known.kind]
@@ -435,7 +442,12 @@ def _substring_of(selection: Expression) -> _Substring | None:
 
 
 def _looked(kept: Kept) -> Looked:
-    return kept.kind, kept.part if kept.kind is Kind.PART else kept.attribute
+    return int(kept.kind), kept.part if kept.kind is Kind.PART else kept.attribute
 
 
+_LOOKED_AT = {
+    NodeKind.ATTRIBUTE: int(Kind.ATTRIBUTE),
+    NodeKind.TEXT: int(Kind.VALUE),
+    NodeKind.SELF: int(Kind.VALUE),
+}
 _SUBJECTS = {NodeKind.ATTRIBUTE: ATTRIBUTE, NodeKind.TEXT: TEXT, NodeKind.SELF: VALUE}

@@ -268,7 +268,7 @@ class Projector:
         for (kind, _), groups in self.table.root.kept.items():
             groups = groups & self._walk.document.wanted
             if groups:
-                self._mark(0, int(kind), None, self._word_of(groups))
+                self._mark(0, kind, None, self._word_of(groups))
 
     def _mark(
         self, element: cython.int, kind: cython.int, test: object, links: cython.ulonglong
