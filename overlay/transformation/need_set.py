@@ -189,7 +189,7 @@ class NeedSet:
             "needs": len(self._takers),
             "needs_told": len(self._told),
             "needs_told_bytes": self._told_bytes,
-            "needs_widened": sum(len(group.needs.above) for group in self._groups())
+            "needs_widened": sum(group.needs.widened for group in self._groups())
             + self._everything,
             "widenings": self._widenings,
         }
@@ -289,7 +289,7 @@ class NeedSet:
             return
         room = _WIDENED_TO * self._bytes_max
         groups = {group.needs: group for group in self._groups() if group.mode is _Mode.EXACT}
-        choices = Choices(self._told_bytes - self._bytes_max)
+        choices = Choices(self._told_bytes - self._bytes_max, len(self._told))
         for group in groups.values():
             choices.add(group.needs, group.needs.told)
         while self._told_bytes > room and (best := choices.best()) is not None:

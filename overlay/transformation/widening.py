@@ -23,6 +23,8 @@ from yfilter.projection.wider_needs import share_of, weaker, weight_of
 
 SHARE_MIN = 0.5  # of what a wider need lets through, that counts as more in any case
 
+NEEDS_MAX = 4096  # of which all choices are looked at; beyond that a few of each
+
 
 class WideNeeds:
     """The needs of one group.  ``told`` are those that nothing is above, ``always`` the one of them
@@ -95,6 +97,11 @@ class WideNeeds:
         self._untell(wide)
         return come, [wide]
 
+    @property
+    def widened(self) -> int:
+        """How many needs are told by a wider one."""
+        return sum(need in self.above for need in self._needs)
+
     def bytes_of_narrow(self, wide: Need) -> int:
         """How many bytes more would be told."""
         more = sum(len(need.text) for need in self.below[wide])
@@ -148,9 +155,11 @@ class Choices:
     """All that could be widened, the best first.  ``add`` what is told; each that is given by ``best``
     must be carried out, and its wide need added if that is told now."""
 
-    def __init__(self, bytes_wanted: int) -> None:
-        """``bytes_wanted``: to save more at once is no better."""
+    def __init__(self, bytes_wanted: int, needs: int) -> None:
+        """``bytes_wanted``: to save more at once is no better; ``needs``: about how many there are
+        to be looked at, at once."""
         self._bytes_wanted = bytes_wanted
+        self._few = needs > NEEDS_MAX
         self._choices: dict[tuple[WideNeeds, Conjunction | None], _Choice] = {}
         self._of: dict[Need, list[_Choice]] = {}
         self._waiting: list[tuple[float, int, _Choice]] = []  # a heap
@@ -161,7 +170,7 @@ class Choices:
         for need in needs:
             if need.condition is None:
                 continue
-            for condition in dict.fromkeys(weaker(need.condition)):
+            for condition in dict.fromkeys(weaker(need.condition, few=self._few)):
                 choice = self._choices.get((group, condition))
                 if choice is None:
                     choice = self._choices[group, condition] = _Choice(group, need, condition)

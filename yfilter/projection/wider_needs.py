@@ -44,14 +44,19 @@ _EQUAL, _COMPARED, _THERE, _BELOW = 0.01, 0.3, 0.5, 0.8  # shares of elements, g
 _WEIGHTS = {Kind.NODE: 1, Kind.ATTRIBUTE: 1, Kind.VALUE: 4, Kind.SUBTREE: 16, Kind.PART: 8}
 
 
-def weaker(condition: Conjunction) -> Iterator[Conjunction | None]:
-    """Conditions that hold wherever it does, and in more places; None, which always holds, last."""
+def weaker(condition: Conjunction, *, few: bool = False) -> Iterator[Conjunction | None]:
+    """Conditions that hold wherever it does, and in more places; None, which always holds, last.
+
+    ``few``: only those of them that say much less."""
     if len(condition.paths) == 1:
         (path,) = condition.paths
-        for halved in (False, True):
+        for halved in (True,) if few else (False, True):
             beginning = _with_beginnings(path, halved)
             if beginning != path:
                 yield Conjunction((beginning,))
+    if few:
+        yield None
+        return
     for path in sorted(condition.paths, key=lambda path: -len(str(path)))[:PATHS_MAX]:
         others = tuple(other for other in condition.paths if other is not path)
         if others:
