@@ -26,6 +26,7 @@ except ImportError:
 from array import array
 
 from formats.element_stream import NO_PIECES, ElementStream
+from formats.names import QualifiedName
 
 if cython.compiled:
     from cython.cimports.formats.column_cuts import bytes_of, copy_octets, ints_of, octets_of
@@ -263,7 +264,7 @@ class StreamSelection:
                 self._open_new[open_] = place
                 open_ += 1
                 continue
-            for old in range(old, self._end[run]):
+            for old in range(self._first[run], self._end[run]):
                 numbers[old + shift] = self._element_name[old]
                 numbers[2 * elements + old + shift] = self._element_depth[old]
                 numbers[3 * elements + old + shift] = self._element_end[old] + shift
@@ -342,7 +343,7 @@ class StreamSelection:
 
     def _used_names(
         self, elements: cython.Py_ssize_t, names: cython.Py_ssize_t, attributes: cython.Py_ssize_t
-    ) -> object:
+    ) -> list[QualifiedName]:
         """Without those that are not used, if they are a quarter or more."""
         known = self._stream.names
         count: cython.Py_ssize_t = len(known)
@@ -361,7 +362,7 @@ class StreamSelection:
             used += self._used[place]
         if 4 * used > 3 * count:
             return known
-        kept = []
+        kept: list[QualifiedName] = []
         for place in range(count):
             if self._used[place]:
                 self._used[place] = len(kept)

@@ -1,10 +1,10 @@
 """Matcher: one message against everything a broker holds; the one entry of the engine.
 
-Routing queries, the needs of links and local profiles are asked in order of need (section 4.3.1).  A
-query goes into the ``Index`` if it can say all of the query's matching path, which is made for very
-many; the others go into the operator network.  ``match`` yields in order of need: first the links
-to forward to, then what is left of the message for each of them, then the local profiles.  It is lazy: what the caller does not ask for
-is not computed.  Equal profiles are one internal query.
+Routing queries, the needs of links and local profiles are asked in order of need (section 4.3.1).
+A query goes into the ``Index`` if it can say all of the query's matching path, which is made for
+very many; the others go into the operator network.  ``match`` yields first the links to forward to,
+then what is left of the message for each of them, then the local profiles.  It is lazy: what the
+caller does not ask for is not computed.  Equal profiles are one internal query.
 
 When profiles or routes change while an iterator is unfinished, it goes on with what there was when
 ``match`` was called: every link of that time is yielded, also one whose route has been removed

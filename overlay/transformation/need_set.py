@@ -84,9 +84,9 @@ _Key = TypeVar("_Key")
 
 
 class _Bound:
-    """The groups of one binding: those that are ``_open`` by the steps of their kept paths, and once
-    more by those of which all below is kept; all by the steps of their longest one, and by the
-    beginnings of these."""
+    """The groups of one binding: those that are ``_open`` by the steps of their kept paths, and
+    once more by those of which all below is kept; all by the steps of their longest one, and by
+    the beginnings of these."""
 
     def __init__(self) -> None:
         self.groups: dict[tuple[Kept, ...], _Group] = {}

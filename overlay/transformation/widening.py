@@ -28,8 +28,8 @@ NEEDS_MAX = 4096  # of which all choices are looked at; beyond that a few of eac
 
 class WideNeeds:
     """The needs of one group.  ``told`` are those that nothing is above, ``always`` the one of them
-    without a condition; ``above`` gives the wider need that another is told as, ``below`` the others
-    of such a one.
+    without a condition; ``above`` gives the wider need that another is told as, ``below`` the
+    others of such a one.
 
     What changes ``told`` gives what comes to it and what goes.
     """
@@ -152,8 +152,11 @@ class _Choice:
 
 
 class Choices:
-    """All that could be widened, the best first.  ``add`` what is told; each that is given by ``best``
-    must be carried out, and its wide need added if that is told now."""
+    """All that could be widened, the best first.
+
+    ``add`` what is told; each that is given by ``best`` must be carried out, and its wide need
+    added if that is told now.
+    """
 
     def __init__(self, bytes_wanted: int, needs: int) -> None:
         """``bytes_wanted``: to save more at once is no better; ``needs``: about how many there are

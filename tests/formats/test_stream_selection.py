@@ -13,7 +13,6 @@ from formats.stream_selection import BARE, VALUE, WHOLE, StreamSelection
 from tests.formats.support import assert_invariants, canonical, columns
 from tests.formats.test_subtree_writer import random_element
 
-
 KEPT, CONTENT, ATTRIBUTES = 1, 2, 4
 
 
@@ -60,9 +59,7 @@ def take(rng: Random, stream: ElementStream, selection: StreamSelection, taker: 
     return taken
 
 
-def rebuilt(
-    stream: ElementStream, selection: Taken, names: list[QualifiedName]
-) -> ElementStream:
+def rebuilt(stream: ElementStream, selection: Taken, names: list[QualifiedName]) -> ElementStream:
     """The same selection by events, on a table of names."""
     builder = ElementStreamBuilder()
     builder._stream.names = list(names)

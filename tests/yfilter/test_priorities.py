@@ -361,7 +361,6 @@ class _Population:
             ),
         }
 
-
     def _left(self, message: Message, root: str) -> Iterator[tuple[str, bytes]]:
         """What a structure for the needs of one link alone leaves."""
         for target in {target: None for _, target in self.needs if target.root == root}:

@@ -14,9 +14,9 @@ from formats.errors import MessageRefused
 from tests.yfilter.random_cases import Message
 from yfilter import LinkTarget, Matcher, ProfileMatch, RouteMatch, TransformationMatch
 from yfilter.engine.linear_paths import routing_query
-from yfilter.projection.profile_needs import needs_of
 from yfilter.language.query_ast import PathExpression, Profile
 from yfilter.language.query_parser import parse_profile
+from yfilter.projection.profile_needs import needs_of
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 FOLDERS = ("cap", "feeds", "fpml", "newsml-g2", "siri")

@@ -22,8 +22,8 @@ LINKS_AT_ONCE = 64  # bits of a word
 class LinkClasses:
     """``begin`` with links, ``split`` by each mask there is, then ``take`` what each class keeps.
 
-    Of a class by its place: ``links``, and a list from ``heads`` on by ``following``: ``element`` and
-    ``kind`` as a StreamSelection takes them.
+    Of a class by its place: ``links``, and a list from ``heads`` on by ``following``: ``element``
+    and ``kind`` as a StreamSelection takes them.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class LinkClasses:
         """Links that keep something are of other classes than those that do not."""
         place: cython.Py_ssize_t
         both: cython.ulonglong
-        if links == 0 or links == self._all:
+        if not links or links == self._all:
             return 0
         for place in range(self.count):
             both = self.links[place] & links

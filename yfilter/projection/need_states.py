@@ -16,7 +16,7 @@ except ImportError:
     from formats import cython_stub as cython
 
 from collections import Counter
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from formats.names import QualifiedName
 from yfilter.index.columns import grown, ints, octets
@@ -137,7 +137,7 @@ class NeedStates:
         table.renew_symbols()
         self._names = []
         self._numbers: dict[tuple[int, ...], int] = {}
-        self.contents: list[StateContent | None] = []
+        self.contents: list[Any] = []  # StateContent, None for a number that is free
         self._free: list[int] = []
         self._width = 64
         self._rows = 64
@@ -163,13 +163,13 @@ class NeedStates:
         for number in dropped:
             self._drop(number)
         for number in looked_at - dropped:
-            content = self.contents[number]
+            content: StateContent = self.contents[number]
             content.look()
             self.flags[number] = content.flags
         self.outdated += len(looked_at | dropped)
 
     def _drop(self, number: cython.int) -> None:
-        content = self.contents[number]
+        content: StateContent = self.contents[number]
         for node, _ in content.items:
             node.states.discard(number)
         del self._numbers[_key(content.items)]
@@ -185,7 +185,8 @@ class NeedStates:
 
     def _find(self, state: cython.int, name: cython.int) -> cython.int:
         namespace, local = self._names[name].namespace, self._names[name].local
-        tests = ((namespace, local), (namespace, ANY), (ANY, local), (ANY, ANY))
+        wildcards = NameTest(namespace, ANY), NameTest(ANY, local), NameTest(ANY, ANY)
+        tests = NameTest(namespace, local), *wildcards
         content: StateContent = self.contents[state]
         items: dict[tuple[Node, bool], None] = {}
         for node, loop in content.items:

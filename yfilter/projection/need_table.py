@@ -6,8 +6,8 @@
     /feed/entry [category/@term = "b"]  keep title   of B2, B3        │
     /feed/entry                         keep author  of B3         (entry)   binding
                                                                   ╱   │   ╲
-                  check @term: "a" -> group 0, "b" -> group 0  (category)  (author)   subtree: group 1
-                                                                   (title)   subtree: group 0
+                 check @term: "a" -> group 0, "b" -> group 0  (category)  (author)  keeps: group 1
+                                                                   (title)  keeps: group 0
 
 A need is there once, however many links have it.  Needs with the same binding path, kept paths and
 links are one *group*, a bit in masks; they only differ in when it is wanted.  A need that another
@@ -107,9 +107,9 @@ class Entry:
 class NeedTable:
     """Add and remove needs of links, each as often as it is there.
 
-    ``changed`` are the nodes whose content or children have changed, ``pruned`` those that are gone,
-    as far as there are states that hold them; whoever makes the states clears both.  ``tests``
-    counts changes of the name tests that there are.
+    ``changed`` are the nodes whose content or children have changed, ``pruned`` those that are
+    gone, as far as there are states that hold them; whoever makes the states clears both.
+    ``tests`` counts changes of the name tests that there are.
     """
 
     def __init__(self) -> None:

@@ -45,9 +45,7 @@ class OpenBinding:
     found: dict[Disjunct, int] | None
 
 
-def _opened(
-    binding: Binding, element: cython.int, end: cython.int, groups: _Mask
-) -> OpenBinding:
+def _opened(binding: Binding, element: cython.int, end: cython.int, groups: _Mask) -> OpenBinding:
     # PERF: a message may bind hundreds; a call of the class would cost as much as all the rest.
     opened: OpenBinding = OpenBinding.__new__(OpenBinding)
     opened.binding = binding
@@ -62,8 +60,8 @@ def _opened(
 
 
 class NeedWalk:
-    """``walk`` a message; then ``document`` and ``bound`` are the bound elements, in document order,
-    and ``state_of`` the state of each element that was not passed over."""
+    """``walk`` a message; then ``document`` and ``bound`` are the bound elements, in document
+    order, and ``state_of`` the state of each element that was not passed over."""
 
     def __init__(self, table: NeedTable) -> None:
         self._table = table

@@ -27,7 +27,7 @@ cdef class Projector:
     cdef const int[::1] _element_parent, _element_end, _attribute_start, _attribute_name
 
     cpdef object project(self, object stream, object asked)
-    cdef _project(self, object stream, object word, Py_ssize_t shift, object left)
+    cdef _project(self, object stream, unsigned long long word, Py_ssize_t shift, object left)
     cdef object _selected(self, Py_ssize_t place, double whole)
     cdef _begin(self, object stream, int elements)
     cdef int _keep(self, int elements) except -1

@@ -147,7 +147,7 @@ class Projector:
         return visits
 
     def _project(
-        self, stream: ElementStream, word: object, shift: cython.Py_ssize_t, left: _Found
+        self, stream: ElementStream, word: cython.ulonglong, shift: cython.Py_ssize_t, left: _Found
     ) -> None:
         """For the links of a word of the mask, the first of which has the number ``shift``."""
         elements: cython.int = len(stream)
@@ -243,9 +243,9 @@ class Projector:
                 if self._flags[state] & 2:
                     content: StateContent = self._walk.states.contents[state]
                     for groups, kind, test in content.kept:
-                        groups = groups & active
-                        if groups:
-                            self._mark(element, kind, test, self._word_of(groups))
+                        wanted = groups & active
+                        if wanted:
+                            self._mark(element, kind, test, self._word_of(wanted))
                     if self._selection.wholes[element] == self._word:
                         continue
             elif next_wanting >= self._element_end[element]:
@@ -266,9 +266,9 @@ class Projector:
     def _keep_of_document(self) -> None:
         """What is kept of the document node is kept of the root element."""
         for (kind, _), groups in self.table.root.kept.items():
-            groups = groups & self._walk.document.wanted
-            if groups:
-                self._mark(0, kind, None, self._word_of(groups))
+            wanted = groups & self._walk.document.wanted
+            if wanted:
+                self._mark(0, kind, None, self._word_of(wanted))
 
     def _mark(
         self, element: cython.int, kind: cython.int, test: object, links: cython.ulonglong
@@ -308,6 +308,7 @@ class Projector:
         values: cython.ulonglong
         wholes: cython.ulonglong
         last: cython.ulonglong = 0
+        is_touched: cython.bint
         self._settled_count = 0
         while element < elements:
             end = self._element_end[element]
@@ -324,10 +325,10 @@ class Projector:
             if not self._kept[element]:
                 element = end
                 continue
-            if self._state_of[element] and self._flags[self._state_of[element]] & 4:
-                if wholes != self._word:
-                    self._settle_touched(element)
-                    values = self._values[element]
+            is_touched = self._state_of[element] and self._flags[self._state_of[element]] & 4
+            if is_touched and wholes != self._word:
+                self._settle_touched(element)
+                values = self._values[element]
             if self._kept[element] != last:
                 last = self._kept[element]
                 self._classes.split(last)

@@ -32,11 +32,11 @@ from formats.element_stream import ElementStream
 from yfilter.engine.targets import LinkTarget
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language.nodes import DynamicError
+from yfilter.projection.need_table import bits_of
 from yfilter.projection.needs import Kind, Need
 from yfilter.projection.part_needs import with_looks
 from yfilter.projection.parts import KnownPart, part_of_text
 from yfilter.projection.pieces import computed, pack_pieces
-from yfilter.projection.need_table import bits_of
 from yfilter.projection.projector import WHOLE_SHARE, Left, Projector
 
 MEASURED_EVERY = 64  # messages in which parts are wanted
@@ -318,7 +318,9 @@ class Transformations:
             if not message.left[plain.number].parts:
                 return message.made(plain) or message.stream
             link.until_measured = MEASURED_EVERY
-            made = {name: message.made(way) or message.made(plain) for name, way in link.ways.items()}
+            made = {
+                name: message.made(way) or message.made(plain) for name, way in link.ways.items()
+            }
             sizes = {name: message.size_of(left or message.stream) for name, left in made.items()}
             link.way = min(sizes, key=lambda name: (sizes[name], name))
             return made[link.way] or message.stream

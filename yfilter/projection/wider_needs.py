@@ -102,9 +102,8 @@ def _with_beginning(selection: Expression, halved: bool) -> Expression:
     match selection:
         case FunctionCall("starts-with", (PathExpression() as path, Literal(str(text)))):
             pass
-        case (
-            Comparison(PathExpression() as path, Operator.EQ, Literal(str(text)))
-            | Comparison(Literal(str(text)), Operator.EQ, PathExpression() as path)
+        case Comparison(PathExpression() as path, Operator.EQ, Literal(str(text))) | Comparison(
+            Literal(str(text)), Operator.EQ, PathExpression() as path
         ):
             known = condition_of(selection)
             if known is None or known.kind is NodeKind.TEXT:
@@ -131,8 +130,8 @@ def _attribute_of(selection: Expression) -> PathExpression | None:
         paths = [side for side in sides if isinstance(side, PathExpression)]
         return _attribute_of(paths[0]) if len(paths) == 1 else None
     if isinstance(selection, PathExpression) and selection.origin is Origin.CONTEXT:
-        if len(selection.steps) == 1 and selection.steps[0].kind is NodeKind.ATTRIBUTE:
-            return selection
+        is_one = len(selection.steps) == 1 and selection.steps[0].kind is NodeKind.ATTRIBUTE
+        return selection if is_one else None
     return None
 
 

@@ -14,8 +14,8 @@ from lxml import etree
 from formats.element_stream import ElementStream
 from formats.text import parse_text
 from tests.yfilter.profile_strategies import messages, profiles
-from tests.yfilter.random_cases import random_flwor, random_message, random_profile
 from tests.yfilter.projection.test_projector import left_of
+from tests.yfilter.random_cases import random_flwor, random_message, random_profile
 from yfilter.errors import ProfileRefused
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile

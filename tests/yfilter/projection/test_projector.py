@@ -16,8 +16,8 @@ from tests.yfilter.projection.reference import ATTRIBUTES, Reference
 from yfilter.engine.linear_paths import Conjunction
 from yfilter.language.query_ast import NameTest
 from yfilter.projection import need_states
-from yfilter.projection.needs import EVERYTHING, Kept, Kind, Need, Steps, touched
 from yfilter.projection.need_table import bits_of
+from yfilter.projection.needs import EVERYTHING, Kept, Kind, Need, Steps, touched
 from yfilter.projection.projector import Left, Projector
 
 NAMES = "abcd"
@@ -311,7 +311,9 @@ def test_links_that_are_not_reached_are_not_looked_at() -> None:
     for number in range(50):
         projector.add(need(f"feed/entry/n{number}", "/*[string-length(.) > 1]", "subtree ."), 1)
     stream = parse_text(
-        ("<feed><entry>" + "".join(f"<n{n}>text</n{n}>" for n in range(50)) + "</entry></feed>").encode()
+        (
+            "<feed><entry>" + "".join(f"<n{n}>text</n{n}>" for n in range(50)) + "</entry></feed>"
+        ).encode()
     )
     found(projector, stream, [0])
     few = projector.visits

@@ -10,8 +10,8 @@ from random import Random
 import pytest
 
 from formats import FORMS, ElementStream, decode, encode
-from tests.yfilter.test_real_messages import FOLDERS, SHARED, _without_doctype
 from tests.yfilter.projection.test_projector import left_of
+from tests.yfilter.test_real_messages import FOLDERS, SHARED, _without_doctype
 from yfilter.errors import ProfileRefused
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile
