@@ -20,7 +20,6 @@ from yfilter.projection.profile_needs import needs_of
 
 ROOT = "root"
 NEEDS_A_LINK = 10  # that links with equal needs have
-ADDED = 20_000
 
 
 def measure_links(
@@ -45,9 +44,9 @@ def measure_links(
     return found
 
 
-def measure_added(count: int = ADDED) -> dict[str, float]:
-    """Processor seconds for as many needs of one link, added to a matcher: ``needs_added_s`` with conditions
-    that differ, ``needs_added_paths_s`` with other paths each."""
+def measure_added(count: int = 20_000) -> dict[str, float]:
+    """Processor seconds for as many needs of one link, added to a matcher: ``needs_added_s`` with
+    conditions that differ, ``needs_added_paths_s`` with other paths each."""
     conditions = (
         f'for $i in /feed/entry where $i/category/@term = "c{number}" return $i'
         for number in range(count)

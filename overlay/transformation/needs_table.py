@@ -25,7 +25,7 @@ from yfilter.engine.targets import LinkTarget
 from yfilter.projection.needs import EVERYTHING, Need
 
 
-class NeedTaker(Protocol):
+class LinkTransformer(Protocol):
     """A Matcher, which leaves of a link's messages what its needs keep."""
 
     def open_needs(self, target: LinkTarget) -> None: ...
@@ -35,39 +35,39 @@ class NeedTaker(Protocol):
 
 
 class LinkNeeds:
-    """What is needed in a child's branch, everything until it has said anything; the taker is told
-    of it."""
+    """What is needed in a child's branch, everything until it has said anything; the transformer
+    is told of it."""
 
-    __slots__ = ("_taker", "_target", "needs")
+    __slots__ = ("_transformer", "_target", "needs")
 
-    def __init__(self, taker: NeedTaker, branch: Branch) -> None:
-        self._taker = taker
+    def __init__(self, transformer: LinkTransformer, branch: Branch) -> None:
+        self._transformer = transformer
         self._target = LinkTarget(branch.name, branch.broker, branch.roots)
         self.needs: dict[Need, None] = {EVERYTHING: None}
-        taker.add_need(EVERYTHING, self._target)
+        transformer.add_need(EVERYTHING, self._target)
 
     def close(self) -> None:
-        self._taker.close_needs(self._target)
+        self._transformer.close_needs(self._target)
 
     def change(self, delta: NeedDelta) -> NeedDelta:
         """Gives what was news."""
         added = tuple(need for need in dict.fromkeys(delta.added) if need not in self.needs)
         self.needs.update(dict.fromkeys(added))
         for need in added:
-            self._taker.add_need(need, self._target)
+            self._transformer.add_need(need, self._target)
         removed = tuple(need for need in dict.fromkeys(delta.removed) if need in self.needs)
         for need in removed:
             del self.needs[need]
-            self._taker.remove_need(need, self._target)
+            self._transformer.remove_need(need, self._target)
         return NeedDelta(added, removed)
 
 
 class NeedsTable:
     """The needs of all links of one broker, on every open tree, and of its profiles."""
 
-    def __init__(self, taker: NeedTaker, bytes_max: int) -> None:
+    def __init__(self, transformer: LinkTransformer, bytes_max: int) -> None:
         """``bytes_max``: of what is told about one own branch."""
-        self._taker = taker
+        self._transformer = transformer
         self._bytes_max = bytes_max
         self._trees: dict[str, tuple[Branch, ...]] = {}  # root -> the children's branches
         self._upward: dict[str, NeedSet] = {}  # own branch -> what its parent knows
@@ -103,7 +103,7 @@ class NeedsTable:
         """A child's branch, also while no tree of it is open."""
         self.is_changed = True
         if branch not in self._links:
-            link = self._links[branch] = LinkNeeds(self._taker, branch)
+            link = self._links[branch] = LinkNeeds(self._transformer, branch)
             for own in self.carriers(branch):
                 self._upward[own].change(link.needs, ())
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -16,7 +18,7 @@ from tests.yfilter.projection.reference import ATTRIBUTES, Reference
 from yfilter.engine.linear_paths import Conjunction
 from yfilter.language.query_ast import NameTest
 from yfilter.projection import need_states
-from yfilter.projection.need_table import bits_of
+from yfilter.projection.need_table import NeedTable, bits_of
 from yfilter.projection.needs import EVERYTHING, Kept, Kind, Need, Steps, touched
 from yfilter.projection.projector import Left, Projector
 
@@ -303,6 +305,44 @@ def shape(projector: Projector) -> list[tuple[int, ...]]:
         atoms = sum(len(check.atoms) for check in node.checks.values())
         found.append((len(node.children), groups, atoms, len(node.kept), len(node.touched)))
     return found
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        lambda n: need("feed/entry", f'/*/category[@term = "{n}"]', "subtree ."),
+        lambda n: need("feed/entry", "", f"subtree n{n}"),
+        lambda n: need("feed/entry", f'/*[@k = "{n}"]', f"subtree n{n}", "node ."),
+        lambda n: need(f"feed/n{n}", f"/*[@k > {n}]", "subtree ."),
+    ],
+)
+def test_work_for_a_need_does_not_grow_with_the_needs(wanted: Callable[[int], Need]) -> None:
+    """Counted as calls of functions, for a first link, for a second one, and for taking out."""
+    calls = []
+    for many in (100, 400):
+        table = NeedTable()
+        needs = [wanted(number) for number in range(many)]
+        with counted_calls() as count:
+            for change, link in ((table.add, 0), (table.add, 1), (table.remove, 0)):
+                for one in needs:
+                    change(one, link)
+        calls.append(count[0] / many)
+    assert calls[1] <= 1.1 * calls[0]
+
+
+@contextmanager
+def counted_calls() -> Iterator[list[int]]:
+    count = [0]
+
+    def note(frame: object, event: str, _: object) -> None:
+        count[0] += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        yield count
+    finally:
+        sys.setprofile(before)
 
 
 def test_links_that_are_not_reached_are_not_looked_at() -> None:
