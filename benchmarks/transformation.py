@@ -20,11 +20,13 @@ from benchmarks import machine
 from benchmarks.benchmark import Benchmark, WrongAnswers, count, positive
 from benchmarks.placement.core_network import CoreNetwork
 from benchmarks.report import Report
+from benchmarks.transformed.links import measure_added, measure_links
 from benchmarks.transformed.workloads import Workload, batches, feeds, finance, pictures
 from formats.build import build_info
 from overlay.topology import parse_topology
 
 OFF, PROJECTION, FULL = "off", "projection", "full"
+NEEDS_ADDED = 20_000
 KINDS = ("batches", "feeds", "finance", "pictures")
 
 
@@ -136,6 +138,7 @@ def run(options: argparse.Namespace) -> Report:
     report.condition("machine", "machine", machine.description())
     report.condition("build", "build", build_info())
     _tell(report, rows)
+    _tell_links(report, options)
     for kind in missing:
         report.remark(f"no messages of {kind}: ../shared/data is not there")
     return report
@@ -197,6 +200,18 @@ def _tell(report: Report, rows: Sequence[_Row]) -> None:
         report.figure(key, label, fmean(ratios) - less if ratios else None)
     report.remark("ratios over all links and brokers of the chain; means of the kinds of messages")
     report.detail("rows", {f"{row.workload}_{row.share}": row.to_json() for row in rows})
+
+
+def _tell_links(report: Report, options: argparse.Namespace) -> None:
+    """What finding it costs one broker, for one link and for many."""
+    found = measure_links(rounds=4 * options.rounds, seed=options.seed)
+    for links in (1, 8, 32):
+        label = f"{links} links, equal needs: what is left of a feed"
+        report.figure(f"links_{links}_us", label, found[f"links_{links}_us"], "us")
+    each = found["links_different_each_us"]
+    report.figure("links_different_each_us", "each link more, with other needs", each, "us")
+    for key, seconds in measure_added(NEEDS_ADDED).items():
+        report.figure(key, f"{NEEDS_ADDED:,} needs added", seconds, "s")
 
 
 def _bytes_ratios(rows: Sequence[_Row]) -> list[float]:

@@ -1,8 +1,7 @@
-"""LinkQueries: the routing and transformation queries of a broker's links.
+"""LinkQueries: the routing queries of a broker's links.
 
 A routing query is a set of conjunctions for each link and tree, its disjuncts; an equal one of
-several links is one query with several targets.  The same holds for transformation queries.  They
-stand in the index.
+several links is one query with several targets.  They stand in the index.
 """
 
 from __future__ import annotations
@@ -11,11 +10,9 @@ from dataclasses import dataclass, field
 
 from yfilter.engine.linear_paths import Conjunction
 from yfilter.engine.match_limits import MatchLimits
-from yfilter.engine.targets import LinkTarget, Priority, Transformation
+from yfilter.engine.targets import LinkTarget
 from yfilter.errors import ProfileRefused
 from yfilter.index.index import Index
-from yfilter.index.indexed_part import indexed_part
-from yfilter.language.query_ast import Expression, Profile
 
 
 @dataclass(slots=True)
@@ -34,9 +31,6 @@ class LinkQueries:
         self._limits = limits
         self._routes: dict[Conjunction, _Place] = {}
         self._route_count = 0
-        self._transformations: dict[Expression, tuple[_Place, Transformation]] = {}
-        self._transformation_count = 0
-        self._by_number: dict[int, Transformation] = {}
 
     def add_route(self, conjunction: Conjunction, target: LinkTarget) -> None:
         """A disjunct of the target's routing query; ValueError if it is there already."""
@@ -58,50 +52,14 @@ class LinkQueries:
             del self._routes[conjunction]
             self._index.remove(place.number)
 
-    def add_transformation(self, query: Profile, target: LinkTarget) -> None:
-        """A query for the messages of a link; ValueError if the link has it already."""
-        place, transformation = self._transformations.get(query.body, (None, None))
-        if place is not None and target in place.targets:
-            raise ValueError(f"{target} has this transformation query already: {query.text}")
-        _check_room(self._transformation_count, self._limits.transformations_max, "transformations")
-        if place is None or transformation is None:
-            part = indexed_part(query)
-            transformation = Transformation(query, part.has_remainder)
-            number = self._index.add(part.ways, Priority.TRANSFORMATION)
-            place = _Place(number, transformation.targets)
-            self._by_number[number] = transformation
-            self._transformations[query.body] = place, transformation
-        self._add_target(place, target)
-        self._transformation_count += 1
-
-    def remove_transformation(self, query: Profile, target: LinkTarget) -> None:
-        """Undo ``add_transformation`` of exactly this pair; KeyError if it is not there."""
-        place, transformation = self._transformations[query.body]
-        self._remove_target(place, target)
-        self._transformation_count -= 1
-        if not place.targets:
-            del self._transformations[query.body]
-            del self._by_number[place.number]
-            self._index.remove(place.number)
-
     @property
     def is_empty(self) -> bool:
-        return not self._routes and not self._transformations
-
-    @property
-    def has_transformations(self) -> bool:
-        return bool(self._transformations)
-
-    def transformation(self, number: int) -> Transformation:
-        """The transformation query under a number in the index."""
-        return self._by_number[number]
+        return not self._routes
 
     def statistics(self) -> dict[str, int]:
         return {
             "routes": self._route_count,
             "route_queries": len(self._routes),
-            "transformations": self._transformation_count,
-            "transformation_queries": len(self._transformations),
         }
 
     def _add_target(self, place: _Place, target: LinkTarget) -> None:

@@ -1,10 +1,10 @@
 """Matcher: one message against everything a broker holds; the one entry of the engine.
 
-Routing queries, transformation queries and local profiles are one holistic plan (section 4.3.1),
-the ``Index``: an automaton over the structure and the selective comparisons of all queries, and
-behind it operators that verify the rest.  ``match`` yields in order of need: first the links to
-forward to, then what their transformation queries select, then the local profiles.  It is lazy:
-what the caller does not ask for is not computed.  Equal profiles are one internal query.
+Routing queries, the needs of links and local profiles are one holistic plan (section 4.3.1).
+Queries stand in the ``Index``: an automaton over the structure and the selective comparisons of all
+of them, and behind it operators that verify the rest.  ``match`` yields in order of need: first the
+links to forward to, then what is left of the message for each of them, then the local profiles.  It
+is lazy: what the caller does not ask for is not computed.  Equal profiles are one internal query.
 
 When profiles or routes change while an iterator is unfinished, it goes on with what there was when
 ``match`` was called: every link of that time is yielded, also one whose route has been removed
@@ -14,7 +14,7 @@ since (so that a route on the move loses no message), and every profile that is 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from weakref import WeakSet
 
@@ -45,8 +45,10 @@ from yfilter.matches import (
 )
 from yfilter.message_match import MessageMatch
 from yfilter.plan_graph import NODES_MAX, PlanGraph
+from yfilter.projection.needs import Need
+from yfilter.projection.transformations import Transformations, Transforming
 
-__all__ = ["LinkTarget", "Matcher", "check_profile"]
+__all__ = ["LinkTarget", "Matcher", "Transforming", "check_profile"]
 
 DUMP_NODES_MAX = 2_000
 
@@ -67,6 +69,7 @@ class Matcher:
         self._stamp = 0  # counts changes; see Registrations
         self._unfinished: WeakSet[MessageMatch] = WeakSet()
         self._link_queries = LinkQueries(self._index, limits)
+        self._transformations = Transformations()
         self._generated = 0
         self._work = Work()
 
@@ -108,21 +111,39 @@ class Matcher:
         self._settle()
         self._link_queries.remove_route(conjunction, target)
 
-    def add_transformation(self, query: str | Profile, target: LinkTarget) -> None:
-        """A query to be evaluated on messages that are sent over a link, and only on those.
-
-        ValueError if the link has it already; ProfileRefused for one that is none, and beyond
-        ``transformations_max``.
-        """
+    def open_needs(self, target: LinkTarget) -> None:
+        """What nobody behind a link needs is left out of its messages from now on, on its trees; so
+        far nobody needs anything."""
         self._settle()
-        parsed = parse_profile(query) if isinstance(query, str) else query
-        self._link_queries.add_transformation(parsed, target)
+        self._transformations.open(target)
 
-    def remove_transformation(self, query: str | Profile, target: LinkTarget) -> None:
-        """Undo ``add_transformation`` of exactly this pair; KeyError if it is not there."""
+    def close_needs(self, target: LinkTarget) -> None:
+        """A link is no longer transformed; KeyError if its needs are not open."""
         self._settle()
-        parsed = parse_profile(query) if isinstance(query, str) else query
-        self._link_queries.remove_transformation(parsed, target)
+        self._transformations.close(target)
+
+    def add_need(self, need: Need, target: LinkTarget) -> None:
+        """One taker more behind a link, whose needs are opened if they are not open."""
+        self._settle()
+        self._transformations.add(need, target)
+
+    def remove_need(self, need: Need, target: LinkTarget) -> None:
+        """Undo one ``add_need`` of this pair; KeyError if it is not there."""
+        self._settle()
+        self._transformations.remove(need, target)
+
+    def set_transforming(self, link: str, transforming: Transforming) -> None:
+        """What is done to the messages of a link whose needs are open: CUTTING, if nothing is
+        said."""
+        self._settle()
+        self._transformations.set_mode(link, transforming)
+
+    def transformed(
+        self, stream: ElementStream, root: str, links: Sequence[str]
+    ) -> dict[str, ElementStream]:
+        """What is left of a message for those of the links of a tree that are transformed; one
+        object for those that keep the same, the message itself where that is nearly all."""
+        return self._transformations.left(stream, root, links)
 
     def prepare(self) -> None:
         """Get memory ready for the first messages, after very many profiles were added at once.
@@ -135,8 +156,8 @@ class Matcher:
         """What the message matches, in order of need.
 
         First a RouteMatch for each link of the tree of ``root`` whose routing query holds, then a
-        TransformationMatch for each transformation query of these links that holds, then a
-        ProfileMatch for each local profile.  Lazy; a message as text is parsed at once.  Raises
+        TransformationMatch for each of these links whose needs are open, then a ProfileMatch for
+        each local profile.  Lazy; a message as text is parsed at once.  Raises
         MessageRefused for a text that is not XML or beyond the message limits, and
         MatchLimitExceeded ("too-many-visits") from the iterator.  A query whose
         own conditions exceed EvaluationLimits on the message does not match it; statistics count
@@ -260,18 +281,22 @@ class Matcher:
         return {
             **self._local.statistics(),
             **self._link_queries.statistics(),
+            **self._transformations.statistics(),
             **self._index.statistics(),
             **self._work.statistics(),
             "over_limit": self._work.over_limit + self._index.operators.over_limit,
         }
 
     def dump(self, nodes_max: int = DUMP_NODES_MAX) -> str:
-        """The plan for people, with its targets: the automaton, its tree patterns and operators.
+        """The plan for people: the automaton with its tree patterns and operators, the needs of links.
 
         At most about ``nodes_max`` nodes of each, the oldest, and how many more there are.
         """
         index = self._index
-        pictures = (index.picture(self._local.names_of), index.twig_picture(), index.operators)
+        pictures = (
+            *(index.picture(self._local.names_of), index.twig_picture(), index.operators),
+            self._transformations,
+        )
         return "\n\n".join(
             filter(None, ("\n".join(picture.lines(nodes_max)) for picture in pictures))
         )
@@ -308,7 +333,8 @@ class Matcher:
             message = parse_text(message, self._message_limits)
         self._work.messages += 1
         matching = MessageMatch(
-            self._index, self._link_queries, message, root, self._limits
+            *(self._index, self._link_queries, self._transformations),
+            *(message, root, self._limits),
         )
         if not self._link_queries.is_empty:
             self._unfinished.add(matching)
@@ -335,15 +361,9 @@ class Matcher:
             if isinstance(found, str):
                 self._work.matched[Priority.ROUTE] += 1
                 yield RouteMatch(found)
-                continue
-            transformation, links = found
-            rendering = self._rendering(
-                transformation.profile, Answer(transformation.profile), matching.stream
-            )
-            if not transformation.remainder or self._has_results(rendering):
-                self._work.matched[Priority.TRANSFORMATION] += len(links)
-                for link in links:
-                    yield TransformationMatch(link, rendering)
+            else:
+                self._work.matched[Priority.TRANSFORMATION] += 1
+                yield TransformationMatch(*found)
 
     def _matched_profiles(self, matching: MessageMatch, stamp: int) -> Iterator[ProfileMatch]:
         self._work.local_asked += 1

@@ -23,6 +23,15 @@ class RouteMatch:
     link: str
 
 
+@dataclass(frozen=True, slots=True)
+class TransformationMatch:
+    """The message is wanted behind ``link``, and this much of it: the message itself, or ``stream``
+    with what somebody there needs, the same object for links that keep the same."""
+
+    link: str
+    stream: ElementStream
+
+
 class Rendering:
     """Bindings and results of one query on one message, each made when first called.
 
@@ -75,12 +84,14 @@ class Delivered:
     exceeded: MatchLimitExceeded | None = None
 
 
-class _QueryMatch:
-    """A query that the message matches, with what it selects and what becomes of it."""
+class ProfileMatch:
+    """The message matches a local profile; equal to another of the same profile and bindings."""
 
-    __slots__ = ("_rendering",)
+    # PERF: a message may match thousands; a plain class is made faster than a frozen one.
+    __slots__ = ("_rendering", "profile_id")
 
-    def __init__(self, rendering: Rendering) -> None:
+    def __init__(self, profile_id: str, rendering: Rendering) -> None:
+        self.profile_id = profile_id
         self._rendering = rendering
 
     @property
@@ -99,34 +110,6 @@ class _QueryMatch:
         Raises MatchLimitExceeded when the rendering costs more than EvaluationLimits allow.
         """
         return self._rendering.results()
-
-
-class TransformationMatch(_QueryMatch):
-    """A transformation query of a link that the message is sent over; it holds on the message."""
-
-    __slots__ = ("link",)
-
-    def __init__(self, link: str, rendering: Rendering) -> None:
-        super().__init__(rendering)
-        self.link = link
-
-    @property
-    def query(self) -> Profile:
-        return self._rendering.profile
-
-    def __repr__(self) -> str:
-        return f"TransformationMatch(link={self.link!r}, query={self.query.text!r})"
-
-
-class ProfileMatch(_QueryMatch):
-    """The message matches a local profile; equal to another of the same profile and bindings."""
-
-    # PERF: a message may match thousands; a plain class is made faster than a frozen one.
-    __slots__ = ("profile_id",)
-
-    def __init__(self, profile_id: str, rendering: Rendering) -> None:
-        self.profile_id = profile_id
-        self._rendering = rendering
 
     def __repr__(self) -> str:
         return f"ProfileMatch(profile_id={self.profile_id!r})"

@@ -2,9 +2,9 @@
 
 ::
 
-    routing queries          links that are reached
-    transformation queries   of the links reached; not looked at without any
-    local profiles           when the caller asks for them
+    routing queries    links that are reached
+    needs              what is left for these; not looked at without any
+    local profiles     when the caller asks for them
 
 The first two are *urgent*: a broker can send the message on before any local profile is looked
 at.  They can be settled before the structure changes, so that a route on the move loses no message;
@@ -19,13 +19,13 @@ from typing import TypeAlias
 
 from formats.element_stream import ElementStream
 from yfilter.engine.match_limits import MatchLimits
-from yfilter.engine.targets import Transformation
 from yfilter.errors import MatchLimitExceeded
 from yfilter.index.index import Index
 from yfilter.link_queries import LinkQueries
+from yfilter.projection.transformations import Transformations
 
-# A link that is reached, or a query for links that were.
-Urgent: TypeAlias = str | tuple[Transformation, list[str]]
+# A link that is reached, or what is left of the message for it.
+Urgent: TypeAlias = str | tuple[str, ElementStream]
 
 
 class MessageMatch:
@@ -35,25 +35,25 @@ class MessageMatch:
         self,
         index: Index,
         link_queries: LinkQueries,
+        transformations: Transformations,
         stream: ElementStream,
         root: str,
         limits: MatchLimits,
     ) -> None:
         self.stream = stream
         self._index = index
-        self._link_queries = link_queries
+        self._transformations = transformations
         self._root = root
         self._visits_left = limits.visits_max
         self._found: deque[Urgent] = deque()
         self._failure: MatchLimitExceeded | None = None
-        self._reached: list[str] = []
         self._finding: Iterator[Urgent] = iter(())
         if not link_queries.is_empty:
             self._finding = self._find_urgent()
 
     def urgent(self) -> Iterator[Urgent]:
-        """Each link of the tree whose routing query holds, once, as soon as it is known; then the
-        transformation queries of these links that hold.  Raises MatchLimitExceeded."""
+        """Each link of the tree whose routing query holds, once, as soon as it is known; then what
+        is left for those of them that are transformed.  Raises MatchLimitExceeded."""
         while True:
             if self._found:
                 yield self._found.popleft()
@@ -77,17 +77,12 @@ class MessageMatch:
         return self._index.match(self.stream, self._visits_left)
 
     def _find_urgent(self) -> Iterator[Urgent]:
+        reached: list[str] = []
         for link in self._links():
-            self._reached.append(link)
+            reached.append(link)
             yield link
-        links = self._reached
-        if not links or not self._link_queries.has_transformations:
-            return
-        numbers = self._index.transformations(self.stream, self._root, links, self._visits_left)
-        self._visits_left -= self._index.visits_last
-        for number in numbers:
-            transformation = self._link_queries.transformation(number)
-            yield transformation, self._taken(transformation)
+        if reached and not self._transformations.is_empty:
+            yield from self._transformations.left(self.stream, self._root, reached).items()
 
     def _links(self) -> Iterator[str]:
         try:
@@ -97,6 +92,3 @@ class MessageMatch:
             raise
         self._visits_left -= self._index.visits_last
         yield from links
-
-    def _taken(self, transformation: Transformation) -> list[str]:
-        return [link for link in transformation.links_of(self._root) if link in self._reached]

@@ -114,7 +114,7 @@ class BrokerCore:
             self._links,
             self._rows,
             matcher,
-            Transformation(self.control, self._links, self._rows),
+            Transformation(self.control, self._links, self._rows, matcher),
         )
         self.moves = ProfileMoves(self.control, self.query, self._links, self._rows)
         self._shares = MatchShares(

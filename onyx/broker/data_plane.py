@@ -53,7 +53,7 @@ from overlay.link.link_layer import LinkLayer
 from overlay.link.row_log import RowLog
 from overlay.transformation.reflection import WHOLE
 from yfilter.errors import MatchLimitExceeded
-from yfilter.matches import Match, ProfileMatch, RouteMatch
+from yfilter.matches import Match, ProfileMatch, RouteMatch, TransformationMatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,16 @@ class DryRun:
     parcel: Parcel
     decisions: list[Match]
     sizes: Mapping[str, Mapping[str, object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The ``links`` that want a message, what is ``left`` of it for those that are transformed, and
+    its ``local`` profiles: already a list when there is no link that would wait for that."""
+
+    links: list[str]
+    left: Mapping[str, ElementStream]
+    local: Iterable[Match]
 
 
 class DataPlane:
@@ -114,13 +124,13 @@ class DataPlane:
             parcel = self._open(tree, frame.source, number, 0, frame.format, frame.payload)
             self._check_fits(parcel.stream, frame.source)
             self._validate(parcel)
-            links, local = self._match(parcel)
+            taken = self._match(parcel)
         except (MessageRefused, DecodeError, MatchLimitExceeded) as refusal:
             self._refuse(frame.source, number, refusal)
             return
         self._observers.note("accepted", source=frame.source, number=number)
         self._shares.note_accepted()
-        self._act(parcel, links, local)
+        self._act(parcel, taken)
         self.archive.offer(parcel)
         for form in self._trained.wanted(frame.source):
             self._trained.sample(frame.source, form, parcel.in_form(form))
@@ -143,18 +153,20 @@ class DataPlane:
                 *(frame.root, frame.source, frame.number, frame.hops, frame.format, frame.payload),
                 *(frame.reflects, frame.pieces),
             )
-            links, local = self._match(parcel)
+            taken = self._match(parcel)
         except (MessageRefused, DecodeError) as refusal:
             if comes_again or not self.give_backs.give_back(frame, refusal):
                 self._counters["abandoned"] += 1
             return
         except MatchLimitExceeded:
             self._counters["match_over_limit"] += 1
-            links, local = list(self._control.children(frame.root)), []
-        useless = not links and not local
+            links = list(self._control.children(frame.root))
+            left = self._matcher.transformed(parcel.stream, parcel.root, links)
+            taken = Taken(links, left, [])
+        useless = not taken.links and not taken.local
         self._counters["matched_nothing"] += useless
         self._query.note_arrival(frame, parcel.stream if useless else None)
-        self._act(parcel, links, local)
+        self._act(parcel, taken)
 
     def handle_undecoded(self, frame: Undecoded, child: str) -> None:
         """A child gives back a message that it could not read."""
@@ -169,9 +181,9 @@ class DataPlane:
         parcel = self._open_dry(frame)
         found = self._matcher.match(parcel.stream, root=parcel.root)
         decisions = list(self._transformation.taking_part(parcel, found, Counter()))
-        links = [match.link for match in decisions if isinstance(match, RouteMatch)]
+        links, left = _urgent(decisions)
         sizes: dict[str, dict[str, object]] = {}
-        for link, cut in self._transformation.cuts(parcel, links).items():
+        for link, cut in self._transformation.cuts(parcel, links, left).items():
             packing = self._formats.packing_for(cut.parcel, link)
             sizes[link] = {
                 "format": packing.wire_format.value,
@@ -308,20 +320,20 @@ class DataPlane:
         )
         self._links.send(f"source/{source}", source, frame)
 
-    def _match(self, parcel: Parcel) -> tuple[list[str], Iterable[Match]]:
-        """The links that want a message, and its local profiles: already a list when there is no
-        link that would wait for that; MatchLimitExceeded."""
+    def _match(self, parcel: Parcel) -> Taken:
+        """MatchLimitExceeded."""
         urgent, local = self._matcher.match_in_stages(parcel.stream, parcel.root)
-        links = [match.link for match in urgent if isinstance(match, RouteMatch)]
+        links, left = _urgent(urgent)
         local = self._transformation.taking_part(parcel, local)
-        return links, local if links else list(local)
+        return Taken(links, left, local if links else list(local))
 
-    def _act(self, parcel: Parcel, links: list[str], local: Iterable[Match]) -> None:
+    def _act(self, parcel: Parcel, taken: Taken) -> None:
         """Send a message on; then deliver it, or later if it was sent on, or comes behind one that
         was: deliveries keep the order of their messages."""
-        for link, cut in self._transformation.cuts(parcel, links).items():
+        local = taken.local
+        for link, cut in self._transformation.cuts(parcel, taken.links, taken.left).items():
             self._forward(parcel, link, cut)
-        if self._query.profiles and (links or (local and self.has_deferred)):
+        if self._query.profiles and (taken.links or (local and self.has_deferred)):
             self._counters["deferred"] += 1
             self._deferred.put(parcel, local)
         else:
@@ -414,3 +426,15 @@ class DataPlane:
         self._observers.note(
             "delivery", source=parcel.source, number=parcel.number, profile=match.profile_id
         )
+
+
+def _urgent(matches: Iterable[Match]) -> tuple[list[str], dict[str, ElementStream]]:
+    """The links that are taken, and what is left of the message for those that are transformed."""
+    links: list[str] = []
+    left: dict[str, ElementStream] = {}
+    for match in matches:
+        if isinstance(match, RouteMatch):
+            links.append(match.link)
+        elif isinstance(match, TransformationMatch):
+            left[match.link] = match.stream
+    return links, left

@@ -38,12 +38,11 @@ from overlay.transformation.needs_table import NeedsTable
 from overlay.transformation.reflection import NOTHING, WHOLE, Reflection
 from yfilter.engine.match_limits import MatchLimits
 from yfilter.language.query_ast import Profile
-from yfilter.matcher import Matcher
+from yfilter.matcher import Matcher, Transforming
 from yfilter.matches import Match, ProfileMatch
 from yfilter.projection.needs import EVERYTHING, Need
 from yfilter.projection.part_needs import part_needs_of
 from yfilter.projection.profile_needs import needs_of
-from yfilter.projection.transformer import Transformer
 
 NEED_SPACE = "need"
 NEED_TOLD_SPACE = "need-told"
@@ -63,12 +62,16 @@ class Cut:
 class Transformation:
     """The needs of one broker, and what is done about them."""
 
-    def __init__(self, control: ControlPlane, links: LinkLayer, rows: RowLog) -> None:
+    def __init__(
+        self, control: ControlPlane, links: LinkLayer, rows: RowLog, matcher: Matcher
+    ) -> None:
+        """``matcher``: it is told of the needs of links, and leaves the rest out."""
         self._control = control
+        self._matcher = matcher
         self._links = links
         self._rows = rows
         self.is_on = self._has_parts = False
-        self.table = NeedsTable(Transformer, control.topology.limits.needs_max_bytes)
+        self.table = NeedsTable(matcher, control.topology.limits.needs_max_bytes)
         self._reflection = Reflection(rows)
         self._needs: dict[str, tuple[Need, ...]] = {}  # by profile here
         self._since: dict[str, dict[str, int]] = {}  # profile -> own branch -> number of its change
@@ -86,6 +89,7 @@ class Transformation:
         """What was told and what children have said; the trees must be open, local profiles come
         after that, and then ``settle``.  To be called at every start."""
         rows = list(rows)
+        self._set_modes()
         self.is_on = self._control.shapes.newest.declared.transforms
         self._has_parts = any(space == PARTS_SPACE for space, _, _ in rows)
         self._find_parts()
@@ -115,6 +119,7 @@ class Transformation:
     def use_shape(self, profiles: Iterable[str]) -> None:
         """A shape has come, with links that may do more to messages than before; ``profiles`` are
         those here."""
+        self._set_modes()
         begins = self._control.shapes.newest.declared.transforms and not self.is_on
         if self._find_parts() or begins:
             self.is_on = True
@@ -247,15 +252,20 @@ class Transformation:
 
     # --- data plane -----------------------------------------------------------------------
 
-    def cuts(self, parcel: Parcel, links: Iterable[str]) -> Mapping[str, Cut]:
-        """The message as each of these children gets it; those that need the same of it share
-        what is left, and its bytes."""
-        made: list[Parcel] = [parcel]
+    def cuts(
+        self, parcel: Parcel, links: Iterable[str], left: Mapping[str, ElementStream]
+    ) -> Mapping[str, Cut]:
+        """The message as each of these children gets it, with what the matcher has ``left`` of it;
+        those that need the same of it share that, and its bytes."""
+        made: dict[object, Parcel] = {parcel.stream: parcel}
         cuts = {}
         for link in links:
-            left = self._left(parcel, link, made)
-            is_whole = left is parcel and parcel.reflects == WHOLE
-            cuts[link] = Cut(left, WHOLE if is_whole else self._reflected(parcel, link))
+            stream = left.get(link, parcel.stream)
+            cut = made.get(stream)
+            if cut is None:
+                cut = made[stream] = self._cut(parcel, stream, made)
+            is_whole = cut is parcel and parcel.reflects == WHOLE
+            cuts[link] = Cut(cut, WHOLE if is_whole else self._reflected(parcel, link))
         return cuts
 
     def note_sent(self, parcel: Parcel, link: str, cut: Cut, sent_bytes: int) -> None:
@@ -319,20 +329,22 @@ class Transformation:
         since = self._since.get(match.profile_id, {}).get(own.name, NOTHING)
         return match.profile_id not in self._placed and since <= parcel.reflects
 
-    def _left(self, parcel: Parcel, link: str, made: list[Parcel]) -> Parcel:
-        """What a link gets; ``made`` is what others get."""
-        mode = self._control.shapes.link(self._control.identity, link).transformation
-        needs = self.table.behind(parcel.root, link)
-        if mode is Mode.OFF or needs is None:
-            return parcel
-        needs.cutter.restructures = mode is Mode.FULL
-        stream = needs.cutter.project(parcel.stream)
-        for other in made:
-            if stream is other.stream or _is_same(stream, other.stream):
-                return other
-        left = parcel.cut(stream)
-        made.append(left)
-        return left
+    def _cut(self, parcel: Parcel, stream: ElementStream, made: dict[object, Parcel]) -> Parcel:
+        """With what is left of it, if that is not the same as for somebody else who keeps other
+        elements; ``made`` is what others get, by stream and by values."""
+        values = len(stream), stream.attribute_values, stream.content_values
+        other = made.get(values)
+        if other is not None and _is_same(stream, other.stream):
+            return other
+        cut = made[values] = parcel.cut(stream)
+        return cut
+
+    def _set_modes(self) -> None:
+        """What is done to the messages of each link, as the newest shape says."""
+        here = self._control.identity
+        for link in self._control.shapes.neighbours():
+            mode = self._control.shapes.link(here, link).transformation
+            self._matcher.set_transforming(link, _TRANSFORMING[mode])
 
     def _reflected(self, parcel: Parcel, link: str) -> int:
         own = self._control.branch(parcel.root)
@@ -358,6 +370,13 @@ class Transformation:
             self._rows.put(NEED_TOLD_SPACE, row_key(own, "", need.text), record)
         for need in delta.removed:
             self._rows.delete(NEED_TOLD_SPACE, row_key(own, "", need.text))
+
+
+_TRANSFORMING = {
+    Mode.OFF: Transforming.NOT,
+    Mode.PROJECTION: Transforming.CUTTING,
+    Mode.FULL: Transforming.RESTRUCTURING,
+}
 
 
 def _texts(needs: Iterable[Need]) -> Iterator[str]:

@@ -8,9 +8,10 @@ in their conditions::
     /feed/entry   subtree .        always              told; the group above is covered, and hidden
 
 A need without a condition covers the needs of its binding that keep no more, and ``EVERYTHING``
-covers all.  Beyond the budget what is told is *widened*: the largest groups are told without their
-conditions, and where that is not enough, everything is.  So less is cut from messages, and nobody
-misses anything.  What was widened becomes exact again when all fits with room to spare.
+covers all.  Beyond the budget what is told is *widened* (widening.py): single needs are told with
+weaker conditions, first those that save most bytes for what they let through, and where that is not
+enough, everything is.  So less is cut from messages, and nobody misses anything.  What was widened
+becomes exact again when there is room to spare.
 
 Invariant: what is told keeps all that the needs keep; what ``take`` returned, summed, is what is
 told.
@@ -18,14 +19,17 @@ told.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
+from overlay.transformation.widening import Choices, WideNeeds
+from yfilter.engine.linear_paths import Conjunction
 from yfilter.projection.needs import EVERYTHING, Kept, Need, Steps
 
 _EXACT_AGAIN_AT = 0.6  # of the budget
+_WIDENED_TO = 0.95  # of the budget, that not every need that comes then is one too many
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,33 +51,91 @@ class _Mode(Enum):
     EXACT = "exact"
 
 
-@dataclass(slots=True, eq=False)
 class _Group:
-    """``needs``: those with takers; ``always``: the need of the group without a condition."""
+    """Where it would tell its need without a condition, which covers the others, it is open."""
 
-    always: Need
-    needs: dict[Need, None] = field(default_factory=dict)
-    bytes: int = 0
-    widened: bool = False
-    mode: _Mode = _Mode.HIDDEN
+    __slots__ = ("binding", "kept", "mode", "needs")
+
+    def __init__(self, binding: Steps, kept: tuple[Kept, ...]) -> None:
+        self.binding = binding
+        self.kept = kept
+        self.needs = WideNeeds()
+        self.mode = _Mode.HIDDEN
 
     @property
     def is_open(self) -> bool:
-        return self.widened or self.always in self.needs
+        return self.needs.always is not None
 
-    def told(self) -> Iterable[Need]:
-        if self.mode is _Mode.OPEN:
-            return (self.always,)
-        return self.needs if self.mode is _Mode.EXACT else ()
+    @property
+    def shown(self) -> Iterable[Need]:
+        if self.mode is _Mode.OPEN and self.needs.always is not None:
+            return (self.needs.always,)
+        return self.needs.told if self.mode is _Mode.EXACT else ()
 
     def covers(self, other: _Group) -> bool:
         """Of the same binding."""
         return self is not other and all(
-            any(mine.covers(theirs) for mine in self.always.kept) for theirs in other.always.kept
+            any(mine.covers(theirs) for mine in self.kept) for theirs in other.kept
         )
 
 
-_Groups: TypeAlias = dict[tuple[Kept, ...], _Group]
+_Groups: TypeAlias = dict[_Group, None]
+_Key = TypeVar("_Key")
+
+
+class _Bound:
+    """The groups of one binding: those that are ``_open`` by the steps of their kept paths, and
+    once more by those of which all below is kept; all by the steps of their longest one, and by
+    the beginnings of these."""
+
+    def __init__(self) -> None:
+        self.groups: dict[tuple[Kept, ...], _Group] = {}
+        self._open: dict[tuple[Steps, bool], _Groups] = {}
+        self._longest: dict[Steps, _Groups] = {}
+        self._beginnings: dict[Steps, _Groups] = {}
+
+    def enter(self, group: _Group) -> None:
+        self.groups[group.kept] = group
+        longest = _longest(group.kept)
+        self._longest.setdefault(longest, {})[group] = None
+        for beginning in _beginnings(longest):
+            self._beginnings.setdefault(beginning, {})[group] = None
+
+    def leave(self, group: _Group) -> None:
+        del self.groups[group.kept]
+        longest = _longest(group.kept)
+        _discard(self._longest, longest, group)
+        for beginning in _beginnings(longest):
+            _discard(self._beginnings, beginning, group)
+
+    def note_open(self, group: _Group, is_open: bool) -> None:
+        deep = {(kept.steps, True) for kept in group.kept if kept.kind.is_deep}
+        for place in deep | {(kept.steps, False) for kept in group.kept}:
+            if is_open:
+                self._open.setdefault(place, {})[group] = None
+            else:
+                _discard(self._open, place, group)
+
+    def is_covered(self, group: _Group) -> bool:
+        """By an open group; of all its paths that is looked at which the fewest groups have."""
+        fewest: list[_Groups] = []
+        least = len(self.groups) + 1
+        for kept in group.kept:
+            above = ((steps, True) for steps in _beginnings(kept.steps[:-1]) if kept.steps)
+            found = [self._open.get(place, {}) for place in ((kept.steps, False), *above)]
+            count = sum(map(len, found))
+            if count < least:
+                fewest, least = found, count
+            if not count:
+                return False
+        return any(other.covers(group) for groups in fewest for other in groups)
+
+    def covered_by(self, group: _Group) -> Iterator[_Group]:
+        found: _Groups = {}
+        for kept in group.kept:
+            places = self._beginnings if kept.kind.is_deep else self._longest
+            found |= places.get(kept.steps, {})
+        return (other for other in found if group.covers(other))
 
 
 class NeedSet:
@@ -83,12 +145,12 @@ class NeedSet:
         """``bytes_max``: of the texts of what is told."""
         self._bytes_max = bytes_max
         self._takers: dict[Need, int] = {}
-        self._bindings: dict[Steps, _Groups] = {}
-        self._exact_bytes = 0
+        self._bindings: dict[Steps, _Bound] = {}
         self._told: dict[Need, None] = {}
         self._told_bytes = 0
         self._news: dict[Need, bool] = {}  # need -> added
-        self._is_widened = False
+        self._roots_bytes = 0  # of what the groups would tell, hidden or not
+        self._widened: list[tuple[_Group, Need]] = []  # in the order of that
         self._everything = False  # for want of room
         self._widenings = 0
 
@@ -122,63 +184,59 @@ class NeedSet:
         return iter(self._told)
 
     def statistics(self) -> dict[str, int]:
+        """``needs_widened``: how many needs are told by a wider one."""
         return {
             "needs": len(self._takers),
             "needs_told": len(self._told),
             "needs_told_bytes": self._told_bytes,
-            "needs_widened": sum(group.widened for group in self._groups()) + self._everything,
+            "needs_widened": sum(group.needs.widened for group in self._groups())
+            + self._everything,
             "widenings": self._widenings,
         }
 
     # --- changes --------------------------------------------------------------------------
 
     def _enter(self, need: Need) -> None:
-        groups = self._bindings.setdefault(need.binding, {})
-        group = groups.get(need.kept)
-        is_new = group is None
+        bound = self._bindings.setdefault(need.binding, _Bound())
+        group = bound.groups.get(need.kept)
         if group is None:
-            group = groups[need.kept] = _Group(Need(need.binding, None, need.kept))
-        was_open = group.is_open
-        group.needs[need] = None
-        group.bytes += len(need.text)
-        self._exact_bytes += len(need.text)
-        if is_new or group.is_open != was_open:
-            self._settle(group)
-        elif group.mode is _Mode.EXACT:
-            self._tell(need)
+            group = _Group(need.binding, need.kept)
+            bound.enter(group)
+        self._change(group, lambda: group.needs.enter(need))
 
     def _leave(self, need: Need) -> None:
-        groups = self._bindings[need.binding]
-        group = groups[need.kept]
-        self._exact_bytes -= len(need.text)
-        if len(group.needs) == 1:
-            self._show(group, _Mode.HIDDEN)
-            group.needs.clear()
-            group.widened = False
-            del groups[need.kept]
-            self._settle(group)
-            if not groups:
+        bound = self._bindings[need.binding]
+        group = bound.groups[need.kept]
+        self._change(group, lambda: group.needs.leave(need))
+        if not group.needs:
+            bound.leave(group)
+            if not bound.groups:
                 del self._bindings[need.binding]
-            return
+
+    def _change(self, group: _Group, change: Callable[[], tuple[list[Need], list[Need]]]) -> None:
+        """Change what a group would tell, and tell it if it is not covered."""
         was_open = group.is_open
+        come, gone = change()
+        self._roots_bytes += sum(len(need.text) for need in come)
+        self._roots_bytes -= sum(len(need.text) for need in gone)
         if group.mode is _Mode.EXACT:
+            for need in come:
+                self._tell(need)
+        for need in gone if group.mode is not _Mode.HIDDEN else ():
             self._untell(need)
-        del group.needs[need]
-        group.bytes -= len(need.text)
-        if group.is_open != was_open:
-            self._settle(group)
-
-    def _settle(self, changed: _Group) -> None:
-        """Show the groups of a binding as they are to be told, or all if all depends on it."""
-        if changed.always == EVERYTHING:
-            self._settle_all()
-            return
-        for group in self._bindings[changed.always.binding].values():
-            if group is changed or changed.covers(group):
+        if group.is_open == was_open:
+            if group.mode is _Mode.HIDDEN:
                 self._show(group, self._mode_of(group))
+            return
+        self._bindings[group.binding].note_open(group, not was_open)
+        self._show(group, self._mode_of(group))
+        if not group.binding and group.kept == EVERYTHING.kept:
+            self._settle(self._groups())
+        else:
+            self._settle(self._bindings[group.binding].covered_by(group))
 
-    def _settle_all(self) -> None:
-        for group in self._groups():
+    def _settle(self, groups: Iterable[_Group]) -> None:
+        for group in groups:
             self._show(group, self._mode_of(group))
 
     def _mode_of(self, group: _Group) -> _Mode:
@@ -187,21 +245,21 @@ class NeedSet:
         return _Mode.OPEN if group.is_open else _Mode.EXACT
 
     def _is_hidden(self, group: _Group) -> bool:
-        whole = self._bindings.get((), {}).get(EVERYTHING.kept)
-        if whole is not None and whole.is_open and whole is not group:
+        messages = self._bindings.get(EVERYTHING.binding)
+        whole = None if messages is None else messages.groups.get(EVERYTHING.kept)
+        if whole is not None and whole is not group and whole.is_open:
             return True
-        others = self._bindings[group.always.binding].values()
-        return any(other.is_open and other.covers(group) for other in others)
+        return self._bindings[group.binding].is_covered(group)
 
     def _show(self, group: _Group, mode: _Mode) -> None:
         if mode is group.mode:
             return
-        before = list(group.told())
+        before = list(group.shown)
         group.mode = mode
-        for need in group.told():
+        for need in group.shown:
             self._tell(need)
         for need in before:
-            if need not in group.told():
+            if need not in group.shown:
                 self._untell(need)
 
     def _tell(self, need: Need) -> None:
@@ -225,28 +283,71 @@ class NeedSet:
     # --- the budget -----------------------------------------------------------------------
 
     def _fit(self) -> None:
-        if self._is_widened and self._exact_bytes <= _EXACT_AGAIN_AT * self._bytes_max:
-            self._make_exact()
-        while self._told_bytes > self._bytes_max and not self._everything:
-            self._is_widened = True
+        if self._everything or self._widened:
+            self._narrow(_EXACT_AGAIN_AT * self._bytes_max)
+        if self._told_bytes <= self._bytes_max or self._everything:
+            return
+        room = _WIDENED_TO * self._bytes_max
+        groups = {group.needs: group for group in self._groups() if group.mode is _Mode.EXACT}
+        choices = Choices(self._told_bytes - self._bytes_max, len(self._told))
+        for group in groups.values():
+            choices.add(group.needs, group.needs.told)
+        while self._told_bytes > room and (best := choices.best()) is not None:
+            needs, told, condition = best
+            self._widen(groups[needs], told, condition, choices)
+        if self._told_bytes > self._bytes_max:
             self._widenings += 1
-            exact = [group for group in self._groups() if group.mode is _Mode.EXACT]
-            largest = max(exact, key=lambda group: group.bytes, default=None)
-            if largest is not None and len(largest.needs) > 1:
-                largest.widened = True
-                self._settle(largest)
-            else:
-                self._everything = True
-                self._settle_all()
-                self._tell(EVERYTHING)
+            self._everything = True
+            self._settle(self._groups())
+            self._tell(EVERYTHING)
 
-    def _make_exact(self) -> None:
-        self._is_widened = self._everything = False
-        if EVERYTHING not in self._takers:
-            self._untell(EVERYTHING)
-        for group in self._groups():
-            group.widened = False
-        self._settle_all()
+    def _widen(
+        self,
+        group: _Group,
+        needs: tuple[Need, ...],
+        condition: Conjunction | None,
+        choices: Choices,
+    ) -> None:
+        if group.mode is not _Mode.EXACT:
+            return  # covered by what was widened before
+        self._widenings += 1
+        wide = Need(group.binding, condition, group.kept)
+        is_new = wide not in group.needs.told
+        self._change(group, lambda: group.needs.widen(needs, wide))
+        self._widened.append((group, wide))
+        if is_new and wide in group.needs.told:
+            choices.add(group.needs, (wide,))
+
+    def _narrow(self, room: float) -> None:
+        """What was widened last becomes exact again first, as long as there is room to spare."""
+        if self._everything:
+            if self._roots_bytes > room:
+                return
+            self._everything = False
+            if EVERYTHING not in self._takers:
+                self._untell(EVERYTHING)
+            self._settle(self._groups())
+        while self._widened:
+            group, wide = self._widened[-1]
+            if wide in group.needs.below:
+                if self._told_bytes + group.needs.bytes_of_narrow(wide) > room:
+                    return
+                self._change(group, lambda: group.needs.narrow(wide))  # noqa: B023 - at once
+            self._widened.pop()
 
     def _groups(self) -> Iterator[_Group]:
-        return (group for groups in self._bindings.values() for group in groups.values())
+        return (group for bound in self._bindings.values() for group in bound.groups.values())
+
+
+def _beginnings(steps: Steps) -> Iterator[Steps]:
+    return (steps[:length] for length in range(len(steps) + 1))
+
+
+def _longest(kept: Iterable[Kept]) -> Steps:
+    return max((one.steps for one in kept), key=len)
+
+
+def _discard(groups: dict[_Key, _Groups], key: _Key, group: _Group) -> None:
+    groups[key].pop(group, None)
+    if not groups[key]:
+        del groups[key]

@@ -5,7 +5,7 @@
     profiles here ──needs──┐
                            ├──NeedSet──> what this broker's branch needs ──> parent
     child links ───needs───┘                        as deltas
-          └──> a Transformer for each, which cuts its messages
+          └──> the matcher, which cuts the messages of all links (yfilter/projection)
 
 What trees have in common is there once, as in the routing table (overlay/routing/branches.py).
 
@@ -19,54 +19,55 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from formats import ElementStream
 from overlay.routing.branches import Branch
 from overlay.transformation.need_set import NeedDelta, NeedSet
+from yfilter.engine.targets import LinkTarget
 from yfilter.projection.needs import EVERYTHING, Need
 
 
-class Cutter(Protocol):
-    """A Transformer: ``project`` leaves of a message what the needs keep, or the message itself
-    when that is nearly all; ``restructures``: what the link is to do beside."""
+class LinkTransformer(Protocol):
+    """A Matcher, which leaves of a link's messages what its needs keep."""
 
-    restructures: bool
-
-    def add(self, need: Need) -> None: ...
-    def remove(self, need: Need) -> None: ...
-    def project(self, stream: ElementStream) -> ElementStream: ...
-    def statistics(self) -> dict[str, int | str]: ...
+    def open_needs(self, target: LinkTarget) -> None: ...
+    def close_needs(self, target: LinkTarget) -> None: ...
+    def add_need(self, need: Need, target: LinkTarget) -> None: ...
+    def remove_need(self, need: Need, target: LinkTarget) -> None: ...
 
 
 class LinkNeeds:
-    """What is needed in a child's branch, everything until it has said anything, and what leaves
-    just that of a message."""
+    """What is needed in a child's branch, everything until it has said anything; the transformer
+    is told of it."""
 
-    __slots__ = ("cutter", "needs")
+    __slots__ = ("_transformer", "_target", "needs")
 
-    def __init__(self, cutter: Cutter) -> None:
-        self.cutter = cutter
+    def __init__(self, transformer: LinkTransformer, branch: Branch) -> None:
+        self._transformer = transformer
+        self._target = LinkTarget(branch.name, branch.broker, branch.roots)
         self.needs: dict[Need, None] = {EVERYTHING: None}
-        cutter.add(EVERYTHING)
+        transformer.add_need(EVERYTHING, self._target)
+
+    def close(self) -> None:
+        self._transformer.close_needs(self._target)
 
     def change(self, delta: NeedDelta) -> NeedDelta:
         """Gives what was news."""
         added = tuple(need for need in dict.fromkeys(delta.added) if need not in self.needs)
         self.needs.update(dict.fromkeys(added))
         for need in added:
-            self.cutter.add(need)
+            self._transformer.add_need(need, self._target)
         removed = tuple(need for need in dict.fromkeys(delta.removed) if need in self.needs)
         for need in removed:
             del self.needs[need]
-            self.cutter.remove(need)
+            self._transformer.remove_need(need, self._target)
         return NeedDelta(added, removed)
 
 
 class NeedsTable:
     """The needs of all links of one broker, on every open tree, and of its profiles."""
 
-    def __init__(self, make_cutter: Callable[[], Cutter], bytes_max: int) -> None:
+    def __init__(self, transformer: LinkTransformer, bytes_max: int) -> None:
         """``bytes_max``: of what is told about one own branch."""
-        self._make_cutter = make_cutter
+        self._transformer = transformer
         self._bytes_max = bytes_max
         self._trees: dict[str, tuple[Branch, ...]] = {}  # root -> the children's branches
         self._upward: dict[str, NeedSet] = {}  # own branch -> what its parent knows
@@ -102,7 +103,7 @@ class NeedsTable:
         """A child's branch, also while no tree of it is open."""
         self.is_changed = True
         if branch not in self._links:
-            link = self._links[branch] = LinkNeeds(self._make_cutter())
+            link = self._links[branch] = LinkNeeds(self._transformer, branch)
             for own in self.carriers(branch):
                 self._upward[own].change(link.needs, ())
 
@@ -119,7 +120,9 @@ class NeedsTable:
             del self._branches[own.name]
             told[own.name] = list(self._upward.pop(own.name).told)
         for branch in [b for b in self._links if not any(map(is_alive, b.roots))]:
-            needed[branch] = list(self._links.pop(branch).needs)
+            link = self._links.pop(branch)
+            link.close()
+            needed[branch] = list(link.needs)
         return told, needed
 
     def change_local(self, added: Iterable[Need], removed: Iterable[Need]) -> None:
@@ -190,14 +193,8 @@ class NeedsTable:
         upward: Counter[str] = Counter()
         for needs in self._upward.values():
             upward.update(needs.statistics())
-        cutters: Counter[str] = Counter()
-        for link in self._links.values():
-            for name, value in link.cutter.statistics().items():
-                if isinstance(value, int):
-                    cutters[name] += value
         return {
             "local_needs": len(self._local),
             "link_needs": sum(len(link.needs) for link in self._links.values()),
             **upward,
-            **cutters,
         }

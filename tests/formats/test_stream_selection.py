@@ -9,30 +9,57 @@ import pytest
 from formats import FORMS, ContentKind, ElementStream, decode, encode, parse_text, to_text
 from formats.element_stream_builder import ElementStreamBuilder
 from formats.names import QualifiedName
-from formats.stream_selection import ATTRIBUTES, CONTENT, KEPT, StreamSelection
+from formats.stream_selection import BARE, VALUE, WHOLE, StreamSelection
 from tests.formats.support import assert_invariants, canonical, columns
 from tests.formats.test_subtree_writer import random_element
 
+KEPT, CONTENT, ATTRIBUTES = 1, 2, 4
 
-def random_marks(rng: Random, stream: ElementStream, selection: StreamSelection) -> None:
-    """Valid marks; often the same all over, so that runs of any length are copied."""
-    selection.begin(stream)
-    share = rng.choice((0.1, 0.5, 0.9, 1.0))
+
+class Taken:
+    """What one taker takes, by element as marks and by attribute."""
+
+    def __init__(self, stream: ElementStream) -> None:
+        self.elements = [0] * len(stream)
+        self.attributes = [False] * len(stream.attribute_name)
+
+
+def mark(rng: Random, stream: ElementStream, selection: StreamSelection, taker: int) -> None:
+    """Any attributes, and all of the elements within any."""
+    for attribute in range(len(stream.attribute_name)):
+        if rng.random() < 0.3:
+            selection.attributes[attribute] |= taker
     for element in range(len(stream)):
+        if rng.random() < 0.2:
+            for below in range(element, stream.element_end[element]):
+                selection.wholes[below] |= taker
+
+
+def take(rng: Random, stream: ElementStream, selection: StreamSelection, taker: int) -> Taken:
+    """Bare elements and runs, at random."""
+    taken = Taken(stream)
+    share = rng.choice((0.1, 0.5, 0.9))
+    selection.begin_taker(taker)
+    element = 0
+    while element < len(stream):
         parent = stream.element_parent[element]
-        above = selection.elements[parent] if parent >= 0 else KEPT
-        if above and (parent < 0 or above & CONTENT or rng.random() < share):
-            mark = KEPT
-            mark |= CONTENT if rng.random() < share else 0
-            mark |= ATTRIBUTES if rng.random() < share else 0
-            selection.elements[element] = mark
-            for attribute in stream.attributes_of(element):
-                selection.attributes[attribute] = rng.random() < share
+        end = stream.element_end[element]
+        if parent >= 0 and (not taken.elements[parent] or rng.random() > share):
+            element = end
+            continue
+        kind = rng.choice((BARE, BARE, VALUE, WHOLE))
+        selection.take(element, kind)
+        for below in range(element, element + 1 if kind == BARE else end):
+            is_whole = kind == WHOLE or (kind == VALUE and selection.wholes[below] & taker)
+            taken.elements[below] = KEPT | (CONTENT if kind != BARE else 0)
+            taken.elements[below] |= ATTRIBUTES if is_whole else 0
+            for attribute in stream.attributes_of(below):
+                taken.attributes[attribute] = bool(selection.attributes[attribute] & taker)
+        element = element + 1 if kind == BARE else end
+    return taken
 
 
-def rebuilt(
-    stream: ElementStream, selection: StreamSelection, names: list[QualifiedName]
-) -> ElementStream:
+def rebuilt(stream: ElementStream, selection: Taken, names: list[QualifiedName]) -> ElementStream:
     """The same selection by events, on a table of names."""
     builder = ElementStreamBuilder()
     builder._stream.names = list(names)
@@ -85,31 +112,42 @@ def rebuilt(
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_copied_is_rebuilt(seed: int) -> None:
+def test_copied_is_rebuilt_for_each_taker(seed: int) -> None:
     rng = Random(seed)
+    print(f"seed {seed}")
     selection = StreamSelection()  # used for one message after the other
-    for _ in range(40):
+    for _ in range(20):
         document = random_element(rng, rng.randint(0, 4))
         stream = parse_text(f"<?p i?><root xmlns:p='urn:p'>{document}</root><!--c-->".encode())
-        random_marks(rng, stream, selection)
-        selected = selection.selected()
-        assert columns(selected) == columns(rebuilt(stream, selection, selected.names))
-        unused = set(stream.names) - {selected.name_of(element) for element in range(len(selected))}
-        unused -= {selected.names[name] for name in selected.attribute_name}
-        assert 4 * len(unused) <= len(stream.names) or not unused & set(selected.names)
-        assert_invariants(selected)
-        assert selection.kept_bytes() == len(selected.attribute_values) + len(
-            selected.content_values
-        )
-        text = canonical(to_text(selected))
-        for form in FORMS:
-            assert canonical(to_text(decode(encode(selected, form), form))) == text
+        selection.begin(stream)
+        takers = [1 << place for place in rng.sample(range(64), 3)]
+        for taker in takers:
+            mark(rng, stream, selection, taker)
+        for taker in takers:
+            check(stream, selection, take(rng, stream, selection, taker))
+
+
+def check(stream: ElementStream, selection: StreamSelection, taken: Taken) -> None:
+    kept = selection.kept_bytes()
+    selected = selection.selected()
+    assert columns(selected) == columns(rebuilt(stream, taken, selected.names))
+    unused = set(stream.names) - {selected.name_of(element) for element in range(len(selected))}
+    unused -= {selected.names[name] for name in selected.attribute_name}
+    assert 4 * len(unused) <= len(stream.names) or not unused & set(selected.names)
+    assert_invariants(selected)
+    assert kept == len(selected.attribute_values) + len(selected.content_values)
+    assert len(selected) == selection.elements
+    places = [place for place, mark in enumerate(taken.elements) if mark]
+    assert [selection.place_of(element) for element in places] == list(range(len(selected)))
+    text = canonical(to_text(selected))
+    for form in FORMS:
+        assert canonical(to_text(decode(encode(selected, form), form))) == text
 
 
 def test_all_is_all() -> None:
     stream = parse_text(b"<a x='1'>t<b y='2'/><!--c-->u</a>")
     selection = StreamSelection()
     selection.begin(stream)
-    for element in range(len(stream)):
-        selection.elements[element] = KEPT | CONTENT | ATTRIBUTES
+    selection.begin_taker(1)
+    selection.take(0, WHOLE)
     assert columns(selection.selected()) == columns(stream)

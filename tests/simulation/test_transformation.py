@@ -140,7 +140,8 @@ def test_the_simulation_really_cuts() -> None:
         scenario = run(seed)
         for node in scenario.net.nodes.values():
             if isinstance(node.core, BrokerCore):
-                statistics = node.core.query.transformation.statistics()
+                query = node.core.query
+                statistics = query.matcher.statistics() | query.transformation.statistics()
                 links = cast("dict[str, dict[str, int]]", statistics.get("links", {}))
                 seen.update(cut=sum(counts.get("cut", 0) for counts in links.values()))
                 for name in SEEN:

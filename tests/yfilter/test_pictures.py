@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from yfilter import Conjunction, LinkTarget, Matcher
+from yfilter.language.query_parser import parse_profile
+from yfilter.projection.profile_needs import needs_of
 
 ENGINE_PAGE = Path(__file__).parents[2] / "docs" / "engine.md"
 
@@ -24,7 +26,8 @@ def engine() -> Matcher:
     target = LinkTarget("r", "north")
     matcher.add_route(Conjunction.parse("/a//b and /a/c"), target)
     matcher.add_route(Conjunction.parse("/a[@x or @y]"), target)
-    matcher.add_transformation("/a/b", target)
+    for need in needs_of(parse_profile("for $b in /a/b where $b/@n > 2 return <x>{$b/c}</x>")):
+        matcher.add_need(need, target)
     return matcher
 
 
@@ -34,9 +37,6 @@ def test_the_text_of_a_plan() -> None:
         "  a  -> north (tree of r) if …",
         "    //",
         "      b  -> north (tree of r) if …",
-        "transformation queries",
-        "  a",
-        "    b  -> north (tree of r)",
         "local profiles",
         "  a",
         "    b",
@@ -54,6 +54,9 @@ def test_the_text_of_a_plan() -> None:
         "operators (conditions that are verified, and what they share)",
         "  not(c)",
         "  @x or @y",
+        "",
+        "needs of links",
+        '  ["/a/b","/*[@n > 2]",["attribute @n","subtree c"]]  -> north (tree of r)',
     ]
 
 
@@ -78,10 +81,10 @@ def test_an_empty_plan() -> None:
 def test_a_graph_has_a_node_for_each_state_operator_and_target() -> None:
     dot = engine().dump_graphviz()
     assert "are not shown" not in dot
-    for title in ("local profiles", "routing queries", "transformation queries", "twigs"):
+    for title in ("local profiles", "routing queries", "twigs"):
         assert f'label="Index: {title}' in dot
-    assert dot.count("doublecircle") == 2 + 1 + 4 + 1  # of the three roots, and of the twigs
-    assert dot.count("fillcolor") == 8
+    assert dot.count("doublecircle") == 2 + 4 + 1  # of the two roots, and of the twigs
+    assert dot.count("fillcolor") == 7
     assert '[label="ε"]' in dot and 'label="= \\"x\\""' in dot
     assert 'label="bob if …"' in dot
     # Edges join nodes that are there.

@@ -35,15 +35,12 @@ NORTH, SOUTH = LinkTarget("r", "north"), LinkTarget("r", "south")
 def matcher(
     profiles: Iterable[str] = (),
     routes: Iterable[tuple[str, LinkTarget]] = (),
-    transformations: Iterable[tuple[str, LinkTarget]] = (),
 ) -> Matcher:
     made = Matcher()
     for profile in profiles:
         made.add(profile)
     for route, target in routes:
         made.add_route(Conjunction.parse(route), target)
-    for transformation, target in transformations:
-        made.add_transformation(transformation, target)
     return made
 
 
@@ -203,10 +200,6 @@ def test_targets_that_are_equal_sets_are_one_group() -> None:
 def test_classes_share_comparisons_residuals_and_names_but_no_nodes() -> None:
     text = '/a[@x = "1"][b/c]/d'
     local = sizes(matcher([text]))
-    both = sizes(matcher([text], transformations=[(text, NORTH)]))
-    assert both["nodes"] == 2 * local["nodes"] and both["queries"] == 2
-    for shared in ("atoms", "records", "twigs", "symbols", "attributes"):
-        assert both[shared] == local[shared]
     routed = sizes(matcher([text], routes=[('/a/d and /a[@x = "1"]/b/c', NORTH)]))
     assert routed["symbols"] == local["symbols"]
 

@@ -1,16 +1,19 @@
-"""Routing queries, then transformation queries of links taken, then local profiles; what is saved.
+"""Routing queries, then what links taken need, then local profiles; what is saved.
 
 Also of queries that the index finds and operators verify.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from random import Random
 
 import pytest
 
+from formats import to_text
 from tests.yfilter.random_cases import (
     Message,
+    random_flwor,
     random_message,
     random_profile,
 )
@@ -20,7 +23,6 @@ from yfilter import (
     Matcher,
     MatchLimits,
     ProfileMatch,
-    ProfileRefused,
     RouteMatch,
     TransformationMatch,
     routing_query,
@@ -28,6 +30,11 @@ from yfilter import (
 from yfilter.language.evaluation import select
 from yfilter.language.matching_path import matching_path
 from yfilter.language.query_ast import Profile
+from yfilter.language.query_parser import parse_profile
+from yfilter.matcher import Transforming
+from yfilter.projection.needs import Need
+from yfilter.projection.profile_needs import needs_of
+from yfilter.projection.projector import Projector
 
 MESSAGE = b'<a id="x"><b n="1"/><b n="2"><c>t</c></b></a>'
 
@@ -36,14 +43,19 @@ def route(matcher: Matcher, conjunction: str, link: str, root: str = "r") -> Non
     matcher.add_route(Conjunction.parse(conjunction), LinkTarget(root, link))
 
 
+def needs(matcher: Matcher, profile: str, link: str, root: str = "r") -> None:
+    for need in needs_of(parse_profile(profile)):
+        matcher.add_need(need, LinkTarget(root, link))
+
+
 def names(matcher: Matcher, message: bytes = MESSAGE, root: str = "r") -> list[str]:
-    """Links as "-> link", transformations as "link: query", and profile ids, as they come."""
+    """Links as "-> link", what is left for them as "link: text", and profile ids, as they come."""
     found = []
     for match in matcher.match(message, root):
         if isinstance(match, RouteMatch):
             found.append(f"-> {match.link}")
         elif isinstance(match, TransformationMatch):
-            found.append(f"{match.link}: {match.query.text}")
+            found.append(f"{match.link}: {to_text(match.stream).decode()}")
         else:
             found.append(match.profile_id)
     return found
@@ -52,32 +64,33 @@ def names(matcher: Matcher, message: bytes = MESSAGE, root: str = "r") -> list[s
 def work(matcher: Matcher) -> dict[str, int]:
     """What was looked at beyond its access path, and what was not."""
     sizes = matcher.statistics()
-    names = ("route", "transformation", "profile", "skipped_reached", "skipped_not_taken")
+    names = ("route", "profile", "skipped_reached")
     counts = {name: sizes[f"candidates_{name}"] for name in names}
+    counts["projected"] = sizes["projected_links"]
     return {name: count for name, count in counts.items() if count}
 
 
 # -- order
 
 
-def test_links_come_first_then_their_transformations_then_profiles() -> None:
+def test_links_come_first_then_what_is_left_for_them_then_profiles() -> None:
     matcher = Matcher()
     matcher.add("/a", "alice")
-    matcher.add("/a[not(x)]", "anna")  # verified by an operator
-    matcher.add_transformation("/a/b[@n = 1]", LinkTarget("r", "left"))
-    matcher.add_transformation("/a/b[not(x)]", LinkTarget("r", "left"))
+    matcher.add("/a[not(x)]", "anna")  # on the network in any case
+    needs(matcher, "for $b in /a/b where $b/@n = 1 return <x>{$b/@n}</x>", "left")
+    needs(matcher, "for $b in /a/b[c] return <x>{count($b/c)}</x>", "right")
     route(matcher, "//b[@n = 2] and //c and /a/b[@n = 1]", "left")
     route(matcher, "/a", "right")
     found = names(matcher)
     assert sorted(found[:2]) == ["-> left", "-> right"]
-    assert sorted(found[2:4]) == ["left: /a/b[@n = 1]", "left: /a/b[not(x)]"]
+    assert sorted(found[2:4]) == ['left: <a><b n="1"/></a>', "right: <a><b><c/></b></a>"]
     assert sorted(found[4:]) == ["alice", "anna"]
 
 
 def test_what_is_not_asked_for_is_not_done() -> None:
     matcher = Matcher()
     matcher.add("/a[b[@n = 1]][b[@n = 2]]/b[c]")
-    matcher.add_transformation("/a[b[@n = 1]]/b[@n = 2]", LinkTarget("r", "link"))
+    needs(matcher, "for $b in /a/b return <x>{$b/@n}</x>", "link")
     route(matcher, '//c[. = "t"]', "link")
     matches = matcher.match(MESSAGE, "r")
     assert next(matches) == RouteMatch("link")
@@ -98,23 +111,23 @@ def test_what_is_not_asked_for_is_not_done() -> None:
 def test_nothing_is_looked_at_for_a_tree_without_routes() -> None:
     matcher = Matcher()
     route(matcher, "//b[@n = 2]", "link", root="other")
-    matcher.add_transformation("/a/b[@n = 2]", LinkTarget("other", "link"))
+    needs(matcher, "/a/b[@n = 2]", "link", root="other")
     assert names(matcher) == []
-    assert not {"route", "transformation"} & set(work(matcher))
+    assert not {"route", "projected"} & set(work(matcher))
 
 
 def test_a_class_without_queries_costs_nothing() -> None:
     matcher = Matcher()
     route(matcher, "/a/x", "link")
+    needs(matcher, "for $b in /a/b return <x>{$b/c}</x>", "link")
     assert names(matcher) == []
-    for_routes = matcher.statistics()["index_visits"]
-    matcher.add_transformation("/a[not(x)]", LinkTarget("r", "link"))
-    matcher.add_transformation("/a[not(x)]", LinkTarget("s", "link"))
-    assert names(matcher) == []
-    assert matcher.statistics()["index_visits"] == 2 * for_routes
+    assert matcher.statistics()["projected_messages"] == 0
     route(matcher, "/a", "link")
-    assert names(matcher) == ["-> link", "link: /a[not(x)]"]
-    assert set(work(matcher)) <= {"route", "transformation"}
+    assert names(matcher) == ["-> link", "link: <a><b/><b><c>t</c></b></a>"]
+    alone = Matcher()
+    alone.add("/a[not(x)]", "alice")
+    assert names(alone) == ["alice"]
+    assert alone.statistics()["index_heads"] == 0
 
 
 # -- what leads only to targets already reached is skipped
@@ -171,69 +184,79 @@ def test_what_a_reached_link_shares_with_a_profile_is_not_skipped() -> None:
     assert names(matcher) == ["-> link", "alice"]
 
 
-# -- transformation queries
+# -- what links need
 
 
-def test_transformations_are_those_of_links_taken_only() -> None:
+def test_only_what_links_taken_need_is_looked_at() -> None:
     matcher = Matcher()
     route(matcher, "/a", "taken")
     route(matcher, "/a/x", "other")
     for link in ("taken", "other"):
-        matcher.add_transformation("/a/b[@n = 1]", LinkTarget("r", link))
-    matcher.add_transformation("/a/b[@n = 2]", LinkTarget("r", "other"))
-    assert names(matcher) == ["-> taken", "taken: /a/b[@n = 1]"]
-    sizes = work(matcher)
-    assert sizes["skipped_not_taken"] == 1
-    assert sizes["transformation"] == 1
+        needs(matcher, "for $b in /a/b where $b/@n = 1 return <x>{$b/@n}</x>", link)
+    needs(matcher, "for $b in /a/b where $b/c return <x>{$b/c}</x>", "other")
+    assert names(matcher) == ["-> taken", 'taken: <a><b n="1"/></a>']
+    assert matcher.statistics()["projected_links"] == 1
 
 
-def test_a_transformation_has_bindings_and_results() -> None:
+def test_links_with_equal_needs_share_what_is_left() -> None:
     matcher = Matcher()
-    target = LinkTarget("r", "link")
-    route(matcher, "/a", "link")
-    matcher.add_transformation("for $b in /a/b return <n>{$b/@n}</n>", target)
-    matcher.add_transformation("for $b in /a/b, $x in $b/x return $x", target)  # no result
-    _, match = matcher.match(MESSAGE, "r")
-    assert isinstance(match, TransformationMatch)
-    assert (match.link, match.bindings) == ("link", (1, 2))
-    assert match.results() == [b'<n n="1"/>', b'<n n="2"/>']
+    for number in range(8):
+        route(matcher, "/a", f"l{number}")
+        needs(matcher, "for $b in /a/b return <x>{$b/@n}</x>", f"l{number}")
+    urgent, _ = matcher.match_in_stages(MESSAGE, "r")
+    left = [match.stream for match in urgent if isinstance(match, TransformationMatch)]
+    assert len(left) == 8
+    assert len(set(map(id, left))) == 1
+    assert matcher.statistics()["needs"] == 1
 
 
-def test_transformations_are_exact_pairs() -> None:
-    matcher = Matcher(MatchLimits(transformations_max=2))
+def test_links_whose_needs_are_not_open_or_not_to_be_looked_at_get_all() -> None:
+    matcher = Matcher()
+    for link in ("open", "off", "unknown"):
+        route(matcher, "/a", link)
+    matcher.open_needs(LinkTarget("r", "open"))
+    needs(matcher, "for $b in /a/b return <x/>", "off")
+    matcher.set_transforming("off", Transforming.NOT)
+    assert sorted(names(matcher)) == ["-> off", "-> open", "-> unknown", "open: <a/>"]
+    matcher.close_needs(LinkTarget("r", "open"))
+    assert sorted(names(matcher)) == ["-> off", "-> open", "-> unknown"]
+    with pytest.raises(KeyError):
+        matcher.close_needs(LinkTarget("r", "open"))
+
+
+def test_needs_are_counted_pairs() -> None:
+    matcher = Matcher()
     empty = matcher.statistics()
-    left, right = LinkTarget("r", "left"), LinkTarget("r", "right")
-    matcher.add_transformation("/a", left)
-    with pytest.raises(ValueError, match="already"):
-        matcher.add_transformation("/a (: the same :)", left)
-    matcher.add_transformation("/a", right)
+    left, right = LinkTarget("r", "left"), LinkTarget("r", "right", frozenset(("s",)))
+    (need,) = needs_of(parse_profile("for $b in /a/b where $b/@n = 2 return $b/c"))
+    for target in (left, left, right):
+        matcher.add_need(need, target)
     sizes = matcher.statistics()
-    assert (sizes["transformations"], sizes["transformation_queries"]) == (2, 1)
-    with pytest.raises(ProfileRefused) as refused:
-        matcher.add_transformation("/b", right)
-    assert refused.value.code == "too-many-transformations"
+    assert (sizes["needs"], sizes["link_needs"], sizes["links_open"]) == (1, 2, 2)
+    route(matcher, "/a", "right", "s")
+    assert names(matcher, root="s") == ["-> right", 'right: <a><b n="2"><c>t</c></b></a>']
+    matcher.remove_need(need, left)
+    matcher.remove_need(need, left)
     with pytest.raises(KeyError):
-        matcher.remove_transformation("/b", left)
-    matcher.remove_transformation("/a", left)
-    with pytest.raises(KeyError):
-        matcher.remove_transformation("/a", left)
-    matcher.remove_transformation("/a", right)
-    left_over = matcher.statistics()
-    assert {key: left_over[key] for key in empty if key != "index_bytes"} == {
-        key: empty[key] for key in empty if key != "index_bytes"
-    }
+        matcher.remove_need(need, left)
+    matcher.close_needs(left)
+    matcher.close_needs(right)
+    assert matcher.statistics()["needs"] == empty["needs"] == 0
 
 
-def test_transformations_are_settled_when_routes_change() -> None:
+def test_what_is_left_is_settled_when_needs_change() -> None:
     matcher = Matcher()
     target = LinkTarget("r", "link")
     route(matcher, "/a", "link")
-    matcher.add_transformation("/a/b", target)
+    (need,) = needs_of(parse_profile("for $b in /a/b return <x>{$b/@n}</x>"))
+    matcher.add_need(need, target)
     matches = matcher.match(MESSAGE, "r")
     matcher.remove_route(Conjunction.parse("/a"), target)
-    matcher.remove_transformation("/a/b", target)
-    matcher.add_transformation("/a/b[c]", target)
-    assert [type(match).__name__ for match in matches] == ["RouteMatch", "TransformationMatch"]
+    matcher.remove_need(need, target)
+    taken, left = matches
+    assert taken == RouteMatch("link")
+    assert isinstance(left, TransformationMatch)
+    assert to_text(left.stream) == b'<a><b n="1"/><b n="2"/></a>'
     assert names(matcher) == []
 
 
@@ -241,18 +264,18 @@ def test_transformations_are_settled_when_routes_change() -> None:
 
 
 class _Population:
-    """Routes, transformations and profiles, and what they should give by their definition."""
+    """Routes, needs and profiles, and what they should give by their definition."""
 
     def __init__(self, rng: Random) -> None:
         self._rng = rng
         self.routes: dict[tuple[Conjunction, LinkTarget], None] = {}
-        self.transformations: dict[tuple[Profile, LinkTarget], None] = {}
+        self.needs: dict[tuple[Need, LinkTarget], None] = {}
         self.profiles: dict[str, Profile] = {}
         self._names = 0
 
     def change(self, matcher: Matcher) -> None:
         kind = self._rng.randrange(3)
-        known = (self.routes, self.transformations, self.profiles)[kind]
+        known = (self.routes, self.needs, self.profiles)[kind]
         if known and self._rng.random() < 0.25:
             self._remove(matcher, kind)
             return
@@ -265,9 +288,10 @@ class _Population:
                     matcher.add_route(conjunction, target)
                     self.routes[conjunction, target] = None
         elif kind == 1:
-            if (profile, target) not in self.transformations:
-                matcher.add_transformation(profile, target)
-                self.transformations[profile, target] = None
+            for need in needs_of(parse_profile(random_flwor(self._rng))):
+                if (need, target) not in self.needs:
+                    matcher.add_need(need, target)
+                    self.needs[need, target] = None
         else:
             self._names += 1
             self.profiles[matcher.add(profile, f"q{self._names}")] = profile
@@ -278,24 +302,26 @@ class _Population:
             matcher.remove_route(*route)
             del self.routes[route]
         elif kind == 1:
-            transformation = self._rng.choice(list(self.transformations))
-            matcher.remove_transformation(*transformation)
-            del self.transformations[transformation]
+            pair = self._rng.choice(list(self.needs))
+            matcher.remove_need(*pair)
+            del self.needs[pair]
+            if all(target != pair[1] for _, target in self.needs):
+                matcher.close_needs(pair[1])
         else:
             name = self._rng.choice(list(self.profiles))
             matcher.remove(name)
             del self.profiles[name]
 
     def clear(self, matcher: Matcher) -> None:
-        for kind, known in enumerate((self.routes, self.transformations, self.profiles)):
+        for kind, known in enumerate((self.routes, self.needs, self.profiles)):
             while known:
                 self._remove(matcher, kind)
 
     def fill(self, matcher: Matcher) -> Matcher:
         for route in self.routes:
             matcher.add_route(*route)
-        for transformation in self.transformations:
-            matcher.add_transformation(*transformation)
+        for pair in self.needs:
+            matcher.add_need(*pair)
         for name, profile in self.profiles.items():
             matcher.add(profile, name)
         return matcher
@@ -312,19 +338,23 @@ class _Population:
         }
         return {
             *((link,) for link in links),
-            *(
-                (target.link, profile.body)
-                for profile, target in self.transformations
-                if target.root == root
-                and target.link in links
-                and select(matching_path(profile), message.stream)
-            ),
+            *((link, text) for link, text in self._left(message, root) if link in links),
             *(
                 ("", name)
                 for name, profile in self.profiles.items()
                 if select(matching_path(profile), message.stream)
             ),
         }
+
+    def _left(self, message: Message, root: str) -> Iterator[tuple[str, bytes]]:
+        """What a structure for the needs of one link alone leaves."""
+        for target in {target: None for _, target in self.needs if target.root == root}:
+            alone = Projector()
+            for need, other in self.needs:
+                if other == target:
+                    alone.add(need, 0)
+            ((_, left),) = alone.project(message.stream, 1)
+            yield target.link, to_text(left.stream or message.stream)
 
 
 def decisions(matcher: Matcher, message: Message, root: str) -> set[tuple[object, ...]]:
@@ -335,7 +365,7 @@ def decisions(matcher: Matcher, message: Message, root: str) -> set[tuple[object
             found.append((match.link,))
             classes.append(0)
         elif isinstance(match, TransformationMatch):
-            found.append((match.link, match.query.body))
+            found.append((match.link, to_text(match.stream)))
             classes.append(1)
         else:
             assert isinstance(match, ProfileMatch)
@@ -399,7 +429,7 @@ def test_changes_in_the_middle_of_a_match_do_not_change_what_is_urgent(seed: int
             if isinstance(match, RouteMatch):
                 found.append((match.link,))
             elif isinstance(match, TransformationMatch):
-                found.append((match.link, match.query.body))
+                found.append((match.link, to_text(match.stream)))
             if rng.random() < 0.5:
                 population.change(matcher)
         assert set(found) == expected and len(found) == len(expected), message.text

@@ -25,7 +25,7 @@ class Budget:
     @property
     def visits(self) -> int:
         """What was charged since then."""
-        return self.limits.visits_max - self._visits_left
+        return self.limits.visits_max - self.visits_left
 
     def charge(self, amount: int = 1) -> None:
         """Counts nodes looked at and items made."""

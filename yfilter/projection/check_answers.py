@@ -102,16 +102,15 @@ class CheckAnswers:
                 found.append(equal)
         if check.differs:
             found.extend([atom for other, atom in check.differs.items() if other != value])
+        for length, beginnings in check.prefixes.items():
+            self.visits += 1
+            begun = beginnings.get(value[:length])
+            if begun is not None:
+                found.append(begun)
         if check.substrings:
             self.visits += len(check.substrings)
             for (function, literal), atom in check.substrings.items():
-                if (
-                    literal in value
-                    if function == "contains"
-                    else value.startswith(literal)
-                    if function == "starts-with"
-                    else value.endswith(literal)
-                ):
+                if literal in value if function == "contains" else value.endswith(literal):
                     found.append(atom)
         if not check.equal_numbers and not check.numbers:
             return
@@ -122,7 +121,7 @@ class CheckAnswers:
         if equal is not None:
             found.append(equal)
         for operator, rows in check.numbers.items():
-            for _, _, other, atom in rows:
+            for _, other, atom in rows:
                 self.visits += 1
                 if not _compares(number, operator, other):
                     break

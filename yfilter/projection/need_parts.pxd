@@ -12,9 +12,9 @@ cdef class Disjunct:
 
 @cython.final
 cdef class Group:
-    cdef public object bit
-    cdef public bint always
-    cdef public dict disjuncts
+    cdef public object bit, links
+    cdef public tuple places
+    cdef public int needs, unconditional
 
 @cython.final
 cdef class Binding:
@@ -26,7 +26,7 @@ cdef class Check:
     cdef public Binding binding
     cdef public int subject
     cdef public object attribute
-    cdef public dict atoms, equal, differs, substrings, equal_numbers, numbers, others
+    cdef public dict atoms, equal, differs, substrings, prefixes, equal_numbers, numbers, others
     cdef public Atom there
     cdef public long long names_version
     cdef public bytes accepted

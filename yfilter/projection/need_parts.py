@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_left, insort
 from typing import Any
 
-from yfilter.engine.linear_paths import Conjunction
 from yfilter.language.query_ast import Expression, NameTest, Operator
 from yfilter.projection.needs import Kept
 
@@ -26,26 +25,31 @@ class Atom:
 
 
 class Disjunct:
-    """One condition of a group: it holds when ``whole``, the bits of all its atoms, are found."""
+    """One condition of a group: it holds when ``whole``, the bits of all its atoms, are found.
 
-    def __init__(self, group: Group, atoms: tuple[Any, ...], touched: tuple[Any, ...]) -> None:
-        self.bit = group.bit
+    ``bit`` is that of the group which it is in at present; ``touched`` (node, what is looked at).
+    """
+
+    def __init__(self, bit: int, atoms: tuple[Any, ...], touched: tuple[Any, ...]) -> None:
+        self.bit = bit
         self.atoms = atoms
         self.whole = (1 << len(atoms)) - 1
         self.touched = touched
 
 
 class Group:
-    """``bit`` in masks; ``always``: it is also wanted without a condition."""
+    """Needs of one binding with the same kept paths and the same ``links``: ``bit`` in masks.
 
-    def __init__(self, bit: int) -> None:
+    ``needs``: how many there are, ``unconditional`` those of them that always hold.  ``places``:
+    (node, what is kept there).
+    """
+
+    def __init__(self, bit: int, links: int, places: tuple[Any, ...]) -> None:
         self.bit = bit
-        self.always = False
-        self.disjuncts: dict[Conjunction, Disjunct] = {}
-
-    @property
-    def is_used(self) -> bool:
-        return self.always or bool(self.disjuncts)
+        self.links = links
+        self.places = places
+        self.needs = 0
+        self.unconditional = 0
 
 
 class Binding:
@@ -57,7 +61,7 @@ class Binding:
     """
 
     def __init__(self) -> None:
-        self.groups: dict[tuple[Kept, ...], Group] = {}
+        self.groups: dict[tuple[tuple[Kept, ...], int], Group] = {}
         self.always = 0
         self.sometimes = 0
         self.full = 0
@@ -67,16 +71,16 @@ class Binding:
         """After a change of the group's needs."""
         self.always &= ~group.bit
         self.sometimes &= ~group.bit
-        if group.always or any(not disjunct.whole for disjunct in group.disjuncts.values()):
+        if group.unconditional:
             self.always |= group.bit
-        elif group.disjuncts:
+        elif group.needs:
             self.sometimes |= group.bit
 
 
 class Check:
     """Questions about elements at one node, for one binding above it; see the constants.
 
-    ``numbers``: (rank, order of entry, number, atom) in the order of the rank.  Those that hold for
+    ``numbers``: (rank, number, atom) in the order of the rank.  Those that hold for
     most values come first: once all is wanted the rest is spared.  ``accepted``: for each name of a
     message, that of ``names_version``, whether the attribute is called so.
     """
@@ -90,8 +94,9 @@ class Check:
         self.equal: dict[bytes, Atom] = {}
         self.differs: dict[bytes, Atom] = {}
         self.substrings: dict[tuple[str, bytes], Atom] = {}  # by function and literal
+        self.prefixes: dict[int, dict[bytes, Atom]] = {}  # by length
         self.equal_numbers: dict[float, Atom] = {}
-        self.numbers: dict[Operator, list[tuple[float, int, float, Atom]]] = {}
+        self.numbers: dict[Operator, list[tuple[float, float, Atom]]] = {}
         self.others: dict[Expression, Atom] = {}
         self.names_version = 0
         self.accepted = b""
@@ -104,14 +109,18 @@ class Check:
         return found
 
     def discard(self, operator: Operator | None, value: object) -> None:
-        atom = self.atoms.pop((operator, value))
+        del self.atoms[operator, value]
         if isinstance(value, bytes):
             del (self.equal if operator is Operator.EQ else self.differs)[value]
         elif isinstance(value, float) and operator is Operator.EQ:
             del self.equal_numbers[value]
         elif isinstance(value, float) and operator is not None:
             rows = self.numbers[operator]
-            self.numbers[operator] = [row for row in rows if row[3] is not atom]
+            del rows[bisect_left(rows, _rank(operator, value), key=lambda row: row[0])]
+        elif isinstance(value, tuple) and value[0] == "starts-with":
+            del self.prefixes[len(value[1])][value[1]]
+            if not self.prefixes[len(value[1])]:
+                del self.prefixes[len(value[1])]
         elif isinstance(value, tuple):
             del self.substrings[value]
         elif value is None:
@@ -125,12 +134,17 @@ class Check:
         elif isinstance(value, float) and operator is Operator.EQ:
             self.equal_numbers[value] = atom
         elif isinstance(value, float) and operator is not None:
-            rank = -value if operator in (Operator.LT, Operator.LE) else value
             rows = self.numbers.setdefault(operator, [])
-            insort(rows, (rank, len(self.atoms), value, atom), key=lambda row: row[:2])
+            insort(rows, (_rank(operator, value), value, atom), key=lambda row: row[0])
+        elif isinstance(value, tuple) and value[0] == "starts-with":
+            self.prefixes.setdefault(len(value[1]), {})[value[1]] = atom
         elif isinstance(value, tuple):
             self.substrings[value] = atom
         elif value is None:
             self.there = atom
         else:
             self.others[value] = atom  # type: ignore[index]
+
+
+def _rank(operator: Operator, value: float) -> float:
+    return -value if operator in (Operator.LT, Operator.LE) else value

@@ -36,7 +36,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import lru_cache
 from typing import TypeAlias
@@ -91,6 +91,10 @@ class Kept:
     kind: Kind
     attribute: NameTest | None = None
     part: str = ""
+
+    def __hash__(self) -> int:
+        # PERF: that of an IntEnum is a call.
+        return hash((self.steps, int(self.kind), self.attribute, self.part))
 
     def __str__(self) -> str:
         steps = _location_steps(self.steps)
@@ -174,26 +178,28 @@ def touched(condition: Conjunction) -> tuple[Kept, ...]:
         for number, step in enumerate(path.steps, 1):
             steps = tuple(before.structure for before in path.steps[:number])
             for selection in step.selections:
-                found.update(dict.fromkeys(_looked_at(selection, steps)))
+                looks = (replace(kept, steps=steps) for kept in looked_at(selection))
+                found.update(dict.fromkeys(looks))
     return tuple(found)
 
 
-def _looked_at(selection: Expression, steps: Steps) -> Iterator[Kept]:
-    """Of a condition that its element decides: its attributes, or its text and string value."""
+def looked_at(selection: Expression) -> Iterator[Kept]:
+    """Of a condition that its element decides, from there: its attributes, or its text and string
+    value."""
     if isinstance(selection, PathExpression):
         last = selection.steps[-1] if selection.steps else None
         if last is not None and last.kind is NodeKind.ATTRIBUTE:
-            yield Kept(steps, Kind.ATTRIBUTE, last.test)
+            yield Kept((), Kind.ATTRIBUTE, last.test)
         else:
-            yield Kept(steps, Kind.VALUE)
+            yield Kept((), Kind.VALUE)
         for step in selection.steps:
             if step.kind is NodeKind.SELF:
                 for predicate in step.predicates:
-                    yield from _looked_at(predicate, steps)
+                    yield from looked_at(predicate)
     elif isinstance(selection, FunctionCall) and not selection.arguments:
-        yield Kept(steps, Kind.VALUE)  # string(), number(): of the element
+        yield Kept((), Kind.VALUE)  # string(), number(): of the element
     for part in same_focus(selection):
-        yield from _looked_at(part, steps)
+        yield from looked_at(part)
 
 
 def _location_steps(steps: Steps) -> tuple[LocationStep, ...]:

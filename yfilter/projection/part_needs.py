@@ -48,6 +48,8 @@ def part_needs_of(profile: Profile) -> tuple[Need, ...]:
 
 def with_looks(need: Need, chosen: frozenset[str]) -> Need:
     """With what its parts look at, but for the parts that are ``chosen``, by digest."""
+    if not any(kept.kind is Kind.PART for kept in need.kept):
+        return need
     looks: dict[Kept, None] = dict.fromkeys(need.kept)
     for kept in need.kept:
         if kept.kind is Kind.PART:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 from lxml import etree
 
-from formats.stream_selection import ATTRIBUTES, CONTENT, KEPT
 from yfilter.engine.linear_paths import LinearPath
 from yfilter.language.query_ast import Origin, PathExpression
 from yfilter.language.query_text import unparse
 from yfilter.projection.needs import Kind, Need, Steps, touched
 
+KEPT = 1  # the element is there
+CONTENT = 2  # its own text, comments and processing instructions are, too
+ATTRIBUTES = 4  # all its attributes are, too
+
 NODE, VALUE, SUBTREE = KEPT, KEPT | CONTENT, KEPT | CONTENT | ATTRIBUTES
 
 
 class Reference:
-    """Marks of elements, as StreamSelection has them, and (element, attribute name) kept."""
+    """Marks of elements and (element, attribute name) kept."""
 
     def __init__(self, document: bytes, needs: list[Need]) -> None:
         self.tree = etree.fromstring(document).getroottree()
@@ -35,6 +39,27 @@ class Reference:
             for need in needs:
                 self._touch(need)
             changed = before != (self.marks, self.attributes)
+
+    def left(self) -> bytes:
+        """What is kept, canonical."""
+        return bytes(etree.tostring(self._copied(self.elements[0]), method="c14n"))
+
+    def _copied(self, element: Any) -> Any:
+        mark = self.marks[element]
+        copy = etree.Element(element.tag)
+        for name, value in element.attrib.items():
+            if mark & ATTRIBUTES or (element, name) in self.attributes:
+                copy.set(name, value)
+        copy.text = element.text if mark & CONTENT else None
+        for child in element:
+            if not isinstance(child.tag, str):
+                if mark & CONTENT:
+                    copy.append(deepcopy(child))
+                continue
+            if self.marks[child]:
+                copy.append(self._copied(child))
+                copy[-1].tail = child.tail if mark & CONTENT else None
+        return copy
 
     def _keep(self, need: Need) -> None:
         bound = self._select(need.binding) if need.binding else [None]

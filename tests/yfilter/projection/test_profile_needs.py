@@ -14,6 +14,7 @@ from lxml import etree
 from formats.element_stream import ElementStream
 from formats.text import parse_text
 from tests.yfilter.profile_strategies import messages, profiles
+from tests.yfilter.projection.test_projector import left_of
 from tests.yfilter.random_cases import random_flwor, random_message, random_profile
 from yfilter.errors import ProfileRefused
 from yfilter.language.query_ast import Profile
@@ -41,8 +42,8 @@ def results(profile: Profile, stream: ElementStream) -> list[bytes]:
 def project(stream: ElementStream, needs: Iterable[Need]) -> ElementStream:
     projector = Projector(whole_share=2)
     for need in needs:
-        projector.add(need)
-    return projector.project(stream)
+        projector.add(need, 0)
+    return left_of(projector, stream)
 
 
 def check(texts: list[str], stream: ElementStream) -> None:

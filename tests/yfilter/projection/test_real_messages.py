@@ -10,6 +10,7 @@ from random import Random
 import pytest
 
 from formats import FORMS, ElementStream, decode, encode
+from tests.yfilter.projection.test_projector import left_of
 from tests.yfilter.test_real_messages import FOLDERS, SHARED, _without_doctype
 from yfilter.errors import ProfileRefused
 from yfilter.language.query_ast import Profile
@@ -54,8 +55,8 @@ def test_results_on_what_is_left_of_real_messages(folder: str) -> None:
             group = rng.sample(known, rng.choice((1, 1, 2, 5)))
             projector = Projector()
             for need in dict.fromkeys(need for profile in group for need in needs_of(profile)):
-                projector.add(need)
-            left = projector.project(stream)
+                projector.add(need, 0)
+            left = left_of(projector, stream)
             cut += left is not stream
             form = rng.choice(FORMS)
             travelled = decode(encode(left, form), form)

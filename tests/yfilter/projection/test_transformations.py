@@ -16,18 +16,18 @@ from formats.errors import DecodeError
 from tests.formats.support import assert_invariants
 from tests.yfilter.profile_strategies import messages, profiles
 from tests.yfilter.random_cases import random_message
+from yfilter.engine.targets import LinkTarget
 from yfilter.errors import ProfileRefused
 from yfilter.language.query_parser import parse_profile
 from yfilter.language.query_text import unparse
 from yfilter.matcher import Matcher
 from yfilter.matches import ProfileMatch
-from yfilter.projection import transformer as transformer_module
+from yfilter.projection import transformations as transformations_module
 from yfilter.projection.needs import Need
 from yfilter.projection.part_needs import part_needs_of
 from yfilter.projection.parts import part_of_text, with_parts
 from yfilter.projection.pieces import pack_pieces, unpack_pieces
-from yfilter.projection.projector import Projector
-from yfilter.projection.transformer import Transformer
+from yfilter.projection.transformations import Transformations, Transforming
 
 
 def picture(number: int) -> str:
@@ -74,16 +74,43 @@ def results(texts: list[str], stream: ElementStream) -> list[list[bytes]]:
     return [found.get(str(number), []) for number in range(len(texts))]
 
 
-def transformer(needs: tuple[Need, ...], restructures: bool = True) -> Transformer:
-    made = Transformer(restructures=restructures, new_projector=lambda: Projector(whole_share=2))
-    for need in needs:
-        made.add(need)
-    return made
+TARGET = LinkTarget("r", "link")
 
 
-def sent(link: Transformer, stream: ElementStream) -> ElementStream:
+class OneLink:
+    """The transformations of a broker with one link."""
+
+    def __init__(self, needs: tuple[Need, ...], restructures: bool = True) -> None:
+        self.transformations = Transformations(whole_share=2)
+        self.set_restructuring(restructures)
+        self.transformations.open(TARGET)
+        for need in needs:
+            self.add(need)
+
+    def set_restructuring(self, restructures: bool) -> None:
+        mode = Transforming.RESTRUCTURING if restructures else Transforming.CUTTING
+        self.transformations.set_mode("link", mode)
+
+    def add(self, need: Need) -> None:
+        self.transformations.add(need, TARGET)
+
+    def remove(self, need: Need) -> None:
+        self.transformations.remove(need, TARGET)
+
+    def project(self, stream: ElementStream) -> ElementStream:
+        return self.transformations.left(stream, "r", ["link"])["link"]
+
+    @property
+    def way(self) -> str:
+        return self.transformations.way_of(TARGET)
+
+
+def sent(link: OneLink, stream: ElementStream) -> ElementStream:
     """Over a link and read again."""
-    left = link.project(stream)
+    return read_again(link.project(stream))
+
+
+def read_again(left: ElementStream) -> ElementStream:
     assert_invariants(left)
     again = decode(encode(left, WireFormat.BINARY), WireFormat.BINARY)
     again.pieces = unpack_pieces(pack_pieces(left.pieces), len(left), 1 << 20)
@@ -106,9 +133,9 @@ def test_results_are_the_same_after_any_links(seed: int) -> None:
     stream = parse_text(FEED)
     expected = results(texts, stream)
     links = [
-        transformer(needs_of_all(texts + others), rng.random() < 0.7),
-        transformer(needs_of_all(texts), rng.random() < 0.7),
-        transformer(needs_of_all(texts)),
+        OneLink(needs_of_all(texts + others), rng.random() < 0.7),
+        OneLink(needs_of_all(texts), rng.random() < 0.7),
+        OneLink(needs_of_all(texts)),
     ]
     for _ in range(3):
         left = stream
@@ -130,8 +157,8 @@ def test_random_constructors_around_random_paths(
 ) -> None:
     rng = Random(seed)
     if seed % 4:  # whatever it costs
-        monkeypatch.setattr(transformer_module, "_size", lambda stream: -len(stream.pieces))
-        monkeypatch.setattr(transformer_module, "_weight", lambda _: 0)
+        monkeypatch.setattr(transformations_module, "_size", lambda stream: -len(stream.pieces))
+        monkeypatch.setattr(transformations_module, "_weight", lambda _: 0)
     texts = [random_restructuring(rng) for _ in range(rng.randint(1, 4))]
     check_over_two_links(texts, random_message(rng).stream)
 
@@ -165,12 +192,12 @@ def random_restructuring(rng: Random) -> str:
 def check_over_two_links(texts: list[str], stream: ElementStream) -> None:
     """Together on the first link, each by itself on the second one."""
     expected = results(texts, stream)
-    first = transformer(needs_of_all(texts))
+    first = OneLink(needs_of_all(texts))
     for _ in range(2):  # measured, and then as was found best
         left = sent(first, stream)
         assert results(texts, left) == expected, texts
         for text, wanted in zip(texts, expected, strict=True):
-            second = transformer(needs_of_all([text]))
+            second = OneLink(needs_of_all([text]))
             assert results([text], sent(second, left)) == [wanted], text
 
 
@@ -180,9 +207,9 @@ def test_what_is_common_is_computed_once_and_taken_into_what_is_larger() -> None
         f"for $i in /feed/item return <n{number}><head>{'h' * 60}</head>{INNER}</n{number}>"
         for number in range(4)
     ]
-    first, second = transformer(needs_of_all(larger)), transformer(needs_of_all(larger[:1]))
+    first, second = OneLink(needs_of_all(larger)), OneLink(needs_of_all(larger[:1]))
     common = sent(first, stream)
-    assert first.statistics()["way"] == "common"
+    assert first.way == "common"
     assert len(common.pieces) == 6  # of each item one, for all four profiles
     assert all(piece.startswith(b"<text>") for piece in common.pieces.values())
     largest = sent(second, common)
@@ -191,18 +218,18 @@ def test_what_is_common_is_computed_once_and_taken_into_what_is_larger() -> None
 
 
 def test_a_part_that_saves_nothing_is_left_to_the_host() -> None:
-    link = transformer(
+    link = OneLink(
         needs_of_all(["for $i in /feed/item return <headline>{string($i/title)}</headline>"])
     )
     assert not link.project(parse_text(FEED)).pieces
-    assert link.statistics()["way"] == "plain"
+    assert link.way == "plain"
 
 
 def test_restructuring_may_be_switched_on_and_off() -> None:
     stream = parse_text(FEED)
-    link = transformer(needs_of_all(PROFILES[:1]), restructures=False)
+    link = OneLink(needs_of_all(PROFILES[:1]), restructures=False)
     for restructures in (False, True, False):
-        link.restructures = restructures
+        link.set_restructuring(restructures)
         left = link.project(stream)
         assert bool(left.pieces) == restructures
         assert results(PROFILES[:1], left) == results(PROFILES[:1], stream)
@@ -210,7 +237,7 @@ def test_restructuring_may_be_switched_on_and_off() -> None:
 
 def test_changes_of_needs() -> None:
     stream = parse_text(FEED)
-    link = transformer(needs_of_all(PROFILES[:1]))
+    link = OneLink(needs_of_all(PROFILES[:1]))
     assert link.project(stream).pieces
     link.add(needs_of_all(PROFILES[1:2])[0])
     assert results(PROFILES[:2], link.project(stream)) == results(PROFILES[:2], stream)

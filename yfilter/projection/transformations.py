@@ -1,0 +1,455 @@
+"""Transformations: the needs of all links, and what is left of a message for each (section 4.2.2).
+
+The needs of a link are its transformation query; needs that several links have are there once
+(need_table.py), and one pass over a message finds what is left for all links that it reaches
+(projector.py).
+
+For each part that is wanted at an element a link has the choice: its piece, or what it looks at::
+
+    plain     nothing is computed                                      raw of all parts
+    common    what several of the parts have in common is computed     pieces of it, raw of the rest
+    largest   the parts are computed                                   pieces
+
+All three are right, since whoever gets a message computes what he lacks.  So it is measured now
+and then (MEASURED_EVERY) which makes the least of a message, and that is done until the next time.
+What has come as a piece is passed on as a piece, or goes into the larger part that is computed of
+it.  Each of the three is a link of its own for the projector.
+
+After several messages of which nearly all was kept a link's are mostly passed on without a look
+(RESTS_MAX).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
+from enum import IntEnum
+from heapq import heappop, heappush
+
+from formats.binary import encode_binary
+from formats.element_stream import ElementStream
+from yfilter.engine.targets import LinkTarget
+from yfilter.errors import MatchLimitExceeded
+from yfilter.language.nodes import DynamicError
+from yfilter.projection.need_table import bits_of
+from yfilter.projection.needs import Kind, Need
+from yfilter.projection.part_needs import with_looks
+from yfilter.projection.parts import KnownPart, part_of_text
+from yfilter.projection.pieces import computed, pack_pieces
+from yfilter.projection.projector import WHOLE_SHARE, Left, Projector
+
+MEASURED_EVERY = 64  # messages in which parts are wanted
+PARTS_MAX = 256  # different parts of a link that are ever computed; the others stay plain
+WHOLES_BEFORE_REST = 16  # messages passed on whole, one after the other
+RESTS_MAX = 15  # messages that are then passed on whole without a look, between looks
+PLANS_MAX = 1024  # sets of links, remembered
+
+_TAGS_BYTES = 16  # of an element
+
+PLAIN, COMMON, LARGEST = "plain", "common", "largest"
+_NOTHING_CHOSEN: frozenset[str] = frozenset()
+
+
+class Transforming(IntEnum):
+    """What is done to a link's messages: nothing, what is not needed is left out, and pieces are
+    computed where that makes less of them."""
+
+    NOT = 0
+    CUTTING = 1
+    RESTRUCTURING = 2
+
+
+class Transformations:
+    """``open`` links, add and remove their needs; ``left`` of messages."""
+
+    def __init__(self, whole_share: float = WHOLE_SHARE) -> None:
+        """``whole_share``: of a message, from which on it is passed on as it is."""
+        self._projector = Projector(whole_share)
+        self._links: dict[LinkTarget, _Link] = {}
+        self._on: dict[tuple[str, str], _Link] = {}  # by root and link
+        self._modes: dict[str, Transforming] = {}
+        self._plans: dict[tuple[str, tuple[str, ...]], _Plan] = {}
+        self._numbers = 0
+        self._free: list[int] = []  # a heap
+        self._wholes: Counter[int] = Counter()  # by number: messages passed on whole, in a row
+        self._rests: dict[int, int] = {}  # by number: how many more without a look
+        self._resting = 0  # those, as a mask
+        self._counters: Counter[str] = Counter()
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._links
+
+    def open(self, target: LinkTarget) -> None:
+        """What nobody behind a link needs is left out from now on; so far nobody needs anything."""
+        if target not in self._links:
+            link = self._links[target] = _Link(_Way(self._new_number(), _NOTHING_CHOSEN))
+            self._on.update({(root, target.link): link for root in target.roots})
+            self._plans.clear()
+
+    def close(self, target: LinkTarget) -> None:
+        """Forget a link with its needs; KeyError if it is not open."""
+        link = self._links.pop(target)
+        self._drop_ways(link, *tuple(link.ways))
+        for root in target.roots:
+            if self._on.get((root, target.link)) is link:
+                del self._on[root, target.link]
+        self._plans.clear()
+
+    def set_mode(self, link: str, mode: Transforming) -> None:
+        """What is done to a link's messages on every tree; CUTTING unless this says otherwise."""
+        if self._modes.get(link, Transforming.CUTTING) is not mode:
+            self._modes[link] = mode
+            self._plans.clear()
+
+    def add(self, need: Need, target: LinkTarget) -> None:
+        """Keep what a need asks for, too; the link is opened if it is not open."""
+        self.open(target)
+        link = self._links[target]
+        if need not in link.needs:
+            self._change(link, need, 1)
+        link.needs[need] += 1
+
+    def remove(self, need: Need, target: LinkTarget) -> None:
+        """Undo one ``add``; KeyError if it is not there."""
+        link = self._links[target]
+        if need not in link.needs:
+            raise KeyError(need)
+        if link.needs[need] == 1:
+            self._change(link, need, -1)
+            del link.needs[need]
+        else:
+            link.needs[need] -= 1
+
+    def left(
+        self, stream: ElementStream, root: str, links: Sequence[str]
+    ) -> dict[str, ElementStream]:
+        """What is left of a message for those of the links of a tree that are open and not passed
+        over; the very same message where that is nearly all, one object for links that keep the
+        same."""
+        key = root, tuple(links)
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._new_plan(*key)
+        result = dict.fromkeys(plan.names.values(), stream)
+        asked = plan.asked & ~self._rest(plan.asked) if plan.asked & self._resting else plan.asked
+        if plan.with_parts:
+            return result | self._left_with_parts(stream, plan, asked)
+        if asked:
+            for mask, left in self._project(stream, asked):
+                if left.stream is not None:
+                    result.update(dict.fromkeys(plan.names_of(mask), left.stream))
+        return result
+
+    def way_of(self, target: LinkTarget) -> str:
+        """How a link's messages are made at present, of PLAIN, COMMON and LARGEST."""
+        return self._links[target].way
+
+    def lines(self, needs_max: int) -> Iterator[str]:
+        """For people: the oldest needs with the links that have them, and how many more there
+        are."""
+        links: dict[Need, list[str]] = {}
+        for target, link in self._links.items():
+            for need in link.needs:
+                if need in links or len(links) < needs_max:
+                    links.setdefault(need, []).extend(target.names())
+        if links:
+            yield "needs of links"
+            for need, names in links.items():
+                yield f"  {need}  -> {', '.join(names)}"
+            more = len({need for link in self._links.values() for need in link.needs}) - len(links)
+            if more:
+                yield f"… and {more} needs more"
+
+    def statistics(self) -> dict[str, int]:
+        """``link_needs``: (need, link) pairs; ``projection_rested``: how often a link's message was
+        passed on without a look; ``pieces_computed`` and ``pieces_passed_on``."""
+        return {
+            **self._projector.statistics(),
+            "links_open": len(self._links),
+            "link_needs": sum(len(link.needs) for link in self._links.values()),
+            "parts": sum(len(link.parts) for link in self._links.values()),
+            **self._counters,
+        }
+
+    # -- needs
+
+    def _change(self, link: _Link, need: Need, count: int) -> None:
+        is_other = False
+        for kept in need.kept:
+            if kept.kind is Kind.PART:
+                link.parts[kept.part] += count
+                is_other |= link.parts[kept.part] == max(count, 0)  # the first one, or none
+                if not link.parts[kept.part]:
+                    del link.parts[kept.part]
+        if is_other:  # what is common may be something else now
+            self._drop_ways(link, COMMON, LARGEST)
+            link.way = PLAIN
+            link.until_measured = 0
+            self._plans.clear()
+        for way in link.ways.values():
+            self._change_way(way, need, count)
+
+    def _change_way(self, way: _Way, need: Need, count: int) -> None:
+        raw = with_looks(need, way.chosen)
+        if count > 0:
+            self._projector.add(raw, way.number)
+        else:
+            self._projector.remove(raw, way.number)
+            self._wholes.pop(way.number, None)
+        if self._rests.pop(way.number, None) is not None:
+            self._resting &= ~(1 << way.number)
+
+    def _drop_ways(self, link: _Link, *names: str) -> None:
+        for name in names:
+            way = link.ways.pop(name, None)
+            if way is not None:
+                for need in link.needs:
+                    self._change_way(way, need, -1)
+                heappush(self._free, way.number)
+
+    def _make_ways(self, link: _Link) -> None:
+        if len(link.ways) > 1 or len(link.parts) > PARTS_MAX:
+            return
+        parts = [part_of_text(text) for text in link.parts]
+        largest = frozenset(part.digest for part in parts)
+        seen = Counter(
+            digest for part in parts for digest in {inner.digest for inner in part.with_all_inner()}
+        )
+        common = frozenset(digest for digest, count in seen.items() if count > 1)
+        for name, chosen in ((LARGEST, largest), (COMMON, common)):
+            if chosen and (name == LARGEST or chosen != largest):
+                way = link.ways[name] = _Way(self._new_number(), chosen)
+                for need in link.needs:
+                    self._change_way(way, need, 1)
+
+    def _new_number(self) -> int:
+        if self._free:
+            return heappop(self._free)
+        self._numbers += 1
+        return self._numbers - 1
+
+    # -- messages
+
+    def _new_plan(self, root: str, links: tuple[str, ...]) -> _Plan:
+        if len(self._plans) >= PLANS_MAX:
+            self._plans.clear()
+        plan = self._plans[root, links] = _Plan()
+        for name in links:
+            link = self._on.get((root, name))
+            mode = self._modes.get(name, Transforming.CUTTING)
+            if link is not None and mode is not Transforming.NOT:
+                number = link.ways[PLAIN].number
+                plan.names[number] = name
+                if link.parts:
+                    plan.with_parts[name] = link, mode is Transforming.RESTRUCTURING
+                else:
+                    plan.asked |= 1 << number
+        return plan
+
+    def _project(self, stream: ElementStream, asked: int) -> list[tuple[int, Left]]:
+        """By mask of numbers; notes of which nearly all was kept."""
+        found = self._projector.project(stream, asked)
+        for mask, left in found:
+            if left.stream is None:
+                for number in bits_of(mask):
+                    self._note_whole(number)
+            elif self._wholes:
+                for number in bits_of(mask):
+                    self._wholes.pop(number, None)
+        return found
+
+    def _note_whole(self, number: int) -> None:
+        self._wholes[number] += 1
+        if self._wholes[number] >= WHOLES_BEFORE_REST:
+            rests = min(self._wholes[number] - WHOLES_BEFORE_REST + 1, RESTS_MAX)
+            self._rests[number] = rests
+            self._resting |= 1 << number
+
+    def _rest(self, asked: int) -> int:
+        """Those of some numbers that rest."""
+        resting = asked & self._resting
+        for number in bits_of(resting):
+            self._counters["projection_rested"] += 1
+            self._rests[number] -= 1
+            if not self._rests[number]:
+                del self._rests[number]
+                self._resting &= ~(1 << number)
+        return resting
+
+    def _left_with_parts(
+        self, stream: ElementStream, plan: _Plan, asked: int
+    ) -> dict[str, ElementStream]:
+        """What is left for all that do not rest; links with parts may ask for it in more ways than
+        one."""
+        message = _Message(stream, self._counters)
+        waiting: dict[str, tuple[_Link, bool]] = {}
+        for name, (link, restructures) in plan.with_parts.items():
+            way = link.ways[link.way if restructures and link.until_measured > 0 else PLAIN]
+            if not self._rest(1 << way.number):
+                asked |= 1 << way.number
+                waiting[name] = link, restructures
+        message.take(self._project(stream, asked) if asked else ())
+        again = 0
+        for link, restructures in waiting.values():
+            if restructures and link.until_measured <= 0:
+                if message.left[link.ways[PLAIN].number].parts:  # else nothing is to be learnt
+                    self._make_ways(link)
+                    again |= sum(1 << way.number for way in link.ways.values())
+            elif restructures and message.made(link.ways[link.way]) is None:
+                again |= 1 << link.ways[PLAIN].number
+        again &= ~sum(1 << number for number in message.left)
+        message.take(self._project(stream, again) if again else ())
+        result = {
+            plan.names[number]: left.stream
+            for number, left in message.left.items()
+            if left.stream is not None and plan.asked >> number & 1
+        }
+        for name, (link, restructures) in waiting.items():
+            result[name] = self._made(message, link, restructures)
+        return result
+
+    def _made(self, message: _Message, link: _Link, restructures: bool) -> ElementStream:
+        """In a link's way; it is measured when that is time."""
+        plain = link.ways[PLAIN]
+        way = link.ways[link.way] if restructures else plain
+        if restructures and link.until_measured <= 0:
+            if not message.left[plain.number].parts:
+                return message.made(plain) or message.stream
+            link.until_measured = MEASURED_EVERY
+            made = {
+                name: message.made(way) or message.made(plain) for name, way in link.ways.items()
+            }
+            sizes = {name: message.size_of(left or message.stream) for name, left in made.items()}
+            link.way = min(sizes, key=lambda name: (sizes[name], name))
+            return made[link.way] or message.stream
+        link.until_measured -= bool(restructures and message.left[way.number].parts)
+        return message.made(way) or message.made(plain) or message.stream
+
+
+class _Way:
+    """What is left when the parts that are ``chosen``, by digest, are computed: ``number`` of the
+    projector."""
+
+    __slots__ = ("chosen", "number")
+
+    def __init__(self, number: int, chosen: frozenset[str]) -> None:
+        self.number = number
+        self.chosen = chosen
+
+
+class _Link:
+    """``parts``: by text, of how many needs."""
+
+    __slots__ = ("needs", "parts", "until_measured", "way", "ways")
+
+    def __init__(self, plain: _Way) -> None:
+        self.needs: Counter[Need] = Counter()
+        self.parts: Counter[str] = Counter()
+        self.ways = {PLAIN: plain}
+        self.way = PLAIN
+        self.until_measured = 0
+
+
+class _Plan:
+    """Which links are asked for when some are reached: as a mask those without parts; the others
+    by name, each with whether it restructures."""
+
+    __slots__ = ("_names_of", "asked", "names", "with_parts")
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.names: dict[int, str] = {}
+        self.with_parts: dict[str, tuple[_Link, bool]] = {}
+        self._names_of: dict[int, tuple[str, ...]] = {}
+
+    def names_of(self, mask: int) -> tuple[str, ...]:
+        found = self._names_of.get(mask)
+        if found is None:
+            if len(self._names_of) >= PLANS_MAX:
+                self._names_of.clear()
+            found = tuple(self.names[number] for number in bits_of(mask))
+            self._names_of[mask] = found
+        return found
+
+
+class _Message:
+    """What was made of a message so far; links share what is the same."""
+
+    def __init__(self, stream: ElementStream, counters: Counter[str]) -> None:
+        self.stream = stream
+        self.left: dict[int, Left] = {}  # by number of the way
+        self._counters = counters
+        self._made: dict[tuple[Left, frozenset[str]], ElementStream | None] = {}
+        self._computed: dict[tuple[int, str], bytes] = {}
+        self._sizes: dict[ElementStream, int] = {}
+
+    def take(self, found: Iterable[tuple[int, Left]]) -> None:
+        for mask, left in found:
+            self.left.update(dict.fromkeys(bits_of(mask), left))
+
+    def made(self, way: _Way) -> ElementStream | None:
+        """What a way makes of it; None where it is to be made plainly."""
+        left = self.left[way.number]
+        key = left, way.chosen
+        if key not in self._made:
+            self._made[key] = self._with_pieces(left, way)
+        return self._made[key]
+
+    def size_of(self, stream: ElementStream) -> int:
+        """As it would be sent."""
+        if stream not in self._sizes:
+            self._sizes[stream] = _size(stream)
+        return self._sizes[stream]
+
+    def _with_pieces(self, left: Left, way: _Way) -> ElementStream | None:
+        if left.stream is None:
+            return self.stream
+        if not (way.chosen or self.stream.pieces):
+            return left.stream
+        pieces: dict[tuple[int, str], bytes] = {}
+        try:
+            for element, place, text in left.parts:
+                self._collect(part_of_text(text), way.chosen, element, place, pieces)
+        except (DynamicError, MatchLimitExceeded):
+            self._counters["pieces_failed"] += 1  # whoever wants the result finds out the same
+            return None
+        made = copy(left.stream)
+        made.pieces = pieces
+        if way.chosen and _weight(made) > _weight(self.stream):
+            self._counters["pieces_too_large"] += 1  # no link carries more than came
+            return None
+        return made
+
+    def _collect(
+        self,
+        part: KnownPart,
+        chosen: frozenset[str],
+        element: int,
+        place: int,
+        pieces: dict[tuple[int, str], bytes],
+    ) -> None:
+        """The piece of a part, or those of the parts in it that are chosen or have come."""
+        came = self.stream.pieces.get((element, part.digest))
+        if came is not None:
+            self._counters["pieces_passed_on"] += 1
+            pieces[place, part.digest] = came
+        elif part.digest in chosen:
+            if (element, part.digest) not in self._computed:
+                self._counters["pieces_computed"] += 1
+                self._computed[element, part.digest] = computed(part, self.stream, element)
+            pieces[place, part.digest] = self._computed[element, part.digest]
+        else:
+            for inner in part.inner:
+                self._collect(inner, chosen, element, place, pieces)
+
+
+def _weight(stream: ElementStream) -> int:
+    """About what values, tags and pieces have in bytes, as text."""
+    values = len(stream.attribute_values) + len(stream.content_values)
+    return values + _TAGS_BYTES * len(stream) + sum(map(len, stream.pieces.values()))
+
+
+def _size(stream: ElementStream) -> int:
+    return len(encode_binary(stream)) + len(pack_pieces(stream.pieces))
