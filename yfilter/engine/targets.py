@@ -65,4 +65,3 @@ class Transformation:
     def links_of(self, root: str) -> list[str]:
         """The links of a tree whose messages it is for."""
         return [target.link for target in self.targets if target.is_on(root)]
-

@@ -94,7 +94,12 @@ class Index:
         self.operators = OperatorTable(self._view, evaluation)
         self._draft = Draft(self._symbols)
         self._writer = QueryWriter(
-            self._draft, self._symbols, self._atoms, self._records, self._trie, self._twigs,
+            self._draft,
+            self._symbols,
+            self._atoms,
+            self._records,
+            self._trie,
+            self._twigs,
             self.operators,
         )
         self._residuals = Residuals(

@@ -146,7 +146,9 @@ class IndexPicture:
         while query:
             if len(lines) < 3:
                 residual = self._trie.queries[5 * query + RESIDUAL]
-                lines.append(some_of(self._names(self._trie.answers(query))) + (" if …" if residual else ""))
+                lines.append(
+                    some_of(self._names(self._trie.answers(query))) + (" if …" if residual else "")
+                )
             else:
                 more += 1
             query = self._trie.queries[5 * query + NEXT]

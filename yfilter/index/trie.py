@@ -257,7 +257,9 @@ class Trie:
         return {"index_nodes": self._node_count, "index_queries": self._query_count}
 
     def size_bytes(self) -> int:
-        return 4 * (len(self.nodes) + len(self.queries) + len(self.alias) + len(self._slots) + 3 * LOG_SIZE)
+        return 4 * (
+            len(self.nodes) + len(self.queries) + len(self.alias) + len(self._slots) + 3 * LOG_SIZE
+        )
 
     def used_bytes(self) -> int:
         return 48 * self._node_count + 20 * self._query_count

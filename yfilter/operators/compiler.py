@@ -414,9 +414,11 @@ def _stands_alone(expression: Expression) -> bool:
     if isinstance(expression, FunctionCall) and not expression.arguments:
         return False
     parts = list(same_focus(expression))
-    return bool(parts) and all(
-        isinstance(part, Literal) or _stands_alone(part) for part in parts
-    ) and not all(isinstance(part, Literal) for part in parts)
+    return (
+        bool(parts)
+        and all(isinstance(part, Literal) or _stands_alone(part) for part in parts)
+        and not all(isinstance(part, Literal) for part in parts)
+    )
 
 
 def _has_variables(expression: Expression) -> bool:

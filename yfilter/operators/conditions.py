@@ -238,9 +238,7 @@ class Ranging(Condition):
 
 @cython.cfunc
 @cython.exceptval(check=False)
-def _compares(
-    number: cython.double, relation: cython.int, other: cython.double
-) -> cython.bint:
+def _compares(number: cython.double, relation: cython.int, other: cython.double) -> cython.bint:
     if relation == 0:
         return number == other
     if relation == 1:

@@ -139,7 +139,9 @@ class Path(Operator):
         scratch: Scratch = self.scratch
         base: cython.int = self.collect(node)
         i: cython.int
-        found: list[Atom] = [Untyped(scratch.text(scratch.nodes[i])) for i in range(base, scratch.top)]
+        found: list[Atom] = [
+            Untyped(scratch.text(scratch.nodes[i])) for i in range(base, scratch.top)
+        ]
         scratch.top = base
         return found
 

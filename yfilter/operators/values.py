@@ -16,7 +16,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from formats.names import QualifiedName
 from yfilter.language.atoms import arithmetic, cast, compare, negate
-from yfilter.language.evaluator import effective_boolean
 from yfilter.language.function_library import applied
 from yfilter.language.functions import FUNCTIONS, ArgumentKind
 from yfilter.language.general_comparison import some_pair
