@@ -38,7 +38,7 @@ class LinkNeeds:
     """What is needed in a child's branch, everything until it has said anything; the transformer
     is told of it."""
 
-    __slots__ = ("_transformer", "_target", "needs")
+    __slots__ = ("_target", "_transformer", "needs")
 
     def __init__(self, transformer: LinkTransformer, branch: Branch) -> None:
         self._transformer = transformer
