@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from formats import WireFormat, decode, encode, parse_text
+from formats import WireFormat, decode, encode, parse_text, to_text
 from formats.element_stream import ElementStream
 from formats.errors import DecodeError
 from tests.formats.support import assert_invariants
@@ -299,3 +299,79 @@ def test_pieces_that_cannot_be_read() -> None:
             unpack_pieces(packed[:size], 3, 100)
     with pytest.raises(DecodeError):
         unpack_pieces(packed, 2, 100)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_links_that_do_this_and_that_share_one_pass(seed: int) -> None:
+    """Every link has what its profiles need, whatever the others do, and changes of their needs."""
+    rng = Random(seed)
+    print(f"seed {seed}")
+    stream = parse_text(FEED)
+    modes = {f"l{number}": rng.choice(list(Transforming)) for number in range(6)}
+    together = Transformations(whole_share=2)
+    wanted: dict[str, list[str]] = {}
+    for link, mode in modes.items():
+        together.set_mode(link, mode)
+        together.open(LinkTarget("r", link))
+        wanted[link] = []
+    for _ in range(8):
+        link = rng.choice(list(modes))
+        if wanted[link] and rng.random() < 0.3:
+            for need in needs_of_all([wanted[link].pop()]):
+                together.remove(need, LinkTarget("r", link))
+        else:
+            wanted[link].append(rng.choice(PROFILES))
+            for need in needs_of_all(wanted[link][-1:]):
+                together.add(need, LinkTarget("r", link))
+        reached = rng.sample(list(modes), rng.randint(1, len(modes)))
+        left = together.left(stream, "r", reached)
+        assert left.keys() == {one for one in reached if modes[one] is not Transforming.NOT}
+        for one, message in left.items():
+            texts = wanted[one]
+            assert results(texts, read_again(message)) == results(texts, stream), (one, texts)
+            if modes[one] is Transforming.CUTTING:
+                alone = OneLink(needs_of_all(texts), restructures=False)
+                assert to_text(message) == to_text(alone.project(stream))
+    for link in modes:
+        together.close(LinkTarget("r", link))
+    assert together.statistics()["needs"] == 0
+    assert not together.left(stream, "r", list(modes))
+
+
+def test_equal_links_compute_a_piece_once() -> None:
+    stream = parse_text(FEED)
+    links = [f"l{number}" for number in range(8)]
+    together = Transformations(whole_share=2)
+    for link in links:
+        together.set_mode(link, Transforming.RESTRUCTURING)
+        for need in needs_of_all(PROFILES[:1]):
+            together.add(need, LinkTarget("r", link))
+    for _ in range(3):
+        before = together.statistics().get("pieces_computed", 0)
+        left = together.left(stream, "r", links)
+        assert len(set(map(id, left.values()))) == 1
+        assert left["l0"].pieces
+        assert together.statistics()["pieces_computed"] - before == len(left["l0"].pieces)
+
+
+def test_a_link_rests_by_itself_when_nothing_is_saved() -> None:
+    whole = parse_text(b"<feed><item><k>1</k></item></feed>")
+    half = parse_text(b"<feed><x>much and more of it</x><item><k>1</k></item></feed>")
+    together = Transformations(whole_share=0.8)
+    (everything,) = needs_of_all(["for $i in /feed/item return $i"])
+    (little,) = needs_of_all(["for $i in /feed/item return <x>{count($i)}</x>"])
+    most, least = LinkTarget("r", "most"), LinkTarget("r", "least")
+    together.add(everything, most)
+    together.add(little, least)
+    for _ in range(100):
+        left = together.left(whole, "r", ["most", "least"])
+        assert left["most"] is whole
+        assert left["least"] is not whole
+    assert 60 < together.statistics()["projection_rested"] < 100
+    waited = 0
+    while together.left(half, "r", ["most"])["most"] is half:
+        waited += 1
+        assert waited < 16
+    assert together.left(half, "r", ["most"])["most"] is not half  # and no rest from then on
+    together.remove(everything, most)
+    assert len(together.left(whole, "r", ["most"])["most"]) == 1
