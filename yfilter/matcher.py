@@ -288,7 +288,7 @@ class Matcher:
         }
 
     def dump(self, nodes_max: int = DUMP_NODES_MAX) -> str:
-        """The plan for people: the automaton with its tree patterns and operators, the needs of links.
+        """The plan for people: the automaton, its tree patterns and operators, the needs of links.
 
         At most about ``nodes_max`` nodes of each, the oldest, and how many more there are.
         """

@@ -1,52 +1,28 @@
-"""``links``: a message cut for 1, 8 and 32 links whose needs are equal."""
+"""``links``: what is left of a message for 1, 8 and 32 links, with equal and with different needs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from benchmarks.delivery.job import DeliverJob, Teller
-from benchmarks.delivery.timing import within
-from benchmarks.samples import mean
-from benchmarks.workload.operators import OPERATORS, make_feeds
-from formats import parse_text
-from yfilter import parse_profile
-from yfilter.projection.profile_needs import needs_of
-from yfilter.projection.transformer import Transformer
+from benchmarks.transformed import links
 
 _LINKS = (1, 8, 32)
-_PROFILES = 20  # of each link
 
 
 def measure_links(job: DeliverJob, teller: Teller) -> None:
     """Microseconds for all links; the message is parsed before."""
-    texts = OPERATORS["equality_constructed"].profiles(_PROFILES, job.seed)
-    needs = [need for text in texts for need in needs_of(parse_profile(text))]
-    messages = make_feeds(job.seed, job.warmup + job.measured)
-    base = None
-    for links in _LINKS:
-        transformers = [Transformer() for _ in range(links)]
-        for transformer in transformers:
-            for need in needs:
-                transformer.add(need)
-        _cut(transformers, messages[: job.warmup], job)
-        times = _cut(transformers, messages[job.warmup :], job)
-        key = f"links_{links}_us"
-        teller.figure(key, f"cut for {links} links", mean(times), "us", base)
-        base = base or key
+    few = job.measured < _FEW
+    found = links.measure_links(4 if few else 20, 2 if few else 20, _LINKS, job.seed)
+    for count in _LINKS:
+        base = "links_1_us" if count > 1 else None
+        key = f"links_{count}_us"
+        teller.figure(key, f"cut for {count} links, equal needs", found[key], "us", base)
+    for count in _LINKS:
+        key = f"links_different_{count}_us"
+        teller.figure(key, f"cut for {count} links, needs that differ", found[key], "us")
+    key = "links_different_each_us"
+    teller.figure(key, "each of these more", found[key], "us")
+    added = links.measure_added(200 if few else 20_000)
+    teller.figure("needs_added_s", "needs added", added["needs_added_s"], "s")
 
 
-def _cut(
-    transformers: Sequence[Transformer], messages: Sequence[bytes], job: DeliverJob
-) -> list[float]:
-    clock = job.clock()
-    times: list[float] = []
-
-    def one(message: bytes) -> None:
-        stream = parse_text(message)
-        start = clock()
-        for transformer in transformers:
-            transformer.project(stream)
-        times.append((clock() - start) / 1000)
-
-    within(messages, one, job.seconds)
-    return times
+_FEW = 20  # messages of a quick run

@@ -200,7 +200,8 @@ class DataPlane:
         dictionary, which the child has when it comes down the tree with the message, and may lack
         when it is asked now.  Raises as ``dry_run``."""
         parcel = self._open_dry(frame)
-        cut = self._transformation.cuts(parcel, [child])[child]
+        urgent, _ = self._matcher.match_in_stages(parcel.stream, root=parcel.root)
+        cut = self._transformation.cuts(parcel, [child], _urgent(urgent)[1])[child]
         packing = self._formats.packing_for(cut.parcel, child)
         form, payload = packing.wire_format, cut.parcel.packed(packing)
         if trained_version(payload, form.compression):

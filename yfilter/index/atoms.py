@@ -67,9 +67,10 @@ class AtomTable:
     """Equalities, ranges and numbers, with a count of users each.
 
     ``equalities`` of an attribute counts those with a text, ``number_equalities`` those with a
-    number, ``tests`` those that ``text_tests`` finds; ``length_max`` is the longest text ever among them (longer ones of a message need not be
-    hashed).  ``ranges`` of ``attribute * RANGES + operator - 1`` is the range, 0 where there is
-    none, and ``range_counts`` how many an attribute has; ``numbers`` are the doubles that ranges
+    number, ``tests`` those that ``text_tests`` finds; ``length_max`` is the longest text ever among
+    them (longer ones of a message need not be hashed).  ``ranges`` of ``attribute * RANGES +
+    operator - 1`` is the range, 0 where there is none, and ``range_counts`` how many an attribute
+    has; ``numbers`` are the doubles that ranges
     compare with.
     """
 

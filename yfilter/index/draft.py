@@ -33,22 +33,21 @@ except ImportError:
     from formats import cython_stub as cython
 
 from collections.abc import Callable, Sequence
-from decimal import Decimal
 from typing import TypeAlias
 
 from yfilter.index.columns import grown, ints
 from yfilter.index.residuals import EXISTS, NESTED, VERIFIED
 from yfilter.index.symbols import Name
 from yfilter.language.query_ast import Expression
+from yfilter.language.shapes import Word
 
 if cython.compiled:
     from cython.cimports.yfilter.index.symbols import SymbolTable
 else:
     from yfilter.index.symbols import SymbolTable
 
-Word: TypeAlias = str | int | Decimal | float | bytes
-# What a recipe has of its own: words, and what fills conditions that operators verify.
-Constant: TypeAlias = Word | Callable[[tuple[Word, ...]], Expression]
+# What a recipe has of its own: words, keys of text tests, what fills verified conditions.
+Constant: TypeAlias = Word | bytes | Callable[[tuple[Word, ...]], Expression]
 
 # Kinds of conditions as numbers of C: see the .pxd.
 _EXISTS, _NESTED, _VERIFIED = EXISTS, NESTED, VERIFIED
@@ -77,7 +76,7 @@ class Draft:
         self.conditions = ints(6 * 16)
         self.ways = ints(16)  # the first step of each
         self.way_count = 0
-        self.values: list[Word | Expression] = []
+        self.values: list[Word | bytes | Expression] = []
         self._symbols = symbols
         self._step_count = 0
         self._condition_count = 0
@@ -166,7 +165,7 @@ class Draft:
                 a = 0
                 value = len(self.values)
                 fill = self._constants[self._next()]
-                self.values.append(fill(self._words))  # type: ignore[operator]
+                self.values.append(fill(self._words))
             else:
                 a = self._read_attribute()
                 if kind != _EXISTS:
@@ -211,7 +210,7 @@ class Draft:
 
     def _read_word(self) -> Word:
         code: cython.int = self._next()
-        return self._words[code] if code >= 0 else self._constants[~code]  # type: ignore[return-value]
+        return self._words[code] if code >= 0 else self._constants[~code]
 
     def _next(self) -> cython.int:
         self._at += 1

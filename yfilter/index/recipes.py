@@ -81,7 +81,9 @@ def _kind_of(condition: Condition) -> int:
     return DIFFERS if condition.operator is Operator.NE else _RANGES[condition.operator]
 
 
-def _write_words(words: Sequence[Word], codes: list[int], constants: list[Constant]) -> None:
+def _write_words(
+    words: Sequence[Word | bytes], codes: list[int], constants: list[Constant]
+) -> None:
     for word in words:
         if isinstance(word, Blank):
             codes.append(word.number)

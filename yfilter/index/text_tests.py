@@ -1,5 +1,5 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""TextTests: ``contains``, ``starts-with`` and ``ends-with`` of all profiles, in one pass of a value.
+"""TextTests: ``contains`` and its like of all profiles, in one pass over a value.
 
 A test of an attribute is an atom as an equality is (see atoms.py), with a key of its own::
 

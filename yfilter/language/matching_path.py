@@ -62,8 +62,8 @@ class MatchingPart:
     through.  ``has_remainder``: the profile can have no result although the path matched.
     ``paths``: the engine looks for one of these, which say together what ``path`` does, or more.
     ``bound``: paths that select together just the elements that a path does, or that the first for
-    clause binds and ``where`` lets through; none where that is not known.  ``verified``: what has to hold
-    besides; ``is_verified``: then the profile has results, whatever ``has_remainder`` says.
+    clause binds and ``where`` lets through; none where that is not known.  ``verified``: what has
+    to hold besides; ``is_verified``: then the profile has results, whatever ``has_remainder`` says.
     ``where_holds``: ``where`` holds for all of ``bound``.
     """
 

@@ -23,11 +23,15 @@ class Operator:
     """``is_costly``: its answer for a node is worth remembering.  ``uses_context``: it depends on
     the context node.  ``free``: the variables bound around it that it depends on."""
 
+    is_costly: bool
+    uses_context: bool
+    free: frozenset[object]
+
     def __init__(self, parts: Iterable[Operator] = ()) -> None:
         parts = tuple(parts)
         self.is_costly = any(part.is_costly for part in parts)
         self.uses_context = any(part.uses_context for part in parts)
-        self.free: frozenset[object] = frozenset().union(*(part.free for part in parts))
+        self.free = frozenset().union(*(part.free for part in parts))
 
     def value(self, node: cython.longlong) -> Value:
         """The items of the expression, as the interpreter knows them; DynamicError."""
@@ -35,7 +39,7 @@ class Operator:
 
     def items(self, node: cython.longlong) -> list[Atom]:
         """The atomic values of the items.  By default there are no nodes among these."""
-        return list(self.value(node))
+        return self.value(node)[:]  # type: ignore[return-value]
 
     def holds(self, node: cython.longlong) -> cython.bint:
         """The effective boolean value; DynamicError."""

@@ -133,12 +133,11 @@ class Path(Operator):
         return self.some(node, None)
 
     def value(self, node: cython.longlong) -> Value:
-        return self.scratch.nodes_from(self.collect(node))  # type: ignore[no-any-return]
+        return self.scratch.nodes_from(self.collect(node))
 
     def items(self, node: cython.longlong) -> list[Atom]:
         scratch: Scratch = self.scratch
         base: cython.int = self.collect(node)
-        i: cython.int
         found: list[Atom] = [
             Untyped(scratch.text(scratch.nodes[i])) for i in range(base, scratch.top)
         ]
@@ -360,9 +359,13 @@ class Path(Operator):
         i: cython.int
         if code == 7:
             return scratch.push(node)
-        if code in (9, 11, 13) and node & 3 == 0 and element >= 0:  # the node itself
-            if scratch.accepts(symbol, element):
-                scratch.push(node)
+        if (
+            code in (9, 11, 13)
+            and node & 3 == 0
+            and element >= 0
+            and scratch.accepts(symbol, element)
+        ):
+            scratch.push(node)  # the node itself
         if code == 11:
             return self._push_elements(1, symbol, node)
         if code in (8, 10, 12, 13):

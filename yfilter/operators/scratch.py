@@ -177,7 +177,6 @@ class Scratch:
 
     def nodes_from(self, base: cython.int) -> object:
         """The nodes from ``base`` on as the interpreter knows them, taken off the stack."""
-        i: cython.int
         found = [self.node_of(self.nodes[i]) for i in range(base, self.top)]
         self.top = base
         return found

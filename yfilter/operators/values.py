@@ -61,7 +61,7 @@ class Interpreted(Operator):
         self.is_costly = True
 
     def value(self, node: cython.longlong) -> Value:
-        return self._run(node)  # type: ignore[no-any-return]
+        return self._run(node)
 
     def items(self, node: cython.longlong) -> list[Atom]:
         return self._scratch.evaluator().atoms(self._run(node))
