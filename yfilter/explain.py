@@ -14,7 +14,7 @@ from formats.element_stream import ElementStream
 from yfilter.engine.linear_paths import routing_query
 from yfilter.engine.step_conditions import ConditionKind, main_steps, take_apart
 from yfilter.explanation import POSITIONS_MAX, Explanation, Failure, Outcome, Part
-from yfilter.index.ways import condition_of
+from yfilter.index.ways import condition_of, text_test_of
 from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.matching_path import MatchingPart, matching_part
 from yfilter.language.nodes import DOCUMENT, Node, NodeType
@@ -108,7 +108,9 @@ class _Walk:
         text = f"[{unparse(condition)}]"
         inner: tuple[Part, ...] = ()
         by = "index"
-        if kind is not ConditionKind.BRANCH and condition_of(condition) is None:
+        if kind is not ConditionKind.BRANCH and not (
+            condition_of(condition) or text_test_of(condition)
+        ):
             by = "elementpath" if falls_back(condition) else _verified_by(condition)
         if kind is ConditionKind.BRANCH and isinstance(condition, PathExpression):
 

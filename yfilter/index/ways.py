@@ -132,7 +132,7 @@ def _way(steps: tuple[LocationStep, ...], level: int) -> Way:
 
 def _condition(kind: ConditionKind, part: Expression, level: int) -> Condition | Verified | Way:
     if kind is ConditionKind.SELECTION:
-        return condition_of(part) or Verified(part)
+        return condition_of(part) or text_test_of(part) or Verified(part)
     if kind is ConditionKind.BRANCH and isinstance(part, PathExpression) and level + 1 < LEVELS_MAX:
         return _way(part.steps, level + 1)
     return Verified(part)
@@ -194,6 +194,13 @@ def condition_of(selection: Expression) -> Condition | None:
             return _comparison(path, operator, value)
         case Comparison(Literal(value), operator, PathExpression() as path):
             return _comparison(path, MIRRORED.get(operator, operator), value)
+        case _:
+            return None
+
+
+def text_test_of(selection: Expression) -> Condition | None:
+    """``contains`` and its like of an attribute, as far as the index can find them."""
+    match selection:
         case FunctionCall(name, (PathExpression() as path, Literal(str(text)))) if (
             name in TEXT_TESTS
         ):
