@@ -22,6 +22,7 @@ Links are numbers, sets of them masks.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
@@ -156,7 +157,7 @@ class NeedTable:
             if len(self._links_of) >= MASKS_MAX:
                 self._links_of.clear()
             links = 0
-            for number in bits_of(groups):
+            for number in _bits(groups):
                 group = self._groups[number]
                 links |= group.links if group is not None else 0
             self._links_of[groups] = links
@@ -408,14 +409,17 @@ class NeedTable:
 
 @lru_cache(maxsize=MASKS_MAX)
 def bits_of(mask: int) -> tuple[int, ...]:
-    """The numbers of the bits that are set, the lowest first."""
+    """Of links: the numbers of the bits that are set, the lowest first."""
+    return tuple(_bits(mask))
+
+
+def _bits(mask: int) -> Iterator[int]:
+    """The same of any mask; those of groups may be long, and are not remembered."""
     text = bin(mask)[:1:-1]
-    found = []
     number = text.find("1")
     while number >= 0:
-        found.append(number)
+        yield number
         number = text.find("1", number + 1)
-    return tuple(found)
 
 
 _PlacedAtom: TypeAlias = tuple[Node, Check, Operator | None, object]
