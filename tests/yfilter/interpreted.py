@@ -6,17 +6,14 @@ no matching path, no bindings, no index and no operators.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from formats.element_stream import ElementStream
+from formats.text import to_text
 from yfilter.errors import MatchLimitExceeded
-from yfilter.language.evaluation import MessageEvaluator
-from yfilter.language.matching_path import matching_part
-from yfilter.language.nodes import DynamicError
+from yfilter.language.interpreted_result import interpreted
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile
-from yfilter.language.result import _documents
+from yfilter.language.result_plan import ResultPlan
 
 
 def results(
@@ -26,11 +23,7 @@ def results(
 ) -> list[bytes]:
     """What a profile delivers of a message.  Raises MatchLimitExceeded."""
     parsed = parse_profile(profile) if isinstance(profile, str) else profile
-    unbound = replace(matching_part(parsed), binds=False)
-    try:
-        return _documents(parsed, unbound, MessageEvaluator(stream, limits), ())
-    except DynamicError:
-        return []
+    return interpreted(ResultPlan(parsed, False), stream, (), limits, lambda: to_text(stream))
 
 
 def matches(

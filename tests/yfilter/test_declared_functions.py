@@ -151,21 +151,20 @@ def test_texts_are_read_again(text: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_index_network_and_links_come_to_the_same(seed: int) -> None:
+def test_engine_and_links_come_to_the_same(seed: int) -> None:
     rng = Random(seed)
     message = random_message(rng)
     direct = [results(text, message.text) for text in PROFILES]
-    for index in (True, False):
-        matcher = Matcher(index=index)
-        for number, text in enumerate(PROFILES):
-            matcher.add(text, str(number))
-        found: dict[str, list[bytes]] = {}
-        for match in matcher.match(message.stream):
-            assert isinstance(match, ProfileMatch)
-            found[match.profile_id] = match.results()
-        for number, wanted in enumerate(direct):
-            got = found.get(str(number), [])
-            assert [*map(canonical, got)] == [*map(canonical, wanted)], PROFILES[number]
+    matcher = Matcher()
+    for number, text in enumerate(PROFILES):
+        matcher.add(text, str(number))
+    found: dict[str, list[bytes]] = {}
+    for match in matcher.match(message.stream):
+        assert isinstance(match, ProfileMatch)
+        found[match.profile_id] = match.results()
+    for number, wanted in enumerate(direct):
+        got = found.get(str(number), [])
+        assert [*map(canonical, got)] == [*map(canonical, wanted)], PROFILES[number]
     check(PROFILES, message.stream)
 
 

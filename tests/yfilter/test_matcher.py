@@ -25,10 +25,9 @@ from yfilter import (
     RouteMatch,
     parse_profile,
 )
+from yfilter.answers import Answer, Answers
 from yfilter.engine.linear_paths import routing_query
 from yfilter.language.profile_limits import EvaluationLimits
-from yfilter.language.result import render_plan
-from yfilter.language.result_plan import ResultPlan
 
 MESSAGE = b'<a id="x"><b n="1"/><b n="2"><c>t</c></b></a>'
 
@@ -113,17 +112,13 @@ def test_results_are_what_the_profile_returns() -> None:
 
 def counted_render(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     calls: list[object] = []
+    results = Answers.results
 
-    def counting(
-        plan: ResultPlan,
-        stream: ElementStream,
-        bindings: tuple[int, ...],
-        limits: EvaluationLimits,
-    ) -> list[bytes]:
-        calls.append(plan)
-        return render_plan(plan, stream, bindings, limits)
+    def counting(answers: Answers, answer: Answer, stream: ElementStream) -> list[bytes]:
+        calls.append(answer)
+        return results(answers, answer, stream)
 
-    monkeypatch.setattr("yfilter.matches.render_plan", counting)
+    monkeypatch.setattr(Answers, "results", counting)
     return calls
 
 

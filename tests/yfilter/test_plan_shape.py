@@ -247,15 +247,11 @@ def test_what_is_left_to_the_interpreter_is_counted(
     assert (sizes["operators"], sizes["operators_interpreted"]) == (operators, interpreted)
 
 
-def test_a_route_a_transformation_and_a_profile_share_their_operators() -> None:
-    text = "/a[not(@x) or not(@y)]//b"
-    alone = sizes(matcher([text]))
+def test_a_route_and_a_profile_share_their_operators() -> None:
+    alone = sizes(matcher(["/a[@x or @y]//b"]))
     assert alone == {"queries": 1, "nodes": 3, "records": 1, "symbols": 2, "operators": 1}
-    together = matcher([text], transformations=[(text, NORTH), (text, SOUTH)])
-    shape = alone | {"queries": 2, "nodes": 6}
-    assert sizes(together) == shape
-    together.add_route(Conjunction.parse("/a[@x or @y]"), NORTH)
-    assert together.statistics()["operators"] == 2
+    routes = [("/a[@x or @y]//b", NORTH), ("/a[@x or @y]//b", SOUTH)]
+    assert sizes(matcher(["/a[@x or @y]//b"], routes)) == alone | {"queries": 2, "nodes": 6}
 
 
 def test_a_twig_goes_with_the_last_who_asks_for_its_path_in_whatever_way() -> None:
@@ -288,19 +284,17 @@ def test_what_is_found_in_several_ways_is_one_query_and_delivered_once(
     made.add(profile, "p")
     made.add(profile, "q")
     made.add_route(Conjunction.parse("//*"), NORTH)
-    made.add_transformation(profile, NORTH)
     statistics = made.statistics()
-    assert statistics["queries"] == statistics["transformation_queries"] == 1
-    assert statistics["index_queries"] >= 2 * ways + 1
+    assert statistics["queries"] == 1
+    assert statistics["index_queries"] >= ways + 1
     found = list(made.match(message, "r"))
     assert [type(match).__name__ for match in found] == [
-        *("RouteMatch", "TransformationMatch", "ProfileMatch", "ProfileMatch")
+        *("RouteMatch", "ProfileMatch", "ProfileMatch")
     ]
     assert sorted(made.matched_ids(message)) == ["p", "q"]
     made.remove("p")
     assert made.matched_ids(message) == ["q"]
     made.remove("q")
-    made.remove_transformation(profile, NORTH)
     made.remove_route(Conjunction.parse("//*"), NORTH)
     assert made.matched_ids(message) == []
     assert sizes(made) == empty
@@ -347,9 +341,6 @@ def test_removing_everything_in_any_order_leaves_an_empty_matcher(seed: int) -> 
                 with suppress(ValueError):
                     made.add_route(conjunction, target)
                     removals.append(partial(made.remove_route, conjunction, target))
-            with suppress(ValueError):
-                made.add_transformation(one, target)
-                removals.append(partial(made.remove_transformation, one, target))
         if number % 10 == 0:
             list(made.match(random_message(rng).stream, "r"))
     assert made.statistics()["operators"] > 20
@@ -362,9 +353,9 @@ def test_removing_everything_in_any_order_leaves_an_empty_matcher(seed: int) -> 
 def structure(made: Matcher) -> dict[str, int]:
     """All that says what there is now, but what is only allocated."""
     counts = made.statistics()
-    names = ("profiles", "queries", "routes", "route_queries", "transformations", "target_groups")
+    names = ("profiles", "queries", "routes", "route_queries", "target_groups")
     return sizes(made) | {
-        **{name: counts[name] for name in (*names, "transformation_queries", "operators")},
+        **{name: counts[name] for name in (*names, "operators")},
         **{name: counts[f"index_{name}"] for name in ("bytes_used", "twig_nodes", "nodes")},
     }
 

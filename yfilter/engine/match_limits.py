@@ -25,7 +25,7 @@ class MatchLimits:
                    begins, which takes over what messages still use.  The answers are the same.
                    0: 4 KB for each query there is then, at least 512 MB and at most 4 GB
     evaluation     what a condition that an operator verifies, and the rendering of a profile, may
-                   cost on one message; a profile beyond it does not match the message, the others do
+                   cost on one message; one beyond it does not match the message, the others do
     """
 
     profiles_max: int = 1_000_000

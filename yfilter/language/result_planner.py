@@ -179,6 +179,8 @@ class _Planner(PlanDraft):
             return self._where(flwor.where, result, scope) if flwor.where is not None else result
         clause = flwor.clauses[at]
         match clause:
+            case ForClause(_, PathExpression(Origin.MESSAGE)):
+                raise Unsaid  # a join, which the interpreter does by hash
             case ForClause(variable, PathExpression() as source, ""):
                 path, kind = self.path(source, scope)
                 slot = self.slot()
