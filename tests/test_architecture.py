@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 LAYERS = ("formats", "yfilter", "overlay", "registration", "onyx")
-FILE_LINES_MAX = 460
+FILE_LINES_MAX = 550  # a file may be long where it is one idea told in order
 # The only files in which the world is touched; everything else is a core.
 SHELLS = {
     "formats/build.py",

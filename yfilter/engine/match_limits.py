@@ -15,9 +15,6 @@ class MatchLimits:
                    ProfileRefused, code ``too-many-profiles``
     routes_max     (conjunction, target) pairs; one more is refused with ProfileRefused, code
                    ``too-many-routes``
-    transformations_max
-                   (transformation query, target) pairs; one more is refused with ProfileRefused,
-                   code ``too-many-transformations``
     visits_max     heads and elements that the index looks at for one message, conditions that it
                    evaluates, and an eighth of the candidates; beyond it the match ends with
                    MatchLimitExceeded, code ``too-many-visits``
@@ -30,7 +27,6 @@ class MatchLimits:
 
     profiles_max: int = 1_000_000
     routes_max: int = 1_000_000
-    transformations_max: int = 100_000
     visits_max: int = 100_000_000
     lazy_bytes_max: int = 0
     evaluation: EvaluationLimits = DEFAULT_EVALUATION_LIMITS

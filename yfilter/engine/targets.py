@@ -1,4 +1,4 @@
-"""What a matching plan leads to: links, transformation queries of links, and local queries.
+"""What a query leads to: links, what links need, and local queries.
 
 The paper calls them *targets* (section 4.2.1); they fall into three classes (section 4.3.1).
 """
@@ -8,8 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import ClassVar
-
-from yfilter.language.query_ast import Profile
 
 
 class Priority(IntEnum):
@@ -43,25 +41,3 @@ class LinkTarget:
     def names(self) -> list[str]:
         """For people, as of each kind of target."""
         return [f"{self.link} (tree of {', '.join(sorted(self.roots))})"]
-
-
-class Transformation:
-    """One transformation query, and the links whose messages it is for.  Compared by identity.
-
-    ``remainder``: it can have no result although its matching path matched.
-    """
-
-    __slots__ = ("profile", "remainder", "targets")
-    priority: ClassVar[Priority] = Priority.TRANSFORMATION
-
-    def __init__(self, profile: Profile, remainder: bool) -> None:
-        self.profile = profile
-        self.remainder = remainder
-        self.targets: dict[LinkTarget, None] = {}
-
-    def names(self) -> list[str]:
-        return [f"transformation for {name}" for target in self.targets for name in target.names()]
-
-    def links_of(self, root: str) -> list[str]:
-        """The links of a tree whose messages it is for."""
-        return [target.link for target in self.targets if target.is_on(root)]

@@ -24,14 +24,14 @@ next; removed rows are used again.
 Queries of all priority classes live in one index and share symbols, atoms, residuals, and the view
 of a message, which is bound once.  Each class has its own root of the trie, so that a run of one
 meets no node of the others: what a message costs the routing queries does not depend on how many
-local profiles there are.  The caller asks class by class, and only for what it needs.  Routing and
-transformation queries have targets, by which candidates are passed over (``target_groups``).
+local profiles there are.  The caller asks class by class, and only for what it needs.  Routing
+queries have targets, by which candidates are passed over (``target_groups``).
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from formats.element_stream import ElementStream
 from yfilter.engine.linear_paths import Conjunction
@@ -133,7 +133,7 @@ class Index:
         return self._add(ways, Priority.ROUTE)
 
     def add_target(self, query: int, target: LinkTarget) -> None:
-        """A routing or transformation query leads to a link, too; ``remove_target`` undoes it."""
+        """A routing query leads to a link, too; ``remove_target`` undoes it."""
         self._groups.add(query, target)
 
     def remove_target(self, query: int, target: LinkTarget) -> None:
@@ -175,14 +175,6 @@ class Index:
             self._match(Priority.ROUTE, visits_max, self._groups)
         return self.reached
 
-    def transformations(
-        self, stream: ElementStream, root: str, links: Iterable[str], visits_max: int
-    ) -> list[int]:
-        """The transformation queries of some links of a tree that hold; as ``match``."""
-        self._begin(stream)
-        self._groups.begin_links(self._epoch, root, links)
-        return self._numbers(self._match(Priority.TRANSFORMATION, visits_max, self._groups))
-
     def match_runs(
         self, stream: ElementStream, visits_max: int, runs: SubscriberRuns
     ) -> array[int]:
@@ -211,11 +203,10 @@ class Index:
             **self._groups.statistics(),
             **{
                 f"candidates_{priority.name.lower()}": self.candidates[priority]
-                for priority in Priority
+                for priority in (Priority.ROUTE, Priority.PROFILE)
             },
             "elements_spared": self._run.elements_spared,
             "candidates_skipped_reached": self.passed_over[Priority.ROUTE],
-            "candidates_skipped_not_taken": self.passed_over[Priority.TRANSFORMATION],
         }
 
     def picture(self, names: Callable[[int], list[str]]) -> IndexPicture:

@@ -29,7 +29,6 @@ from yfilter.plan_graph import PlanGraph, some_of
 # By root.
 QUERIES = {
     Priority.ROUTE + 1: "routing queries",
-    Priority.TRANSFORMATION + 1: "transformation queries",
     Priority.PROFILE + 1: "local profiles",
 }
 TWIGS = {1: "twigs (nested paths of names alone)"}

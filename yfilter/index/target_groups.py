@@ -8,16 +8,15 @@ message is matched stands in a column that the run reads (section 4.3.1)::
                         stamp    one of them was wanted when the stamp was new
                         else     not known: ``is_open`` finds out
 
-For routing queries the wanted links are those of the message's tree that are not reached yet;
-each one reached makes a new stamp.  For transformation queries they are those that were reached.
-So a group is looked at once for each link reached, whatever the number of its queries.
+The wanted links are those of the message's tree that are not reached yet; each one reached makes a
+new stamp.  So a group is looked at once for each link reached, whatever the number of its queries.
 
 A set of targets is a number with a bit for each; so a change costs the same however many there are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from yfilter.engine.targets import LinkTarget
 from yfilter.index.columns import grown, ints
@@ -41,7 +40,6 @@ class TargetGroups:
         self._free_bits: list[int] = []
         self._trees: dict[str, int] = {}  # the bits of each tree that are in use
         self._epoch = 0
-        self._closing = True
         self._wanted = 0
 
     # -- structure
@@ -92,14 +90,10 @@ class TargetGroups:
 
     def begin_tree(self, epoch: int, root: str) -> None:
         """Look for what leads to any link of a tree; one that is reached is not wanted any more."""
-        self._begin(epoch, self._trees.get(root, 0), closing=True)
-
-    def begin_links(self, epoch: int, root: str, links: Iterable[str]) -> None:
-        """Look for what leads to one of these links, all of it."""
-        wanted = set(links)
-        targets = self._listed(self._trees.get(root, 0))
-        bits = (1 << self._bit_of[target] for target in targets if target.link in wanted)
-        self._begin(epoch, sum(bits), closing=False)
+        self._epoch = epoch
+        self._wanted = self._trees.get(root, 0)
+        self.reached = []
+        self.stamp += 1
 
     def is_open(self, group: int) -> bool:
         """Whether one of the group's links is wanted; noted for the next who asks."""
@@ -109,20 +103,11 @@ class TargetGroups:
 
     def reach(self, query: int) -> int:
         """A query holds: the stamp from now on, or 0 when nothing is wanted any more."""
-        if not self._closing:
-            return self.stamp
         found = self._bits[self.group_of[query]] & self._wanted
         self.reached.extend(target.link for target in self._listed(found))
         self._wanted &= ~found
         self.stamp += 1
         return self.stamp if self._wanted else 0
-
-    def _begin(self, epoch: int, wanted: int, *, closing: bool) -> None:
-        self._epoch = epoch
-        self._wanted = wanted
-        self._closing = closing
-        self.reached = []
-        self.stamp += 1
 
     # -- groups and bits
 
