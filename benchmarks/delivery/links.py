@@ -1,4 +1,4 @@
-"""``links``: what is left of a message for 1, 8 and 32 links, with equal and with different needs."""
+"""``links``: what is left of a message for 1, 8 and 32 links, of equal and different needs."""
 
 from __future__ import annotations
 

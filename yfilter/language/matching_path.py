@@ -516,10 +516,27 @@ def _is_safe(expression: Expression) -> bool:
             )
         case FunctionCall(name):
             return name in _SAFE_FUNCTIONS and all(map(_is_safe, same_focus(expression)))
-        case Literal() | Comparison() | And() | Or() | Constructor() | Markup():
+        case Constructor():
+            return _keeps_order(expression) and all(map(_is_safe, same_focus(expression)))
+        case Literal() | Comparison() | And() | Or() | Markup():
             return all(map(_is_safe, same_focus(expression)))
         case _:
             return False
+
+
+def _keeps_order(constructor: Constructor) -> bool:
+    """Whether no attribute can come behind other content, which is an error."""
+    behind = False
+    for part in constructor.content:
+        if (
+            not isinstance(part, PathExpression)
+            or not part.steps
+            or part.steps[-1].kind not in (NodeKind.ATTRIBUTE, NodeKind.NODE)
+        ):
+            behind = True
+        elif behind:
+            return False
+    return True
 
 
 def _ending_in_element(path: PathExpression) -> PathExpression:
