@@ -9,7 +9,8 @@ from elementpath.regex import translate_pattern
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yfilter.language.patterns import MEMO_MAX, PatternError, check_pattern, compile_pattern
+from yfilter.language.pattern_parser import PatternError
+from yfilter.language.patterns import MEMO_MAX, check_pattern, compile_pattern
 
 
 @pytest.mark.parametrize(
@@ -40,6 +41,7 @@ from yfilter.language.patterns import MEMO_MAX, PatternError, check_pattern, com
 )
 def test_patterns(pattern: str, flags: str, text: str, found: bool) -> None:
     assert compile_pattern(pattern, flags).search(text) is found
+    assert compile_pattern(pattern, flags).search_states(text) is found
 
 
 @pytest.mark.parametrize(
@@ -69,7 +71,7 @@ def test_no_pattern_takes_long() -> None:
     # A backtracking engine needs 2 ** 5000 steps for these.
     text = "a" * 5_000 + "!"
     for pattern in ("^(a+)+$", "^(a|a)*$", "^(a|aa)+$", "(.*a){12}b"):
-        assert not compile_pattern(pattern).search(text)
+        assert not compile_pattern(pattern).search_states(text)
 
 
 def test_memory_is_bounded() -> None:
@@ -80,7 +82,7 @@ def test_memory_is_bounded() -> None:
         for _ in range(1_000):
             state = state * 1103515245 + 12345 & 0x7FFFFFFF
             text.append("ab"[state >> 20 & 1])
-        assert not pattern.search("".join(text))
+        assert not pattern.search_states("".join(text))
         assert pattern.statistics()["remembered"] <= MEMO_MAX + 1
 
 
@@ -106,6 +108,7 @@ def test_agrees_with_the_translation_to_python(pattern: str, text: str, flags: s
     combined = sum({"s": re.DOTALL, "m": re.MULTILINE, "i": re.IGNORECASE}[flag] for flag in flags)
     expected = re.search(translate_pattern(pattern, combined), text, combined) is not None
     assert compile_pattern(pattern, flags).search(text) is expected
+    assert compile_pattern(pattern, flags).search_states(text) is expected
 
 
 @pytest.mark.parametrize(

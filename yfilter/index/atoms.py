@@ -46,8 +46,13 @@ ATTRIBUTE, HASH, PLACE, LENGTH, USERS, FIRST_EDGE, EDGES, SEEN = range(8)
 
 # The key of a text test: TEXT_TEST, its kind, the text; at most so many octets of it.
 TEXT_TEST = 0xFE
-CONTAINS, STARTS_WITH, ENDS_WITH = 1, 2, 3
-TEXT_TESTS = {"contains": CONTAINS, "starts-with": STARTS_WITH, "ends-with": ENDS_WITH}
+CONTAINS, STARTS_WITH, ENDS_WITH, MATCHES = 1, 2, 3, 4
+TEXT_TESTS = {
+    "contains": CONTAINS,
+    "starts-with": STARTS_WITH,
+    "ends-with": ENDS_WITH,
+    "matches": MATCHES,
+}
 TEXT_MAX = 64
 
 # Other code counts on atoms fitting into as many bits.

@@ -8,7 +8,7 @@ A test of an attribute is an atom as an equality is (see atoms.py), with a key o
 The texts stand in a byte trie, below the number of their attribute.  From each place of a value one
 goes down as far as there is a way; the tests at the nodes passed hold there, as far as the place is
 the right one.  So a value costs its length, and the ways that begin in it, whatever the number of
-tests.
+tests.  Regular expressions stand in sets that are searched for at once (pattern_set.py).
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ try:
 except ImportError:
     from formats import cython_stub as cython
 
+from yfilter.index.atoms import MATCHES
 from yfilter.index.columns import grown, ints
+from yfilter.index.pattern_set import PatternSet
 
 if cython.compiled:
     from cython.cimports.yfilter.index.edge_bits import name_bit
@@ -34,6 +36,7 @@ class TextTests:
     def __init__(self, trie: Trie) -> None:
         self._trie = trie
         self._queries: dict[tuple[int, bytes], int] = {}
+        self._patterns: dict[int, PatternSet] = {}  # by attribute
         self.found = ints(64)
         self._count = 0
 
@@ -41,24 +44,38 @@ class TextTests:
         """A test that is not there yet."""
         trie: Trie = self._trie
         octet: cython.int
-        node: cython.int = trie.extend(1, attribute << 2)
+        node: cython.int
+        if key[1] == MATCHES:
+            if attribute not in self._patterns:
+                self._patterns[attribute] = PatternSet()
+            self._patterns[attribute].add(atom, key[2:].decode())
+            self._queries[attribute, key] = atom
+            return 0
+        node = trie.extend(1, attribute << 2)
         for octet in key[2:]:
             node = trie.extend(node, octet << 2)
         self._queries[attribute, key] = trie.add_query(node, key[1], atom)
         return 0
 
     def remove(self, attribute: cython.int, key: bytes) -> cython.int:
-        self._trie.remove_query(self._queries.pop((attribute, key)))
+        query = self._queries.pop((attribute, key))
+        if key[1] != MATCHES:
+            self._trie.remove_query(query)
+            return 0
+        self._patterns[attribute].remove(query)
+        if not len(self._patterns[attribute]):
+            del self._patterns[attribute]
         return 0
 
     def find(
         self,
         attribute: cython.int,
-        values: cython.p_const_uchar,
+        values: bytes,
         first: cython.int,
         last: cython.int,
     ) -> cython.int:
         """How many tests hold for ``values[first:last]``."""
+        octets: cython.p_const_uchar = values
         trie: Trie = self._trie
         root: cython.int = trie.child(1, attribute << 2)
         start: cython.int
@@ -67,14 +84,17 @@ class TextTests:
         query: cython.int
         kind: cython.int
         self._count = 0
+        if self._patterns and attribute in self._patterns:
+            for atom in self._patterns[attribute].find(values[first:last]):
+                self._emit(atom)
         if root == 0:
-            return 0
+            return self._count
         for start in range(first, last):
             node = root
             at = start
             # PERF: the bits of a node's edges spare nearly all look-ups.
-            while at < last and trie.nodes[10 * node + 8] & name_bit(values[at] << 2):
-                node = trie.child(node, values[at] << 2)
+            while at < last and trie.nodes[10 * node + 8] & name_bit(octets[at] << 2):
+                node = trie.child(node, octets[at] << 2)
                 if node == 0:
                     break
                 at += 1

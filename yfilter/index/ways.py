@@ -34,6 +34,8 @@ from yfilter.engine.step_conditions import (
 )
 from yfilter.index.atoms import TEXT_MAX, TEXT_TESTS, test_key
 from yfilter.index.residuals import LEVELS_MAX, STEPS_MAX
+from yfilter.language.implied_paths import implied
+from yfilter.language.patterns import compile_pattern
 from yfilter.language.query_ast import (
     ANY,
     Comparison,
@@ -49,7 +51,8 @@ from yfilter.language.query_ast import (
     PathExpression,
     Sequence,
 )
-from yfilter.language.shapes import Blank
+from yfilter.language.re2_patterns import as_re2
+from yfilter.language.shapes import Blank, blanks_in
 
 WAYS_MAX = 64  # of one query
 
@@ -123,6 +126,8 @@ def _way(steps: tuple[LocationStep, ...], level: int) -> Way:
         for predicate in step.predicates:
             for kind, part in take_apart(predicate):
                 conditions.append(_condition(kind, part, level))
+                if kind is ConditionKind.RESIDUAL:
+                    conditions += _implied(part, level)
         found.append(Step(step.descendant, element_test(step), tuple(dict.fromkeys(conditions))))
     if len(steps) > STEPS_MAX:
         rest = Verified(PathExpression(Origin.CONTEXT, steps[STEPS_MAX:]))
@@ -136,6 +141,17 @@ def _condition(kind: ConditionKind, part: Expression, level: int) -> Condition |
     if kind is ConditionKind.BRANCH and isinstance(part, PathExpression) and level + 1 < LEVELS_MAX:
         return _way(part.steps, level + 1)
     return Verified(part)
+
+
+def _implied(part: Expression, level: int) -> Iterator[Condition | Verified | Way]:
+    """What a verified condition asks for besides, so that few elements are verified."""
+    for condition in implied(part):
+        if blanks_in(part):
+            raise NeedsWords
+        for kind, one in take_apart(condition):
+            found = _condition(kind, one, level)
+            if not isinstance(found, Verified):
+                yield found
 
 
 def _looks_up(way: Way) -> bool:
@@ -202,7 +218,7 @@ def text_test_of(selection: Expression) -> Condition | None:
     """``contains`` and its like of an attribute, as far as the index can find them."""
     match selection:
         case FunctionCall(name, (PathExpression() as path, Literal(str(text)))) if (
-            name in TEXT_TESTS
+            name in TEXT_TESTS and name != "matches"
         ):
             leaf = _leaf(path)
             if leaf is None or leaf.kind is not NodeKind.ATTRIBUTE:
@@ -212,6 +228,17 @@ def text_test_of(selection: Expression) -> Condition | None:
             if not 0 < len(text.encode()) <= TEXT_MAX:
                 return None
             return leaf._replace(operator=Operator.EQ, value=test_key(name, text))
+        case FunctionCall("matches", (PathExpression() as path, Literal(str(pattern)), *rest)) if (
+            all(isinstance(flags, Literal) for flags in rest)
+        ):
+            leaf = _leaf(path)
+            flags = "".join(str(flag.value) for flag in rest if isinstance(flag, Literal))
+            if leaf is None or leaf.kind is not NodeKind.ATTRIBUTE:
+                return None
+            written = as_re2(pattern, flags)
+            if written is None or compile_pattern(pattern, flags).search(""):
+                return None  # that holds where there is no attribute, too
+            return leaf._replace(operator=Operator.EQ, value=test_key("matches", written))
         case _:
             return None
 

@@ -4,43 +4,43 @@ and ``tokenize``, where each match is found in time linear in the text still to 
 Python's own engine backtracks: a pattern such as ``(a+)+`` can take time exponential in the
 length of what it is matched with, and one message could stall a broker.  Here a pattern becomes
 an NFA that is run as a set of states, and each step from a set of states with a character is
-remembered (a lazy DFA, bounded).  XPath 2.0's syntax is checked, and single characters and classes
-are decided, by elementpath's translation to Python's.
+remembered (a lazy DFA, bounded).
 
 ::
 
     a(b|c)+$    -> 0:a  1:split(2,3)  2:b>4  3:c>4  4:split(1,5)  5:end of text  6:match
 
-Back-references are refused: they are what cannot be matched so.
+Whether a pattern matches at all is asked of RE2 where it certainly finds the same
+(re2_patterns.py), which is several times as fast.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple, TypeAlias
 
-STATES_MAX = 2_000  # of one pattern, after {n,m} is written out (code "pattern")
-GROUPS_DEEP_MAX = 16
+from yfilter.language.pattern_parser import (
+    FLAGS,
+    REPEATS_MAX,
+    Fragment,
+    PatternError,
+    parse_pattern,
+)
+from yfilter.language.re2_patterns import Re2Pattern, as_re2, compile_re2
+
+STATES_MAX = REPEATS_MAX  # of one pattern, after {n,m} is written out (code "pattern")
 MEMO_MAX = 10_000  # remembered steps of one pattern; when full, forgotten and begun anew
-
-_FLAGS = {"s": re.DOTALL, "m": re.MULTILINE, "i": re.IGNORECASE, "x": re.VERBOSE}
-_COUNT = re.compile(r"\{([0-9]+)(?:(,)([0-9]*))?\}")
-
 
 Span: TypeAlias = tuple[int, int]
 Slots: TypeAlias = tuple[int | None, ...]  # start and end of the match, then of each group
 
 
-class PatternError(ValueError):
-    """A regular expression that is wrong, or too large."""
-
-
 def check_pattern(pattern: str, flags: str, length_max: int) -> None:
     """Raises PatternError for what is wrong or too large."""
     for flag in flags:
-        if flag not in _FLAGS:
+        if flag not in FLAGS:
             raise PatternError(f"'{flag}' is not a flag of a regular expression")
     if len(pattern) > length_max:
         raise PatternError(f"a regular expression of more than {length_max} characters")
@@ -50,24 +50,7 @@ def check_pattern(pattern: str, flags: str, length_max: int) -> None:
 @lru_cache(maxsize=4096)
 def compile_pattern(pattern: str, flags: str = "") -> Pattern:
     """The compiled form of an XPath 2.0 regular expression, or PatternError."""
-    if "x" in flags:
-        pattern = re.sub(r"[ \t\n\r]", "", pattern)
-    combined = 0
-    for flag in flags.replace("x", ""):
-        combined |= _FLAGS[flag]
-    _checked(pattern, combined)  # the syntax as a whole; piece by piece below
-    parser = _PatternParser(pattern, combined)
-    return Pattern(parser.parse(), bool(combined & re.MULTILINE), parser.groups)
-
-
-def _checked(pattern: str, flags: int) -> re.Pattern[str]:
-    # Imported late: a process that sees no regular expression starts faster without it.
-    from elementpath.regex import RegexError, translate_pattern  # noqa: PLC0415
-
-    try:
-        return re.compile(translate_pattern(pattern, flags), flags)
-    except (RegexError, re.error, OverflowError, RecursionError) as error:
-        raise PatternError(str(error)) from None
+    return Pattern(pattern, flags)
 
 
 class _State(NamedTuple):
@@ -87,10 +70,12 @@ class _State(NamedTuple):
 class Pattern:
     """A compiled pattern.  ``search`` is linear; what it remembers is bounded by MEMO_MAX."""
 
-    def __init__(self, states: list[_State], multiline: bool, groups: int) -> None:
-        self.groups = groups
-        self._states = states
-        self._multiline = multiline
+    def __init__(self, pattern: str, flags: str) -> None:
+        parsed = parse_pattern(pattern, flags)
+        self.groups = parsed.groups
+        self._source = (pattern, flags)
+        self._states = _StateBuilder().build(parsed.whole)
+        self._multiline = "m" in flags
         self._closures: dict[tuple[frozenset[int], bool, bool], frozenset[int] | None] = {}
         self._steps: dict[tuple[frozenset[int], str], frozenset[int]] = {}
 
@@ -100,8 +85,19 @@ class Pattern:
             "remembered": len(self._closures) + len(self._steps),
         }
 
+    @cached_property
+    def _re2(self) -> Re2Pattern | None:
+        written = as_re2(*self._source)
+        return None if written is None else compile_re2(written)
+
     def search(self, text: str) -> bool:
         """Whether the pattern matches anywhere in ``text``."""
+        if self._re2 is None:
+            return self.search_states(text)
+        return self._re2.search(text.encode()) is not None
+
+    def search_states(self, text: str) -> bool:
+        """As ``search``, but always by the NFA."""
         kernel: frozenset[int] = frozenset()
         for place in range(len(text) + 1):
             closed = self._closure(kernel, *self._edges(text, place))
@@ -238,120 +234,17 @@ def _span(start: int | None, end: int | None) -> Span | None:
     return None if start is None or end is None else (start, end)
 
 
-class _Fragment(NamedTuple):
-    """A piece of pattern to be built: char, ^, $, sequence, choice, repeat or group.
+class _StateBuilder:
+    """Builds the states of a fragment from the back: each in front of the state that follows it."""
 
-    ``least`` is a group's number; ``greedy``: a repeat prefers more.
-    """
-
-    kind: str
-    parts: tuple[_Fragment, ...] = ()
-    test: re.Pattern[str] | None = None
-    least: int = 0
-    most: int | None = None
-    greedy: bool = True
-
-
-class _PatternParser:
-    """Parses a pattern that is known to be right, and builds its states from the back."""
-
-    def __init__(self, pattern: str, flags: int) -> None:
-        self._pattern = pattern
-        self._flags = flags
-        self._at = 0
-        self._depth = 0
-        self._states: list[_State] = []
-        self._built = 0
-        self.groups = 0
-
-    def parse(self) -> list[_State]:
-        fragment = self._choice()
+    def __init__(self) -> None:
         self._states = [_State("")]  # state 0 is the beginning, set when the rest is there
-        match = self._new(_State(None))
-        first = self._build(fragment, match)
+        self._built = 0
+
+    def build(self, whole: Fragment) -> list[_State]:
+        first = self._build(whole, self._new(_State(None)))
         self._states[0] = _State("", first, first)
         return self._states
-
-    def _choice(self) -> _Fragment:
-        self._depth += 1
-        if self._depth > GROUPS_DEEP_MAX:
-            raise PatternError(f"groups nested more than {GROUPS_DEEP_MAX} deep")
-        branches = [self._sequence()]
-        while self._pattern.startswith("|", self._at):
-            self._at += 1
-            branches.append(self._sequence())
-        self._depth -= 1
-        return branches[0] if len(branches) == 1 else _Fragment("choice", tuple(branches))
-
-    def _sequence(self) -> _Fragment:
-        parts: list[_Fragment] = []
-        while self._at < len(self._pattern) and self._pattern[self._at] not in "|)":
-            parts.append(self._quantified(self._atom()))
-        return _Fragment("sequence", tuple(parts))
-
-    def _atom(self) -> _Fragment:
-        start = self._at
-        character = self._pattern[start]
-        if character == "(":
-            is_group = not self._pattern.startswith("(?:", start)
-            self._at += 1 if is_group else 3
-            self.groups += is_group
-            number = self.groups
-            inside = self._choice()
-            self._at += 1
-            return _Fragment("group", (inside,), least=number) if is_group else inside
-        if character in "^$":
-            self._at += 1
-            return _Fragment(character)
-        if character == "[":
-            self._at = self._end_of_class(start)
-        elif character == "\\":
-            self._at = self._end_of_escape(start)
-        else:
-            self._at += 1
-        return _Fragment("char", test=_checked(self._pattern[start : self._at], self._flags))
-
-    def _end_of_class(self, start: int) -> int:
-        depth, place = 0, start
-        while True:
-            character = self._pattern[place]
-            if character == "\\":
-                place += 1
-            depth += {"[": 1, "]": -1}.get(character, 0)
-            place += 1
-            if depth == 0:
-                return place
-
-    def _end_of_escape(self, start: int) -> int:
-        escaped = self._pattern[start + 1 : start + 2]
-        if escaped.isdigit():
-            raise PatternError("a back-reference is not in the profile language")
-        if escaped in ("p", "P"):
-            return self._pattern.index("}", start) + 1
-        return start + 2
-
-    def _quantified(self, fragment: _Fragment) -> _Fragment:
-        counts = {"*": (0, None), "+": (1, None), "?": (0, 1)}
-        character = self._pattern[self._at : self._at + 1]
-        if character == "{":
-            match = _COUNT.match(self._pattern, self._at)
-            assert match is not None
-            least = int(match[1])
-            most = int(match[3]) if match[3] else None if match[2] else least
-            self._at = match.end()
-        elif character in counts and character:
-            least, most = counts[character]
-            self._at += 1
-        else:
-            return fragment
-        greedy = not self._pattern.startswith("?", self._at)
-        if not greedy:
-            self._at += 1
-        if max(least, most or 0) > STATES_MAX:
-            raise PatternError(f"a repetition of more than {STATES_MAX}")
-        return _Fragment("repeat", (fragment,), least=least, most=most, greedy=greedy)
-
-    # -- states, each built in front of the state that follows it
 
     def _new(self, state: _State) -> int:
         if len(self._states) >= STATES_MAX:
@@ -359,7 +252,7 @@ class _PatternParser:
         self._states.append(state)
         return len(self._states) - 1
 
-    def _build(self, fragment: _Fragment, following: int) -> int:
+    def _build(self, fragment: Fragment, following: int) -> int:
         """The number of the first state of ``fragment``, after which comes ``following``."""
         self._built += 1
         if self._built > 2 * STATES_MAX:  # repetitions of nothing add no states
@@ -386,7 +279,7 @@ class _PatternParser:
             case _:
                 return self._build_repeat(fragment, following)
 
-    def _build_repeat(self, fragment: _Fragment, following: int) -> int:
+    def _build_repeat(self, fragment: Fragment, following: int) -> int:
         (part,) = fragment.parts
         if fragment.most is None:
             loop = self._new(_State(""))
@@ -401,5 +294,5 @@ class _PatternParser:
         return first
 
 
-def _split(fragment: _Fragment, again: int, on: int) -> _State:
+def _split(fragment: Fragment, again: int, on: int) -> _State:
     return _State("", again, on) if fragment.greedy else _State("", on, again)

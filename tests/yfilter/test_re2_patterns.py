@@ -1,0 +1,157 @@
+"""What RE2 finds against the NFA of patterns.py, and so against Python's engine."""
+
+from __future__ import annotations
+
+import random
+import re
+import sys
+
+import pytest
+import re2
+from elementpath.regex import translate_pattern
+
+from yfilter.language import re2_patterns
+from yfilter.language.pattern_parser import PatternError
+from yfilter.language.patterns import Pattern, compile_pattern
+from yfilter.language.re2_patterns import as_re2, compile_re2
+
+FLAGS = {"s": re.DOTALL, "m": re.MULTILINE}
+
+
+def found(written: str, text: str) -> bool:
+    compiled = compile_re2(written)
+    assert compiled is not None
+    return compiled.search(text.encode()) is not None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "flags", "written"),
+    [
+        ("", "", ""),
+        ("aé", "", r"\x{61}\x{e9}"),
+        ("^a$", "", r"\A\x{61}\z"),
+        ("a$", "m", r"\x{61}(?m:$)"),
+        ("^a", "m", None),  # a line begins behind the last newline only to RE2
+        ("a", "i", None),
+        ("a b", "x", r"\x{61}\x{62}"),
+        (".", "", r"[^\x{d}\x{a}]"),
+        (".", "s", "(?s:.)"),
+        (r"\.\n\r\t\\\-", "", r"\x{2e}\x{a}\x{d}\x{9}\x{5c}\x{2d}"),
+        (r"\a", "", None),
+        ("(a|bc)+?", "", r"(?:(?:\x{61}|\x{62}\x{63}))+"),
+        ("(?:a)", "", r"\x{61}"),
+        ("a*b?c{2}", "", r"(?:\x{61})*(?:\x{62})?(?:\x{63}){2,2}"),
+        ("d{1,3}e{2,}", "", r"(?:\x{64}){1,3}(?:\x{65}){2,}"),
+        ("[b-da^]", "", r"[\x{5e}\x{61}-\x{64}]"),
+        (r"[^\-\]]", "", r"[^\x{2d}\x{5d}]"),
+        ("[a-f-[b-d]]", "", r"[\x{61}\x{65}\x{66}]"),
+        (r"\p{IsBasicLatin}", "", r"[\x{0}-\x{7f}]"),
+        ("a{1000}", "", r"(?:\x{61}){1000,1000}"),
+        ("a{1001}", "", None),  # more than RE2 repeats
+        ("(a{40}){40}", "", None),
+        (r"\w{500}", "", None),  # more than RE2's memory holds
+    ],
+)
+def test_written(pattern: str, flags: str, written: str | None) -> None:
+    assert as_re2(pattern, flags) == written
+
+
+def test_what_is_no_pattern_is_refused() -> None:
+    with pytest.raises(PatternError, match="unterminated"):
+        as_re2("(a")
+
+
+@pytest.mark.parametrize(
+    "atom",
+    [
+        *(
+            r"\d",
+            r"\D",
+            r"\s",
+            r"\S",
+            r"\w",
+            r"\W",
+            r"\i",
+            r"\I",
+            r"\c",
+            r"\C",
+            r"\p{Lu}",
+            r"\P{Nd}",
+        ),
+        *(
+            r"[\d\-x]",
+            r"[^\s\]]",
+            r"[\w-[a-z]]",
+            r"[\c-[\d]]",
+            r"[^\D]",
+            "[^^]",
+            r"[\\\[]",
+            r"\|",
+            ".",
+        ),
+    ],
+)
+def test_every_character_is_matched_as_by_python(atom: str) -> None:
+    written = as_re2(atom)
+    assert written is not None
+    everything = "".join(map(chr, [*range(0xD800), *range(0xE000, sys.maxunicode + 1)]))
+    runs = re.findall(f"{translate_pattern(atom)}+", everything)
+    assert re2.findall(f"(?:{written})+", everything.encode()) == [run.encode() for run in runs]
+
+
+_ATOMS = ["a", "b", "é", ".", "[ab]", "[^aé]", r"\n", r"\s", r"\d", r"[\w-[b]]", "^", "$", "(?:)"]
+_QUANTIFIERS = ["", "", "", "*", "+", "?", "{2}", "{0}", "{1,2}", "{0,}", "*?", "{1,3}?"]
+
+
+def _random_pattern(chance: random.Random, depth: int) -> str:
+    def piece() -> str:
+        if depth and chance.random() < 0.4:
+            return f"({_random_pattern(chance, depth - 1)}){chance.choice(_QUANTIFIERS)}"
+        atom = chance.choice(_ATOMS)
+        return atom if atom in "^$" else atom + chance.choice(_QUANTIFIERS)
+
+    branches = ("".join(piece() for _ in range(chance.randint(0, 3))) for _ in range(2))
+    return "|".join(branches) if chance.random() < 0.3 else next(branches)
+
+
+@pytest.mark.parametrize("depth", [1, 3])  # Python may take years for groups in groups
+@pytest.mark.parametrize("seed", range(10))
+def test_agrees_with_the_nfa_and_with_python(seed: int, depth: int) -> None:
+    print("seed", seed)
+    chance = random.Random(seed)
+    written_so_far = 0
+    for _ in range(100):
+        pattern, flags = _random_pattern(chance, depth), chance.choice(["", "s", "m", "sm"])
+        combined = sum(FLAGS[flag] for flag in flags)
+        pythons = re.compile(translate_pattern(pattern, combined), combined)
+        ours = compile_pattern(pattern, flags)
+        written = as_re2(pattern, flags)
+        written_so_far += written is not None
+        for _ in range(10):
+            text = "".join(
+                chance.choice("abé1\n\r \U0001f600") for _ in range(chance.randint(0, 6))
+            )
+            expected = ours.search_states(text)
+            if depth == 1:
+                assert (pythons.search(text) is not None) is expected, (pattern, flags, text)
+            assert ours.search(text) is expected, (pattern, flags, text)
+            if written is not None:
+                assert found(written, text) is expected, (pattern, flags, text)
+    assert written_so_far > 50
+
+
+def test_without_re2_the_nfa_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(re2_patterns, "_library", lambda: None)
+    assert as_re2("a") is None
+    assert Pattern("^a[bc]+$", "").search("abcb")
+    assert not Pattern("^a[bc]+$", "").search("abcd")
+
+
+def test_hostile_patterns_end() -> None:
+    # A backtracking engine needs 2 ** 5000 steps for these.
+    text = "a" * 5_000 + "!"
+    for pattern in ("^(a+)+$", "^(a|a)*$", "^(a|aa)+$", "(.*a){12}b", "(a?){300}a{300}b"):
+        written = as_re2(pattern)
+        assert written is not None
+        assert not found(written, text)
+        assert not compile_pattern(pattern).search(text)
