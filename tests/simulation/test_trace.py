@@ -10,7 +10,7 @@ import pytest
 
 from tests.simulation.scenario import Scenario
 from tests.simulation.test_transformation import random_message, random_profile
-from yfilter.projection import transformer
+from yfilter.projection import transformations
 
 MESSAGES = 8
 FORMATS = ("text", "text+zlib", "dictionary", "binary", "dictionary+zstd")
@@ -76,7 +76,7 @@ def cuts_shown(seed: int) -> Counter[bool]:
 
 def test_what_is_traced_is_what_happens(monkeypatch: pytest.MonkeyPatch) -> None:
     # Links that restructure choose their way anew for each message, a traced one as a real one.
-    monkeypatch.setattr(transformer, "MEASURED_EVERY", 0)
+    monkeypatch.setattr(transformations, "MEASURED_EVERY", 0)
     cuts = sum((cuts_shown(seed) for seed in range(1, 9)), Counter[bool]())
     assert cuts[False] > 50
     assert cuts[True]

@@ -116,14 +116,14 @@ class Index:
         self.passed_over = [0] * len(Priority)
         self.visits_last = 0
 
-    def add(self, ways: list[FilledWay], priority: Priority = Priority.PROFILE) -> int:
-        """Add a query of which one way has to be found; its number, from 1.
+    def add(self, ways: list[list[FilledWay]], priority: Priority = Priority.PROFILE) -> int:
+        """Add a query of alternatives, each of ways that all have to be found; its number, from 1.
 
         Numbers of removed queries are given again.
         """
-        query = self._add(ways[:1], priority)
-        for way in ways[1:]:
-            self._draft.fill([way])
+        query = self._add(ways[0], priority)
+        for alternative in ways[1:]:
+            self._draft.fill(alternative)
             self._writer.write_other(priority + 1, query)
         return query
 

@@ -12,17 +12,17 @@ from typing import NamedTuple
 from yfilter.index.draft import FilledWay, Recipe
 from yfilter.index.recipes import WayRecipe, recipe_of
 from yfilter.index.residuals import STEPS_MAX
-from yfilter.index.ways import NeedsWords, Verified, Way, ways_of
+from yfilter.index.ways import NeedsWords, Verified, Ways, ways_of
 from yfilter.language.matching_path import is_path, matching_part
 from yfilter.language.query_ast import Expression, Profile
 from yfilter.language.shapes import PlainPath, Shaped, blanks_in, take_apart
 
 
 class IndexedPart(NamedTuple):
-    """``ways``: of which one has to be found.  ``has_remainder``: the profile can have no result
-    although one is there.  ``is_message``: its result is the message."""
+    """``ways``: alternatives, each of ways that all have to be found.  ``has_remainder``: the
+    profile can have no result although these are there.  ``is_message``: it is the message."""
 
-    ways: list[FilledWay]
+    ways: list[list[FilledWay]]
     has_remainder: bool
     is_message: bool
 
@@ -33,15 +33,15 @@ def indexed_part(profile: Profile) -> IndexedPart:
     if isinstance(parts, PlainPath):
         way = _plain_way(parts)
         if way is not None:
-            return IndexedPart([way], False, True)
+            return IndexedPart([[way]], False, True)
         parts = take_apart(profile.body)
     if isinstance(parts, Shaped):
         shaped = parts.shape.derived(_shaped_recipe)
         if shaped is not None:
-            ways = [recipe.fill(parts.words) for recipe in shaped.recipes]
+            ways = [[recipe.fill(parts.words) for recipe in recipes] for recipes in shaped.recipes]
             return IndexedPart(ways, shaped.has_remainder, shaped.is_message)
     part = _part(profile.body)
-    ways = [WayRecipe(way).fill(()) for way in part.ways]
+    ways = [[WayRecipe(way).fill(()) for way in ways] for ways in part.ways]
     return IndexedPart(ways, part.has_remainder, part.is_message)
 
 
@@ -49,13 +49,13 @@ class _Part(NamedTuple):
     """``ways`` say what the matching part ``of`` does."""
 
     of: object
-    ways: tuple[Way, ...]
+    ways: tuple[Ways, ...]
     has_remainder: bool
     is_message: bool
 
 
 class _ShapedRecipe(NamedTuple):
-    recipes: list[WayRecipe]
+    recipes: list[list[WayRecipe]]
     has_remainder: bool
     is_message: bool
 
@@ -89,7 +89,10 @@ def _step_recipe(tree: Expression) -> _StepRecipe | None:
         return None
     if part.has_remainder or len(part.ways) != 1 or len(part.ways[0]) != 1:
         return None
-    (step,) = part.ways[0]
+    (way,) = part.ways[0]
+    if len(way) != 1:
+        return None
+    (step,) = way
     if any(isinstance(condition, Verified) for condition in step.conditions):
         return None
     return _StepRecipe(recipe_of(step.conditions), len(blanks_in(step.conditions)))
@@ -103,7 +106,7 @@ def _shaped_recipe(tree: Expression) -> _ShapedRecipe | None:
         return None
     if not blanks_in(part.of) <= blanks_in(part.ways):
         return None
-    recipes = [WayRecipe(way) for way in part.ways]
+    recipes = [[WayRecipe(way) for way in ways] for ways in part.ways]
     return _ShapedRecipe(recipes, part.has_remainder, part.is_message)
 
 

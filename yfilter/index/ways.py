@@ -13,6 +13,9 @@ What the index cannot look up is *verified* by an operator, on the elements that
 the path is looked up by its value::
 
     //i[@k = ("x", "y")]        //i[@k = "x"]   or   //i[@k = "y"]
+
+A path from the message that stands as a condition is a way beside the spine, and may be the one
+that a query is found by.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ from yfilter.engine.step_conditions import (
     ConditionKind,
     conjuncts,
     element_test,
+    is_plain_path,
     main_steps,
     take_apart,
 )
@@ -45,6 +49,7 @@ from yfilter.language.query_ast import (
     LocationStep,
     NameTest,
     NodeKind,
+    Operation,
     Operator,
     Or,
     Origin,
@@ -52,9 +57,10 @@ from yfilter.language.query_ast import (
     Sequence,
 )
 from yfilter.language.re2_patterns import as_re2
-from yfilter.language.shapes import Blank, blanks_in
+from yfilter.language.shapes import Blank
 
-WAYS_MAX = 64  # of one query
+WAYS_MAX = 64  # alternatives of one query
+OTHERS_MAX = 8  # paths from the message that stand as conditions
 
 
 class NeedsWords(Exception):
@@ -98,20 +104,48 @@ class Step(NamedTuple):
 
 # A way down: the spine from the message, or a nested path from its element.
 Way: TypeAlias = tuple[Step, ...]
+# Ways that all have to be found.
+Ways: TypeAlias = tuple[Way, ...]
 Conditions: TypeAlias = "tuple[Condition | Verified | Way, ...]"
 
 
-def ways_of(path: PathExpression, verified: Expression | None = None) -> tuple[Way, ...]:
-    """A matching path as ways of which one has to be found; ``verified`` is asked besides."""
-    steps = main_steps(path)
+def ways_of(path: PathExpression, verified: Expression | None = None) -> tuple[Ways, ...]:
+    """A matching path as alternatives, each of ways that all have to be found; ``verified`` is
+    asked besides."""
+    steps, others = _divided(main_steps(path))
     if verified is not None:
         last = replace(steps[-1], predicates=(*steps[-1].predicates, verified))
         steps = (*steps[:-1], last)
     way = _way(steps, 0)
-    if _looks_up(way):
-        return (way,)
-    split = _split(steps)
-    return (way,) if split is None else tuple(_way(alternative, 0) for alternative in split)
+    besides = tuple(dict.fromkeys(_way(main_steps(other), 0) for other in others))
+    if not any(map(_looks_up, (way, *besides))):
+        split = _split(steps)
+        if split is not None:
+            return tuple((_way(alternative, 0), *besides) for alternative in split)
+    return ((way, *besides),)
+
+
+def _divided(
+    steps: tuple[LocationStep, ...],
+) -> tuple[tuple[LocationStep, ...], list[PathExpression]]:
+    """Steps without the conditions that are paths from the message, and these paths."""
+    others: list[PathExpression] = []
+    found = []
+    for step in steps:
+        kept = []
+        for part in (part for predicate in step.predicates for part in conjuncts(predicate)):
+            if (
+                isinstance(part, PathExpression)
+                and part.origin is Origin.MESSAGE
+                and is_plain_path(part)
+                and all(one.kind not in (NodeKind.SELF, NodeKind.PARENT) for one in part.steps)
+                and len(others) < OTHERS_MAX
+            ):
+                others.append(part)
+            else:
+                kept.append(part)
+        found.append(replace(step, predicates=tuple(kept)))
+    return tuple(found), others
 
 
 def way_of_path(path: LinearPath) -> Way:
@@ -144,25 +178,34 @@ def _condition(kind: ConditionKind, part: Expression, level: int) -> Condition |
 
 
 def _implied(part: Expression, level: int) -> Iterator[Condition | Verified | Way]:
-    """What a verified condition asks for besides, so that few elements are verified."""
+    """What a verified condition asks for that can be looked up: few elements are verified then."""
+    sides = (
+        (part.left, part.right)
+        if isinstance(part, Comparison)
+        else part.operands
+        if isinstance(part, Operation)
+        else ()
+    )
+    if any(isinstance(side, FunctionCall) for side in sides) and any(
+        isinstance(side, Literal) and isinstance(side.value, Blank) for side in sides
+    ):
+        raise NeedsWords  # whether it holds for nothing depends on the value
     for condition in implied(part):
-        if blanks_in(part):
-            raise NeedsWords
         for kind, one in take_apart(condition):
             found = _condition(kind, one, level)
-            if not isinstance(found, Verified):
+            if _is_looked_up(found):
                 yield found
 
 
 def _looks_up(way: Way) -> bool:
     """Whether an equality stands somewhere in a way."""
-    return any(
-        condition.operator is Operator.EQ
-        if isinstance(condition, Condition)
-        else not isinstance(condition, Verified) and _looks_up(condition)
-        for step in way
-        for condition in step.conditions
-    )
+    return any(_is_looked_up(condition) for step in way for condition in step.conditions)
+
+
+def _is_looked_up(condition: Condition | Verified | Way) -> bool:
+    if isinstance(condition, Condition):
+        return condition.operator is Operator.EQ
+    return not isinstance(condition, Verified) and _looks_up(condition)
 
 
 def _split(steps: tuple[LocationStep, ...]) -> list[tuple[LocationStep, ...]] | None:

@@ -314,12 +314,15 @@ def _needed_later(flwor: Flwor, first: ForClause) -> tuple[Expression, ...]:
     """
     bindings = _relative_bindings(flwor, first)
     ranging: dict[str, Expression] = {}
+    elsewhere: list[Expression] = []
     for clause in flwor.clauses[1:]:
         if isinstance(clause, ForClause) and isinstance(clause.path, PathExpression):
             path = _relative_path(clause.path, bindings | ranging)
             if isinstance(path, PathExpression) and _is_served(path):
                 ranging[clause.variable] = path
-    conditions = list(ranging.values())
+            elif clause.path.origin is Origin.MESSAGE and not _uses_variable(clause.path):
+                elsewhere.append(_asked_elsewhere(flwor, clause.variable, clause.path))
+    conditions = [*ranging.values(), *elsewhere]
     if flwor.where is not None and ranging:
         conjuncts = flwor.where.parts if isinstance(flwor.where, And) else (flwor.where,)
         for conjunct in conjuncts:
@@ -334,6 +337,17 @@ def _needed_later(flwor: Flwor, first: ForClause) -> tuple[Expression, ...]:
             if steps_left >= 0:
                 kept.append(condition)
     return tuple(kept)
+
+
+def _asked_elsewhere(flwor: Flwor, variable: str, path: PathExpression) -> PathExpression:
+    """A path from the message of a later clause, with what ``where`` asks of its items alone."""
+    path = downward(path).path
+    if path.steps[-1].kind is not NodeKind.ELEMENT or flwor.where is None:
+        return path
+    conjuncts = flwor.where.parts if isinstance(flwor.where, And) else (flwor.where,)
+    here = {variable: PathExpression(Origin.CONTEXT, ())}
+    about = (_relative(part, here) for part in conjuncts if _variables(part) == {variable})
+    return _with_predicates(path, tuple(_as_predicate(part) for part in about if part is not None))
 
 
 def _goes_on(condition: Expression, path: Expression) -> bool:

@@ -12,8 +12,13 @@ from yfilter.language.query_text import unparse
 
 
 def ways(profile: str) -> list[list[str]]:
+    """A list for each alternative; what has to be found beside its spine comes behind it."""
     part = matching_part(parse_profile(profile))
-    return [described(way) for path in part.paths for way in ways_of(path, part.verified)]
+    alternatives = [one for path in part.paths for one in ways_of(path, part.verified)]
+    return [
+        [*described(spine), *(f"beside {line}" for way in others for line in described(way))]
+        for spine, *others in alternatives
+    ]
 
 
 def described(way: Way) -> list[str]:
@@ -65,7 +70,12 @@ def _condition(condition: Condition) -> str:
         ("/a[b/../c]", ["/a", "  /b", "  /c"]),
         ("/a/b[../c]", ["/a", "/b", "  verified ../c"]),
         ("/a[b//c/..]", ["/a", "  /b", "  //c", "    verified .."]),
-        ("/a[/x]", ["/a", "  verified /x"]),
+        ("/a[/x]", ["/a", "beside /x"]),
+        ("/a[b][/x[@k = 1]//y or c]", ["/a", "  /b", "  verified /x[@k = 1]//y or c"]),
+        (
+            'for $a in /a, $b in //b where $a/@k = $b/@k and $b/@z = "1" return $b',
+            ["/a", "beside //b", 'beside   @z = "1"'],
+        ),
         ("/a[.]", ["/a"]),
         ("/a[.[@x]]", ["/a", "  @x"]),
         ("/a[b][b]", ["/a", "  /b"]),
