@@ -14,7 +14,7 @@ anything else                            ``Interpreted``, for the smallest such 
 =======================================  ==================================================
 
 What depends on the message alone is one operator for all expressions that have it, and found out
-once a message (``OperatorTable.shared``).
+once a message (``OperatorTable.shared``); a sum and the like once for each node.
 """
 
 from __future__ import annotations
@@ -95,6 +95,7 @@ from yfilter.operators.values import (
     Negated,
     OncePerMessage,
     RangingItems,
+    Remembered,
     TextCall,
     ValueComparison,
 )
@@ -141,6 +142,7 @@ _NAME_PARTS: dict[str, Callable[[QualifiedName], str]] = {
 }
 _CONTEXT = PathExpression(Origin.CONTEXT, ())
 _ARITHMETIC = frozenset(("+", "-", "*", "div", "idiv", "mod"))
+_AGGREGATES = frozenset(("sum", "min", "max", "avg"))
 _ABOUT_CONTEXT = frozenset(("position", "last"))
 
 Scope = Mapping[str, Variable | ItemVariable]
@@ -184,11 +186,15 @@ class Compiler:
     def once(self, expression: Expression) -> Operator:
         """An expression without free variables, made for all who ask for it."""
         operator = self.operator(expression)
-        return OncePerMessage(self._scratch, operator) if _stands_alone(expression) else operator
+        if _stands_alone(expression):
+            return OncePerMessage(self._scratch, operator)
+        return Remembered(self._scratch, operator) if _is_aggregate(expression) else operator
 
     def _part(self, expression: Expression, scope: Scope) -> Operator:
         """As ``operator``, shared where it depends on the message alone."""
-        if _stands_alone(expression) and not isinstance(expression, Literal | Sequence):
+        if (
+            _stands_alone(expression) and not isinstance(expression, Literal | Sequence)
+        ) or _is_aggregate(expression):
             return self._holder.shared(expression)
         return self.operator(expression, scope)
 
@@ -418,6 +424,17 @@ def _stands_alone(expression: Expression) -> bool:
         bool(parts)
         and all(isinstance(part, Literal) or _stands_alone(part) for part in parts)
         and not all(isinstance(part, Literal) for part in parts)
+    )
+
+
+def _is_aggregate(expression: Expression) -> bool:
+    """Whether it is what many profiles may compare with different numbers: a sum and the like."""
+    return (
+        isinstance(expression, FunctionCall)
+        and expression.name in _AGGREGATES
+        and len(expression.arguments) == 1
+        and isinstance(expression.arguments[0], PathExpression)
+        and not _has_variables(expression)
     )
 
 

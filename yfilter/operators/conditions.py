@@ -13,7 +13,9 @@ except ImportError:
     from formats import cython_stub as cython
 
 from collections.abc import Sequence
+from math import nan
 
+from yfilter.language.atoms import is_number, to_double
 from yfilter.language.evaluator import effective_boolean
 from yfilter.language.nodes import Atom, DynamicError, Value
 from yfilter.language.query_ast import Operator as Relation
@@ -22,12 +24,12 @@ if cython.compiled:
     from cython.cimports.yfilter.operators.operator import Operator
     from cython.cimports.yfilter.operators.path import Path, Variable
     from cython.cimports.yfilter.operators.scratch import Scratch
-    from cython.cimports.yfilter.operators.value_tests import EqualTo, ValueTest
+    from cython.cimports.yfilter.operators.value_tests import EqualTo, ValueTest, compares
 else:
     from yfilter.operators.operator import Operator
     from yfilter.operators.path import Path, Variable
     from yfilter.operators.scratch import Scratch
-    from yfilter.operators.value_tests import EqualTo, ValueTest
+    from yfilter.operators.value_tests import EqualTo, ValueTest, compares
 from yfilter.operators.value_tests import RELATIONS
 
 
@@ -54,6 +56,12 @@ class Constant(Operator):
 
     def holds(self, node: cython.longlong) -> cython.bint:
         return self._truth
+
+    def number(self) -> float:
+        """The value of a single number as an xs:double; NaN for anything else."""
+        if len(self._items) != 1 or not is_number(self._items[0]):
+            return nan
+        return to_double(self._items[0])
 
 
 class Not(Condition):
@@ -168,7 +176,7 @@ class CountIs(Condition):
         self._number = number
 
     def holds(self, node: cython.longlong) -> cython.bint:
-        return _compares(self._path.count(node), self._relation, self._number)
+        return compares(self._path.count(node), self._relation, self._number)
 
 
 class PathJoin(Condition):
@@ -234,19 +242,3 @@ class Ranging(Condition):
         self._variable.node = before
         scratch.top = base
         return answer
-
-
-@cython.cfunc
-@cython.exceptval(check=False)
-def _compares(number: cython.double, relation: cython.int, other: cython.double) -> cython.bint:
-    if relation == 0:
-        return number == other
-    if relation == 1:
-        return number != other
-    if relation == 2:
-        return number < other
-    if relation == 3:
-        return number <= other
-    if relation == 4:
-        return number > other
-    return number >= other

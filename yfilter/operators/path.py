@@ -30,12 +30,12 @@ if cython.compiled:
     from cython.cimports.yfilter.operators.message_columns import MessageColumns
     from cython.cimports.yfilter.operators.operator import Operator
     from cython.cimports.yfilter.operators.scratch import Scratch
-    from cython.cimports.yfilter.operators.value_tests import ValueTest
+    from cython.cimports.yfilter.operators.value_tests import ValueTest, compares
 else:
     from yfilter.operators.message_columns import MessageColumns
     from yfilter.operators.operator import Operator
     from yfilter.operators.scratch import Scratch
-    from yfilter.operators.value_tests import ValueTest
+    from yfilter.operators.value_tests import ValueTest, compares
 from yfilter.operators.value_tests import RELATIONS
 
 CHILD, BELOW, SELF_AND_BELOW = 0, 1, 2
@@ -73,17 +73,7 @@ class Position(Operator):
 
     def accepts(self, position: cython.longlong, size: cython.longlong) -> cython.bint:
         number: cython.double = size - self._number if self._from_last else self._number
-        if self._relation == 0:
-            return position == number
-        if self._relation == 1:
-            return position != number
-        if self._relation == 2:
-            return position < number
-        if self._relation == 3:
-            return position <= number
-        if self._relation == 4:
-            return position > number
-        return position >= number
+        return compares(position, self._relation, number)
 
 
 class PathStep(NamedTuple):

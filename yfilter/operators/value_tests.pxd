@@ -1,6 +1,9 @@
 from yfilter.operators.scratch cimport Scratch
 
 
+cdef bint compares(double number, int relation, double other) noexcept
+
+
 cdef class ValueTest:
     cdef bint accepts(self, Scratch scratch) except -1
 

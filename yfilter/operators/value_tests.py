@@ -106,17 +106,7 @@ class NumberTest(ValueTest):
             if self._operator != 1:
                 return False
             return scratch.octets[scratch.first : scratch.last].strip(b" \t\n\r") == b"NaN"
-        if self._operator == 0:
-            return value == self.number
-        if self._operator == 1:
-            return value != self.number
-        if self._operator == 2:
-            return value < self.number
-        if self._operator == 3:
-            return value <= self.number
-        if self._operator == 4:
-            return value > self.number
-        return value >= self.number
+        return compares(value, self._operator, self.number)
 
 
 class Contains(ValueTest):
@@ -161,3 +151,20 @@ class Matches(ValueTest):
             self._known[value] = known
         answer: cython.bint = known
         return answer
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def compares(number: cython.double, relation: cython.int, other: cython.double) -> cython.bint:
+    """Whether a number compares so with another one; ``relation`` as in RELATIONS."""
+    if relation == 0:
+        return number == other
+    if relation == 1:
+        return number != other
+    if relation == 2:
+        return number < other
+    if relation == 3:
+        return number <= other
+    if relation == 4:
+        return number > other
+    return number >= other

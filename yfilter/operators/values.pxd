@@ -54,8 +54,18 @@ cdef class CastTo(Operator):
     cdef Operator _operand
 
 
+cdef class Remembered(Operator):
+    cdef Scratch _scratch
+    cdef Operator _operand
+    cdef int _message
+    cdef dict _known
+
+
 cdef class ItemComparison(Operator):
     cdef Scratch _scratch
+    cdef bint _has_number
+    cdef double _number
+    cdef int _compared
     cdef Operator _left
     cdef object _relation
     cdef Operator _right

@@ -13,6 +13,7 @@ except ImportError:
     from formats import cython_stub as cython
 
 from collections.abc import Callable, Mapping, Sequence
+from math import isnan, nan
 
 from formats.names import QualifiedName
 from yfilter.language.atoms import arithmetic, cast, compare, negate
@@ -24,13 +25,18 @@ from yfilter.language.query_ast import Expression
 from yfilter.language.query_ast import Operator as Relation
 
 if cython.compiled:
+    from cython.cimports.yfilter.operators.conditions import Constant
     from cython.cimports.yfilter.operators.operator import Operator
     from cython.cimports.yfilter.operators.path import Path, Variable
     from cython.cimports.yfilter.operators.scratch import Scratch
+    from cython.cimports.yfilter.operators.value_tests import compares
 else:
+    from yfilter.operators.conditions import Constant
     from yfilter.operators.operator import Operator
     from yfilter.operators.path import Path, Variable
     from yfilter.operators.scratch import Scratch
+    from yfilter.operators.value_tests import compares
+from yfilter.operators.value_tests import RELATIONS
 
 # How an argument is handed over: as it is, as all its atomic values, or as the first of them.
 AS_IT_IS, ATOMS, FIRST = range(3)
@@ -247,6 +253,29 @@ class CastTo(Operator):
         return []
 
 
+class Remembered(Operator):
+    """What a function of many values gives, found out once for each node of a message."""
+
+    def __init__(self, scratch: Scratch, operand: Operator) -> None:
+        super().__init__((operand,))
+        self._scratch = scratch
+        self._operand = operand
+        self._message = 0
+        self._known: dict[int, list[Atom]] = {}
+
+    def value(self, node: cython.longlong) -> Value:
+        return self.items(node)
+
+    def items(self, node: cython.longlong) -> list[Atom]:
+        if self._message != self._scratch.message:
+            self._message = self._scratch.message
+            self._known = {}
+        known = self._known.get(node)
+        if known is None:
+            known = self._known[node] = self._operand.items(node)
+        return known
+
+
 class ItemComparison(Operator):
     """A general comparison: some pair of a value on the left and one on the right compares so."""
 
@@ -254,17 +283,25 @@ class ItemComparison(Operator):
         self, scratch: Scratch, left: Operator, relation: Relation, right: Operator
     ) -> None:
         super().__init__((left, right))
-        self.is_costly = True
         self._scratch = scratch
         self._left = left
         self._relation = relation
         self._right = right
+        self._compared = RELATIONS[relation]
+        self._number = right.number() if isinstance(right, Constant) else nan
+        self._has_number = not isnan(self._number)
+        self.is_costly = not (self._has_number and isinstance(left, Remembered))
 
     def value(self, node: cython.longlong) -> Value:
         return [self.holds(node)]
 
     def holds(self, node: cython.longlong) -> cython.bint:
         left = self._left.items(node)
+        number: cython.double
+        if self._has_number and len(left) == 1 and type(left[0]) is float:
+            number = left[0]
+            if number == number:  # noqa: PLR0124 - not NaN
+                return compares(number, self._compared, self._number)
         right = self._right.items(node)
         if not left or not right:
             return False
