@@ -19,6 +19,7 @@ from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import And, Expression, PathExpression, Profile
 from yfilter.language.result import result_writer
 from yfilter.language.result_planner import plan_of_bindings, plan_of_bound
+from yfilter.language.result_writer import ResultWriter
 from yfilter.operators.operator_table import OperatorTable
 from yfilter.projection.parts import with_parts
 
@@ -78,17 +79,28 @@ class Answers:
         finally:
             self._release(answer)
 
+    def whole_message(self, stream: ElementStream) -> bytes:
+        """The result of all profiles that deliver the message."""
+        return result_writer(stream, self._limits).whole_message()
+
     def results(self, answer: Answer, stream: ElementStream) -> list[bytes]:
         """The results on that message.  Raises MatchLimitExceeded."""
-        writer = result_writer(stream, self._limits)
         if answer.is_message:
-            return [writer.whole_message()]
+            return [self.whole_message(stream)]
+        return self.results_by(result_writer(stream, self._limits), answer)
+
+    def results_by(self, writer: ResultWriter, answer: Answer) -> list[bytes]:
+        """The same, by the writer of a message, of an answer that is not the message."""
         plan = answer.plan
-        if stream.pieces and plan.binds:
+        if writer.stream.pieces and plan.binds:
             put_in, parts = with_parts(plan.profile)
             if parts:
                 plan = plan_of_bindings(put_in)
         return writer.results(plan, self.bindings(answer))
+
+    def writer(self, stream: ElementStream) -> ResultWriter:
+        """That of a message."""
+        return result_writer(stream, self._limits)
 
     def _elements(self, answer: Answer) -> list[int]:
         elements = self._operators.elements

@@ -32,7 +32,6 @@ from yfilter.explanation import Explanation
 from yfilter.index.index import Index
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile, too_deep
-from yfilter.language.result import result_writer
 from yfilter.link_queries import LinkQueries
 from yfilter.local_queries import LocalQueries, tree_of
 from yfilter.matches import (
@@ -197,15 +196,21 @@ class Matcher:
         Thousands of ids are thousands of strings, each somewhere in memory; their numbers are one
         column.  The number of a profile that was removed is given again.
         """
-        if self._local.remainders:
-            matches = self.match(message)
-            names = [match.profile_id for match in matches if isinstance(match, ProfileMatch)]
-            return array("i", map(self.number_of, names))
         if isinstance(message, bytes):
             message = parse_text(message, self._message_limits)
         self._work.messages += 1
         self._work.local_asked += 1
-        found = self._index.match_runs(message, self._limits.visits_max, self._local.runs)
+        local, visits_max = self._local, self._limits.visits_max
+        if not local.remainders:
+            found = self._index.match_runs(message, visits_max, local.runs)
+        else:
+            kept = [
+                number
+                for number in self._index.match(message, visits_max)
+                if number not in local.remainders
+                or self._has_results(self._rendering(number, message))
+            ]
+            found = local.runs.collect(array("i", kept), len(kept))
         self._work.matched[Priority.PROFILE] += len(found)
         return found
 
@@ -228,15 +233,14 @@ class Matcher:
         whole = [number for number in found if number not in made] if made else found
         whole_of = local.runs.collect(array("i", whole), len(whole))
         answers = [(number, self._answer(number)) for number in found if number in made]
-        self._index.show(stream)
+        writer, results_by = self._answers.writer(stream), self._answers.results_by
         for number, answer in answers:
             numbers = array("i", local.open_since(number, stamp))
             if not numbers:
                 continue  # removed meanwhile
             try:
-                if self._stamp != stamp:
-                    self._index.show(stream)
-                results = self._answers.results(answer, stream)
+                self._index.show(stream)  # the caller may have matched another meanwhile
+                results = results_by(writer, answer)
             except MatchLimitExceeded as exceeded:
                 self._work.over_limit += 1
                 yield Delivered(numbers, [], exceeded)
@@ -251,8 +255,7 @@ class Matcher:
                     "i", (one for one in whole_of if query[one] >= 0 and since[one] <= stamp)
                 )
             self._work.matched[Priority.PROFILE] += len(whole_of)
-            writer = result_writer(stream, self._limits.evaluation)
-            yield Delivered(whole_of, [writer.whole_message()])
+            yield Delivered(whole_of, [self._answers.whole_message(stream)])
 
     def number_of(self, profile_id: str) -> int:
         """The number of a registered profile, from 1; KeyError if it is not known."""
@@ -376,8 +379,7 @@ class Matcher:
         found = local.open_since(number, stamp)
         if not found:
             return
-        profile = tree_of(local.text(number))
-        rendering = self._rendering(profile, self._answer(number), stream)
+        rendering = self._rendering(number, stream)
         if number in local.remainders and not self._has_results(rendering):
             return
         query, since, name = (
@@ -396,8 +398,9 @@ class Matcher:
         answer = self._answers.known.get(number)
         return answer or self._answers.learn(number, tree_of(self._local.text(number)))
 
-    def _rendering(self, profile: Profile, answer: Answer, stream: ElementStream) -> Rendering:
-        return Rendering(profile, answer, stream, self._answers, self._index.show)
+    def _rendering(self, number: int, stream: ElementStream) -> Rendering:
+        answer = self._answer(number) if number in self._local.made else None
+        return Rendering(self._local.text(number), answer, stream, self._answers, self._index.show)
 
     def _has_results(self, rendering: Rendering) -> bool:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from formats.element_stream import ElementStream
 from yfilter.answers import Answer, Answers
@@ -13,7 +13,7 @@ from yfilter.errors import MatchLimitExceeded
 from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.matching_path import matching_path
 from yfilter.language.nodes import DOCUMENT
-from yfilter.language.query_ast import Profile
+from yfilter.local_queries import tree_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +35,21 @@ class TransformationMatch:
 class Rendering:
     """Bindings and results of one query on one message, each made when first called.
 
-    ``show`` has the index look at a message, which ``answers`` are about.
+    ``answer`` None: the result is the message.  ``show`` has the index look at a message, which
+    ``answers`` are about.
     """
 
-    __slots__ = ("_answer", "_answers", "_bindings", "_results", "_show", "_stream", "profile")
+    __slots__ = ("_answer", "_answers", "_bindings", "_results", "_show", "_stream", "_text")
 
     def __init__(
         self,
-        profile: Profile,
-        answer: Answer,
+        text: bytes,
+        answer: Answer | None,
         stream: ElementStream,
         answers: Answers,
         show: Callable[[ElementStream], None],
     ) -> None:
-        self.profile = profile
+        self._text = text
         self._answer = answer
         self._stream = stream
         self._answers = answers
@@ -58,25 +59,29 @@ class Rendering:
 
     def bindings(self) -> tuple[int, ...]:
         if self._bindings is None:
-            if self._answer.paths:
+            profile = tree_of(self._text)
+            answer = self._answer or Answer(profile)
+            if answer.paths:
                 self._show(self._stream)
-                self._bindings = tuple(self._answers.bindings(self._answer))
+                self._bindings = tuple(self._answers.bindings(answer))
             else:
                 evaluator = MessageEvaluator(self._stream)
-                found = evaluator.select(matching_path(self.profile), DOCUMENT, {})
+                found = evaluator.select(matching_path(profile), DOCUMENT, {})
                 self._bindings = tuple(node.number for node in found)
         return self._bindings
 
     def results(self) -> list[bytes]:
         if self._results is None:
-            self._show(self._stream)
-            self._results = self._answers.results(self._answer, self._stream)
+            if self._answer is None:
+                self._results = [self._answers.whole_message(self._stream)]
+            else:
+                self._show(self._stream)
+                self._results = self._answers.results(self._answer, self._stream)
         return self._results
 
 
-@dataclass(frozen=True, slots=True)
-class Delivered:
-    """What some profiles get of a message: ``numbers`` of their registrations, ascending, and the
+class Delivered(NamedTuple):
+    """What some profiles get of a message: ``numbers`` of their registrations, in no order, and the
     results, which are equal for all of them.  ``exceeded``: the limit that left them without."""
 
     numbers: array[int]
