@@ -14,8 +14,13 @@ from yfilter.language.number_functions import rounded
 from yfilter.language.patterns import compile_pattern
 
 
+_SPACE = re.compile("[ \\t\\n\\r]+")
+
+
 def _normalize_space(text: str) -> str:
-    return " ".join(part for part in re.split("[ \\t\\n\\r]+", text) if part)
+    if _SPACE.search(text) is None:
+        return text
+    return " ".join(part for part in _SPACE.split(text) if part)
 
 
 def _matches(text: str, pattern: str, flags: str = "") -> bool:

@@ -20,6 +20,7 @@ once a message (``OperatorTable.shared``); a sum and the like once for each node
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from math import isnan
 from typing import Any, Protocol
@@ -67,7 +68,16 @@ from yfilter.operators.conditions import (
     SomeValue,
 )
 from yfilter.operators.operator import Operator
-from yfilter.operators.path import Path, PathStep, Position, Variable
+from yfilter.operators.path import (
+    Each,
+    Nodes,
+    Path,
+    PathStep,
+    Position,
+    Selected,
+    Union,
+    Variable,
+)
 from yfilter.operators.scratch import Scratch
 from yfilter.operators.value_tests import (
     Contains,
@@ -215,12 +225,34 @@ class Compiler:
             if not isinstance(bound, Variable):
                 raise NotCompiled
             origin, variable = paths.FROM_VARIABLE, bound
-        elif expression.origin is Origin.EXPRESSION:
-            raise NotCompiled
+        source, rest = None, expression.steps
+        if expression.origin is Origin.EXPRESSION:
+            assert expression.start is not None
+            origin, source = paths.FROM_NODES, self._nodes(expression.start, scope)
+            if rest[0].kind is NodeKind.SELF and rest[0].axis is None:
+                parts = tuple(self._predicate(part, scope) for part in rest[0].predicates)
+                source, rest = Selected(source, parts), rest[1:]
         steps: list[PathStep] = []
-        for step in expression.steps:
+        for step in rest:
             steps += self._steps(step, scope)
-        return Path(self._scratch, steps, origin, variable)
+        return Path(self._scratch, steps, origin, variable, source)
+
+    def _nodes(self, expression: Expression, scope: Scope) -> Nodes:
+        """A path, or paths combined or begun anew at each node; NotCompiled."""
+        if isinstance(expression, Operation) and expression.name == "|":
+            parts = [self._nodes(operand, scope) for operand in expression.operands]
+            return Union(self._scratch, parts)
+        if isinstance(expression, Mapped):
+            left, right = expression.left, expression.right
+            if not isinstance(left, PathExpression) or not _enters_below(right):
+                raise NotCompiled
+            below: list[PathStep] = []
+            if left.steps and left.steps[-1] == _ANY_BELOW:
+                left = replace(left, steps=left.steps[:-1])
+                below = [PathStep(paths.SELF_AND_BELOW, 0, ())]
+            source = Path(self._scratch, below, paths.FROM_NODES, source=self.path(left, scope))
+            return Each(source, self._nodes(right, scope))
+        return self.path(expression, scope)
 
     def _steps(self, step: LocationStep, scope: Scope) -> list[PathStep]:
         predicates = tuple(self._predicate(predicate, scope) for predicate in step.predicates)
@@ -270,10 +302,13 @@ class Compiler:
         return self.path(expression, scope)
 
     def _mapped(self, expression: Mapped, scope: Scope) -> Operator:
+        if _enters_below(expression.right):
+            nodes = self._nodes(expression, scope)
+            return Path(self._scratch, [], paths.FROM_NODES, source=nodes)
         right = self.operator(expression.right, scope)
         if isinstance(right, Path) or uses_position(expression.right):
             raise NotCompiled
-        return ForEachNode(self.path(expression.left, scope), right)
+        return ForEachNode(self._nodes(expression.left, scope), right)
 
     # -- conditions
 
@@ -376,6 +411,8 @@ class Compiler:
         if name in _ARITHMETIC:
             left, right = self._conditions(operands, scope)
             return Arithmetic(name, left, right)
+        if name == "|":
+            return Path(self._scratch, [], paths.FROM_NODES, source=self._nodes(expression, scope))
         if name == "negate":
             return Negated(self._part(operands[0], scope))
         raise NotCompiled
@@ -412,11 +449,27 @@ _COMPILED: dict[type, Callable[[Compiler, Any, Scope], Operator]] = {
 }
 
 
+def _enters_below(expression: Expression) -> bool:
+    """Whether it selects children, attributes or what is below, so that only elements have any."""
+    match expression:
+        case PathExpression(Origin.CONTEXT, (LocationStep() as first, *_)):
+            return first.kind in _KINDS and first.axis is None
+        case PathExpression(Origin.EXPRESSION) if expression.start is not None:
+            return _enters_below(expression.start)
+        case Operation("|", operands):
+            return all(map(_enters_below, operands))
+        case _:
+            return False
+
+
 def _stands_alone(expression: Expression) -> bool:
     """Whether an expression depends on neither context nor variables, as far as its text tells."""
     if isinstance(expression, PathExpression):
         parts = [predicate for step in expression.steps for predicate in step.predicates]
-        return expression.origin is Origin.MESSAGE and not any(map(_has_variables, parts))
+        starts_alone = expression.origin is Origin.MESSAGE or (
+            expression.start is not None and _stands_alone(expression.start)
+        )
+        return starts_alone and not any(map(_has_variables, parts))
     if isinstance(expression, FunctionCall) and not expression.arguments:
         return False
     parts = list(same_focus(expression))
@@ -504,4 +557,5 @@ def _placed(relation: Relation, place: Expression) -> Position | None:
             return None
 
 
+_ANY_BELOW = LocationStep(False, NodeKind.NODE, None, (), Axis.DESCENDANT_OR_SELF)
 _POSITION = FunctionCall("position", ())

@@ -14,9 +14,28 @@ cdef class Position(Operator):
     cdef bint accepts(self, long long position, long long size) noexcept
 
 
-cdef class Path(Operator):
+cdef class Nodes(Operator):
     cdef Scratch scratch
+    cdef int collect(self, long long node) except -1
+
+
+cdef class Union(Nodes):
+    cdef list _parts
+
+
+cdef class Selected(Nodes):
+    cdef Nodes _source
+    cdef tuple _predicates
+
+
+cdef class Each(Nodes):
+    cdef Nodes _left
+    cdef Nodes _right
+
+
+cdef class Path(Nodes):
     cdef int _origin
+    cdef Nodes _source
     cdef Variable _variable
     cdef int _count
     cdef int[::1] _steps
@@ -30,7 +49,6 @@ cdef class Path(Operator):
     cdef bint some(self, long long node, ValueTest test) except -1
     cdef long long first_node(self, long long node) except -2
     cdef int count(self, long long node) except -1
-    cdef int collect(self, long long node) except -1
     cdef object value_set(self, long long node)
     cdef bint _leads(self, int at, long long node, ValueTest test) except -1
     cdef int _step(self, int at, long long node) except -1
@@ -38,4 +56,3 @@ cdef class Path(Operator):
     cdef int _push_contents(self, int code, int attribute, long long node) except -1
     cdef int _push_others(self, int code, int symbol, long long node) except -1
     cdef long long _parent(self, long long node) except -2
-    cdef int _filter(self, int at, int base) except -1

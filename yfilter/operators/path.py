@@ -20,6 +20,7 @@ try:
 except ImportError:
     from formats import cython_stub as cython
 
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from yfilter.index.columns import ints
@@ -51,7 +52,7 @@ _SEVERAL_WAYS = frozenset(
     )
 )
 
-FROM_CONTEXT, FROM_MESSAGE, FROM_VARIABLE = 0, 1, 2
+FROM_CONTEXT, FROM_MESSAGE, FROM_VARIABLE, FROM_NODES = 0, 1, 2, 3
 
 
 class Variable:
@@ -84,8 +85,75 @@ class PathStep(NamedTuple):
     predicates: tuple[Operator, ...]
 
 
-class Path(Operator):
-    """The nodes that the steps lead to from the context node, the message or a variable."""
+class Nodes(Operator):
+    """Whatever selects nodes: they are pushed on the stack of the scratch."""
+
+    def __init__(self, scratch: Scratch, parts: Iterable[Operator] = ()) -> None:
+        super().__init__(parts)
+        self.scratch = scratch
+
+    def collect(self, node: cython.longlong) -> cython.int:
+        """Push all nodes, in document order, each once; where they begin on the stack."""
+        raise NotImplementedError
+
+
+class Union(Nodes):
+    """``a | b``."""
+
+    def __init__(self, scratch: Scratch, parts: Sequence[Nodes]) -> None:
+        super().__init__(scratch, parts)
+        self._parts = list(parts)
+
+    def collect(self, node: cython.longlong) -> cython.int:
+        part: Nodes
+        base: cython.int = self.scratch.top
+        for part in self._parts:
+            part.collect(node)
+        self.scratch.tidy(base)
+        return base
+
+
+class Selected(Nodes):
+    """``(nodes)[predicate]``, where positions count among all nodes."""
+
+    def __init__(self, source: Nodes, predicates: tuple[Operator, ...]) -> None:
+        super().__init__(source.scratch, (source, *predicates))
+        self._source = source
+        self._predicates = predicates
+        self.uses_context = source.uses_context
+
+    def collect(self, node: cython.longlong) -> cython.int:
+        base: cython.int = self._source.collect(node)
+        _filter(self.scratch, self._predicates, base)
+        return base
+
+
+class Each(Nodes):
+    """``left/(right)``: the nodes of ``right`` for each node of ``left``."""
+
+    def __init__(self, left: Nodes, right: Nodes) -> None:
+        super().__init__(left.scratch, (left, right))
+        self._left = left
+        self._right = right
+        self.uses_context = left.uses_context
+
+    def collect(self, node: cython.longlong) -> cython.int:
+        scratch: Scratch = self.scratch
+        base: cython.int = self._left.collect(node)
+        end: cython.int = scratch.top
+        i: cython.int
+        for i in range(base, end):
+            self._right.collect(scratch.nodes[i])
+        for i in range(end, scratch.top):
+            scratch.nodes[base + i - end] = scratch.nodes[i]
+        scratch.top = base + scratch.top - end
+        scratch.tidy(base)
+        return base
+
+
+class Path(Nodes):
+    """The nodes that the steps lead to from the context node, the message, a variable, or the nodes
+    of ``source``."""
 
     def __init__(
         self,
@@ -93,9 +161,10 @@ class Path(Operator):
         steps: list[PathStep],
         origin: int = FROM_CONTEXT,
         variable: Variable | None = None,
+        source: Nodes | None = None,
     ) -> None:
-        super().__init__(part for step in steps for part in step.predicates)
-        self.scratch = scratch
+        super().__init__(scratch, (part for step in steps for part in step.predicates))
+        self._source = source
         self._origin = origin
         self._variable = Variable() if variable is None else variable
         self._count = len(steps)
@@ -108,8 +177,12 @@ class Path(Operator):
             row = (step.code, step.name, positional, step.code in _SEVERAL_WAYS)
             for column, number in enumerate(row):
                 self._steps[4 * at + column] = number
-        self._searched = several > 1
+        self._searched = several > 1 or source is not None
         self.uses_context = origin == FROM_CONTEXT
+        if source is not None:
+            self.uses_context = source.uses_context
+            self.free |= source.free
+            self.is_costly |= source.is_costly
         if origin == FROM_VARIABLE:
             self.free |= {self._variable}
         self.is_constant = origin == FROM_MESSAGE and not self.free
@@ -215,8 +288,10 @@ class Path(Operator):
         i: cython.int
         code: cython.int
         covered: cython.int
-        node = self.start(node)
-        scratch.push(node)
+        if self._source is not None:
+            self._source.collect(node)
+        else:
+            scratch.push(self.start(node))
         for at in range(self._count):
             end = scratch.top
             covered = 0
@@ -272,7 +347,7 @@ class Path(Operator):
         else:
             self._push_others(code, name, node)
         if self._predicates[at] and self.scratch.top > base:
-            self._filter(at, base)
+            _filter(self.scratch, self._predicates[at], base)
         return 0
 
     def _push_elements(
@@ -412,30 +487,32 @@ class Path(Operator):
         number = self.scratch.element_with(number)
         return 4 * number
 
-    def _filter(self, at: cython.int, base: cython.int) -> cython.int:
-        """Keep of the nodes from ``base`` on those that all predicates of a step accept."""
-        scratch: Scratch = self.scratch
-        predicate: Operator
-        position: Position
-        i: cython.int
-        kept: cython.int
-        size: cython.int
-        node: cython.longlong
-        for part in self._predicates[at]:
-            kept = base
-            size = scratch.top - base
-            if isinstance(part, Position):
-                position = part
-                for i in range(base, scratch.top):
-                    if position.accepts(i - base + 1, size):
-                        scratch.nodes[kept] = scratch.nodes[i]
-                        kept += 1
-            else:
-                predicate = part
-                for i in range(base, scratch.top):
-                    node = scratch.nodes[i]
-                    if predicate.holds(node):
-                        scratch.nodes[kept] = node
-                        kept += 1
-            scratch.top = kept
-        return 0
+
+@cython.cfunc
+@cython.exceptval(-1)
+def _filter(scratch: Scratch, predicates: tuple, base: cython.int) -> cython.int:  # type: ignore[type-arg]
+    """Keep of the nodes from ``base`` on those that all predicates accept."""
+    predicate: Operator
+    position: Position
+    i: cython.int
+    kept: cython.int
+    size: cython.int
+    node: cython.longlong
+    for part in predicates:
+        kept = base
+        size = scratch.top - base
+        if isinstance(part, Position):
+            position = part
+            for i in range(base, scratch.top):
+                if position.accepts(i - base + 1, size):
+                    scratch.nodes[kept] = scratch.nodes[i]
+                    kept += 1
+        else:
+            predicate = part
+            for i in range(base, scratch.top):
+                node = scratch.nodes[i]
+                if predicate.holds(node):
+                    scratch.nodes[kept] = node
+                    kept += 1
+        scratch.top = kept
+    return 0

@@ -1,5 +1,5 @@
 from yfilter.operators.operator cimport Operator
-from yfilter.operators.path cimport Path, Variable
+from yfilter.operators.path cimport Nodes, Path, Variable
 from yfilter.operators.scratch cimport Scratch
 
 
@@ -78,7 +78,7 @@ cdef class ValueComparison(Operator):
 
 
 cdef class ForEachNode(Operator):
-    cdef Path _left
+    cdef Nodes _left
     cdef Operator _right
     cdef Scratch _scratch
 

@@ -27,13 +27,13 @@ from yfilter.language.query_ast import Operator as Relation
 if cython.compiled:
     from cython.cimports.yfilter.operators.conditions import Constant
     from cython.cimports.yfilter.operators.operator import Operator
-    from cython.cimports.yfilter.operators.path import Path, Variable
+    from cython.cimports.yfilter.operators.path import Nodes, Path, Variable
     from cython.cimports.yfilter.operators.scratch import Scratch
     from cython.cimports.yfilter.operators.value_tests import compares
 else:
     from yfilter.operators.conditions import Constant
     from yfilter.operators.operator import Operator
-    from yfilter.operators.path import Path, Variable
+    from yfilter.operators.path import Nodes, Path, Variable
     from yfilter.operators.scratch import Scratch
     from yfilter.operators.value_tests import compares
 from yfilter.operators.value_tests import RELATIONS
@@ -305,6 +305,10 @@ class ItemComparison(Operator):
         right = self._right.items(node)
         if not left or not right:
             return False
+        if self._compared == 0 and len(left) == 1 and len(right) == 1:
+            one, other = left[0], right[0]
+            if isinstance(one, str) and isinstance(other, str):
+                return one == other  # texts, or untyped
         answer: cython.bint = some_pair(self._scratch.evaluator(), left, self._relation, right)
         return answer
 
@@ -330,7 +334,7 @@ class ValueComparison(Operator):
 class ForEachNode(Operator):
     """``left/right`` where ``right`` is no step: its atomic values for each node of ``left``."""
 
-    def __init__(self, left: Path, right: Operator) -> None:
+    def __init__(self, left: Nodes, right: Operator) -> None:
         super().__init__((left, right))
         self.is_costly = True
         self._left = left
