@@ -43,8 +43,9 @@ class TextTests:
     def add(self, attribute: cython.int, key: bytes, atom: cython.int) -> cython.int:
         """A test that is not there yet."""
         trie: Trie = self._trie
-        octet: cython.int
+        octets: cython.p_const_uchar = key
         node: cython.int
+        i: cython.int
         if key[1] == MATCHES:
             if attribute not in self._patterns:
                 self._patterns[attribute] = PatternSet()
@@ -52,8 +53,8 @@ class TextTests:
             self._queries[attribute, key] = atom
             return 0
         node = trie.extend(1, attribute << 2)
-        for octet in key[2:]:
-            node = trie.extend(node, octet << 2)
+        for i in range(2, len(key)):
+            node = trie.extend(node, octets[i] << 2)
         self._queries[attribute, key] = trie.add_query(node, key[1], atom)
         return 0
 

@@ -111,8 +111,8 @@ def alternatives(expression: Expression) -> tuple[PathExpression, ...] | None:
             return None if one is None or other is None else (*one, *other)
         case PathExpression(Origin.EXPRESSION, steps) if expression.start is not None:
             starts = alternatives(expression.start)
-            if starts is None or any(map(is_positional, steps[0].predicates)):
-                return None
+            if starts is None or not steps or any(map(is_positional, steps[0].predicates)):
+                return starts if not steps else None
             return tuple(_joined(start, steps) for start in starts)
     return None
 
@@ -321,7 +321,7 @@ def _needed_later(flwor: Flwor, first: ForClause) -> tuple[Expression, ...]:
             if isinstance(path, PathExpression) and _is_served(path):
                 ranging[clause.variable] = path
             elif clause.path.origin is Origin.MESSAGE and not _uses_variable(clause.path):
-                elsewhere.append(_asked_elsewhere(flwor, clause.variable, clause.path))
+                elsewhere += _asked_elsewhere(flwor, clause.variable, clause.path)
     conditions = [*ranging.values(), *elsewhere]
     if flwor.where is not None and ranging:
         conjuncts = flwor.where.parts if isinstance(flwor.where, And) else (flwor.where,)
@@ -339,15 +339,19 @@ def _needed_later(flwor: Flwor, first: ForClause) -> tuple[Expression, ...]:
     return tuple(kept)
 
 
-def _asked_elsewhere(flwor: Flwor, variable: str, path: PathExpression) -> PathExpression:
+def _asked_elsewhere(flwor: Flwor, variable: str, path: PathExpression) -> list[PathExpression]:
     """A path from the message of a later clause, with what ``where`` asks of its items alone."""
-    path = downward(path).path
-    if path.steps[-1].kind is not NodeKind.ELEMENT or flwor.where is None:
-        return path
+    way = downward(path)
+    path = way.path
+    if not path.steps:
+        return []
+    if way.cut or path.steps[-1].kind is not NodeKind.ELEMENT or flwor.where is None:
+        return [path]
     conjuncts = flwor.where.parts if isinstance(flwor.where, And) else (flwor.where,)
     here = {variable: PathExpression(Origin.CONTEXT, ())}
     about = (_relative(part, here) for part in conjuncts if _variables(part) == {variable})
-    return _with_predicates(path, tuple(_as_predicate(part) for part in about if part is not None))
+    asked = tuple(_as_predicate(part) for part in about if part is not None)
+    return [_with_predicates(path, asked)]
 
 
 def _goes_on(condition: Expression, path: Expression) -> bool:

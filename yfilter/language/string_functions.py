@@ -13,7 +13,6 @@ from yfilter.language.nodes import Atom, DynamicError
 from yfilter.language.number_functions import rounded
 from yfilter.language.patterns import compile_pattern
 
-
 _SPACE = re.compile("[ \\t\\n\\r]+")
 
 

@@ -229,7 +229,7 @@ class Compiler:
         if expression.origin is Origin.EXPRESSION:
             assert expression.start is not None
             origin, source = paths.FROM_NODES, self._nodes(expression.start, scope)
-            if rest[0].kind is NodeKind.SELF and rest[0].axis is None:
+            if rest and rest[0].kind is NodeKind.SELF and rest[0].axis is None:
                 parts = tuple(self._predicate(part, scope) for part in rest[0].predicates)
                 source, rest = Selected(source, parts), rest[1:]
         steps: list[PathStep] = []

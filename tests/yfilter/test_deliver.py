@@ -1,0 +1,110 @@
+"""Matcher.deliver: finished results of all profiles, as ``match`` and the interpreter have them."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from benchmarks.random_queries import Level, QueryWriter, random_message
+from formats.text import parse_text
+from tests.yfilter import interpreted
+from yfilter import Matcher, MatchLimitExceeded, MatchLimits, ProfileMatch, ProfileRefused
+from yfilter.language.profile_limits import EvaluationLimits
+
+MESSAGE = b'<a id="x"><b n="1"/><b n="2"><c>t</c></b></a>'
+
+
+def delivered(matcher: Matcher, message: bytes = MESSAGE) -> dict[str, list[bytes]]:
+    """The results of each profile that gets any."""
+    found: dict[str, list[bytes]] = {}
+    for numbers, results, exceeded in matcher.deliver(message):
+        assert exceeded is None
+        for number in numbers:
+            assert matcher.id_of(number) not in found, "delivered twice"
+            found[matcher.id_of(number)] = results
+    return found
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_profiles_get_what_the_interpreter_says(seed: int) -> None:
+    rng = Random(seed)
+    matcher = Matcher()
+    profiles: dict[str, str] = {}
+    while len(profiles) < 40:
+        text = QueryWriter(rng, Level.XQUERY).profile()
+        try:
+            profiles[matcher.add(text)] = text
+        except ProfileRefused:
+            continue
+    for _ in range(4):
+        message = random_message(rng)
+        stream = parse_text(message)
+        expected = {name: interpreted.results(text, stream) for name, text in profiles.items()}
+        assert delivered(matcher, message) == {k: v for k, v in expected.items() if v}, seed
+        matched = {
+            match.profile_id: match.results()
+            for match in matcher.match(message)
+            if isinstance(match, ProfileMatch)
+        }
+        assert {k: v for k, v in matched.items() if v} == {k: v for k, v in expected.items() if v}
+
+
+def test_all_who_get_the_message_are_told_at_once_and_last() -> None:
+    matcher = Matcher()
+    for name, text in (("p", "/a/b"), ("q", "//c"), ("r", "//b[2]"), ("no", "/x")):
+        matcher.add(text, name)
+    matcher.add("for $b in //b return $b/c", "s")
+    made, message = matcher.deliver(MESSAGE)
+    assert ([*map(matcher.id_of, made.numbers)], made.results) == (["s"], [b"<c>t</c>"])
+    assert sorted(map(matcher.id_of, message.numbers)) == ["p", "q", "r"]
+    assert message.results == [MESSAGE]
+
+
+def test_equal_profiles_are_one_result() -> None:
+    matcher = Matcher()
+    for number in range(100):
+        matcher.add("for $b in //b return <n>{$b/@n}</n>", str(number))
+    (one,) = matcher.deliver(MESSAGE)
+    assert len(one.numbers) == 100
+    assert one.results == [b'<n n="1"/>', b'<n n="2"/>']
+
+
+def test_messages_in_turns_do_not_mix() -> None:
+    matcher = Matcher()
+    for number in range(4):
+        matcher.add(f"for $b in //b return <r{number}>{{$b/@n}}</r{number}>", str(number))
+    one, other = (matcher.deliver(f'<b n="{name}"/>'.encode()) for name in ("one", "other"))
+    found = [(first.results, second.results) for first, second in zip(one, other, strict=True)]
+    for number, ((first,), (second,)) in enumerate(sorted(found)):
+        assert first == f'<r{number} n="one"/>'.encode()
+        assert second == f'<r{number} n="other"/>'.encode()
+
+
+def test_profiles_that_come_and_go_meanwhile() -> None:
+    matcher = Matcher()
+    names = [matcher.add(f"for $b in //b return <r{n}>{{$b/@n}}</r{n}>") for n in range(3)]
+    message = matcher.add("/a")
+    left = matcher.deliver(MESSAGE)
+    first = matcher.id_of(next(left).numbers[0])
+    gone, kept = (name for name in names if name != first)
+    matcher.remove(gone)
+    matcher.remove(message)
+    matcher.add("//c", "new")  # may have the number of one that is gone
+    matcher.add("for $b in //b return <new/>", "newer")
+    assert [matcher.id_of(number) for one in left for number in one.numbers] == [kept]
+    assert set(delivered(matcher)) == {first, kept, "new", "newer"}
+
+
+def test_what_exceeds_a_limit_is_told_and_others_get_theirs() -> None:
+    matcher = Matcher(MatchLimits(evaluation=EvaluationLimits(bytes_max=40)))
+    matcher.add("for $b in //b return <long>{'x' , $b/@n, 'aaaaaaaaaaaaaaaaaaaaaaa'}</long>", "l")
+    matcher.add("for $b in //b return <s>{$b/c}</s>", "s")
+    found = {
+        matcher.id_of(one.numbers[0]): (one.results, one.exceeded)
+        for one in matcher.deliver(b"<a><b/><b/></a>")
+    }
+    results, exceeded = found["l"]
+    assert results == [] and isinstance(exceeded, MatchLimitExceeded)
+    assert found["s"] == ([b"<s/>", b"<s/>"], None)
+    assert matcher.statistics()["over_limit"] == 1
