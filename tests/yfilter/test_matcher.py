@@ -125,8 +125,8 @@ def counted_render(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 def test_equal_profiles_are_one_query_rendered_once(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = counted_render(monkeypatch)
     matcher = Matcher()
-    matcher.add("/a[b  and @id]", "alice")
-    matcher.add("/a[b and @id] (: the same :)", "bob")
+    matcher.add("for $a in /a[b  and @id] return <x>{$a/b}</x>", "alice")
+    matcher.add("for $a in /a[b and @id] return <x>{$a/b}</x> (: the same :)", "bob")
     assert matcher.statistics()["queries"] == 1
     matches = [match for match in matcher.match(MESSAGE) if isinstance(match, ProfileMatch)]
     assert [match.profile_id for match in matches] == ["alice", "bob"]

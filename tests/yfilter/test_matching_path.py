@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from yfilter.language.matching_path import LIFTED_STEPS_MAX, has_remainder, matching_path
+from yfilter.language.lifted_conditions import LIFTED_STEPS_MAX
+from yfilter.language.matching_path import has_remainder, matching_path
 from yfilter.language.query_parser import parse_path, parse_profile
 from yfilter.language.query_text import unparse
 

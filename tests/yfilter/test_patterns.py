@@ -9,7 +9,7 @@ from elementpath.regex import translate_pattern
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yfilter.language.pattern_parser import PatternError
+from yfilter.language.pattern_syntax import PatternError
 from yfilter.language.patterns import MEMO_MAX, check_pattern, compile_pattern
 
 

@@ -11,7 +11,7 @@ import re2
 from elementpath.regex import translate_pattern
 
 from yfilter.language import re2_patterns
-from yfilter.language.pattern_parser import PatternError
+from yfilter.language.pattern_syntax import PatternError
 from yfilter.language.patterns import Pattern, compile_pattern
 from yfilter.language.re2_patterns import as_re2, compile_re2
 

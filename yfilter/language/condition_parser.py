@@ -24,7 +24,7 @@ from yfilter.language.namespaces import FUNCTION_NAMESPACE, SCHEMA_NAMESPACE
 from yfilter.language.operator_parser import OperatorParser
 from yfilter.language.other_functions import CONTEXT_FUNCTIONS, signature_of, type_result
 from yfilter.language.path_parser import KIND_TESTS
-from yfilter.language.pattern_parser import PatternError
+from yfilter.language.pattern_syntax import PatternError
 from yfilter.language.patterns import check_pattern
 from yfilter.language.query_ast import (
     Conditional,

@@ -288,7 +288,7 @@ class MessageEvaluator(Evaluator):
     def _accepts(self, predicate: Expression, focus: Focus) -> bool:
         """A number in brackets is a position, anything else a condition."""
         try:
-            value = self.value(predicate, focus)
+            value = self.shared(predicate, focus)
             if len(value) == 1 and is_number(value[0]):  # type: ignore[arg-type]
                 return bool(value[0] == focus.position)
             return effective_boolean(value, strict=self.strict)

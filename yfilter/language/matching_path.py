@@ -13,11 +13,16 @@ a message that it does not match gives no result.  Where it says less than the w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from yfilter.language.path_assembly import size_of
-from yfilter.language.positions import downward, is_positional, may_be_number
+from yfilter.language.lifted_conditions import (
+    joined,
+    lift,
+    needed_later,
+    uses_variable,
+    with_predicates,
+)
+from yfilter.language.positions import downward, is_positional
 from yfilter.language.query_ast import (
     ANY_NAME,
     And,
@@ -39,17 +44,11 @@ from yfilter.language.query_ast import (
     Origin,
     PathExpression,
     Profile,
-    Quantified,
     Sequence,
     Transform,
     Typeswitch,
 )
-from yfilter.language.subexpressions import new_focus, same_focus
-
-# How long conditions may become by writing out variables; the conjuncts beyond are left to the
-# remainder.
-LIFTED_STEPS_MAX = 512
-
+from yfilter.language.subexpressions import same_focus
 
 _EVERY_MESSAGE = PathExpression(Origin.MESSAGE, (LocationStep(False, NodeKind.ELEMENT, ANY_NAME),))
 
@@ -113,7 +112,7 @@ def alternatives(expression: Expression) -> tuple[PathExpression, ...] | None:
             starts = alternatives(expression.start)
             if starts is None or not steps or any(map(is_positional, steps[0].predicates)):
                 return starts if not steps else None
-            return tuple(_joined(start, steps) for start in starts)
+            return tuple(joined(start, steps) for start in starts)
     return None
 
 
@@ -161,19 +160,19 @@ def _part_of_path(body: Expression) -> MatchingPart:
 def _part_of_flwor(
     flwor: Flwor, first: ForClause, sources: tuple[PathExpression, ...]
 ) -> MatchingPart:
-    lifted = _lift(flwor, first)
-    later = _needed_later(flwor, first)
+    lifted = lift(flwor, first)
+    later = needed_later(flwor, first)
     ways = [downward(source) for source in sources]
     paths = []
     for way in ways:
         if way.cut or way.path.steps[-1].kind is not NodeKind.ELEMENT:
             paths.append(_ending_in_element(way.path))
         else:
-            paths.append(_with_predicates(way.path, lifted.predicates + later))
+            paths.append(with_predicates(way.path, lifted.predicates + later))
     path = _one_path(tuple(paths))
     bound: tuple[PathExpression, ...] = ()
     if not first.position and all(_selects_elements(source) for source in sources):
-        bound = tuple(_with_predicates(source, lifted.predicates) for source in sources)
+        bound = tuple(with_predicates(source, lifted.predicates) for source in sources)
     remains = (
         not bound
         or not lifted.is_complete
@@ -197,12 +196,6 @@ def _part_of_flwor(
 
 def _selects_elements(path: PathExpression) -> bool:
     return path.steps[-1].kind is NodeKind.ELEMENT
-
-
-def _with_predicates(path: PathExpression, predicates: tuple[Expression, ...]) -> PathExpression:
-    last = path.steps[-1]
-    merged = replace(last, predicates=last.predicates + predicates)
-    return replace(path, steps=(*path.steps[:-1], merged))
 
 
 def _needed(expression: Expression) -> tuple[PathExpression, ...] | None:
@@ -239,9 +232,7 @@ def _needed(expression: Expression) -> tuple[PathExpression, ...] | None:
 def _without_variables(path: PathExpression) -> PathExpression:
     """The path without the predicates that variables bound around it occur in."""
     steps = tuple(
-        replace(
-            step, predicates=tuple(part for part in step.predicates if not _uses_variable(part))
-        )
+        replace(step, predicates=tuple(part for part in step.predicates if not uses_variable(part)))
         for step in path.steps
     )
     return replace(path, steps=steps)
@@ -264,242 +255,6 @@ def _one_path(needed: tuple[PathExpression, ...] | None) -> PathExpression:
         return needed[0]
     step = replace(_EVERY_MESSAGE.steps[0], predicates=(Or(needed),))
     return replace(_EVERY_MESSAGE, steps=(step,))
-
-
-@dataclass(frozen=True, slots=True)
-class _Lifted:
-    """The conjuncts of a where clause as predicates on the first variable's elements."""
-
-    predicates: tuple[Expression, ...]
-    is_complete: bool
-
-
-def _lift(flwor: Flwor, first: ForClause) -> _Lifted:
-    if flwor.where is None:
-        return _Lifted((), True)
-    bindings = _relative_bindings(flwor, first)
-    conjuncts = flwor.where.parts if isinstance(flwor.where, And) else (flwor.where,)
-    predicates: list[Expression] = []
-    steps_left = LIFTED_STEPS_MAX
-    for conjunct in conjuncts:
-        predicate = _relative(conjunct, bindings) or _bound_in(conjunct, first.variable)
-        if predicate is not None:
-            steps_left -= size_of(predicate)
-            if steps_left >= 0:
-                predicates.append(_as_predicate(predicate))
-    return _Lifted(tuple(predicates), len(predicates) == len(conjuncts))
-
-
-def _bound_in(condition: Expression, variable: str) -> Expression | None:
-    """A condition on a variable alone as a predicate: ``some $v in . satisfies condition``."""
-    if _variables(condition) != {variable}:
-        return None
-    return Quantified(False, ((variable, PathExpression(Origin.CONTEXT, ())),), condition)
-
-
-def _variables(expression: Expression) -> set[str]:
-    """All variables in an expression, those that it binds itself included."""
-    found = {expression.variable} if isinstance(expression, PathExpression) else set()
-    for part in (*same_focus(expression), *new_focus(expression)):
-        found |= _variables(part)
-    return found - {""}
-
-
-def _needed_later(flwor: Flwor, first: ForClause) -> tuple[Expression, ...]:
-    """What an element of the first variable needs so that later ``for`` clauses bind anything.
-
-    That their paths select something; and as a general comparison of ``$m`` holds for one of the
-    elements that ``$m`` ranges over only if it holds for all of them taken together, what ``where``
-    asks of them, with ``$m`` replaced by its path.
-    """
-    bindings = _relative_bindings(flwor, first)
-    ranging: dict[str, Expression] = {}
-    elsewhere: list[Expression] = []
-    for clause in flwor.clauses[1:]:
-        if isinstance(clause, ForClause) and isinstance(clause.path, PathExpression):
-            path = _relative_path(clause.path, bindings | ranging)
-            if isinstance(path, PathExpression) and _is_served(path):
-                ranging[clause.variable] = path
-            elif clause.path.origin is Origin.MESSAGE and not _uses_variable(clause.path):
-                elsewhere += _asked_elsewhere(flwor, clause.variable, clause.path)
-    conditions = [*ranging.values(), *elsewhere]
-    if flwor.where is not None and ranging:
-        conjuncts = flwor.where.parts if isinstance(flwor.where, And) else (flwor.where,)
-        for conjunct in conjuncts:
-            needed = _for_some(conjunct, bindings | ranging)
-            if needed is not None and _uses_any(conjunct, ranging):
-                conditions.append(needed)
-    steps_left = LIFTED_STEPS_MAX
-    kept = []
-    for condition in dict.fromkeys(conditions):
-        if not any(_goes_on(other, condition) for other in conditions):
-            steps_left -= size_of(condition)
-            if steps_left >= 0:
-                kept.append(condition)
-    return tuple(kept)
-
-
-def _asked_elsewhere(flwor: Flwor, variable: str, path: PathExpression) -> list[PathExpression]:
-    """A path from the message of a later clause, with what ``where`` asks of its items alone."""
-    way = downward(path)
-    path = way.path
-    if not path.steps:
-        return []
-    if way.cut or path.steps[-1].kind is not NodeKind.ELEMENT or flwor.where is None:
-        return [path]
-    conjuncts = flwor.where.parts if isinstance(flwor.where, And) else (flwor.where,)
-    here = {variable: PathExpression(Origin.CONTEXT, ())}
-    about = (_relative(part, here) for part in conjuncts if _variables(part) == {variable})
-    asked = tuple(_as_predicate(part) for part in about if part is not None)
-    return [_with_predicates(path, asked)]
-
-
-def _goes_on(condition: Expression, path: Expression) -> bool:
-    """Whether a condition is about a path that begins with another one, and so implies it."""
-    if isinstance(condition, Comparison):
-        sides = (condition.left, condition.right)
-        return path in sides or any(_goes_on(side, path) for side in sides)
-    return (
-        isinstance(condition, PathExpression)
-        and isinstance(path, PathExpression)
-        and len(condition.steps) > len(path.steps)
-        and condition.steps[: len(path.steps)] == path.steps
-    )
-
-
-def _for_some(condition: Expression, bindings: Mapping[str, Expression]) -> Expression | None:
-    """What holds with ranges in the place of variables, if the condition does for one binding."""
-    match condition:
-        case Literal():
-            return condition
-        case PathExpression():
-            path = _relative_path(condition, bindings)
-            is_path = isinstance(path, PathExpression) and _is_served(path)
-            return path if is_path or isinstance(path, Literal) else None
-        case Comparison(PathExpression() | Literal() as left, operator, right) if isinstance(
-            right, PathExpression | Literal
-        ):
-            sides = _for_some(left, bindings), _for_some(right, bindings)
-            if sides[0] is None or sides[1] is None:
-                return None
-            return Comparison(sides[0], operator, sides[1])
-        case And(parts) | Or(parts):
-            found = [_for_some(part, bindings) for part in parts]
-            if None in found:
-                return None
-            return type(condition)(tuple(part for part in found if part is not None))
-        case _:
-            return None
-
-
-def _is_served(path: PathExpression) -> bool:
-    """Whether the path leads down from the context item, without positions."""
-    return path.origin is Origin.CONTEXT and bool(path.steps) and downward(path).exact
-
-
-def _uses_any(expression: Expression, variables: Mapping[str, Expression]) -> bool:
-    if isinstance(expression, PathExpression) and expression.variable in variables:
-        return True
-    parts = (*same_focus(expression), *new_focus(expression))
-    return any(_uses_any(part, variables) for part in parts)
-
-
-def _as_predicate(condition: Expression) -> Expression:
-    """A number in brackets would be a position; in a where clause it is true unless zero."""
-    return FunctionCall("boolean", (condition,)) if may_be_number(condition) else condition
-
-
-def _relative_bindings(flwor: Flwor, first: ForClause) -> dict[str, Expression]:
-    """What each variable is, seen from an element of the first one, where that can be said.
-
-    That is the first variable itself, and lets of a path from it or of a literal; not lets of
-    function calls, as those could double in size with every let.
-    """
-    bindings: dict[str, Expression] = {first.variable: PathExpression(Origin.CONTEXT, ())}
-    for clause in flwor.clauses[1:]:
-        if isinstance(clause, LetClause) and isinstance(clause.value, PathExpression | Literal):
-            value = _relative(clause.value, bindings)
-            if value is not None:
-                bindings[clause.variable] = value
-    return bindings
-
-
-def _relative(expression: Expression, bindings: Mapping[str, Expression]) -> Expression | None:
-    """``expression`` with its variables replaced, or None where that cannot be done."""
-    match expression:
-        case Literal():
-            return expression
-        case PathExpression():
-            return _relative_path(expression, bindings)
-        case Comparison(left, operator, right):
-            new_left, new_right = _relative(left, bindings), _relative(right, bindings)
-            if new_left is None or new_right is None:
-                return None
-            return Comparison(new_left, operator, new_right)
-        case And(parts):
-            new_parts = _relative_all(parts, bindings)
-            return None if new_parts is None else And(_flat(And, new_parts))
-        case Or(parts):
-            new_parts = _relative_all(parts, bindings)
-            return None if new_parts is None else Or(_flat(Or, new_parts))
-        case FunctionCall(name, arguments):
-            new_arguments = _relative_all(arguments, bindings)
-            return None if new_arguments is None else FunctionCall(name, new_arguments)
-        case Operation(name, operands):
-            new_operands = _relative_all(operands, bindings)
-            return None if new_operands is None else Operation(name, new_operands)
-        case _:
-            return None if _uses_variable(expression) else expression
-
-
-def _relative_all(
-    expressions: tuple[Expression, ...], bindings: Mapping[str, Expression]
-) -> tuple[Expression, ...] | None:
-    replaced = [_relative(expression, bindings) for expression in expressions]
-    complete = tuple(expression for expression in replaced if expression is not None)
-    return complete if len(complete) == len(replaced) else None
-
-
-def _relative_path(path: PathExpression, bindings: Mapping[str, Expression]) -> Expression | None:
-    """A variable inside a predicate stays out of reach: the context is another one there."""
-    if any(_uses_variable(predicate) for step in path.steps for predicate in step.predicates):
-        return None
-    if path.start is not None:
-        start = _relative(path.start, bindings)
-        return None if start is None else replace(path, start=start)
-    if path.origin is not Origin.VARIABLE:
-        return path
-    bound = bindings.get(path.variable)
-    if not path.steps or bound is None:
-        return bound
-    is_filter = path.steps[0].kind is NodeKind.SELF and path.steps[0].axis is None
-    if is_filter and any(map(is_positional, path.steps[0].predicates)):
-        return PathExpression(Origin.EXPRESSION, path.steps, start=bound)
-    assert isinstance(bound, PathExpression)  # the parser lets steps follow nodes only
-    return _joined(bound, path.steps)
-
-
-def _joined(path: PathExpression, steps: tuple[LocationStep, ...]) -> PathExpression:
-    """``path/steps``; a leading ``.[a]`` gives its predicates to the step before it."""
-    first, *rest = steps
-    if first.kind is NodeKind.SELF and path.steps:
-        last = path.steps[-1]
-        merged = replace(last, predicates=last.predicates + first.predicates)
-        return replace(path, steps=(*path.steps[:-1], merged, *rest))
-    return replace(path, steps=path.steps + steps)
-
-
-def _flat(kind: type[And] | type[Or], parts: tuple[Expression, ...]) -> tuple[Expression, ...]:
-    flat: list[Expression] = []
-    for part in parts:
-        flat.extend(part.parts if isinstance(part, kind) else (part,))
-    return tuple(flat)
-
-
-def _uses_variable(expression: Expression) -> bool:
-    if isinstance(expression, PathExpression) and expression.origin is Origin.VARIABLE:
-        return True
-    return any(map(_uses_variable, (*same_focus(expression), *new_focus(expression))))
 
 
 def _can_be_empty(flwor: Flwor, first: ForClause) -> bool:

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
 from typing import NamedTuple, TypeAlias
 
-from yfilter.language.pattern_parser import (
+from yfilter.language.pattern_syntax import (
     FLAGS,
     REPEATS_MAX,
     Fragment,

@@ -1,6 +1,6 @@
 r"""Regular expressions for RE2, which searches in linear time, in C++.
 
-The fragments of pattern_parser.py are written with every character as a number and every class as
+The fragments of pattern_syntax.py are written with every character as a number and every class as
 its ranges: so nothing depends on whose Unicode tables are newer, or on what a dot or an escape
 means to whom.  Only where both engines find the same for certain; None elsewhere: with flag ``i``,
 with ``^`` and flag ``m``, for what is too large for RE2, and where RE2 is not installed.
@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any, Protocol, cast
 
-from yfilter.language.pattern_parser import Fragment, parse_pattern
+from yfilter.language.pattern_syntax import Fragment, parse_pattern
 
 _COUNTS = {(0, None): "*", (1, None): "+", (0, 1): "?"}
 _ESCAPES = {r"\n": "\n", r"\r": "\r", r"\t": "\t"}

@@ -21,11 +21,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from decimal import Decimal
-from math import isnan
 from typing import Any, Protocol
 
 from formats.names import QualifiedName
+from yfilter.engine.step_conditions import MIRRORED
 from yfilter.language.functions import FUNCTIONS
 from yfilter.language.patterns import compile_pattern
 from yfilter.language.positions import is_positional, uses_position
@@ -51,7 +50,6 @@ from yfilter.language.query_ast import (
     Quantified,
     Sequence,
 )
-from yfilter.language.query_ast import Operator as Relation
 from yfilter.language.string_functions import STRING_FUNCTIONS
 from yfilter.language.subexpressions import new_focus, same_focus
 from yfilter.operators import path as paths
@@ -67,6 +65,7 @@ from yfilter.operators.conditions import (
     Ranging,
     SomeValue,
 )
+from yfilter.operators.literals import literal_test, literals, position_of
 from yfilter.operators.operator import Operator
 from yfilter.operators.path import (
     Each,
@@ -82,11 +81,7 @@ from yfilter.operators.scratch import Scratch
 from yfilter.operators.value_tests import (
     Contains,
     EndsWith,
-    EqualTo,
     Matches,
-    NumberTest,
-    OneOf,
-    Ordered,
     StartsWith,
     ValueTest,
 )
@@ -110,14 +105,6 @@ from yfilter.operators.values import (
     ValueComparison,
 )
 
-MIRRORED = {
-    Relation.EQ: Relation.EQ,
-    Relation.NE: Relation.NE,
-    Relation.LT: Relation.GT,
-    Relation.LE: Relation.GE,
-    Relation.GT: Relation.LT,
-    Relation.GE: Relation.LE,
-}
 _AXES = {
     Axis.SELF: paths.SELF_AXIS,
     Axis.PARENT: paths.PARENT_AXIS,
@@ -289,7 +276,7 @@ class Compiler:
     def _predicate(self, predicate: Expression, scope: Scope) -> Operator:
         if not is_positional(predicate):
             return self._part(predicate, scope)
-        position = _position(predicate)
+        position = position_of(predicate)
         if position is None:
             raise NotCompiled
         return position
@@ -314,9 +301,9 @@ class Compiler:
 
     def _comparison(self, expression: Comparison, scope: Scope) -> Operator:
         left, relation, right = expression.left, expression.operator, expression.right
-        if _literals(left) is not None:
+        if literals(left) is not None:
             left, relation, right = right, MIRRORED[relation], left
-        values = _literals(right)
+        values = literals(right)
         call = left if isinstance(left, FunctionCall) else None
         try:
             if values is not None and call is not None and call.name == "count":
@@ -325,7 +312,7 @@ class Compiler:
                     raise NotCompiled
                 return CountIs(self.path(call.arguments[0], scope), relation, float(number))
             if values is not None:
-                test = _literal_test(relation, values)
+                test = literal_test(relation, values)
                 if test is not None:
                     return SomeValue(self.path(left, scope), test)
             elif isinstance(left, PathExpression) and isinstance(right, PathExpression):
@@ -401,9 +388,9 @@ class Compiler:
         name, operands = expression.name, expression.operands
         if name in VALUE_COMPARISONS:
             relation = VALUE_COMPARISONS[name]
-            values = _literals(operands[1])
+            values = literals(operands[1])
             if values is not None and len(values) == 1 and isinstance(values[0], str):
-                test = _literal_test(relation, values)
+                test = literal_test(relation, values)
                 if test is not None and isinstance(operands[0], PathExpression):
                     return OnlyValue(self.path(operands[0], scope), test)
             left, right = self._conditions(operands, scope)
@@ -424,7 +411,7 @@ class Compiler:
         return CastTo(expression.type, expression.optional, operand)
 
     def _sequence(self, expression: Sequence, scope: Scope) -> Operator:
-        values = _literals(expression)
+        values = literals(expression)
         if values is not None:
             return Constant(values)
         return Joined(self._conditions(expression.parts, scope))
@@ -497,65 +484,4 @@ def _has_variables(expression: Expression) -> bool:
     return any(map(_has_variables, (*same_focus(expression), *new_focus(expression))))
 
 
-def _literals(expression: Expression) -> list[Any] | None:
-    """The values of a literal, or of a sequence of literals."""
-    parts = expression.parts if isinstance(expression, Sequence) else (expression,)
-    values = [part.value for part in parts if isinstance(part, Literal)]
-    return values if values and len(values) == len(parts) else None
-
-
-def _literal_test(relation: Relation, values: list[Any]) -> ValueTest | None:
-    """What accepts an untyped value that compares so with some of these; None where the
-    interpreter has to look."""
-    texts = [value for value in values if isinstance(value, str)]
-    if len(texts) == len(values):
-        return _text_test(relation, texts)
-    if texts or len(values) > 1:
-        return None
-    number = _double(values[0])
-    return None if isnan(number) else NumberTest(relation, number)
-
-
-def _text_test(relation: Relation, texts: list[str]) -> ValueTest | None:
-    if len(texts) == 1:
-        if relation in (Relation.EQ, Relation.NE):
-            return EqualTo(texts[0], relation is Relation.EQ)
-        return Ordered(relation, texts[0])
-    return OneOf(text.encode() for text in texts) if relation is Relation.EQ else None
-
-
-def _double(value: int | Decimal | float) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return float("nan")
-
-
-def _position(predicate: Expression) -> Position | None:
-    """A predicate of the kinds ``2``, ``last()``, ``last() - 1``, ``position() < 3``."""
-    if isinstance(predicate, Comparison):
-        relation, left, right = predicate.operator, predicate.left, predicate.right
-        if left == _POSITION:
-            pass
-        elif right == _POSITION:
-            relation, right = MIRRORED[relation], left
-        else:
-            return None
-        return _placed(relation, right)
-    return _placed(Relation.EQ, predicate)
-
-
-def _placed(relation: Relation, place: Expression) -> Position | None:
-    match place:
-        case Literal(value) if not isinstance(value, str):
-            return Position(relation, float(value))
-        case FunctionCall("last", ()):
-            return Position(relation, 0, from_last=True)
-        case Operation("-", (FunctionCall("last", ()), Literal(int(value)))):
-            return Position(relation, value, from_last=True)
-        case _:
-            return None
-
-
 _ANY_BELOW = LocationStep(False, NodeKind.NODE, None, (), Axis.DESCENDANT_OR_SELF)
-_POSITION = FunctionCall("position", ())
