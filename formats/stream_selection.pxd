@@ -27,8 +27,6 @@ cdef class StreamSelection:
     cpdef object selected(self)
     cdef int _count_attributes(self, int element, int last, int kind) except -1
     cdef int _count_all(self, int first, int last) noexcept
-    cdef int _content_from(self, int element) noexcept
-    cdef int _content_to(self, int element) noexcept
     cdef int _copy_elements(self, Py_ssize_t elements) except -1
     cdef int _copy_attributes(self, Py_ssize_t starts, Py_ssize_t names, Py_ssize_t offsets) except -1
     cdef int _copy_content(self, Py_ssize_t parents, Py_ssize_t nexts, Py_ssize_t ends, Py_ssize_t values) except -1

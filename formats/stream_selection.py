@@ -30,8 +30,10 @@ from formats.names import QualifiedName
 
 if cython.compiled:
     from cython.cimports.formats.column_cuts import bytes_of, copy_octets, ints_of, octets_of
+    from cython.cimports.formats.content_range import content_from, content_to
 else:
     from formats.column_cuts import bytes_of, copy_octets, ints_of, octets_of
+    from formats.content_range import content_from, content_to
 
 BARE = 0  # the element
 VALUE = 1  # with all below it, but for attributes that are not marked
@@ -116,8 +118,10 @@ class StreamSelection:
         self._count_attributes(element, last, kind)
         self._content_first[run] = self._content_last[run] = 0
         if kind != 0:
-            first = self._content_from(element)
-            last = self._content_to(element)
+            first = content_from(self._content_next, element)
+            last = content_to(
+                self._content_next, self._content_parent, element, self._element_end[element]
+            )
             self._content_first[run] = first
             self._content_last[run] = last
             self._contents += last - first
@@ -211,31 +215,6 @@ class StreamSelection:
         self._attributes += last - first
         self._attribute_bytes += self._attribute_offset[last] - self._attribute_offset[first]
         return 0
-
-    def _content_from(self, element: cython.int) -> cython.int:
-        """The first content within an element."""
-        first: cython.int = 0
-        last: cython.int = len(self._content_next)
-        middle: cython.int
-        while first < last:
-            middle = (first + last) >> 1
-            if self._content_next[middle] <= element:
-                first = middle + 1
-            else:
-                last = middle
-        return first
-
-    def _content_to(self, element: cython.int) -> cython.int:
-        """One past the last content within an element."""
-        end: cython.int = self._element_end[element]
-        last: cython.int = self._content_from(end - 1)
-        while (
-            last < len(self._content_next)
-            and self._content_next[last] == end
-            and element <= self._content_parent[last] < end
-        ):
-            last += 1
-        return last
 
     # -- columns
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import ClassVar
 
 
 class Priority(IntEnum):
@@ -23,8 +22,6 @@ class Priority(IntEnum):
 class LinkTarget:
     """A link to a neighbour, on the broadcast tree of the root broker ``root``, and on those of
     ``others`` that share what is behind it."""
-
-    priority: ClassVar[Priority] = Priority.ROUTE
 
     root: str
     link: str

@@ -22,22 +22,22 @@ cdef class Both(Condition):
     cdef bint _wanted
 
 
-cdef class SomeValue(Condition):
+cdef class ValueCondition(Condition):
+    cdef Scratch _scratch
     cdef Path _path
     cdef ValueTest _test
+
+
+cdef class SomeValue(ValueCondition):
     cpdef object key(self)
 
 
-cdef class FirstValue(Condition):
-    cdef Scratch _scratch
-    cdef Path _path
-    cdef ValueTest _test
+cdef class FirstValue(ValueCondition):
+    pass
 
 
-cdef class OnlyValue(Condition):
-    cdef Scratch _scratch
-    cdef Path _path
-    cdef ValueTest _test
+cdef class OnlyValue(ValueCondition):
+    pass
 
 
 cdef class Exists(Condition):

@@ -89,13 +89,18 @@ class Both(Condition):
         return not self._wanted
 
 
-class SomeValue(Condition):
-    """A test accepts the value of some node: a general comparison with literals."""
+class ValueCondition(Condition):
+    """A path, and a test that is asked of values of its nodes."""
 
     def __init__(self, path: Path, test: ValueTest) -> None:
         super().__init__((path,))
+        self._scratch = path.scratch
         self._path = path
         self._test = test
+
+
+class SomeValue(ValueCondition):
+    """A test accepts the value of some node: a general comparison with literals."""
 
     def holds(self, node: cython.longlong) -> cython.bint:
         return self._path.some(node, self._test)
@@ -108,14 +113,8 @@ class SomeValue(Condition):
         return None if attribute == 0 or text is None else (attribute, text)
 
 
-class FirstValue(Condition):
+class FirstValue(ValueCondition):
     """A test accepts the value of the first node, or the empty text where there is none."""
-
-    def __init__(self, path: Path, test: ValueTest) -> None:
-        super().__init__((path,))
-        self._scratch = path.scratch
-        self._path = path
-        self._test = test
 
     def holds(self, node: cython.longlong) -> cython.bint:
         scratch: Scratch = self._scratch
@@ -128,14 +127,8 @@ class FirstValue(Condition):
         return self._test.accepts(scratch)
 
 
-class OnlyValue(Condition):
+class OnlyValue(ValueCondition):
     """A value comparison with a text: there is at most one node; DynamicError for several."""
-
-    def __init__(self, path: Path, test: ValueTest) -> None:
-        super().__init__((path,))
-        self._scratch = path.scratch
-        self._path = path
-        self._test = test
 
     def holds(self, node: cython.longlong) -> cython.bint:
         scratch: Scratch = self._scratch

@@ -20,5 +20,3 @@ cdef class CheckAnswers:
     cdef _compare(self, object found, Check check, bytes value)
     cdef bint _holds(self, object condition, int element) except -1
     cdef bytes _string_value(self, int element)
-    cdef int _content_from(self, int element) noexcept
-    cdef int _content_to(self, int element) noexcept

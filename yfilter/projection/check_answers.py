@@ -22,10 +22,12 @@ from yfilter.language.nodes import element_node
 from yfilter.language.query_ast import Expression, Operator
 
 if cython.compiled:
+    from cython.cimports.formats.content_range import content_from, content_to
     from cython.cimports.yfilter.index.number_reader import number_in
     from cython.cimports.yfilter.projection.need_parts import Atom, Check
     from cython.cimports.yfilter.projection.need_states import NeedStates
 else:
+    from formats.content_range import content_from, content_to
     from yfilter.index.number_reader import number_in
     from yfilter.projection.need_parts import Atom, Check
     from yfilter.projection.need_states import NeedStates
@@ -78,7 +80,12 @@ class CheckAnswers:
                     self._compare(found, check, value)
                     break
         elif check.subject == _TEXT:
-            for i in range(self._content_from(element), self._content_to(element)):
+            for i in range(
+                content_from(self._content_next, element),
+                content_to(
+                    self._content_next, self._content_parent, element, self._element_end[element]
+                ),
+            ):
                 if self._content_parent[i] == element and self._content_kind[i] == 0:
                     text: bytes = self._content_values[
                         self._content_offset[i] : self._content_offset[i + 1]
@@ -137,38 +144,15 @@ class CheckAnswers:
             return True
 
     def _string_value(self, element: cython.int) -> bytes:
-        first: cython.int = self._content_from(element)
-        last: cython.int = self._content_to(element)
+        first: cython.int = content_from(self._content_next, element)
+        last: cython.int = content_to(
+            self._content_next, self._content_parent, element, self._element_end[element]
+        )
         i: cython.int
         for i in range(first, last):
             if self._content_kind[i] != 0:
                 return self._stream.string_value(element).encode()
         return self._content_values[self._content_offset[first] : self._content_offset[last]]
-
-    def _content_from(self, element: cython.int) -> cython.int:
-        """The first content within an element."""
-        first: cython.int = 0
-        last: cython.int = len(self._content_next)
-        middle: cython.int
-        while first < last:
-            middle = (first + last) >> 1
-            if self._content_next[middle] <= element:
-                first = middle + 1
-            else:
-                last = middle
-        return first
-
-    def _content_to(self, element: cython.int) -> cython.int:
-        """One past the last content within an element."""
-        end: cython.int = self._element_end[element]
-        last: cython.int = self._content_from(end - 1)
-        while (
-            last < len(self._content_next)
-            and self._content_next[last] == end
-            and element <= self._content_parent[last] < end
-        ):
-            last += 1
-        return last
 
 
 def _compares(number: cython.double, operator: Operator, other: cython.double) -> cython.bint:
