@@ -68,7 +68,7 @@ class Matcher:
         self._stamp = 0  # counts changes; see Registrations
         self._unfinished: WeakSet[MessageMatch] = WeakSet()
         self._link_queries = LinkQueries(self._index, limits)
-        self._transformations = Transformations()
+        self._transformations = Transformations(self._index)
         self._generated = 0
         self._work = Work()
 
@@ -297,7 +297,7 @@ class Matcher:
         """
         index = self._index
         pictures = (
-            *(index.picture(self._local.names_of), index.twig_picture(), index.operators),
+            *(index.picture(self._names_of), index.twig_picture(), index.operators),
             self._transformations,
         )
         return "\n\n".join(
@@ -307,7 +307,7 @@ class Matcher:
     def dump_graphviz(self, nodes_max: int = NODES_MAX) -> str:
         """The same as a graph, in DOT, the language of Graphviz; of all together ``nodes_max``."""
         graph = PlanGraph(nodes_max)
-        self._index.picture(self._local.names_of).draw(graph)
+        self._index.picture(self._names_of).draw(graph)
         self._index.twig_picture().draw(graph)
         return graph.dot()
 
@@ -317,7 +317,11 @@ class Matcher:
             trial = Matcher(MatchLimits(lazy_bytes_max=4096))
             trial.add(profile)
             return trial._served_by(profile)
-        return self._index.picture(self._local.names_of).describe_query(number)
+        return self._index.picture(self._names_of).describe_query(number)
+
+    def _names_of(self, query: int) -> list[str]:
+        """For people: who has a query that is no routing query."""
+        return self._transformations.names_of(query) or self._local.names_of(query)
 
     def _new_id(self) -> str:
         while True:

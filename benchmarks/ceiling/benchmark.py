@@ -116,7 +116,7 @@ class _Engine:
         index._begin(stream)
         index._twigs.begin()  # even if the message is bound already
         start = self._clock()
-        index._run.match(index._epoch, Priority.PROFILE + 1, _VISITS_MAX, None)
+        index._match(Priority.PROFILE, _VISITS_MAX, None)
         return (self._clock() - start) / 1000
 
     def found(self) -> set[int]:

@@ -37,6 +37,12 @@ def test_the_text_of_a_plan() -> None:
         "  a  -> north (tree of r) if …",
         "    //",
         "      b  -> north (tree of r) if …",
+        "needs of links",
+        "  a",
+        "    b  -> binds, attribute @n",
+        "      c  -> subtree .",
+        "      [@n]",
+        "        > number  -> a condition of needs",
         "local profiles",
         "  a",
         "    b",
@@ -55,7 +61,7 @@ def test_the_text_of_a_plan() -> None:
         "  not(c)",
         "  @x or @y",
         "",
-        "needs of links",
+        "needs (binding, condition, what is kept)",
         '  ["/a/b","/*[@n > 2]",["attribute @n","subtree c"]]  -> north (tree of r)',
     ]
 
@@ -81,10 +87,10 @@ def test_an_empty_plan() -> None:
 def test_a_graph_has_a_node_for_each_state_operator_and_target() -> None:
     dot = engine().dump_graphviz()
     assert "are not shown" not in dot
-    for title in ("local profiles", "routing queries", "twigs"):
+    for title in ("local profiles", "needs of links", "routing queries", "twigs"):
         assert f'label="Index: {title}' in dot
-    assert dot.count("doublecircle") == 2 + 4 + 1  # of the two roots, and of the twigs
-    assert dot.count("fillcolor") == 7
+    assert dot.count("doublecircle") == 2 + 3 + 4 + 1  # of the three roots, and of the twigs
+    assert dot.count("fillcolor") == 10
     assert '[label="ε"]' in dot and 'label="= \\"x\\""' in dot
     assert 'label="bob if …"' in dot
     # Edges join nodes that are there.

@@ -27,6 +27,7 @@ from yfilter import (
     TransformationMatch,
     routing_query,
 )
+from yfilter.index.index import Index
 from yfilter.language.evaluation import select
 from yfilter.language.matching_path import matching_path
 from yfilter.language.query_ast import Profile
@@ -349,7 +350,7 @@ class _Population:
     def _left(self, message: Message, root: str) -> Iterator[tuple[str, bytes]]:
         """What a structure for the needs of one link alone leaves."""
         for target in {target: None for _, target in self.needs if target.root == root}:
-            alone = Projector()
+            alone = Projector(Index())
             for need, other in self.needs:
                 if other == target:
                     alone.add(need, 0)

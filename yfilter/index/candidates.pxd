@@ -1,16 +1,13 @@
 cimport cython
 from yfilter.index.accept_lists cimport AcceptLists
+from yfilter.index.offers cimport Offers
 from yfilter.index.twigs cimport Twigs
-from yfilter.index.message_view cimport MessageView
-from yfilter.index.residuals cimport Residuals
 from yfilter.index.subscriber_runs cimport SubscriberRuns
 from yfilter.index.trie cimport Trie
 
 
 @cython.final
-cdef class Candidates:
-    cdef MessageView view
-    cdef readonly Residuals residuals
+cdef class Candidates(Offers):
     cdef Trie trie
     cdef Twigs _twigs
     cdef public int[::1] found
@@ -19,36 +16,23 @@ cdef class Candidates:
     cdef public long long visits
     cdef public long long passed_over
     cdef int _epoch
-    cdef int _touched
     cdef object _groups
     cdef int _stamp
     cdef int[::1] _group_of
     cdef int[::1] _verdict
     cdef unsigned long long[::1] _marks
-    cdef int[::1] _lists
-    cdef int _offered
-    cdef int[::1] _place
-    cdef int[::1] _element
-    cdef int[::1] _operator
-    cdef double[::1] _number
     cdef int _waiting
     cdef int[::1] _query
     cdef int[::1] _record
     cdef int[::1] _where
 
-    cdef int begin(self, int epoch, long long visits_max, object groups) except -1
-    cdef int offer(self, int place, int element, int operator, double number) except -1
-    cdef int settle(self, AcceptLists accepts) except -1
-    cdef bint is_any_wanted(self) noexcept
-    cdef int end(self) noexcept
+    cpdef int begin(self, int epoch, long long visits_max, object groups) except -1
+    cpdef int end(self) except -1
     cpdef object registrations(self, SubscriberRuns runs)
-    cdef int _take_list(self, int place, int element) except -1
     cdef int _take_groups(self, int at, int end, int element) except -1
     cdef int _take_group(self, int first, int end, int row, int ancestor) except -1
     cdef int _take_wanted(self, int place, int element) except -1
     cdef int _take(self, int query, int residual, int element) except -1
-    cdef int _take_range(self, AcceptLists accepts, int offer) except -1
-    cdef bint _is_possible(self, int required) noexcept
     cdef int _wait(self, int query, int record, int element) except -1
     cdef int _verify(self) except -1
     cdef bint _is_found(self, int query) noexcept

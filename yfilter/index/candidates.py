@@ -1,8 +1,8 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Candidates: the queries whose access path was met, until they are found or not.
 
-The run offers accept lists, each for an element; ``settle`` takes the lists of a group of elements
-together, and then what is left to verify, so that their cache misses do not wait for each other.
+``settle`` takes the lists of a group of elements together, and then what is left to verify, so that
+their cache misses do not wait for each other.
 A query that was found is marked by a bit, which stays in the cache where a number each would not.
 """
 
@@ -15,17 +15,19 @@ except ImportError:
 
 from array import array
 
-from yfilter.index.columns import doubles, grown, ints
+from yfilter.index.columns import grown, ints
 
 if cython.compiled:
     from cython.cimports.yfilter.index.accept_lists import AcceptLists
     from cython.cimports.yfilter.index.message_view import MessageView
+    from cython.cimports.yfilter.index.offers import Offers
     from cython.cimports.yfilter.index.residuals import Residuals
     from cython.cimports.yfilter.index.subscriber_runs import SubscriberRuns
     from cython.cimports.yfilter.index.trie import Trie
 else:
     from yfilter.index.accept_lists import AcceptLists
     from yfilter.index.message_view import MessageView
+    from yfilter.index.offers import Offers
     from yfilter.index.residuals import Residuals
     from yfilter.index.subscriber_runs import SubscriberRuns
     from yfilter.index.trie import Trie
@@ -33,12 +35,11 @@ else:
 from yfilter.index.target_groups import TargetGroups
 
 
-class Candidates:
+class Candidates(Offers):
     """``begin`` a message, ``offer`` and ``settle``; ``found`` has ``count`` queries in the end."""
 
     def __init__(self, view: MessageView, residuals: Residuals, trie: Trie) -> None:
-        self.view = view
-        self.residuals = residuals
+        super().__init__(view, residuals)
         self._twigs = residuals.twigs
         self.trie = trie
         self.found = ints(1024)
@@ -51,12 +52,6 @@ class Candidates:
         self._stamp = 0
         self._group_of = self._verdict = self.found
         self._marks = array("Q", bytes(64))
-        self._touched = 0
-        self._offered = 0
-        self._place = ints(256)
-        self._element = ints(256)
-        self._operator = ints(256)
-        self._number = doubles(256)
         self._waiting = 0
         self._query = ints(256)
         self._record = ints(256)
@@ -84,53 +79,14 @@ class Candidates:
         self.residuals.begin(visits_max)
         return 0
 
-    def offer(
-        self,
-        place: cython.int,
-        element: cython.int,
-        operator: cython.int,
-        number: cython.double,
-    ) -> cython.int:
-        """A list that is accepted at an element; ``operator`` above 0: by a range."""
-        i: cython.int = self._offered
-        if i >= len(self._place):
-            self._place = grown(self._place, 2 * i)
-            self._element = grown(self._element, 2 * i)
-            self._operator = grown(self._operator, 2 * i)
-            self._number = grown(self._number, 2 * i)
-        self._place[i] = place
-        self._element[i] = element
-        self._operator[i] = operator
-        self._number[i] = number
-        self._offered = i + 1
-        return 0
-
     def settle(self, accepts: AcceptLists) -> cython.int:
         """Take over the queries of all lists offered, as far as they hold."""
-        touched: cython.int = 0
-        bound: cython.int
-        i: cython.int
-        self._lists = accepts.lists
-        # PERF: loads that nothing waits for, so that the lists are in the cache.
-        for i in range(self._offered):
-            touched ^= self._lists[self._place[i]]
-        for i in range(self._offered):
-            if self._operator[i] > 0:
-                bound = self._lists[self._place[i] + 2] + self._lists[self._place[i] + 1] // 2
-                touched ^= accepts.bounds[bound] > 0
-        self._touched = touched
-        for i in range(self._offered):
-            if self._operator[i] > 0:
-                self._take_range(accepts, i)
-            else:
-                self._take_list(self._place[i], self._element[i])
-        self._offered = 0
-        self._verify()
-        return 0
+        Offers.settle(self, accepts)
+        return self._verify()
 
     def is_any_wanted(self) -> cython.bint:
         """Whether there are links left to look for."""
-        return self._stamp != 0
+        return self._groups is None or self._stamp != 0
 
     def end(self) -> cython.int:
         """How many queries were found in the message."""
@@ -163,7 +119,7 @@ class Candidates:
                 self._find(self._lists[i])
         at += 2 * quick
         for i in range(at, at + 3 * slow, 3):
-            if self._is_possible(self._lists[i + 2]):
+            if self.is_possible(self._lists[i + 2]):
                 self._wait(self._lists[i], -self._lists[i + 1], element)
         at += 3 * slow
         return self._take_groups(at, at + self._lists[place + 4], element)
@@ -212,24 +168,11 @@ class Candidates:
                 self._find(lists[i])
         return 0
 
-    def _take_range(self, accepts: AcceptLists, offer: cython.int) -> cython.int:
-        """Those queries of a list whose number compares so with the message's."""
-        place: cython.int = self._place[offer]
-        element: cython.int = self._element[offer]
-        operator: cython.int = self._operator[offer]
-        count: cython.int = self._lists[place + 1]
-        bounds: cython.int = self._lists[place + 2]
-        low: cython.int = 0
-        high: cython.int = count
+    def _take_range(self, place: cython.int, element: cython.int) -> cython.int:
+        low: cython.int = self._low
+        high: cython.int = self._high
         residual: cython.int
         i: cython.int
-        bound: cython.int = _first_bound(
-            accepts.bounds, bounds, count, self._number[offer], operator in (1, 4)
-        )
-        if operator <= 2:  # number < bound, number <= bound
-            low = bound
-        else:
-            high = bound
         self._cover_found(high - low + len(self._query))
         self.residuals.visits += 1 + ((high - low) >> 3)
         if self._groups is None:
@@ -239,7 +182,7 @@ class Candidates:
             if self._groups is not None:
                 self._take(self._lists[i], residual, element)
             elif residual < 0:
-                if self._is_possible(self._lists[i + 2]):
+                if self.is_possible(self._lists[i + 2]):
                     self._wait(self._lists[i], -residual, element)
             elif residual == 0 or self.residuals.ancestor_holds(residual, element):
                 self._find(self._lists[i])
@@ -294,12 +237,6 @@ class Candidates:
         self._stamp = groups.reach(query)
         return 0
 
-    def _is_possible(self, required: cython.int) -> cython.bint:
-        """Whether the message contains what a residual requires."""
-        if required & 1:
-            return self.view.has_atom(required >> 1)
-        return required == 0 or self.residuals.seen(required >> 1)
-
     def _wait(self, query: cython.int, record: cython.int, element: cython.int) -> cython.int:
         """Verify a query with the next ones."""
         i: cython.int = self._waiting
@@ -349,25 +286,3 @@ class Candidates:
         if self.count + more >= len(self.found):
             self.found = grown(self.found, 2 * (self.count + more))
         return 0
-
-
-@cython.cfunc
-@cython.exceptval(check=False)
-def _first_bound(
-    column: cython.double[::1],
-    start: cython.int,
-    count: cython.int,
-    number: cython.double,
-    above: cython.bint,
-) -> cython.int:
-    """The first of ascending bounds that is above a number, or that is not below it."""
-    low: cython.int = 0
-    high: cython.int = count
-    middle: cython.int
-    while low < high:
-        middle = (low + high) >> 1
-        if column[start + middle] < number or (above and column[start + middle] == number):
-            low = middle + 1
-        else:
-            high = middle
-    return low

@@ -6,8 +6,8 @@ of the ``trie``, the rest a residual (``query_writer``).  A message is moved thr
 lazily made deterministic states (``lazy_states``, ``run``), and ``candidates`` are verified
 (``residuals``) on the message's own columns (``message_view``)::
 
-    ways ─▶ Draft ─▶ AccessPath ─▶ Trie ───────▶ LazyStates ─▶ Run ─┐
-                          └──────▶ RecordPool ─▶ Residuals ─────────┴─▶ Candidates ─▶ query numbers
+    ways ─▶ Draft ─▶ AccessPath ─▶ Trie ───────▶ LazyStates ─▶ Run ─┬─▶ Candidates ─▶ queries
+                          └──────▶ RecordPool ─▶ Residuals ─────────┴─▶ Locations ─▶ also where
     ElementStream ─▶ SymbolTable ─▶ MessageView ─▶ (both)
 
 =====================  =========================================================================
@@ -25,16 +25,17 @@ Queries of all priority classes live in one index and share symbols, atoms, resi
 of a message, which is bound once.  Each class has its own root of the trie, so that a run of one
 meets no node of the others: what a message costs the routing queries does not depend on how many
 local profiles there are.  The caller asks class by class, and only for what it needs.  Routing
-queries have targets, by which candidates are passed over (``target_groups``).
+queries have targets, by which candidates are passed over (``target_groups``).  What links need is
+asked for with the elements at which it is found (``locations``).
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from formats.element_stream import ElementStream
-from yfilter.engine.linear_paths import Conjunction
+from yfilter.engine.linear_paths import Conjunction, StructuralStep
 from yfilter.engine.targets import LinkTarget, Priority
 from yfilter.errors import MatchLimitExceeded
 from yfilter.index.atoms import AtomTable
@@ -42,9 +43,10 @@ from yfilter.index.candidates import Candidates
 from yfilter.index.draft import Draft, FilledWay
 from yfilter.index.index_picture import QUERIES, TWIGS, IndexPicture
 from yfilter.index.lazy_states import LazyStates
+from yfilter.index.locations import Locations
 from yfilter.index.message_view import MessageView
 from yfilter.index.query_writer import QueryWriter
-from yfilter.index.recipes import WayRecipe
+from yfilter.index.recipes import WayRecipe, recipe_of
 from yfilter.index.record_pool import RecordPool
 from yfilter.index.residuals import Residuals
 from yfilter.index.run import TOO_COSTLY, Run
@@ -54,7 +56,7 @@ from yfilter.index.target_groups import TargetGroups
 from yfilter.index.text_tests import TextTests
 from yfilter.index.trie import Trie
 from yfilter.index.twigs import Twigs
-from yfilter.index.ways import way_of_path
+from yfilter.index.ways import Conditions, way_of_path
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
 from yfilter.operators.operator_table import OperatorTable
 
@@ -106,6 +108,7 @@ class Index:
             self._view, self._records, self._symbols, self._twigs, self.operators
         )
         self._candidates = Candidates(self._view, self._residuals, self._trie)
+        self.locations = Locations(self._view, self._residuals)
         self._run = Run(self._view, self._candidates, self._trie, self._new_states)
         self._groups = TargetGroups()
         self._epoch = 0
@@ -131,6 +134,16 @@ class Index:
         """Add a routing query, all of whose paths have to be found; as ``add``."""
         ways = [WayRecipe(way_of_path(path)).fill(()) for path in conjunction.paths]
         return self._add(ways, Priority.ROUTE)
+
+    def add_place(self, steps: Iterable[StructuralStep], conditions: Conditions = ()) -> int:
+        """Add a query of what links need: the elements at the end of a path, those on which
+        conditions hold; as ``add``."""
+        way: FilledWay = [(descendant, test, None) for descendant, test in steps]
+        recipe = recipe_of(conditions)
+        if recipe is not None:
+            descendant, test, _ = way[-1]
+            way[-1] = descendant, test, (recipe, ())
+        return self._add([way], Priority.TRANSFORMATION)
 
     def add_target(self, query: int, target: LinkTarget) -> None:
         """A routing query leads to a link, too; ``remove_target`` undoes it."""
@@ -175,6 +188,20 @@ class Index:
             self._match(Priority.ROUTE, visits_max, self._groups)
         return self.reached
 
+    def locate(self, stream: ElementStream, visits_max: int) -> Locations:
+        """Where on a message the queries of what links need are found; until the next call.
+
+        Raises as ``match``.
+        """
+        found = self.locations
+        self._begin(stream)
+        found.begin(visits_max)
+        if not self._run.is_empty(Priority.TRANSFORMATION + 1):
+            costly = self._run.go(found, Priority.TRANSFORMATION + 1, visits_max) == TOO_COSTLY
+            self.candidates[Priority.TRANSFORMATION] += found.end()
+            self._check(costly, visits_max)
+        return found
+
     def match_runs(
         self, stream: ElementStream, visits_max: int, runs: SubscriberRuns
     ) -> array[int]:
@@ -203,7 +230,7 @@ class Index:
             **self._groups.statistics(),
             **{
                 f"candidates_{priority.name.lower()}": self.candidates[priority]
-                for priority in (Priority.ROUTE, Priority.PROFILE)
+                for priority in Priority
             },
             "elements_spared": self._run.elements_spared,
             "candidates_skipped_reached": self.passed_over[Priority.ROUTE],
@@ -264,15 +291,20 @@ class Index:
         if self._run.is_empty(priority + 1):
             return 0
         candidates, passed_over, visits = taken.candidates, taken.passed_over, taken.visits
-        count = self._run.match(self._epoch, priority + 1, visits_max, groups)
+        taken.begin(self._epoch, visits_max, groups)
+        costly = self._run.go(taken, priority + 1, visits_max) == TOO_COSTLY
+        count = taken.end()
         self.candidates[priority] += taken.candidates - candidates
         self.passed_over[priority] += taken.passed_over - passed_over
         self.visits_last = taken.visits - visits
-        if count == TOO_COSTLY:
+        self._check(costly, visits_max)
+        return count
+
+    def _check(self, costly: bool, visits_max: int) -> None:
+        if costly:
             raise MatchLimitExceeded(
                 "too-many-visits", f"the message needs more than {visits_max} visits to be matched"
             )
-        return count
 
     def _numbers(self, count: int) -> list[int]:
         found: list[int] = memoryview(self._candidates.found)[:count].tolist()

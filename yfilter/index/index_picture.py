@@ -29,6 +29,7 @@ from yfilter.plan_graph import PlanGraph, some_of
 # By root.
 QUERIES = {
     Priority.ROUTE + 1: "routing queries",
+    Priority.TRANSFORMATION + 1: "needs of links",
     Priority.PROFILE + 1: "local profiles",
 }
 TWIGS = {1: "twigs (nested paths of names alone)"}

@@ -1,15 +1,15 @@
 cimport cython
-from yfilter.index.candidates cimport Candidates
 from yfilter.index.lazy_states cimport LazyStates
 from yfilter.index.message_view cimport MessageView
 from yfilter.index.moves cimport Moves
+from yfilter.index.offers cimport Offers
 from yfilter.index.trie cimport Trie
 
 
 @cython.final
 cdef class Run:
     cdef MessageView view
-    cdef public Candidates candidates
+    cdef Offers _taker
     cdef Trie trie
     cdef public LazyStates states
     cdef public long long heads
@@ -28,7 +28,7 @@ cdef class Run:
     cdef int[::1] _first
     cdef int[::1] _end
 
-    cpdef int match(self, int epoch, int root, long long visits_max, object groups) except -2
+    cpdef int go(self, Offers taker, int root, long long visits_max) except -2
     cpdef bint is_empty(self, int root) noexcept
     cdef int _move(self, int position) except -1
     cdef int _ask_down(self, int position) except -1

@@ -10,15 +10,15 @@ Each element has *heads*, the states that its children start from::
 So what a profile asks for besides its access predicate is looked at only where that holds.  Heads
 of an element in the same state do the same, so that each is kept once.
 
-A run is about one priority class, whose root of the trie it starts from.  Where queries lead to
-links (``groups``), a candidate is verified only while one of its links is wanted, and the run ends
-when none is (see target_groups.py).
+A run is about one priority class, whose root of the trie it starts from.  Whoever takes the lists
+that are met (``taker``) can end it: where queries lead to links, that is when none of these is
+wanted any more (see target_groups.py).
 
 Elements are taken level by level and in groups, each step for a whole group before the next one,
 because what costs is waiting for memory (see moves.py)::
 
     heads of the parents ─▶ states of the elements ─┬─▶ heads ─▶ the next level
-                                 │                  └─▶ lists ─▶ candidates
+                                 │                  └─▶ lists ─▶ taker
                                  └▶ attributes ─▶ atoms ─▶ heads and lists, too
 """
 
@@ -34,39 +34,38 @@ from collections.abc import Callable
 from yfilter.index.columns import doubles, grown, ints
 
 if cython.compiled:
-    from cython.cimports.yfilter.index.candidates import Candidates
     from cython.cimports.yfilter.index.edge_bits import edge_bit
     from cython.cimports.yfilter.index.lazy_states import LazyStates
     from cython.cimports.yfilter.index.message_view import MessageView
     from cython.cimports.yfilter.index.moves import Moves
+    from cython.cimports.yfilter.index.offers import Offers
     from cython.cimports.yfilter.index.trie import Trie
 else:
-    from yfilter.index.candidates import Candidates
     from yfilter.index.edge_bits import edge_bit
     from yfilter.index.lazy_states import LazyStates
     from yfilter.index.message_view import MessageView
     from yfilter.index.moves import Moves
+    from yfilter.index.offers import Offers
     from yfilter.index.trie import Trie
-from yfilter.index.target_groups import TargetGroups
 
-# What ``match`` gives for a message that would cost too much.
+# What ``go`` gives for a message that would cost too much.
 TOO_COSTLY = -1
 
 _STRUCTURE = -1  # operator of the head that carries the structure
 
 
 class Run:
-    """``match`` the message that ``view`` is bound to; ``candidates`` has the queries found."""
+    """Goes through the message that ``view`` is bound to; ``taker`` has what was met."""
 
     def __init__(
         self,
         view: MessageView,
-        candidates: Candidates,
+        taker: Offers,
         trie: Trie,
         new_states: Callable[[LazyStates | None], LazyStates],
     ) -> None:
         self.view = view
-        self.candidates = candidates
+        self._taker = taker
         self.trie = trie
         self._new_states = new_states
         self.states = new_states(None)
@@ -84,22 +83,15 @@ class Run:
         self._first = ints(256)
         self._end = ints(256)
 
-    def match(
-        self,
-        epoch: cython.int,
-        root: cython.int,
-        visits_max: cython.longlong,
-        groups: TargetGroups | None,
-    ) -> cython.int:
-        """How many queries match; TOO_COSTLY beyond so many heads and elements looked at.
+    def go(self, taker: Offers, root: cython.int, visits_max: cython.longlong) -> cython.int:
+        """Offer a taker what is met behind a root of the trie, as long as it wants anything.
 
-        Only those behind a root of the trie; with ``groups``, which a message was begun with, only
-        as long as they are wanted.
+        TOO_COSTLY beyond so many heads and elements looked at, else 0.
         """
         view: MessageView = self.view
         position: cython.int = 0
         count: cython.int
-        self.candidates.begin(epoch, visits_max, groups)
+        self._taker = taker
         if len(self._first) < view.elements + 2:
             self._first = ints(2 * view.elements + 2)
             self._end = ints(2 * view.elements + 2)
@@ -113,16 +105,16 @@ class Run:
             count = self._count
             position = self._move(position)
             self.heads += self._count - count
-            self.candidates.residuals.visits += self._moved
-            self.candidates.settle(self.states.accepts)
-            if self.candidates.residuals.visits > visits_max:
+            taker.residuals.visits += self._moved
+            taker.settle(self.states.accepts)
+            if taker.residuals.visits > visits_max:
                 return -1
-            if groups is not None and not self.candidates.is_any_wanted():
+            if not taker.is_any_wanted():
                 self.elements_spared += view.elements - position
                 break
             if position < view.elements and self.states.is_full():
                 self._turn(self._first[view.parent[view.order[position]] + 1])
-        return self.candidates.end()
+        return 0
 
     def is_empty(self, root: cython.int) -> cython.bint:
         """Whether there are no queries behind a root of the trie."""
@@ -330,7 +322,7 @@ class Run:
         if place < 0:
             place = self.states.accepted(state, operator > 0)
         if place > 0:
-            self.candidates.offer(place, element, operator, number)
+            self._taker.offer(place, element, operator, number)
         if not self.states.states[16 * state + 2] & 1:
             return 0
         if self._count + 1 >= len(self._state):

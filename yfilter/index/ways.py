@@ -158,15 +158,24 @@ def _way(steps: tuple[LocationStep, ...], level: int) -> Way:
     for step in steps[:STEPS_MAX]:
         conditions: list[Condition | Verified | Way] = []
         for predicate in step.predicates:
-            for kind, part in take_apart(predicate):
-                conditions.append(_condition(kind, part, level))
-                if kind is ConditionKind.RESIDUAL:
-                    conditions += _implied(part, level)
+            conditions += _conditions(predicate, level)
         found.append(Step(step.descendant, element_test(step), tuple(dict.fromkeys(conditions))))
     if len(steps) > STEPS_MAX:
         rest = Verified(PathExpression(Origin.CONTEXT, steps[STEPS_MAX:]))
         found[-1] = found[-1]._replace(conditions=(*found[-1].conditions, rest))
     return tuple(found)
+
+
+def conditions_of(predicate: Expression) -> Conditions:
+    """What a condition asks of its element, all of which has to hold."""
+    return tuple(dict.fromkeys(_conditions(predicate, 0)))
+
+
+def _conditions(predicate: Expression, level: int) -> Iterator[Condition | Verified | Way]:
+    for kind, part in take_apart(predicate):
+        yield _condition(kind, part, level)
+        if kind is ConditionKind.RESIDUAL:
+            yield from _implied(part, level)
 
 
 def _condition(kind: ConditionKind, part: Expression, level: int) -> Condition | Verified | Way:

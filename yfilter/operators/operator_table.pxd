@@ -14,6 +14,7 @@ cdef class OperatorTable:
     cdef dict _selected
     cdef dict _by_value
     cdef dict _spent
+    cdef public bint gave_up
     cdef public long long over_limit
     cdef public long long visits
 

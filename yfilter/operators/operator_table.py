@@ -84,7 +84,8 @@ class OperatorTable:
     """``acquire`` and ``release`` expressions; ``begin`` a message, then ask which of them hold.
 
     ``over_limit`` counts conditions that cost more than EvaluationLimits on a message, on all its
-    elements together, and from then on hold no more; ``visits`` is what the last answer cost.
+    elements together, and from then on hold no more; ``gave_up``: whether there were any on this
+    message.  ``visits`` is what the last answer cost.
     """
 
     def __init__(self, columns: MessageColumns, limits: EvaluationLimits) -> None:
@@ -100,6 +101,7 @@ class OperatorTable:
         self._by_value: dict[tuple[int, int], dict[bytes, list[int]]] = {}
         self._spent: dict[int, int] = {}  # visits on this message, of costly conditions
         self.over_limit = 0
+        self.gave_up = False
         self.visits = 0
 
     def acquire(self, expression: Expression) -> int:
@@ -160,6 +162,7 @@ class OperatorTable:
         """A message that the columns are bound to; nothing is done before somebody asks."""
         self._stream = stream
         self._is_new = True
+        self.gave_up = False
 
     def holds(self, number: cython.int, element: cython.int) -> cython.bint:
         """Whether a condition holds on an element; one that raises an error does not."""
@@ -192,6 +195,7 @@ class OperatorTable:
         if scratch.visits > scratch.visits_max:
             scratch.visits = scratch.visits_max + 1  # what was asked for at once was not done
             self.over_limit += 1
+            self.gave_up = True
             answer = False
         self.visits = scratch.visits - spent
         if operator.is_costly:

@@ -3,11 +3,15 @@ cimport cython
 
 @cython.final
 cdef class Atom:
-    cdef public dict disjuncts
+    cdef public int query
+    cdef public tuple steps
+    cdef public object selection
+    cdef public dict asked
 
 @cython.final
 cdef class Disjunct:
     cdef public object bit, whole
+    cdef public Binding binding
     cdef public tuple atoms, touched
 
 @cython.final
@@ -22,11 +26,12 @@ cdef class Binding:
     cdef public object always, sometimes, full, innermost
 
 @cython.final
-cdef class Check:
+cdef class Place:
+    cdef public int query
+    cdef public tuple steps
     cdef public Binding binding
-    cdef public int subject
-    cdef public object attribute
-    cdef public dict atoms, equal, differs, substrings, prefixes, equal_numbers, numbers, others
     cdef public Atom there
-    cdef public long long names_version
-    cdef public bytes accepted
+    cdef public dict kept, touched
+    cdef dict _touched_by
+
+    cpdef dict touched_by(self)

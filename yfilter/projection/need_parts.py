@@ -1,37 +1,43 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""What a NeedTable is made of: bindings, groups, conditions and the questions in them."""
+"""What a NeedTable is made of: places, bindings, groups, conditions and the questions in them."""
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
-from typing import Any
+from collections import Counter
+from typing import Any, TypeAlias
 
-from yfilter.language.query_ast import Expression, NameTest, Operator
-from yfilter.projection.needs import Kept
+from yfilter.language.query_ast import Expression, NameTest
+from yfilter.projection.needs import Kept, Steps
 
-# What a check looks at.
-STRUCTURE = 0  # that the element is there
-ATTRIBUTE = 1
-TEXT = 2  # its text nodes
-VALUE = 3  # its string value
-OTHER = 4  # whatever the interpreter is needed for
+# The number of a kind, and the attribute or the part.
+Looked: TypeAlias = tuple[int, NameTest | str | None]
 
 
 class Atom:
-    """A question; ``disjuncts`` are the conditions that ask it, each with its bit there."""
+    """A question: is there an element at the end of a path, on which a condition holds?
 
-    def __init__(self) -> None:
-        self.disjuncts: dict[Disjunct, int] = {}
+    ``asked`` by conditions of bindings above it, each with its bit there.  ``query`` finds it, 0
+    where that is the query of the place.
+    """
+
+    def __init__(self, query: int, steps: Steps, selection: Expression | None) -> None:
+        self.query = query
+        self.steps = steps
+        self.selection = selection
+        self.asked: dict[Binding, dict[Disjunct, int]] = {}
 
 
 class Disjunct:
     """One condition of a group: it holds when ``whole``, the bits of all its atoms, are found.
 
-    ``bit`` is that of the group which it is in at present; ``touched`` (node, what is looked at).
+    ``bit`` is that of the group which it is in at present; ``touched`` (place, what is looked at).
     """
 
-    def __init__(self, bit: int, atoms: tuple[Any, ...], touched: tuple[Any, ...]) -> None:
+    def __init__(
+        self, bit: int, binding: Binding, atoms: tuple[Any, ...], touched: tuple[Any, ...]
+    ) -> None:
         self.bit = bit
+        self.binding = binding
         self.atoms = atoms
         self.whole = (1 << len(atoms)) - 1
         self.touched = touched
@@ -41,7 +47,7 @@ class Group:
     """Needs of one binding with the same kept paths and the same ``links``: ``bit`` in masks.
 
     ``needs``: how many there are, ``unconditional`` those of them that always hold.  ``places``:
-    (node, what is kept there).
+    (place, what is kept there).
     """
 
     def __init__(self, bit: int, links: int, places: tuple[Any, ...]) -> None:
@@ -77,74 +83,57 @@ class Binding:
             self.sometimes |= group.bit
 
 
-class Check:
-    """Questions about elements at one node, for one binding above it; see the constants.
+class Place:
+    """The elements at the end of a path from the message; no steps are the document node.
 
-    ``numbers``: (rank, number, atom) in the order of the rank.  Those that hold for
-    most values come first: once all is wanted the rest is spared.  ``accepted``: for each name of a
-    message, that of ``names_version``, whether the attribute is called so.
+    ``query`` finds them.  ``binding`` if they are bound, ``there`` if it is asked whether there is
+    one; ``kept``: of which groups, ``touched``: for which sets of links, and by how many
+    conditions.
     """
 
-    def __init__(self, binding: Binding, subject: int, attribute: NameTest | None) -> None:
-        self.binding = binding
-        self.subject = subject
-        self.attribute = attribute
-        self.atoms: dict[tuple[Operator | None, object], Atom] = {}
+    def __init__(self, query: int, steps: Steps) -> None:
+        self.query = query
+        self.steps = steps
+        self.binding: Binding | None = None
         self.there: Atom | None = None
-        self.equal: dict[bytes, Atom] = {}
-        self.differs: dict[bytes, Atom] = {}
-        self.substrings: dict[tuple[str, bytes], Atom] = {}  # by function and literal
-        self.prefixes: dict[int, dict[bytes, Atom]] = {}  # by length
-        self.equal_numbers: dict[float, Atom] = {}
-        self.numbers: dict[Operator, list[tuple[float, float, Atom]]] = {}
-        self.others: dict[Expression, Atom] = {}
-        self.names_version = 0
-        self.accepted = b""
+        self.kept: dict[Looked, int] = {}
+        self.touched: dict[Looked, Counter[int]] = {}
+        self._touched_by: dict[Looked, int] | None = None
 
-    def atom(self, operator: Operator | None, value: object) -> Atom:
-        found = self.atoms.get((operator, value))
-        if found is None:
-            found = self.atoms[operator, value] = Atom()
-            self._enter(operator, value, found)
-        return found
+    @property
+    def is_used(self) -> bool:
+        return bool(self.binding or self.there or self.kept or self.touched)
 
-    def discard(self, operator: Operator | None, value: object) -> None:
-        del self.atoms[operator, value]
-        if isinstance(value, bytes):
-            del (self.equal if operator is Operator.EQ else self.differs)[value]
-        elif isinstance(value, float) and operator is Operator.EQ:
-            del self.equal_numbers[value]
-        elif isinstance(value, float) and operator is not None:
-            rows = self.numbers[operator]
-            del rows[bisect_left(rows, _rank(operator, value), key=lambda row: row[0])]
-        elif isinstance(value, tuple) and value[0] == "starts-with":
-            del self.prefixes[len(value[1])][value[1]]
-            if not self.prefixes[len(value[1])]:
-                del self.prefixes[len(value[1])]
-        elif isinstance(value, tuple):
-            del self.substrings[value]
-        elif value is None:
-            self.there = None
+    @property
+    def marks(self) -> bool:
+        """Whether anything is kept because of such an element."""
+        return bool(self.kept or self.touched)
+
+    def keep(self, looked: Looked, groups: int, wanted: bool) -> None:
+        """What groups keep there, or keep no more."""
+        kept = self.kept.get(looked, 0) & ~groups | (groups if wanted else 0)
+        if kept:
+            self.kept[looked] = kept
         else:
-            del self.others[value]  # type: ignore[arg-type]
+            del self.kept[looked]
 
-    def _enter(self, operator: Operator | None, value: object, atom: Atom) -> None:
-        if isinstance(value, bytes):
-            (self.equal if operator is Operator.EQ else self.differs)[value] = atom
-        elif isinstance(value, float) and operator is Operator.EQ:
-            self.equal_numbers[value] = atom
-        elif isinstance(value, float) and operator is not None:
-            rows = self.numbers.setdefault(operator, [])
-            insort(rows, (_rank(operator, value), value, atom), key=lambda row: row[0])
-        elif isinstance(value, tuple) and value[0] == "starts-with":
-            self.prefixes.setdefault(len(value[1]), {})[value[1]] = atom
-        elif isinstance(value, tuple):
-            self.substrings[value] = atom
-        elif value is None:
-            self.there = atom
-        else:
-            self.others[value] = atom  # type: ignore[index]
+    def touch(self, looked: Looked, links: int, count: int) -> None:
+        """So many conditions more of a set of links look at something there."""
+        self._touched_by = None
+        sets = self.touched.setdefault(looked, Counter())
+        sets[links] += count
+        if not sets[links]:
+            del sets[links]
+            if not sets:
+                del self.touched[looked]
 
-
-def _rank(operator: Operator, value: float) -> float:
-    return -value if operator in (Operator.LT, Operator.LE) else value
+    def touched_by(self) -> dict[Looked, int]:
+        """What conditions look at there, and the links whose these are."""
+        if self._touched_by is None:
+            self._touched_by = {}
+            for looked, sets in self.touched.items():
+                links = 0
+                for those in sets:
+                    links |= those
+                self._touched_by[looked] = links
+        return self._touched_by

@@ -1,8 +1,7 @@
 # The C types of need_walk.py.
 cimport cython
-from yfilter.projection.check_answers cimport CheckAnswers
-from yfilter.projection.need_parts cimport Atom, Binding, Check, Disjunct
-from yfilter.projection.need_states cimport NeedStates
+from yfilter.index.locations cimport Locations
+from yfilter.projection.need_parts cimport Atom, Binding, Disjunct, Place
 
 cdef int VISITS_MAX
 
@@ -19,25 +18,22 @@ cdef OpenBinding _opened(Binding binding, int element, int end, object groups)
 
 @cython.final
 cdef class NeedWalk:
-    cdef public NeedStates states
-    cdef public int[::1] state_of
+    cdef public int[::1] place_element
     cdef public OpenBinding document
-    cdef public list bound
-    cdef object _table, _asked, _groups
-    cdef CheckAnswers _answers
+    cdef public list bound, places
+    cdef object _table, _index, _asked, _groups
+    cdef Locations _hits
     cdef long long _visits
     cdef int _pending
     cdef list _stack
-    cdef const int[::1] _element_name, _element_parent, _element_end
+    cdef const int[::1] _element_end
 
     cpdef bint walk(self, object stream, object asked) except -1
-    cdef _begin(self, object stream, int elements)
     cdef int _walk(self, int elements) except -1
     cdef int _closing(self, int elements) except -1
-    cdef int _look(self, int element, object content) except -1
+    cdef int _look(self, int element, Place place) except -1
     cdef bint _is_whole(self, OpenBinding opened) except -1
     cdef int _enter(self, OpenBinding opened) except -1
     cdef _leave(self, OpenBinding opened)
-    cdef int _is_pending(self, OpenBinding opened) except -1
-    cdef OpenBinding _ask(self, Check check, int element, OpenBinding opened)
-    cdef int _hold(self, Atom atom, OpenBinding opened) except -1
+    cdef int _ask(self, Atom atom, int element, int hit) except -1
+    cdef int _hold(self, object disjuncts, OpenBinding opened) except -1

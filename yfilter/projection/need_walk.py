@@ -1,9 +1,10 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""NeedWalk: a message once in document order, for the elements that are bound and what they want.
+"""NeedWalk: from where needs are found on a message to bound elements and what these want.
 
-Conditions are decided for all links that are asked for together; what is only for others is passed
-over.  Where all links keep an element whole, and nothing around it is undecided, the walk goes on
-behind its end.
+The index says at which elements the queries of needs are found (``Index.locate``); they are taken
+in document order.  Conditions are decided for all links that are asked for together; what is only
+for others is passed over.  Where all links keep an element whole, and nothing around it is
+undecided, the walk goes on behind its end.
 """
 
 from __future__ import annotations
@@ -13,23 +14,25 @@ try:
 except ImportError:
     from formats import cython_stub as cython
 
+from typing import TypeAlias
+
 from formats.element_stream import ElementStream
-from yfilter.index.columns import ints
-from yfilter.projection.need_states import StateContent
+from yfilter.errors import MatchLimitExceeded
+from yfilter.index.columns import grown, ints
+from yfilter.index.index import Index
 from yfilter.projection.need_table import NeedTable
 
 if cython.compiled:
-    from cython.cimports.yfilter.projection.check_answers import CheckAnswers
-    from cython.cimports.yfilter.projection.need_parts import Atom, Binding, Check, Disjunct
-    from cython.cimports.yfilter.projection.need_states import NeedStates
+    from cython.cimports.yfilter.index.locations import Locations
+    from cython.cimports.yfilter.projection.need_parts import Atom, Binding, Disjunct, Place
 else:
-    from yfilter.projection.check_answers import CheckAnswers
-    from yfilter.projection.need_parts import Atom, Binding, Check, Disjunct
-    from yfilter.projection.need_states import NeedStates
+    from yfilter.index.locations import Locations
+    from yfilter.projection.need_parts import Atom, Binding, Disjunct, Place
 
-VISITS_MAX = 200_000  # questions answered and elements looked at, a message
+VISITS_MAX = 200_000  # elements, hits and conditions looked at, a message
 
 _Mask = int  # of groups or links, any number of bits
+_Bits: TypeAlias = "dict[Disjunct, int]"
 
 
 class OpenBinding:
@@ -60,14 +63,13 @@ def _opened(binding: Binding, element: cython.int, end: cython.int, groups: _Mas
 
 
 class NeedWalk:
-    """``walk`` a message; then ``document`` and ``bound`` are the bound elements, in document
-    order, and ``state_of`` the state of each element that was not passed over."""
+    """``walk`` a message; then ``document`` and ``bound`` are the bound elements, and ``places``
+    (those at ``place_element``) where something may be kept, in document order."""
 
-    def __init__(self, table: NeedTable) -> None:
+    def __init__(self, table: NeedTable, index: Index) -> None:
         self._table = table
-        self.states = NeedStates(table)
-        self._answers = CheckAnswers(self.states)
-        self.state_of = ints(256)
+        self._index = index
+        self.place_element = ints(256)
 
     def walk(self, stream: ElementStream, asked: _Mask) -> cython.bint:
         """Which groups bound elements want, for links of a mask; False where that would cost too
@@ -75,57 +77,53 @@ class NeedWalk:
         elements: cython.int = len(stream)
         self._asked = asked
         self._groups = self._table.asked_of(asked)
-        self._begin(stream, elements)
+        self._visits = 0
+        self._pending = 0
+        self.bound: list[OpenBinding] = []
+        self.places: list[Place] = []
+        self._stack: list[OpenBinding] = []
+        self._element_end = stream.element_end
+        try:
+            self._hits = self._index.locate(stream, VISITS_MAX)
+        except MatchLimitExceeded:
+            self._visits = VISITS_MAX + 1
+            return False
         self.document = _opened(self._table.document, -1, elements, self._groups)
         self._enter(self.document)
         self._walk(elements)
         while self._stack:
             self._leave(self._stack.pop())
         self._leave(self.document)
-        return self._visits + self._answers.visits <= VISITS_MAX
+        return self.visits <= VISITS_MAX
 
     @property
     def visits(self) -> int:
         """What the last walk has cost, as VISITS_MAX counts it."""
-        visits: int = self._visits + self._answers.visits
+        visits: int = self._visits + self._index.locations.visits()
         return visits
 
-    def _begin(self, stream: ElementStream, elements: cython.int) -> None:
-        self.states.bind(stream.names)
-        self._visits = 0
-        self._pending = 0
-        self._answers.begin(stream)
-        self.bound: list[OpenBinding] = []
-        self._stack: list[OpenBinding] = []
-        if elements > len(self.state_of):
-            self.state_of = ints(elements + elements // 2)
-        self._element_name = stream.element_name
-        self._element_parent = stream.element_parent
-        self._element_end = stream.element_end
-
     def _walk(self, elements: cython.int) -> cython.int:
-        element: cython.int = 0
-        parent: cython.int
-        state: cython.int
+        hits: Locations = self._hits
+        found: dict[int, Place | Atom] = self._table.found
+        hit: cython.int
+        element: cython.int
         close: cython.int = elements  # where the innermost bound element ends
-        while element < elements and self._visits + self._answers.visits <= VISITS_MAX:
+        following: cython.int = 0  # the first element that is looked at
+        for hit in range(hits.count):
+            element = hits.element[hit]
+            if element < following:
+                continue
             while element >= close:
                 self._leave(self._stack.pop())
                 close = self._closing(elements)
-            parent = self._element_parent[element]
-            state = self.states.follow(
-                self.state_of[parent] if parent >= 0 else 1, self._element_name[element]
-            )
-            self.state_of[element] = state
-            self._visits += 1
-            if state == 0:
-                element = self._element_end[element]
-                continue
-            if self.states.flags[state] & 1:
-                element = self._look(element, self.states.contents[state])
+            what = found[hits.query[hit]]
+            if isinstance(what, Place):
+                following = max(following, self._look(element, what))
                 close = self._closing(elements)
-                continue
-            element += 1
+            else:
+                following = max(following, self._ask(what, element, hit))
+            if self._visits > VISITS_MAX:
+                break
         return 0
 
     def _closing(self, elements: cython.int) -> cython.int:
@@ -134,27 +132,27 @@ class NeedWalk:
         innermost: OpenBinding = self._stack[len(self._stack) - 1]
         return innermost.end
 
-    def _look(self, element: cython.int, content: StateContent) -> cython.int:
-        """Binds an element and asks about it; the element to go on with."""
-        opened: OpenBinding
-        found: OpenBinding | None
-        binding: Binding
-        check: Check
-        for binding in content.bindings:
-            if not (binding.always | binding.sometimes) & self._groups:
-                continue
-            opened = _opened(binding, element, self._element_end[element], self._groups)
+    def _look(self, element: cython.int, place: Place) -> cython.int:
+        """Binds an element; the one before which nothing has to be looked at."""
+        binding: Binding | None = place.binding
+        following: cython.int = 0
+        self._visits += 1
+        if place.kept or place.touched:
+            if len(self.places) == len(self.place_element):
+                self.place_element = grown(self.place_element, 2 * len(self.places))
+            self.place_element[len(self.places)] = element
+            self.places.append(place)
+        if binding is not None and (binding.always | binding.sometimes) & self._groups:
+            opened: OpenBinding = _opened(
+                binding, element, self._element_end[element], self._groups
+            )
             self._stack.append(opened)
             self.bound.append(opened)
             if self._enter(opened):
                 return opened.end
-        for check in content.checks:
-            found = check.binding.innermost
-            if found is not None and self._is_pending(found):
-                found = self._ask(check, element, found)
-                if found is not None:
-                    return found.end
-        return element + 1
+        if place.there is not None:
+            following = self._ask(place.there, element, -1)
+        return following
 
     def _enter(self, opened: OpenBinding) -> cython.bint:
         """Whether all of it is kept, so that nothing inside has to be looked at."""
@@ -170,31 +168,31 @@ class NeedWalk:
             self._pending -= 1
         opened.binding.innermost = opened.outer
 
-    def _is_pending(self, opened: OpenBinding) -> cython.bint:
-        around: OpenBinding | None = opened
-        while around is not None:
-            if around.pending:
-                return True
-            around = around.outer
-        return False
-
-    def _ask(self, check: Check, element: cython.int, opened: OpenBinding) -> OpenBinding | None:
-        """Answers a check's questions on an element; a binding that is now wanted whole, so that
-        the walk can go on behind it."""
+    def _ask(self, atom: Atom, element: cython.int, hit: cython.int) -> cython.int:
+        """An atom is found, and holds if its hit does; as ``_look``."""
         around: OpenBinding | None
-        atom: Atom
-        for atom in self._answers.answers(check, element):
-            around = opened
+        binding: Binding
+        following: cython.int = 0
+        is_known: cython.bint = hit < 0
+        self._visits += 1
+        for binding, disjuncts in atom.asked.items():
+            around = binding.innermost
             while around is not None:
-                if around.pending and self._hold(atom, around):
-                    return around
+                if around.pending:
+                    if not is_known:
+                        is_known = self._hits.holds(hit)
+                        if not is_known:
+                            return following
+                    if self._hold(disjuncts, around):
+                        following = max(following, around.end)
                 around = around.outer
-        return None
+        return following
 
-    def _hold(self, atom: Atom, opened: OpenBinding) -> cython.bint:
+    def _hold(self, disjuncts: _Bits, opened: OpenBinding) -> cython.bint:
         """An atom holds below a bound element; whether nothing inside has to be looked at now."""
         disjunct: Disjunct
-        for disjunct, bit in atom.disjuncts.items():
+        bits: dict[Disjunct, int] = disjuncts
+        for disjunct, bit in bits.items():
             self._visits += 1
             group = disjunct.bit
             if not group & opened.pending:

@@ -13,17 +13,16 @@ cdef class Projector:
     cdef NeedWalk _walk
     cdef StreamSelection _selection
     cdef LinkClasses _classes
-    cdef int[::1] _settled, _state_of
-    cdef unsigned char[::1] _flags
+    cdef int[::1] _settled, _place_element
     cdef unsigned long long[::1] _kept, _values
     cdef unsigned long long _word
     cdef long long _messages, _links_asked, _written, _elements, _elements_kept, _over_limit
-    cdef int _settled_count
+    cdef int _settled_count, _at
     cdef Py_ssize_t _shift
     cdef double _whole_share
     cdef object _asked
-    cdef list _parts
-    cdef dict _words
+    cdef list _parts, _places, _names
+    cdef dict _words, _accepted
     cdef const int[::1] _element_parent, _element_end, _attribute_start, _attribute_name
 
     cpdef object project(self, object stream, object asked)
@@ -34,7 +33,9 @@ cdef class Projector:
     cdef unsigned long long _word_of(self, object groups) except? 0
     cdef _keep_of_document(self)
     cdef _mark(self, int element, int kind, object test, unsigned long long links)
+    cdef bytes _accepted_by(self, object test)
     cdef int _close(self, int elements) noexcept
     cdef int _settle(self, int elements) except -1
-    cdef _settle_touched(self, int element)
+    cdef int _settle_places(self, int element, unsigned long long wholes) except -1
+    cdef int _next_place(self) noexcept
     cdef int _distribute(self) except -1

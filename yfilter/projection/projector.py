@@ -3,7 +3,8 @@
 
 ::
 
-    walk     in document order: bound elements, and which groups each of them wants (need_walk.py)
+    locate   by the index: the elements that needs bind, keep and ask about (Index.locate)
+    walk     in document order: which groups each bound element wants (need_walk.py)
     keep     in document order: what is kept below bound elements, of groups they want
     close    backwards: whatever stands above something that is kept
     settle   in document order: what conditions look at wherever an element of their paths is
@@ -31,18 +32,22 @@ from array import array
 from typing import TypeAlias
 
 from formats.element_stream import ElementStream
+from formats.names import QualifiedName
 from yfilter.index.columns import ints
-from yfilter.projection.need_states import StateContent
+from yfilter.index.index import Index
+from yfilter.language.query_ast import ANY, NameTest
 from yfilter.projection.need_table import NeedTable
 from yfilter.projection.needs import Need
 
 if cython.compiled:
     from cython.cimports.formats.stream_selection import StreamSelection
     from cython.cimports.yfilter.projection.link_classes import LinkClasses
+    from cython.cimports.yfilter.projection.need_parts import Place
     from cython.cimports.yfilter.projection.need_walk import NeedWalk, OpenBinding
 else:
     from formats.stream_selection import StreamSelection
     from yfilter.projection.link_classes import LinkClasses
+    from yfilter.projection.need_parts import Place
     from yfilter.projection.need_walk import NeedWalk, OpenBinding
 
 WHOLE_SHARE = 0.95  # a message of which so much is kept is passed on as it is
@@ -77,11 +82,13 @@ WHOLE = Left(None, [])
 class Projector:
     """Add and remove needs of links, which are numbers; ``project`` messages for some of them."""
 
-    def __init__(self, whole_share: float = WHOLE_SHARE) -> None:
+    def __init__(self, index: Index, whole_share: float = WHOLE_SHARE) -> None:
         """``whole_share``: of a message, from which on it is passed on as it is."""
         self._whole_share = whole_share
-        self.table = NeedTable()
-        self._walk = NeedWalk(self.table)
+        self.table = NeedTable(index)
+        self._walk = NeedWalk(self.table, index)
+        self._names: list[QualifiedName] = []
+        self._accepted: dict[object, bytes] = {}
         self._selection = StreamSelection()
         self._classes = LinkClasses()
         self._kept = array("Q", bytes(8 * 256))
@@ -129,9 +136,6 @@ class Projector:
         too much."""
         return {
             **self.table.statistics(),
-            "projection_states": len(self._walk.states.contents),
-            "projection_states_made": self._walk.states.made,
-            "projection_states_outdated": self._walk.states.outdated,
             "projected_messages": self._messages,
             "projected_links": self._links_asked,
             "projected_written": self._written,
@@ -200,8 +204,11 @@ class Projector:
             self._settled = ints(elements + elements // 2)
             self._kept = array("Q", bytes(8 * (elements + elements // 2)))
             self._values = array("Q", bytes(8 * (elements + elements // 2)))
-        self._state_of = self._walk.state_of
-        self._flags = self._walk.states.flags
+        if stream.names != self._names:
+            self._names = list(stream.names)
+            self._accepted = {}
+        self._places = self._walk.places
+        self._place_element = self._walk.place_element
         self._element_parent = stream.element_parent
         self._element_end = stream.element_end
         self._attribute_start = stream.attribute_start
@@ -211,47 +218,43 @@ class Projector:
 
     def _keep(self, elements: cython.int) -> cython.int:
         """Marks what bound elements want, as far as it is not found below what is marked."""
-        element: cython.int = 0
-        state: cython.int
+        i: cython.int
+        element: cython.int
+        following: cython.int = 0  # the first element that is not below one marked whole
         at: cython.Py_ssize_t = 0
         until: cython.int = elements
+        opened: OpenBinding
+        place: Place
         wanting = [opened for opened in self._walk.bound if opened.wanted]
         next_wanting: cython.int = _element_at(wanting, 0, elements)
         active: _Mask = self._walk.document.wanted
         around: list[tuple[int, _Mask]] = []
         if active:
             self._keep_of_document()
-        while element < elements:
-            while element >= until:
-                active = around.pop()[1]
-                until = around[len(around) - 1][0] if around else elements
-            state = self._state_of[element]
-            if state == 0 or self._selection.wholes[element] == self._word:
-                element = self._element_end[element]
-                while next_wanting < element:
-                    at += 1
-                    next_wanting = _element_at(wanting, at, elements)
-                continue
-            while next_wanting == element:
-                opened: OpenBinding = wanting[at]
+        for i in range(len(self._places)):
+            element = self._place_element[i]
+            while next_wanting <= element:
+                while next_wanting >= until:
+                    active = around.pop()[1]
+                    until = around[len(around) - 1][0] if around else elements
+                opened = wanting[at]
                 around.append((opened.end, active))
                 until = opened.end
                 active = active | opened.wanted
                 at += 1
                 next_wanting = _element_at(wanting, at, elements)
-            if active:
-                if self._flags[state] & 2:
-                    content: StateContent = self._walk.states.contents[state]
-                    for groups, kind, test in content.kept:
-                        wanted = groups & active
-                        if wanted:
-                            self._mark(element, kind, test, self._word_of(wanted))
-                    if self._selection.wholes[element] == self._word:
-                        continue
-            elif next_wanting >= self._element_end[element]:
-                element = self._element_end[element]
+            while element >= until:
+                active = around.pop()[1]
+                until = around[len(around) - 1][0] if around else elements
+            place = self._places[i]
+            if element < following or not active or not place.kept:
                 continue
-            element += 1
+            for (kind, what), groups in place.kept.items():
+                wanted = groups & active
+                if wanted:
+                    self._mark(element, kind, what, self._word_of(wanted))
+            if self._selection.wholes[element] == self._word:
+                following = self._element_end[element]
         return 0
 
     def _word_of(self, groups: _Mask) -> cython.ulonglong:
@@ -284,10 +287,17 @@ class Projector:
                 self._parts.append((element, str(test), links))
                 self._classes.split(links)
         elif kind == _ATTRIBUTE and test is not None:
-            accepted: bytes = self._walk.states.accepted(test)
+            accepted: bytes = self._accepted_by(test)
             for i in range(self._attribute_start[element], self._attribute_start[element + 1]):
                 if accepted[self._attribute_name[i]]:
                     self._selection.attributes[i] |= links
+
+    def _accepted_by(self, test: object) -> bytes:
+        """For each name of the message whether a test accepts it; None accepts all."""
+        found = self._accepted.get(test)
+        if found is None:
+            found = self._accepted[test] = bytes(_accepts(test, name) for name in self._names)
+        return found
 
     def _close(self, elements: cython.int) -> cython.int:
         element: cython.int
@@ -308,8 +318,8 @@ class Projector:
         values: cython.ulonglong
         wholes: cython.ulonglong
         last: cython.ulonglong = 0
-        is_touched: cython.bint
         self._settled_count = 0
+        self._at = 0
         while element < elements:
             end = self._element_end[element]
             values = self._values[element]
@@ -325,9 +335,7 @@ class Projector:
             if not self._kept[element]:
                 element = end
                 continue
-            is_touched = self._state_of[element] and self._flags[self._state_of[element]] & 4
-            if is_touched and wholes != self._word:
-                self._settle_touched(element)
+            if self._settle_places(element, wholes):
                 values = self._values[element]
             if self._kept[element] != last:
                 last = self._kept[element]
@@ -340,8 +348,8 @@ class Projector:
                     self._classes.split(self._selection.attributes[i])
             self._settled[self._settled_count] = element
             self._settled_count += 1
-            # Below none of the states of a path there are no marks.
-            if wholes == self._word or self._state_of[element] == 0:
+            # Where no place is below there are no marks.
+            if wholes == self._word or self._next_place() >= end:
                 if values:
                     for below in range(element + 1, end):
                         self._selection.wholes[below] = wholes
@@ -350,14 +358,30 @@ class Projector:
             element += 1
         return 0
 
-    def _settle_touched(self, element: cython.int) -> None:
+    def _settle_places(self, element: cython.int, wholes: cython.ulonglong) -> cython.bint:
+        """Goes on to the places behind an element that is kept, and marks what conditions look at
+        there; whether that may be anything."""
+        count: cython.int = len(self._places)
+        is_touched: cython.bint = False
         links: cython.ulonglong
-        content: StateContent = self._walk.states.contents[self._state_of[element]]
-        for touching, kind, test in content.touched:
-            links = self._kept[element]
-            links &= touching >> self._shift & _WORD
-            if links:
-                self._mark(element, kind, test, links)
+        place: Place
+        while self._at < count and self._place_element[self._at] <= element:
+            place = self._places[self._at]
+            if self._place_element[self._at] == element and place.touched and wholes != self._word:
+                is_touched = True
+                for (kind, what), touching in place.touched_by().items():
+                    links = self._kept[element]
+                    links &= touching >> self._shift & _WORD
+                    if links:
+                        self._mark(element, kind, what, links)
+            self._at += 1
+        return is_touched
+
+    def _next_place(self) -> cython.int:
+        """The element of the next place; one behind all if there is none."""
+        if self._at == len(self._places):
+            return len(self._element_end)
+        return self._place_element[self._at]
 
     def _distribute(self) -> cython.int:
         """To each class of links what it keeps, without what is in a run that it keeps."""
@@ -384,3 +408,9 @@ def _element_at(
         return elements
     opened: OpenBinding = wanting[at]
     return opened.element
+
+
+def _accepts(test: object, name: QualifiedName) -> bool:
+    if not isinstance(test, NameTest):
+        return True
+    return test.namespace in (ANY, name.namespace) and test.local in (ANY, name.local)

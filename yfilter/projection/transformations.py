@@ -31,6 +31,7 @@ from formats.binary import encode_binary
 from formats.element_stream import ElementStream
 from yfilter.engine.targets import LinkTarget
 from yfilter.errors import MatchLimitExceeded
+from yfilter.index.index import Index
 from yfilter.language.nodes import DynamicError
 from yfilter.projection.need_table import bits_of
 from yfilter.projection.needs import Kind, Need
@@ -63,9 +64,9 @@ class Transforming(IntEnum):
 class Transformations:
     """``open`` links, add and remove their needs; ``left`` of messages."""
 
-    def __init__(self, whole_share: float = WHOLE_SHARE) -> None:
+    def __init__(self, index: Index, whole_share: float = WHOLE_SHARE) -> None:
         """``whole_share``: of a message, from which on it is passed on as it is."""
-        self._projector = Projector(whole_share)
+        self._projector = Projector(index, whole_share)
         self._links: dict[LinkTarget, _Link] = {}
         self._on: dict[tuple[str, str], _Link] = {}  # by root and link
         self._modes: dict[str, Transforming] = {}
@@ -146,6 +147,10 @@ class Transformations:
         """How a link's messages are made at present, of PLAIN, COMMON and LARGEST."""
         return self._links[target].way
 
+    def names_of(self, query: int) -> list[str]:
+        """For people: what is done where a query of the index is found."""
+        return self._projector.table.names_of(query)
+
     def lines(self, needs_max: int) -> Iterator[str]:
         """For people: the oldest needs with the links that have them, and how many more there
         are."""
@@ -155,7 +160,7 @@ class Transformations:
                 if need in links or len(links) < needs_max:
                     links.setdefault(need, []).extend(target.names())
         if links:
-            yield "needs of links"
+            yield "needs (binding, condition, what is kept)"
             for need, names in links.items():
                 yield f"  {need}  -> {', '.join(names)}"
             more = len({need for link in self._links.values() for need in link.needs}) - len(links)

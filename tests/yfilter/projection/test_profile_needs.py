@@ -17,6 +17,7 @@ from tests.yfilter.profile_strategies import messages, profiles
 from tests.yfilter.projection.test_projector import left_of
 from tests.yfilter.random_cases import random_flwor, random_message, random_profile
 from yfilter.errors import ProfileRefused
+from yfilter.index.index import Index
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile
 from yfilter.language.query_text import unparse
@@ -40,7 +41,7 @@ def results(profile: Profile, stream: ElementStream) -> list[bytes]:
 
 
 def project(stream: ElementStream, needs: Iterable[Need]) -> ElementStream:
-    projector = Projector(whole_share=2)
+    projector = Projector(Index(), whole_share=2)
     for need in needs:
         projector.add(need, 0)
     return left_of(projector, stream)

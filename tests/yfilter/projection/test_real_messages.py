@@ -13,6 +13,7 @@ from formats import FORMS, ElementStream, decode, encode
 from tests.yfilter.projection.test_projector import left_of
 from tests.yfilter.test_real_messages import FOLDERS, SHARED, _without_doctype
 from yfilter.errors import ProfileRefused
+from yfilter.index.index import Index
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile
 from yfilter.matcher import Matcher
@@ -53,7 +54,7 @@ def test_results_on_what_is_left_of_real_messages(folder: str) -> None:
         stream = decode(_without_doctype(file), FORMS[0])
         for _ in range(GROUPS):
             group = rng.sample(known, rng.choice((1, 1, 2, 5)))
-            projector = Projector()
+            projector = Projector(Index())
             for need in dict.fromkeys(need for profile in group for need in needs_of(profile)):
                 projector.add(need, 0)
             left = left_of(projector, stream)

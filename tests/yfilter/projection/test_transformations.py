@@ -18,6 +18,7 @@ from tests.yfilter.profile_strategies import messages, profiles
 from tests.yfilter.random_cases import random_message
 from yfilter.engine.targets import LinkTarget
 from yfilter.errors import ProfileRefused
+from yfilter.index.index import Index
 from yfilter.language.query_parser import parse_profile
 from yfilter.language.query_text import unparse
 from yfilter.matcher import Matcher
@@ -81,7 +82,7 @@ class OneLink:
     """The transformations of a broker with one link."""
 
     def __init__(self, needs: tuple[Need, ...], restructures: bool = True) -> None:
-        self.transformations = Transformations(whole_share=2)
+        self.transformations = Transformations(Index(), whole_share=2)
         self.set_restructuring(restructures)
         self.transformations.open(TARGET)
         for need in needs:
@@ -308,7 +309,7 @@ def test_links_that_do_this_and_that_share_one_pass(seed: int) -> None:
     print(f"seed {seed}")
     stream = parse_text(FEED)
     modes = {f"l{number}": rng.choice(list(Transforming)) for number in range(6)}
-    together = Transformations(whole_share=2)
+    together = Transformations(Index(), whole_share=2)
     wanted: dict[str, list[str]] = {}
     for link, mode in modes.items():
         together.set_mode(link, mode)
@@ -341,7 +342,7 @@ def test_links_that_do_this_and_that_share_one_pass(seed: int) -> None:
 def test_equal_links_compute_a_piece_once() -> None:
     stream = parse_text(FEED)
     links = [f"l{number}" for number in range(8)]
-    together = Transformations(whole_share=2)
+    together = Transformations(Index(), whole_share=2)
     for link in links:
         together.set_mode(link, Transforming.RESTRUCTURING)
         for need in needs_of_all(PROFILES[:1]):
@@ -357,7 +358,7 @@ def test_equal_links_compute_a_piece_once() -> None:
 def test_a_link_rests_by_itself_when_nothing_is_saved() -> None:
     whole = parse_text(b"<feed><item><k>1</k></item></feed>")
     half = parse_text(b"<feed><x>much and more of it</x><item><k>1</k></item></feed>")
-    together = Transformations(whole_share=0.8)
+    together = Transformations(Index(), whole_share=0.8)
     (everything,) = needs_of_all(["for $i in /feed/item return $i"])
     (little,) = needs_of_all(["for $i in /feed/item return <x>{count($i)}</x>"])
     most, least = LinkTarget("r", "most"), LinkTarget("r", "least")

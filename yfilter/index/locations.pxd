@@ -1,0 +1,21 @@
+cimport cython
+from yfilter.index.offers cimport Offers
+
+cdef int _TWIG
+
+@cython.final
+cdef class Locations(Offers):
+    cdef readonly int count
+    cdef readonly int[::1] element
+    cdef readonly int[::1] query
+    cdef readonly int[::1] residual
+    cdef int[::1] _met_element
+    cdef int[::1] _met_query
+    cdef int[::1] _met_residual
+    cdef int[::1] _start
+
+    cpdef int begin(self, long long visits_max) except -1
+    cpdef int end(self) except -1
+    cpdef object visits(self)
+    cpdef bint holds(self, int hit) except -1
+    cdef int _meet(self, int element, int query, int residual) except -1

@@ -1,0 +1,138 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Locations: at which elements of a message queries are found (the paper's path tuples).
+
+A query whose access path is met at an element is one *hit*, a row of ``element``, ``query`` and
+``residual``, in document order; of one element those without a residual first.  What a residual
+leaves to verify is asked by whoever needs it (``holds``).
+"""
+
+from __future__ import annotations
+
+try:
+    import cython
+except ImportError:
+    from formats import cython_stub as cython
+
+from yfilter.index.columns import grown, ints
+
+if cython.compiled:
+    from cython.cimports.yfilter.index.message_view import MessageView
+    from cython.cimports.yfilter.index.offers import Offers
+    from cython.cimports.yfilter.index.residuals import Residuals
+else:
+    from yfilter.index.message_view import MessageView
+    from yfilter.index.offers import Offers
+    from yfilter.index.residuals import Residuals
+
+_TWIG = 64  # a residual above 0 that is one: see residuals.py
+
+
+class Locations(Offers):
+    """``begin`` a message, run, ``end``; then there are ``count`` hits."""
+
+    def __init__(self, view: MessageView, residuals: Residuals) -> None:
+        super().__init__(view, residuals)
+        self.count = 0
+        self.element = ints(256)
+        self.query = ints(256)
+        self.residual = ints(256)
+        self._met_element = ints(256)
+        self._met_query = ints(256)
+        self._met_residual = ints(256)
+        self._start = ints(256)
+
+    def begin(self, visits_max: cython.longlong) -> cython.int:
+        """A new run."""
+        self.count = 0
+        self._offered = 0
+        self.residuals.begin(visits_max)
+        return 0
+
+    def end(self) -> cython.int:
+        """In document order."""
+        i: cython.int
+        place: cython.int
+        elements: cython.int = self.view.elements
+        if elements + 2 > len(self._start):
+            self._start = ints(2 * elements + 2)
+        if self.count > len(self.element):
+            self.element = ints(2 * self.count)
+            self.query = ints(2 * self.count)
+            self.residual = ints(2 * self.count)
+        for i in range(elements + 1):
+            self._start[i] = 0
+        for i in range(self.count):
+            self._start[self._met_element[i] + 1] += 1
+        for i in range(elements):
+            self._start[i + 1] += self._start[i]
+        for i in range(self.count):
+            place = self._start[self._met_element[i]]
+            self._start[self._met_element[i]] = place + 1
+            self.element[place] = self._met_element[i]
+            self.query[place] = self._met_query[i]
+            self.residual[place] = self._met_residual[i]
+        return self.count
+
+    def visits(self) -> int:
+        """What run and residuals have cost so far."""
+        visits: int = self.residuals.visits
+        return visits
+
+    def holds(self, hit: cython.int) -> cython.bint:
+        """Whether the residual of a hit holds, too; yes where that would cost too much."""
+        residual: cython.int = self.residual[hit]
+        element: cython.int = self.element[hit]
+        if residual == 0:
+            return True
+        if residual > 0:
+            return self.residuals.ancestor_holds(residual, element)
+        return self.residuals.hold(-residual, element) or self.residuals.operators.gave_up
+
+    def _take_list(self, place: cython.int, element: cython.int) -> cython.int:
+        lists: cython.int[::1] = self._lists
+        at: cython.int = place + 5
+        end: cython.int = at + lists[place + 1]
+        position: cython.int
+        self.residuals.visits += 1 + ((end - at) >> 3)
+        while at < end:
+            self._meet(element, lists[at], 0)
+            at += 1
+        end = at + 2 * lists[place + 2]
+        while at < end:
+            self._meet(element, lists[at], lists[at + 1])
+            at += 2
+        end = at + 3 * lists[place + 3]
+        while at < end:
+            if self.is_possible(lists[at + 2]):
+                self._meet(element, lists[at], lists[at + 1])
+            at += 3
+        end = at + lists[place + 4]
+        while at < end:  # groups of queries, each with a twig
+            position = lists[at]
+            count: cython.int = lists[at + 1]
+            at += 4
+            while count:
+                self._meet(element, lists[at], lists[at + 1] << 7 | _TWIG | position)
+                at += 2
+                count -= 1
+        return 0
+
+    def _take_range(self, place: cython.int, element: cython.int) -> cython.int:
+        i: cython.int
+        self.residuals.visits += 1 + ((self._high - self._low) >> 3)
+        for i in range(place + 5 + 3 * self._low, place + 5 + 3 * self._high, 3):
+            if self.is_possible(self._lists[i + 2]):
+                self._meet(element, self._lists[i], self._lists[i + 1])
+        return 0
+
+    def _meet(self, element: cython.int, query: cython.int, residual: cython.int) -> cython.int:
+        i: cython.int = self.count
+        if i >= len(self._met_element):
+            self._met_element = grown(self._met_element, 2 * i)
+            self._met_query = grown(self._met_query, 2 * i)
+            self._met_residual = grown(self._met_residual, 2 * i)
+        self._met_element[i] = element
+        self._met_query[i] = query
+        self._met_residual[i] = residual
+        self.count = i + 1
+        return 0

@@ -1,0 +1,23 @@
+cimport cython
+from yfilter.index.accept_lists cimport AcceptLists
+from yfilter.index.message_view cimport MessageView
+from yfilter.index.residuals cimport Residuals
+
+
+cdef class Offers:
+    cdef MessageView view
+    cdef readonly Residuals residuals
+    cdef int _touched, _offered, _low, _high
+    cdef int[::1] _place
+    cdef int[::1] _element
+    cdef int[::1] _operator
+    cdef int[::1] _lists
+    cdef double[::1] _number
+
+    cdef int offer(self, int place, int element, int operator, double number) except -1
+    cdef int settle(self, AcceptLists accepts) except -1
+    cdef bint is_any_wanted(self) noexcept
+    cdef bint is_possible(self, int required) noexcept
+    cdef int _take_list(self, int place, int element) except -1
+    cdef int _take_range(self, int place, int element) except -1
+    cdef int _compare(self, AcceptLists accepts, int offer) except -1

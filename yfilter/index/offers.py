@@ -1,0 +1,141 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Offers: what a run meets, accept lists at elements, for whoever makes something of them.
+
+``Candidates`` finds which queries hold, each once a message; ``Locations`` finds at which elements.
+"""
+
+from __future__ import annotations
+
+try:
+    import cython
+except ImportError:
+    from formats import cython_stub as cython
+
+from yfilter.index.columns import doubles, grown, ints
+
+if cython.compiled:
+    from cython.cimports.yfilter.index.accept_lists import AcceptLists
+    from cython.cimports.yfilter.index.message_view import MessageView
+    from cython.cimports.yfilter.index.residuals import Residuals
+else:
+    from yfilter.index.accept_lists import AcceptLists
+    from yfilter.index.message_view import MessageView
+    from yfilter.index.residuals import Residuals
+
+
+class Offers:
+    """``offer`` a list, then ``settle`` all that were offered."""
+
+    def __init__(self, view: MessageView, residuals: Residuals) -> None:
+        self.view = view
+        self.residuals = residuals
+        self._touched = 0
+        self._offered = 0
+        self._place = ints(256)
+        self._element = ints(256)
+        self._operator = ints(256)
+        self._number = doubles(256)
+        self._lists = self._place
+        self._low = 0
+        self._high = 0
+
+    def offer(
+        self,
+        place: cython.int,
+        element: cython.int,
+        operator: cython.int,
+        number: cython.double,
+    ) -> cython.int:
+        """A list that is accepted at an element; ``operator`` above 0: by a range."""
+        i: cython.int = self._offered
+        if i >= len(self._place):
+            self._place = grown(self._place, 2 * i)
+            self._element = grown(self._element, 2 * i)
+            self._operator = grown(self._operator, 2 * i)
+            self._number = grown(self._number, 2 * i)
+        self._place[i] = place
+        self._element[i] = element
+        self._operator[i] = operator
+        self._number[i] = number
+        self._offered = i + 1
+        return 0
+
+    def settle(self, accepts: AcceptLists) -> cython.int:
+        """Take all lists offered."""
+        touched: cython.int = 0
+        bound: cython.int
+        i: cython.int
+        self._lists = accepts.lists
+        # PERF: loads that nothing waits for, so that the lists are in the cache.
+        for i in range(self._offered):
+            touched ^= self._lists[self._place[i]]
+        for i in range(self._offered):
+            if self._operator[i] > 0:
+                bound = self._lists[self._place[i] + 2] + self._lists[self._place[i] + 1] // 2
+                touched ^= accepts.bounds[bound] > 0
+        self._touched = touched
+        for i in range(self._offered):
+            if self._operator[i] > 0:
+                self._compare(accepts, i)
+                self._take_range(self._place[i], self._element[i])
+            else:
+                self._take_list(self._place[i], self._element[i])
+        self._offered = 0
+        return 0
+
+    def is_any_wanted(self) -> cython.bint:
+        """Whether there is something left to look for."""
+        return True
+
+    def is_possible(self, required: cython.int) -> cython.bint:
+        """Whether the message contains what a residual requires."""
+        if required & 1:
+            return self.view.has_atom(required >> 1)
+        return required == 0 or self.residuals.seen(required >> 1)
+
+    def _take_list(self, place: cython.int, element: cython.int) -> cython.int:
+        """The queries of a list at an element."""
+        raise NotImplementedError
+
+    def _take_range(self, place: cython.int, element: cython.int) -> cython.int:
+        """Those of a ranged list from ``_low`` on, up to before ``_high``."""
+        raise NotImplementedError
+
+    def _compare(self, accepts: AcceptLists, offer: cython.int) -> cython.int:
+        """Of a ranged list those whose number compares so with the message's."""
+        place: cython.int = self._place[offer]
+        operator: cython.int = self._operator[offer]
+        count: cython.int = self._lists[place + 1]
+        bound: cython.int = _first_bound(
+            accepts.bounds,
+            self._lists[place + 2],
+            count,
+            self._number[offer],
+            operator in (1, 4),
+        )
+        # Number < bound, number <= bound; else the other way round.
+        self._low = bound if operator <= 2 else 0
+        self._high = count if operator <= 2 else bound
+        return 0
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _first_bound(
+    column: cython.double[::1],
+    start: cython.int,
+    count: cython.int,
+    number: cython.double,
+    above: cython.bint,
+) -> cython.int:
+    """The first of ascending bounds that is above a number, or that is not below it."""
+    low: cython.int = 0
+    high: cython.int = count
+    middle: cython.int
+    while low < high:
+        middle = (low + high) >> 1
+        if column[start + middle] < number or (above and column[start + middle] == number):
+            low = middle + 1
+        else:
+            high = middle
+    return low
