@@ -1,7 +1,7 @@
 from yfilter.index.atoms cimport AtomTable
 from yfilter.index.record_pool cimport RecordPool
 from yfilter.index.sorting cimport sort_by
-from yfilter.index.trie cimport Trie
+from yfilter.index.trie cimport *
 
 
 cdef class AcceptLists:

@@ -32,7 +32,15 @@ else:
     from yfilter.index.atoms import AtomTable
     from yfilter.index.record_pool import RecordPool
     from yfilter.index.sorting import sort_by
-    from yfilter.index.trie import Trie
+    from yfilter.index.trie import (
+        NODE_FIRST_QUERY,
+        NODE_WIDTH,
+        QUERY_NEXT,
+        QUERY_NUMBER,
+        QUERY_RESIDUAL,
+        QUERY_WIDTH,
+        Trie,
+    )
 
 
 class AcceptLists:
@@ -61,10 +69,10 @@ class AcceptLists:
         for i in range(67):
             self._next[i] = 0
         for i in range(found):
-            self._next[_section(queries[5 * self._queries[i] + 3])] += 1
+            self._next[_section(queries[QUERY_WIDTH * self._queries[i] + QUERY_RESIDUAL])] += 1
         place = self._lay_out()
         for i in range(found):
-            self._write(self._queries[i], queries[5 * self._queries[i] + 3])
+            self._write(self._queries[i], queries[QUERY_WIDTH * self._queries[i] + QUERY_RESIDUAL])
         return place
 
     def make_range(
@@ -79,7 +87,9 @@ class AcceptLists:
         if count == 0:
             return 0
         for i in range(count):
-            self._numbers[i] = self.atoms.numbers[self.trie.queries[5 * self._queries[i] + 4]]
+            self._numbers[i] = self.atoms.numbers[
+                self.trie.queries[QUERY_WIDTH * self._queries[i] + QUERY_NUMBER]
+            ]
         sort_by(self._numbers, self._queries, count)
         place = self._reserve(5 + 3 * count)
         if self._bounds_used + count > len(self.bounds):
@@ -92,7 +102,7 @@ class AcceptLists:
         for i in range(count):
             self.bounds[self._bounds_used + i] = self._numbers[i]
             query = self._queries[i]
-            residual = self.trie.queries[5 * query + 3]
+            residual = self.trie.queries[QUERY_WIDTH * query + QUERY_RESIDUAL]
             self.lists[place + 5 + 3 * i] = self.trie.answers(query)
             self.lists[place + 6 + 3 * i] = residual
             self.lists[place + 7 + 3 * i] = self.records.words[1 - residual] if residual < 0 else 0
@@ -137,11 +147,11 @@ class AcceptLists:
         if count > len(self._queries):
             self._cover(2 * count)
         for i in range(first, first + count):
-            query = self.trie.nodes[10 * members[i] + 3]
+            query = self.trie.nodes[NODE_WIDTH * members[i] + NODE_FIRST_QUERY]
             self._queries[found] = query
             found += query != 0
         while at < found:
-            query = self.trie.queries[5 * self._queries[at] + 1]
+            query = self.trie.queries[QUERY_WIDTH * self._queries[at] + QUERY_NEXT]
             if query:
                 if found == len(self._queries):
                     self._cover(2 * found)

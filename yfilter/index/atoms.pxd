@@ -1,4 +1,34 @@
+# The C types of atoms.py, and the names of its numbers.
 cimport cython
+
+cpdef enum:
+    # Fields of an atom.
+    ATOM_ATTRIBUTE = 0
+    ATOM_HASH = 1
+    ATOM_PLACE = 2
+    ATOM_LENGTH = 3
+    ATOM_USERS = 4
+    ATOM_FIRST_EDGE = 5
+    ATOM_EDGES = 6
+    ATOM_SEEN = 7
+    ATOM_WIDTH = 8
+
+    # Operators of ranges; 0 is that of equalities.
+    LESS = 1
+    AT_MOST = 2
+    GREATER = 3
+    AT_LEAST = 4
+    RANGES = 4
+
+    # What the keys of text tests, and of equalities with numbers, begin with: no text does.
+    TEXT_TEST = 0xFE
+    NUMBER_KEY = 0xFF
+
+    # Kinds of text tests.
+    CONTAINS = 1
+    STARTS_WITH = 2
+    ENDS_WITH = 3
+    MATCHES = 4
 
 
 @cython.final

@@ -7,15 +7,18 @@ too.  Its value is ``number_key``, which is no text's.  A *range* is what all co
 number`` of one attribute and operator have in common; their numbers stand with the profiles, in
 order, each kept once.
 
-An atom is a row of 8 numbers in ``atoms``, 32 bytes::
+An atom is a row of ATOM_WIDTH numbers in ``atoms``, 32 bytes::
 
-    0 attribute  1 hash  2 place in octets  3 length  4 users
-    5 first edge of the trie on it  6 edges  7 seen (see message_view.py)
+    ATTRIBUTE           whose values it is about
+    HASH                of attribute and value
+    PLACE, LENGTH       of the value in ``octets``; of a range the operator, and -1
+    USERS               how many hold it; a free row has none
+    FIRST_EDGE, EDGES   the first node of the trie on an edge of it, and how many there are
+    SEEN                where it was met last (see message_view.py)
 
 ``contains`` and its like are atoms with keys of their own, which are found by text_tests.py.
 
-Equalities of one attribute stand in an open-addressing table together with all others; a free row
-has no users.
+Equalities of one attribute stand in an open-addressing table together with all others.
 """
 
 from __future__ import annotations
@@ -37,16 +40,17 @@ if cython.compiled:
 else:
     from yfilter.index.value_hash import value_hash
 
-# Operators of ranges; 0 is that of equalities.
-LESS, AT_MOST, GREATER, AT_LEAST = range(1, 5)
-RANGES = 4
+if not cython.compiled:
+    ATOM_ATTRIBUTE, ATOM_HASH, ATOM_PLACE, ATOM_LENGTH, ATOM_USERS = range(5)
+    ATOM_FIRST_EDGE, ATOM_EDGES, ATOM_SEEN, ATOM_WIDTH = range(5, 9)
 
-# A row of ``atoms``.
-ATTRIBUTE, HASH, PLACE, LENGTH, USERS, FIRST_EDGE, EDGES, SEEN = range(8)
+    LESS, AT_MOST, GREATER, AT_LEAST = range(1, 5)
+    RANGES = 4
 
-# The key of a text test: TEXT_TEST, its kind, the text; at most so many octets of it.
-TEXT_TEST = 0xFE
-CONTAINS, STARTS_WITH, ENDS_WITH, MATCHES = 1, 2, 3, 4
+    TEXT_TEST, NUMBER_KEY = 0xFE, 0xFF
+    CONTAINS, STARTS_WITH, ENDS_WITH, MATCHES = range(1, 5)
+
+# The key of a text test: TEXT_TEST, its kind, the text; at most TEXT_MAX octets of it.
 TEXT_TESTS = {
     "contains": CONTAINS,
     "starts-with": STARTS_WITH,
@@ -80,7 +84,7 @@ class AtomTable:
     """
 
     def __init__(self) -> None:
-        self.atoms = ints(8 * 64)
+        self.atoms = ints(ATOM_WIDTH * 64)
         self.octets = octets(256)
         self.length_max = ints(16)
         self.equalities = ints(16)
@@ -154,13 +158,15 @@ class AtomTable:
             while slots[slot] != 0 and slots[slot] >> 32 != tag:
                 slot = (slot + 1) & mask
             if slots[slot] != 0:
-                touched ^= self.atoms[8 * (slots[slot] & low) + 2]
+                touched ^= self.atoms[ATOM_WIDTH * (slots[slot] & low) + ATOM_PLACE]
                 self._which[kept] = self._which[k]
                 self._hash[kept] = hashed
                 self._slot[kept] = slot
                 kept += 1
         for k in range(kept):
-            touched ^= self.octets[self.atoms[8 * (slots[self._slot[k]] & low) + 2]]
+            touched ^= self.octets[
+                self.atoms[ATOM_WIDTH * (slots[self._slot[k]] & low) + ATOM_PLACE]
+            ]
         self._touched = touched
         for k in range(kept):
             i = self._which[k]
@@ -206,8 +212,11 @@ class AtomTable:
         while self._slots[slot] != 0:
             if self._slots[slot] >> 32 == tag:
                 atom = self._slots[slot] & low
-                if self.atoms[8 * atom] == attribute and self.atoms[8 * atom + 3] == length:
-                    place = self.atoms[8 * atom + 2]
+                if (
+                    self.atoms[ATOM_WIDTH * atom + ATOM_ATTRIBUTE] == attribute
+                    and self.atoms[ATOM_WIDTH * atom + ATOM_LENGTH] == length
+                ):
+                    place = self.atoms[ATOM_WIDTH * atom + ATOM_PLACE]
                     i = 0
                     while i < length and self.octets[place + i] == values[first + i]:
                         i += 1
@@ -229,7 +238,7 @@ class AtomTable:
         self.cover(attribute)
         atom = self.find(attribute, values, 0, length)
         if atom:
-            self.atoms[8 * atom + 4] += 1
+            self.atoms[ATOM_WIDTH * atom + ATOM_USERS] += 1
             return atom
         if 2 * (self._count + 1) > len(self._slots):
             self._rehash(2 * len(self._slots))
@@ -237,12 +246,12 @@ class AtomTable:
         place = self._place_for(length)
         for i in range(length):
             self.octets[place + i] = values[i]
-        row = 8 * atom
+        row = ATOM_WIDTH * atom
         hashed = value_hash(self._seed, attribute, values, 0, length)
-        self.atoms[row] = attribute
-        self.atoms[row + 1] = hashed & 0x7FFFFFFF
-        self.atoms[row + 2] = place
-        self.atoms[row + 3] = length
+        self.atoms[row + ATOM_ATTRIBUTE] = attribute
+        self.atoms[row + ATOM_HASH] = hashed & 0x7FFFFFFF
+        self.atoms[row + ATOM_PLACE] = place
+        self.atoms[row + ATOM_LENGTH] = length
         if _is_number(value):
             self.number_equalities[attribute] += 1
         elif value[:1] == b"\xfe":
@@ -263,33 +272,39 @@ class AtomTable:
         """The range of an attribute and an operator; ``release`` undoes it."""
         atom: cython.int
         self.cover(attribute)
-        atom = self.ranges[attribute * 4 + operator - 1]
+        atom = self.ranges[attribute * RANGES + operator - 1]
         if atom:
-            self.atoms[8 * atom + 4] += 1
+            self.atoms[ATOM_WIDTH * atom + ATOM_USERS] += 1
             return atom
         atom = self._new_atom()
-        self.ranges[attribute * 4 + operator - 1] = atom
+        self.ranges[attribute * RANGES + operator - 1] = atom
         self.range_counts[attribute] += 1
-        self.atoms[8 * atom] = attribute
-        self.atoms[8 * atom + 2] = operator
-        self.atoms[8 * atom + 3] = -1
+        self.atoms[ATOM_WIDTH * atom + ATOM_ATTRIBUTE] = attribute
+        self.atoms[ATOM_WIDTH * atom + ATOM_PLACE] = operator
+        self.atoms[ATOM_WIDTH * atom + ATOM_LENGTH] = -1
         return atom
 
     def release(self, atom: cython.int) -> cython.int:
         """Take back one use; gives the attribute whose atom is gone by that, or 0."""
-        row: cython.int = 8 * atom
-        attribute: cython.int = self.atoms[row]
-        self.atoms[row + 4] -= 1
-        if self.atoms[row + 4] > 0:
+        row: cython.int = ATOM_WIDTH * atom
+        attribute: cython.int = self.atoms[row + ATOM_ATTRIBUTE]
+        self.atoms[row + ATOM_USERS] -= 1
+        if self.atoms[row + ATOM_USERS] > 0:
             return 0
-        if self.atoms[row + 3] < 0:
-            self.ranges[attribute * 4 + self.atoms[row + 2] - 1] = 0
+        if self.atoms[row + ATOM_LENGTH] < 0:
+            self.ranges[attribute * RANGES + self.atoms[row + ATOM_PLACE] - 1] = 0
             self.range_counts[attribute] -= 1
         else:
             self._unlink(atom)
-            if self.octets[self.atoms[row + 2]] == 0xFF and self.atoms[row + 3]:
+            if (
+                self.octets[self.atoms[row + ATOM_PLACE]] == NUMBER_KEY
+                and self.atoms[row + ATOM_LENGTH]
+            ):
                 self.number_equalities[attribute] -= 1
-            elif self.octets[self.atoms[row + 2]] == 0xFE and self.atoms[row + 3]:
+            elif (
+                self.octets[self.atoms[row + ATOM_PLACE]] == TEXT_TEST
+                and self.atoms[row + ATOM_LENGTH]
+            ):
                 self.tests[attribute] -= 1
                 assert self.text_tests is not None
                 self.text_tests.remove(attribute, self._value(atom))
@@ -297,12 +312,12 @@ class AtomTable:
                 self.equalities[attribute] -= 1
                 if self.equalities[attribute] == 0:
                     self.length_max[attribute] = 0
-            self._free_octets.setdefault(_rounded(self.atoms[row + 3]), []).append(
-                self.atoms[row + 2]
+            self._free_octets.setdefault(_rounded(self.atoms[row + ATOM_LENGTH]), []).append(
+                self.atoms[row + ATOM_PLACE]
             )
-            self._octets_free += _rounded(self.atoms[row + 3])
+            self._octets_free += _rounded(self.atoms[row + ATOM_LENGTH])
             self._count -= 1
-        self.atoms[row] = 0
+        self.atoms[row + ATOM_ATTRIBUTE] = 0
         self._free_atoms.append(atom)
         return attribute
 
@@ -353,12 +368,14 @@ class AtomTable:
         )
 
     def is_range(self, atom: cython.int) -> cython.bint:
-        return self.atoms[8 * atom + 3] < 0
+        return self.atoms[ATOM_WIDTH * atom + ATOM_LENGTH] < 0
 
     def describe(self, atom: int) -> str:
         """For people."""
         if self.is_range(atom):
-            return ("<", "<=", ">", ">=")[self.atoms[8 * atom + PLACE] - 1] + " number"
+            return ("<", "<=", ">", ">=")[
+                self.atoms[ATOM_WIDTH * atom + ATOM_PLACE] - 1
+            ] + " number"
         key = self._value(atom)
         if _is_number(key):
             (number,) = struct.unpack_from("=d", key, 1)
@@ -392,7 +409,10 @@ class AtomTable:
         return 32 * atoms + 16 * self._count + self._octets_used - self._octets_free
 
     def _value(self, atom: int) -> bytes:
-        place, length = self.atoms[8 * atom + PLACE], self.atoms[8 * atom + LENGTH]
+        place, length = (
+            self.atoms[ATOM_WIDTH * atom + ATOM_PLACE],
+            self.atoms[ATOM_WIDTH * atom + ATOM_LENGTH],
+        )
         return bytes(self.octets[place + i] for i in range(length))
 
     def _new_atom(self) -> cython.int:
@@ -402,12 +422,12 @@ class AtomTable:
             atom = self._free_atoms.pop()
         else:
             atom = self._bound
-            if 8 * atom + 8 > len(self.atoms):
-                self.atoms = grown(self.atoms, 8 * (atom + atom // 2 + 8))
+            if ATOM_WIDTH * (atom + 1) > len(self.atoms):
+                self.atoms = grown(self.atoms, ATOM_WIDTH * (atom + atom // 2 + 8))
             self._bound = atom + 1
-        for i in range(8):
-            self.atoms[8 * atom + i] = 0
-        self.atoms[8 * atom + 4] = 1
+        for i in range(ATOM_WIDTH):
+            self.atoms[ATOM_WIDTH * atom + i] = 0
+        self.atoms[ATOM_WIDTH * atom + ATOM_USERS] = 1
         return atom
 
     def _place_for(self, length: cython.int) -> cython.int:
@@ -434,8 +454,11 @@ class AtomTable:
         mask: cython.uint = capacity - 1
         self._slots = longs(capacity)
         for atom in range(1, self._bound):
-            if self.atoms[8 * atom + 4] > 0 and self.atoms[8 * atom + 3] >= 0:
-                hashed = self.atoms[8 * atom + 1]
+            if (
+                self.atoms[ATOM_WIDTH * atom + ATOM_USERS] > 0
+                and self.atoms[ATOM_WIDTH * atom + ATOM_LENGTH] >= 0
+            ):
+                hashed = self.atoms[ATOM_WIDTH * atom + ATOM_HASH]
                 slot = hashed & mask
                 while self._slots[slot] != 0:
                     slot = (slot + 1) & mask
@@ -445,7 +468,7 @@ class AtomTable:
     def _unlink(self, atom: cython.int) -> cython.int:
         """Take an equality out of the table, and close the hole."""
         mask: cython.uint = len(self._slots) - 1
-        hole: cython.uint = self.atoms[8 * atom + 1]
+        hole: cython.uint = self.atoms[ATOM_WIDTH * atom + ATOM_HASH]
         slot: cython.uint
         home: cython.uint
         low: cython.longlong = 0xFFFFFFFF

@@ -22,7 +22,24 @@ from collections.abc import Callable, Iterator, Mapping
 from yfilter.engine.targets import Priority
 from yfilter.index.atoms import AtomTable
 from yfilter.index.symbols import SymbolTable
-from yfilter.index.trie import EDGE, FIRST_QUERY, LOOP, NEXT, NODE, NUMBER, RESIDUAL, ROOTS, Trie
+from yfilter.index.trie import (
+    EDGE_ATTRIBUTE,
+    EDGE_KIND,
+    EDGE_LOOP,
+    EDGE_NAME,
+    EDGE_SHIFT,
+    NODE_EDGE,
+    NODE_FIRST_QUERY,
+    NODE_PARENT,
+    NODE_WIDTH,
+    QUERY_NEXT,
+    QUERY_NODE,
+    QUERY_NUMBER,
+    QUERY_RESIDUAL,
+    QUERY_WIDTH,
+    ROOTS,
+    Trie,
+)
 from yfilter.language.numbers import number_text
 from yfilter.plan_graph import PlanGraph, some_of
 
@@ -88,25 +105,27 @@ class IndexPicture:
     def describe_query(self, query: int) -> str:
         """The access paths of a query, and whether there is more to verify."""
         queries = self._trie.queries
-        rows = [row for row in range(1, len(queries) // 5) if self._trie.answers(row) == query]
-        left = any(queries[5 * row + RESIDUAL] for row in rows)
+        rows = [
+            row for row in range(1, len(queries) // QUERY_WIDTH) if self._trie.answers(row) == query
+        ]
+        left = any(queries[QUERY_WIDTH * row + QUERY_RESIDUAL] for row in rows)
         paths = " or ".join(self._access_path(row) for row in rows)
         return f"the index, by {paths}{', then what is left' if left else ''}"
 
     def _access_path(self, row: int) -> str:
-        node = self._trie.queries[5 * row + NODE]
+        node = self._trie.queries[QUERY_WIDTH * row + QUERY_NODE]
         text = ""
         while node > ROOTS:
             text = self._as_path(node, row) + text
-            node = self._trie.nodes[10 * node]
+            node = self._trie.nodes[NODE_WIDTH * node + NODE_PARENT]
         return text
 
     def _draw_node(self, graph: PlanGraph, node: int) -> None:
         targets = self._targets(node)
         key = (self._kind, node)
         graph.node(key, "", "accepting" if targets else "state")
-        is_loop = self._trie.nodes[10 * node + EDGE] == LOOP
-        parent = (self._kind, self._trie.nodes[10 * node])
+        is_loop = self._trie.nodes[NODE_WIDTH * node + NODE_EDGE] == EDGE_LOOP
+        parent = (self._kind, self._trie.nodes[NODE_WIDTH * node + NODE_PARENT])
         graph.edge(parent, key, "ε" if is_loop else self._edge(node))
         if is_loop:
             graph.edge(key, key, "*")
@@ -115,26 +134,26 @@ class IndexPicture:
             graph.edge(key, (self._kind, "targets", node))
 
     def _edge(self, node: int) -> str:
-        edge = self._trie.nodes[10 * node + EDGE]
-        if edge == LOOP:
+        edge = self._trie.nodes[NODE_WIDTH * node + NODE_EDGE]
+        if edge == EDGE_LOOP:
             return "//"
-        if edge & 3 == 0:
-            return self._symbols.describe(edge >> 2)
-        if edge & 3 == 2:
-            return f"[{self._symbols.describe_attribute(edge >> 2)}]"
-        return self._atoms.describe(edge >> 2)
+        if edge & EDGE_KIND == EDGE_NAME:
+            return self._symbols.describe(edge >> EDGE_SHIFT)
+        if edge & EDGE_KIND == EDGE_ATTRIBUTE:
+            return f"[{self._symbols.describe_attribute(edge >> EDGE_SHIFT)}]"
+        return self._atoms.describe(edge >> EDGE_SHIFT)
 
     def _as_path(self, node: int, query: int) -> str:
-        edge = self._trie.nodes[10 * node + EDGE]
+        edge = self._trie.nodes[NODE_WIDTH * node + NODE_EDGE]
         text = self._edge(node)
-        if edge == LOOP:
+        if edge == EDGE_LOOP:
             return "/"
-        if edge & 3 == 0:
+        if edge & EDGE_KIND == EDGE_NAME:
             return f"/{text}"
-        if edge & 3 == 2:
+        if edge & EDGE_KIND == EDGE_ATTRIBUTE:
             return f"{text[:-1]} "
-        if self._atoms.is_range(edge >> 2):
-            bound = self._atoms.numbers[self._trie.queries[5 * query + NUMBER]]
+        if self._atoms.is_range(edge >> EDGE_SHIFT):
+            bound = self._atoms.numbers[self._trie.queries[QUERY_WIDTH * query + QUERY_NUMBER]]
             text = f"{text.split()[0]} {number_text(bound)}"
         return f"{text}]"
 
@@ -142,16 +161,16 @@ class IndexPicture:
         """A line for each of the first queries that a node accepts."""
         lines: list[str] = []
         more = 0
-        query = self._trie.nodes[10 * node + FIRST_QUERY]
+        query = self._trie.nodes[NODE_WIDTH * node + NODE_FIRST_QUERY]
         while query:
             if len(lines) < 3:
-                residual = self._trie.queries[5 * query + RESIDUAL]
+                residual = self._trie.queries[QUERY_WIDTH * query + QUERY_RESIDUAL]
                 lines.append(
                     some_of(self._names(self._trie.answers(query))) + (" if …" if residual else "")
                 )
             else:
                 more += 1
-            query = self._trie.queries[5 * query + NEXT]
+            query = self._trie.queries[QUERY_WIDTH * query + QUERY_NEXT]
         return lines + ([f"{more} queries more"] if more else [])
 
     def _more(self, children: dict[int, list[int]]) -> int:

@@ -1,11 +1,11 @@
 from yfilter.index.accept_lists cimport AcceptLists
 from yfilter.index.int_cache cimport IntCache, former
-from yfilter.index.loop_sets cimport LoopSets, hash_of
+from yfilter.index.loop_sets cimport *
 from yfilter.index.node_set cimport NodeSet
-from yfilter.index.state_table cimport StateTable
-from yfilter.index.steps cimport Steps, asked_bit
+from yfilter.index.state_table cimport *
+from yfilter.index.steps cimport Steps
 from yfilter.index.symbols cimport SymbolTable
-from yfilter.index.trie cimport Trie
+from yfilter.index.trie cimport *
 
 
 cdef class LazyStates(StateTable):

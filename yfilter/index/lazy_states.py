@@ -27,21 +27,43 @@ if cython.compiled:
     from cython.cimports.yfilter.index.loop_sets import LoopSets, hash_of
     from cython.cimports.yfilter.index.node_set import NodeSet
     from cython.cimports.yfilter.index.record_pool import RecordPool
-    from cython.cimports.yfilter.index.state_table import StateTable
-    from cython.cimports.yfilter.index.steps import Steps, asked_bit
+    from cython.cimports.yfilter.index.state_table import StateTable, asked_bit
+    from cython.cimports.yfilter.index.steps import Steps
     from cython.cimports.yfilter.index.symbols import SymbolTable
     from cython.cimports.yfilter.index.trie import Trie
 else:
     from yfilter.index.accept_lists import AcceptLists
     from yfilter.index.atoms import AtomTable
     from yfilter.index.int_cache import IntCache, former
-    from yfilter.index.loop_sets import LoopSets, hash_of
+    from yfilter.index.loop_sets import (
+        LOOPS_COUNT,
+        LOOPS_FIRST,
+        LOOPS_TWIN,
+        LOOPS_WIDTH,
+        LoopSets,
+        hash_of,
+    )
     from yfilter.index.node_set import NodeSet
     from yfilter.index.record_pool import RecordPool
-    from yfilter.index.state_table import StateTable
-    from yfilter.index.steps import Steps, asked_bit
+    from yfilter.index.state_table import (
+        STATE_ACCEPTS,
+        STATE_COUNT,
+        STATE_ELSEWHERE,
+        STATE_FIRST,
+        STATE_FLAGS,
+        STATE_LEANS_ON,
+        STATE_LOOPS,
+        STATE_ROW_THEN,
+        STATE_TIME,
+        STATE_TIME_THEN,
+        STATE_TWIN,
+        STATE_WIDTH,
+        StateTable,
+        asked_bit,
+    )
+    from yfilter.index.steps import Steps
     from yfilter.index.symbols import SymbolTable
-    from yfilter.index.trie import Trie
+    from yfilter.index.trie import EDGE_KIND, EDGE_NAME, EDGE_SHIFT, Trie
 
 
 class LazyStates(StateTable):
@@ -80,7 +102,7 @@ class LazyStates(StateTable):
         """The state behind an edge, for when ``transitions`` does not have it: it may be stale."""
         target: cython.int = -1
         # PERF: most states were never asked for most edges, and looking that up is a cache miss.
-        if self.states[16 * state + 2] & asked_bit(edge):
+        if self.states[STATE_WIDTH * state + STATE_FLAGS] & asked_bit(edge):
             target = self.transitions.recall(self.key(state, edge))
         if target >= 0:
             return target
@@ -88,10 +110,10 @@ class LazyStates(StateTable):
 
     def elsewhere(self, state: cython.int) -> cython.int:
         """The state behind a name that no member has an edge for; it may be stale."""
-        target: cython.int = self.states[16 * state + 7]
+        target: cython.int = self.states[STATE_WIDTH * state + STATE_ELSEWHERE]
         if target < 0:
             target = self._step(state, 0, 0)
-            self.states[16 * state + 7] = target
+            self.states[STATE_WIDTH * state + STATE_ELSEWHERE] = target
         return target
 
     def fresh(self, target: cython.int, state: cython.int, edge: cython.int) -> cython.int:
@@ -99,35 +121,37 @@ class LazyStates(StateTable):
         if self.outdated(target):
             target = self._step(state, edge, target)
             if edge == 0:
-                self.states[16 * state + 7] = target
+                self.states[STATE_WIDTH * state + STATE_ELSEWHERE] = target
         return target
 
     def carry(self, older: LazyStates, state: cython.int) -> cython.int:
         """The state with the same members as one of the generation before."""
         i: cython.int
-        first: cython.int = older.states[16 * state + 4]
+        first: cython.int = older.states[STATE_WIDTH * state + STATE_FIRST]
         self._set.clear()
-        for i in range(first, first + older.states[16 * state + 5]):
+        for i in range(first, first + older.states[STATE_WIDTH * state + STATE_COUNT]):
             self._set.push(older.members[i])
         self._set.loop_count = 0
-        return self._intern(self.loops.carry(older.loops, older.states[16 * state + 10]))
+        return self._intern(
+            self.loops.carry(older.loops, older.states[STATE_WIDTH * state + STATE_LOOPS])
+        )
 
     def accepted(self, state: cython.int, ranged: cython.bint) -> cython.int:
         """The place of a state's list, made if it is NOT_YET there; 0 for nothing."""
         place: cython.int = 0
         older: LazyStates | None = self.older
-        twin: cython.int = self.states[16 * state + 6]
-        first: cython.int = self.states[16 * state + 4]
-        count: cython.int = self.states[16 * state + 5]
+        twin: cython.int = self.states[STATE_WIDTH * state + STATE_TWIN]
+        first: cython.int = self.states[STATE_WIDTH * state + STATE_FIRST]
+        count: cython.int = self.states[STATE_WIDTH * state + STATE_COUNT]
         if older is not None and twin and not older.outdated(twin):
-            place = older.states[16 * twin + 1]
+            place = older.states[STATE_WIDTH * twin + STATE_ACCEPTS]
         if older is not None and place > 0:
             place = self.accepts.copy(older.accepts, place)
         elif ranged:
             place = self.accepts.make_range(self.members, first, count)
         else:
             place = self.accepts.make(self.members, first, count)
-        self.states[16 * state + 1] = place
+        self.states[STATE_WIDTH * state + STATE_ACCEPTS] = place
         return place
 
     def is_full(self) -> cython.bint:
@@ -171,55 +195,63 @@ class LazyStates(StateTable):
         """The state behind an edge, which was another one before, or 0."""
         target: cython.int = -1
         known: cython.int
-        if self.older is not None and self.states[16 * state + 6] > 0:
+        if self.older is not None and self.states[STATE_WIDTH * state + STATE_TWIN] > 0:
             target = self._carried_step(state, edge)
-        if target < 0 and self.states[16 * state + 11]:
+        if target < 0 and self.states[STATE_WIDTH * state + STATE_LEANS_ON]:
             known = self._other_step(state, edge)
             if known >= 0 and not self._differs:
-                target = self._with_loops(known, state) if edge & 3 == 0 else known
+                target = self._with_loops(known, state) if edge & EDGE_KIND == EDGE_NAME else known
             elif known > 0:
                 before = known
-        if before == 0 and edge & 3 == 0:
-            before = max(0, self.states[16 * state + 7])  # it may have been as elsewhere
+        if before == 0 and edge & EDGE_KIND == EDGE_NAME:
+            before = max(
+                0, self.states[STATE_WIDTH * state + STATE_ELSEWHERE]
+            )  # it may have been as elsewhere
         if target < 0:
             self.computed += 1
             self._leaning_on = before
             target = self._computed_step(state, edge)
             self._leaning_on = 0
-        self.states[16 * state + 2] |= asked_bit(edge)
+        self.states[STATE_WIDTH * state + STATE_FLAGS] |= asked_bit(edge)
         self.transitions.put(self.key(state, edge), target)
         return target
 
     def _with_loops(self, target: cython.int, state: cython.int) -> cython.int:
         """The state with the members of one, and the loops of another besides its own."""
         i: cython.int
-        row: cython.int = 16 * target
-        loops: cython.int = self.states[row + 10] if target else 0
-        more: cython.int = 8 * self.states[16 * state + 10]
-        first: cython.int = self.loops.sets[more]
-        if 8 * loops == more:
+        row: cython.int = STATE_WIDTH * target
+        loops: cython.int = self.states[row + STATE_LOOPS] if target else 0
+        more: cython.int = LOOPS_WIDTH * self.states[STATE_WIDTH * state + STATE_LOOPS]
+        first: cython.int = self.loops.sets[more + LOOPS_FIRST]
+        if LOOPS_WIDTH * loops == more:
             return target
-        more = self.loops.union(loops, self.loops.members, first, self.loops.sets[more + 1])
+        more = self.loops.union(
+            loops, self.loops.members, first, self.loops.sets[more + LOOPS_COUNT]
+        )
         if more == loops:
             return target
         self._set.clear()
-        for i in range(self.states[row + 4], self.states[row + 4] + self.states[row + 5]):
+        for i in range(
+            self.states[row + STATE_FIRST],
+            self.states[row + STATE_FIRST] + self.states[row + STATE_COUNT],
+        ):
             self._set.push(self.members[i])
         self._set.loop_count = 0
         self._leaning_on = target
         state = self._intern(more)
         self._leaning_on = 0
-        if self.states[16 * state + 1] < 0:
-            self.states[16 * state + 1] = self.states[row + 1]  # they accept the same
+        if self.states[STATE_WIDTH * state + STATE_ACCEPTS] < 0:
+            # They accept the same.
+            self.states[STATE_WIDTH * state + STATE_ACCEPTS] = self.states[row + STATE_ACCEPTS]
         return state
 
     def _computed_step(self, state: cython.int, edge: cython.int) -> cython.int:
-        first: cython.int = self.states[16 * state + 4]
-        count: cython.int = self.states[16 * state + 5]
-        loops: cython.int = self.states[16 * state + 10]
-        if edge & 3 == 0:
-            self._steps.by_loops(self.loops, loops, edge >> 2)
-            self._steps.by_name(self.members, self.member_names, first, count, edge >> 2)
+        first: cython.int = self.states[STATE_WIDTH * state + STATE_FIRST]
+        count: cython.int = self.states[STATE_WIDTH * state + STATE_COUNT]
+        loops: cython.int = self.states[STATE_WIDTH * state + STATE_LOOPS]
+        if edge & EDGE_KIND == EDGE_NAME:
+            self._steps.by_loops(self.loops, loops, edge >> EDGE_SHIFT)
+            self._steps.by_name(self.members, self.member_names, first, count, edge >> EDGE_SHIFT)
             return self._intern(loops)
         self._steps.by_edge(self.members, self.member_edges, first, count, edge)
         return self._intern(0)
@@ -231,23 +263,28 @@ class LazyStates(StateTable):
         """
         target: cython.int = -1
         left: cython.int = 8
-        other: cython.int = self.states[16 * state + 11]
+        other: cython.int = self.states[STATE_WIDTH * state + STATE_LEANS_ON]
         row: cython.longlong
         self._differs = False
         if (
             other != state
             and self.leans(state)
-            and self.states[16 * other + 3] != self.states[16 * state + 15]
+            and self.states[STATE_WIDTH * other + STATE_TIME]
+            != self.states[STATE_WIDTH * state + STATE_TIME_THEN]
         ):
             self.lean(state, other)
         while target < 0 and left > 0 and self.leans(state):
             left -= 1
-            other = self.states[16 * state + 11]
-            if other != state and self.states[16 * other + 3] != self.states[16 * state + 15]:
+            other = self.states[STATE_WIDTH * state + STATE_LEANS_ON]
+            if (
+                other != state
+                and self.states[STATE_WIDTH * other + STATE_TIME]
+                != self.states[STATE_WIDTH * state + STATE_TIME_THEN]
+            ):
                 break  # it was put right since then
             self._differs |= self.may_differ(state, edge)
-            if self.states[16 * other + 2] & asked_bit(edge):
-                row = self.states[16 * state + 14]
+            if self.states[STATE_WIDTH * other + STATE_FLAGS] & asked_bit(edge):
+                row = self.states[STATE_WIDTH * state + STATE_ROW_THEN]
                 target = self.transitions.recall((row << 32) | edge)
             if other == state:
                 break
@@ -257,7 +294,7 @@ class LazyStates(StateTable):
     def _carried_step(self, state: cython.int, edge: cython.int) -> cython.int:
         """The step as the generation before knew it, or -1."""
         older: LazyStates | None = self.older
-        twin: cython.int = self.states[16 * state + 6]
+        twin: cython.int = self.states[STATE_WIDTH * state + STATE_TWIN]
         target: cython.int = -1
         if older is not None and not older.outdated(twin):
             target = older.transitions.recall(older.key(twin, edge))
@@ -289,10 +326,14 @@ class LazyStates(StateTable):
         i: cython.int = 0
         first: cython.int
         state: cython.int = self._sets.recall(key)
-        row: cython.int = 16 * state
-        if state < 0 or self.states[row + 10] != loops or self.states[row + 5] != nodes.count:
+        row: cython.int = STATE_WIDTH * state
+        if (
+            state < 0
+            or self.states[row + STATE_LOOPS] != loops
+            or self.states[row + STATE_COUNT] != nodes.count
+        ):
             return 0
-        first = self.states[row + 4]
+        first = self.states[row + STATE_FIRST]
         while i < nodes.count and self.members[first + i] == nodes.nodes[i]:
             i += 1
         return state if i == nodes.count else 0
@@ -311,5 +352,7 @@ class LazyStates(StateTable):
         if self._leaning_on:
             self.lean(state, self._leaning_on)
         if self.older is not None:
-            self.states[16 * state + 6] = self.older._twin(self.loops.sets[8 * loops + 5], nodes)
+            self.states[STATE_WIDTH * state + STATE_TWIN] = self.older._twin(
+                self.loops.sets[LOOPS_WIDTH * loops + LOOPS_TWIN], nodes
+            )
         return state

@@ -1,6 +1,17 @@
+# The C types of loop_sets.py, and the names of its numbers.
 from yfilter.index.int_cache cimport IntCache
 from yfilter.index.sorting cimport place_of
-from yfilter.index.trie cimport Trie
+from yfilter.index.trie cimport *
+
+cpdef enum:
+    # Fields of a set of loops.
+    LOOPS_FIRST = 0
+    LOOPS_COUNT = 1
+    LOOPS_NAMES = 2
+    LOOPS_TIME = 3
+    LOOPS_CHANGED = 4
+    LOOPS_TWIN = 5
+    LOOPS_WIDTH = 8
 
 
 cdef class LoopSets:

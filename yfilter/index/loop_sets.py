@@ -3,11 +3,13 @@
 
 A ``//`` that was passed stays with everything below it, so that half of what states hold are
 looping nodes, in a tenth as many different sets.  They accept nothing and have no edges but names.
-A set is a number, 0 the empty one, and a row of 8 in ``sets``::
+A set is a number, 0 the empty one, and a row of LOOPS_WIDTH in ``sets``::
 
-    0 first of its members   1 their number   2 a bit for each name edge of its members
-    3 time when it was last looked at   4 time of a member's last change, by then
-    5 the same set in the generation before, or -1
+    FIRST, COUNT   its members
+    NAMES          a bit for each name edge of its members
+    TIME           when it was last looked at
+    CHANGED        time of a member's last change, by then
+    TWIN           the same set in the generation before, or -1
 
 ``members`` are in order; ``names`` has the bits of each.
 """
@@ -28,7 +30,11 @@ if cython.compiled:
 else:
     from yfilter.index.int_cache import IntCache
     from yfilter.index.sorting import place_of
-    from yfilter.index.trie import Trie
+    from yfilter.index.trie import LOG_MASK, NODE_CHANGED, NODE_NAMES, NODE_WIDTH, Trie
+
+if not cython.compiled:
+    LOOPS_FIRST, LOOPS_COUNT, LOOPS_NAMES, LOOPS_TIME, LOOPS_CHANGED, LOOPS_TWIN = range(6)
+    LOOPS_WIDTH = 8
 
 
 class LoopSets:
@@ -54,8 +60,8 @@ class LoopSets:
         # PERF: what is known of the set is taken from it; of its nodes each is a cache miss.
         merged: cython.int = 0
         node: cython.int
-        i: cython.int = self.sets[8 * loops]
-        end: cython.int = i + self.sets[8 * loops + 1]
+        i: cython.int = self.sets[LOOPS_WIDTH * loops + LOOPS_FIRST]
+        end: cython.int = i + self.sets[LOOPS_WIDTH * loops + LOOPS_COUNT]
         last: cython.int = first + count
         change: cython.int
         if count == 0:
@@ -74,39 +80,49 @@ class LoopSets:
                     i += 1
                 node = nodes[first]
                 self._merged[merged] = node
-                self._merged_names[merged] = self.trie.nodes[10 * node + 8]
-                change = max(change, self.trie.nodes[10 * node + 5])
+                self._merged_names[merged] = self.trie.nodes[NODE_WIDTH * node + NODE_NAMES]
+                change = max(change, self.trie.nodes[NODE_WIDTH * node + NODE_CHANGED])
                 first += 1
             merged += 1
-        if merged == self.sets[8 * loops + 1]:
+        if merged == self.sets[LOOPS_WIDTH * loops + LOOPS_COUNT]:
             return loops
         return self._intern(merged, change)
 
     def carry(self, older: LoopSets, loops: cython.int) -> cython.int:
         """The same set as one of the generation before."""
-        return self.union(0, older.members, older.sets[8 * loops], older.sets[8 * loops + 1])
+        return self.union(
+            0,
+            older.members,
+            older.sets[LOOPS_WIDTH * loops + LOOPS_FIRST],
+            older.sets[LOOPS_WIDTH * loops + LOOPS_COUNT],
+        )
 
     def last_change(self, loops: cython.int) -> cython.int:
         """The time of the last change of a member; what is known of them is right from now on."""
         trie: Trie = self.trie
-        row: cython.int = 8 * loops
-        change: cython.int = self.sets[row + 3] + 1
+        row: cython.int = LOOPS_WIDTH * loops
+        change: cython.int = self.sets[row + LOOPS_TIME] + 1
         place: cython.int
         if trie.clock - change >= 8:
-            place = self.sets[row] + self.sets[row + 1]
-            if trie.next_changed(self.members, self.sets[row], place, change - 1) < place:
+            place = self.sets[row + LOOPS_FIRST] + self.sets[row + LOOPS_COUNT]
+            if (
+                trie.next_changed(self.members, self.sets[row + LOOPS_FIRST], place, change - 1)
+                < place
+            ):
                 self._derive(loops)
         else:
             while change <= trie.clock:
-                place = trie.log_node[change & 4095]
-                place = place_of(self.members, self.sets[row], self.sets[row + 1], place)
+                place = trie.log_node[change & LOG_MASK]
+                place = place_of(
+                    self.members, self.sets[row + LOOPS_FIRST], self.sets[row + LOOPS_COUNT], place
+                )
                 if place >= 0:
-                    self.names[place] = trie.nodes[10 * self.members[place] + 8]
-                    self.sets[row + 2] |= self.names[place]
-                    self.sets[row + 4] = change
+                    self.names[place] = trie.nodes[NODE_WIDTH * self.members[place] + NODE_NAMES]
+                    self.sets[row + LOOPS_NAMES] |= self.names[place]
+                    self.sets[row + LOOPS_CHANGED] = change
                 change += 1
-        self.sets[row + 3] = trie.clock
-        return self.sets[row + 4]
+        self.sets[row + LOOPS_TIME] = trie.clock
+        return self.sets[row + LOOPS_CHANGED]
 
     def used_bytes(self) -> cython.longlong:
         total: cython.longlong = 8 * self._used + 32 * self._bound
@@ -123,23 +139,25 @@ class LoopSets:
             return loops
         loops = self._bound
         self._bound = loops + 1
-        if 8 * loops + 8 > len(self.sets):
+        if LOOPS_WIDTH * (loops + 1) > len(self.sets):
             self.sets = grown(self.sets, 2 * len(self.sets))
         if self._used + count > len(self.members):
             self.members = grown(self.members, 2 * (self._used + count))
             self.names = grown(self.names, 2 * (self._used + count))
-        self.sets[8 * loops] = self._used
-        self.sets[8 * loops + 1] = count
-        self.sets[8 * loops + 3] = self.trie.clock
-        self.sets[8 * loops + 5] = -1
+        self.sets[LOOPS_WIDTH * loops + LOOPS_FIRST] = self._used
+        self.sets[LOOPS_WIDTH * loops + LOOPS_COUNT] = count
+        self.sets[LOOPS_WIDTH * loops + LOOPS_TIME] = self.trie.clock
+        self.sets[LOOPS_WIDTH * loops + LOOPS_TWIN] = -1
         if self.older is not None:
-            self.sets[8 * loops + 5] = self.older._find(self._merged, count, key) or -1
+            self.sets[LOOPS_WIDTH * loops + LOOPS_TWIN] = (
+                self.older._find(self._merged, count, key) or -1
+            )
         for i in range(count):
             bits |= self._merged_names[i]
             self.members[self._used + i] = self._merged[i]
             self.names[self._used + i] = self._merged_names[i]
-        self.sets[8 * loops + 2] = bits
-        self.sets[8 * loops + 4] = change
+        self.sets[LOOPS_WIDTH * loops + LOOPS_NAMES] = bits
+        self.sets[LOOPS_WIDTH * loops + LOOPS_CHANGED] = change
         self._used += count
         self._numbers.put(key, loops)
         return loops
@@ -147,25 +165,30 @@ class LoopSets:
     def _find(self, nodes: cython.int[::1], count: cython.int, key: cython.longlong) -> cython.int:
         i: cython.int = 0
         loops: cython.int = self._numbers.recall(key)
-        if loops < 0 or self.sets[8 * loops + 1] != count:
+        if loops < 0 or self.sets[LOOPS_WIDTH * loops + LOOPS_COUNT] != count:
             return 0
-        while i < count and self.members[self.sets[8 * loops] + i] == nodes[i]:
+        while (
+            i < count and self.members[self.sets[LOOPS_WIDTH * loops + LOOPS_FIRST] + i] == nodes[i]
+        ):
             i += 1
         return loops if i == count else 0
 
     def _derive(self, loops: cython.int) -> cython.int:
         i: cython.int
         node: cython.int
-        row: cython.int = 8 * loops
+        row: cython.int = LOOPS_WIDTH * loops
         bits: cython.int = 0
         last: cython.int = 0
-        for i in range(self.sets[row], self.sets[row] + self.sets[row + 1]):
+        for i in range(
+            self.sets[row + LOOPS_FIRST],
+            self.sets[row + LOOPS_FIRST] + self.sets[row + LOOPS_COUNT],
+        ):
             node = self.members[i]
-            self.names[i] = self.trie.nodes[10 * node + 8]
+            self.names[i] = self.trie.nodes[NODE_WIDTH * node + NODE_NAMES]
             bits |= self.names[i]
-            last = max(last, self.trie.nodes[10 * node + 5])
-        self.sets[row + 2] = bits
-        self.sets[row + 4] = last
+            last = max(last, self.trie.nodes[NODE_WIDTH * node + NODE_CHANGED])
+        self.sets[row + LOOPS_NAMES] = bits
+        self.sets[row + LOOPS_CHANGED] = last
         return 0
 
 

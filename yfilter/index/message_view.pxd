@@ -1,7 +1,8 @@
 cimport cython
-from yfilter.index.atoms cimport AtomTable
-from yfilter.index.symbols cimport SymbolTable
+from yfilter.index.atoms cimport *
+from yfilter.index.symbols cimport *
 from yfilter.index.text_tests cimport TextTests
+from yfilter.index.trie cimport *
 from yfilter.operators.message_columns cimport MessageColumns
 
 

@@ -31,10 +31,21 @@ if cython.compiled:
     from cython.cimports.yfilter.index.text_tests import TextTests
     from cython.cimports.yfilter.operators.message_columns import MessageColumns
 else:
-    from yfilter.index.atoms import AtomTable
+    from yfilter.index.atoms import (
+        AT_MOST,
+        ATOM_EDGES,
+        ATOM_LENGTH,
+        ATOM_PLACE,
+        ATOM_SEEN,
+        ATOM_WIDTH,
+        GREATER,
+        LESS,
+        AtomTable,
+    )
     from yfilter.index.number_reader import number_in
-    from yfilter.index.symbols import SymbolTable
+    from yfilter.index.symbols import STRING_VALUE, TEXT_NODE, SymbolTable
     from yfilter.index.text_tests import TextTests
+    from yfilter.index.trie import EDGE_ATTRIBUTE, EDGE_SHIFT
     from yfilter.operators.message_columns import MessageColumns
 
 
@@ -92,13 +103,13 @@ class MessageView(MessageColumns):
         # PERF: the filter says no to most without a look at the atom, which is a cache miss.
         if not (self._seen[(atom >> 6) & 63] >> (atom & 63)) & 1:
             return False
-        i = self.atoms.atoms[8 * atom + 7]
+        i = self.atoms.atoms[ATOM_WIDTH * atom + ATOM_SEEN]
         return i < self._own_count and self.own_atom[i] == atom
 
     def exists(self, element: cython.int, attribute: cython.int) -> cython.bint:
         """Whether an element has an attribute or a text node."""
         i: cython.int
-        if attribute == 1:
+        if attribute == TEXT_NODE:
             return self.text_first[element] >= 0
         for i in range(self.attribute_start[element], self.attribute_start[element + 1]):
             if self.attribute[self.attribute_name[i]] == attribute:
@@ -108,7 +119,7 @@ class MessageView(MessageColumns):
     def differs(self, element: cython.int, attribute: cython.int, atom: cython.int) -> cython.bint:
         """Whether an element has such a value that is not the one of an equality."""
         i: cython.int
-        if attribute == 2:
+        if attribute == STRING_VALUE:
             if not self.only_text:
                 return self._stream.string_value(element) != self.atoms.value(atom)
             return not self._is_value(
@@ -117,7 +128,7 @@ class MessageView(MessageColumns):
                 self.content_offset[self.within_first[element]],
                 self.content_offset[self.within_last[element]],
             )
-        if attribute == 1:
+        if attribute == TEXT_NODE:
             i = self.text_first[element]
             while i >= 0:
                 if not self._is_value(
@@ -142,7 +153,7 @@ class MessageView(MessageColumns):
     ) -> cython.bint:
         """Whether an element has such a value that, as a number, compares so with another."""
         i: cython.int
-        if attribute == 2:
+        if attribute == STRING_VALUE:
             if not self.only_text:
                 text = self._stream.string_value(element).encode()
                 return _compared(number_in(text, 0, len(text)), operator, number)
@@ -155,7 +166,7 @@ class MessageView(MessageColumns):
                 operator,
                 number,
             )
-        if attribute == 1:
+        if attribute == TEXT_NODE:
             i = self.text_first[element]
             while i >= 0:
                 if _compared(
@@ -232,8 +243,8 @@ class MessageView(MessageColumns):
     def _find_atoms(self) -> cython.int:
         element: cython.int
         i: cython.int
-        texts: cython.bint = self._is_asked_for(1)
-        strings: cython.bint = self._is_asked_for(2)
+        texts: cython.bint = self._is_asked_for(TEXT_NODE)
+        strings: cython.bint = self._is_asked_for(STRING_VALUE)
         attribute_values: cython.p_const_uchar = self.attribute_values
         content_values: cython.p_const_uchar = self.content_values
         self._own_count = 0
@@ -244,7 +255,7 @@ class MessageView(MessageColumns):
             self.own_start[element] = self._own_count
             self._signature[element] = 0
             for i in range(self.attribute_start[element], self.attribute_start[element + 1]):
-                self._asking = self._asked[i] << 2 | 2
+                self._asking = self._asked[i] << EDGE_SHIFT | EDGE_ATTRIBUTE
                 if self._found[i]:
                     self._add_own(element, self._found[i])
                 if self._asked[i] and self.atoms.tests[self._asked[i]]:
@@ -260,13 +271,13 @@ class MessageView(MessageColumns):
             if texts:
                 i = self.text_first[element]
                 while i >= 0:
-                    self._asking = 6
+                    self._asking = TEXT_NODE << EDGE_SHIFT | EDGE_ATTRIBUTE
                     if self._text_found[i]:
                         self._add_own(element, self._text_found[i])
-                    if self._has_numbers(1):
+                    if self._has_numbers(TEXT_NODE):
                         self._look_up_number(
                             element,
-                            1,
+                            TEXT_NODE,
                             number_in(
                                 content_values, self.content_offset[i], self.content_offset[i + 1]
                             ),
@@ -355,23 +366,23 @@ class MessageView(MessageColumns):
             text = self._stream.string_value(element).encode()
             values = text
             last = len(text)
-        self._asking = 10
-        if last - first <= self.atoms.length_max[2]:
-            atom = self.atoms.find(2, values, first, last)
+        self._asking = STRING_VALUE << EDGE_SHIFT | EDGE_ATTRIBUTE
+        if last - first <= self.atoms.length_max[STRING_VALUE]:
+            atom = self.atoms.find(STRING_VALUE, values, first, last)
             if atom:
                 self._add_own(element, atom)
-        if self._has_numbers(2):
-            self._look_up_number(element, 2, number_in(values, first, last))
+        if self._has_numbers(STRING_VALUE):
+            self._look_up_number(element, STRING_VALUE, number_in(values, first, last))
         return 0
 
     def _add_own(self, element: cython.int, atom: cython.int) -> cython.int:
         """An equality that holds."""
         bit: cython.ulonglong = 1
-        own: cython.int = self._new_own(self.atoms.atoms[8 * atom + 6] != 0)
+        own: cython.int = self._new_own(self.atoms.atoms[ATOM_WIDTH * atom + ATOM_EDGES] != 0)
         self.own_atom[own] = atom
         self._signature[element] |= bit << (atom & 63)
         self._seen[(atom >> 6) & 63] |= bit << (atom & 63)
-        self.atoms.atoms[8 * atom + 7] = own
+        self.atoms.atoms[ATOM_WIDTH * atom + ATOM_SEEN] = own
         return 0
 
     def _new_own(self, has_edge: cython.bint) -> cython.int:
@@ -396,8 +407,8 @@ class MessageView(MessageColumns):
         self, atom: cython.int, content: cython.bint, first: cython.int, last: cython.int
     ) -> cython.bint:
         i: cython.int
-        place: cython.int = self.atoms.atoms[8 * atom + 2]
-        if self.atoms.atoms[8 * atom + 3] != last - first:
+        place: cython.int = self.atoms.atoms[ATOM_WIDTH * atom + ATOM_PLACE]
+        if self.atoms.atoms[ATOM_WIDTH * atom + ATOM_LENGTH] != last - first:
             return False
         for i in range(last - first):
             if self.atoms.octets[place + i] != self._octet(content, first + i):
@@ -413,10 +424,10 @@ class MessageView(MessageColumns):
 @cython.cfunc
 @cython.exceptval(check=False)
 def _compared(value: cython.double, operator: cython.int, number: cython.double) -> cython.bint:
-    if operator == 1:
+    if operator == LESS:
         return value < number
-    if operator == 2:
+    if operator == AT_MOST:
         return value <= number
-    if operator == 3:
+    if operator == GREATER:
         return value > number
     return value >= number

@@ -1,5 +1,6 @@
 cimport cython
-from yfilter.index.lazy_states cimport LazyStates
+from yfilter.index.lazy_states cimport *
+from yfilter.index.state_table cimport *
 
 
 @cython.final

@@ -19,6 +19,7 @@ if cython.compiled:
     from cython.cimports.yfilter.index.lazy_states import LazyStates
 else:
     from yfilter.index.lazy_states import LazyStates
+    from yfilter.index.state_table import STATE_COUNT, STATE_FIRST, STATE_TIME, STATE_WIDTH
 
 
 class Moves:
@@ -54,8 +55,8 @@ class Moves:
         states.transitions.get_all(self.key, self.target, self.count)
         # PERF: loads that nothing waits for, so that what new steps begin with is in the cache.
         for i in range(self.count):
-            if self.target[i] < 0 and rows[16 * self.state[i] + 5]:
-                first = rows[16 * self.state[i] + 4]
+            if self.target[i] < 0 and rows[STATE_WIDTH * self.state[i] + STATE_COUNT]:
+                first = rows[STATE_WIDTH * self.state[i] + STATE_FIRST]
                 touched ^= states.members[first] ^ states.member_edges[first]
         self._touched = touched
         for i in range(self.count):
@@ -66,11 +67,16 @@ class Moves:
                     self.target[i] = states.elsewhere(self.state[i])
         rows = states.states
         for i in range(self.count):
-            stale |= (self.target[i] != 0) & (rows[16 * self.target[i] + 3] != clock)
+            stale |= (self.target[i] != 0) & (
+                rows[STATE_WIDTH * self.target[i] + STATE_TIME] != clock
+            )
         if stale:
             states.touch(self.target, self.count)
             for i in range(self.count):
-                if self.target[i] and states.states[16 * self.target[i] + 3] != clock:
+                if (
+                    self.target[i]
+                    and states.states[STATE_WIDTH * self.target[i] + STATE_TIME] != clock
+                ):
                     self.target[i] = states.fresh(self.target[i], self.state[i], self._edge(i))
         return 0
 

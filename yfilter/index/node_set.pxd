@@ -1,5 +1,5 @@
 from yfilter.index.sorting cimport Sorter
-from yfilter.index.trie cimport Trie
+from yfilter.index.trie cimport *
 
 
 cdef class NodeSet:

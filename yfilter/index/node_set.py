@@ -19,7 +19,7 @@ if cython.compiled:
     from cython.cimports.yfilter.index.trie import Trie
 else:
     from yfilter.index.sorting import Sorter
-    from yfilter.index.trie import Trie
+    from yfilter.index.trie import NODE_LOOP, NODE_WIDTH, Trie
 
 
 class NodeSet:
@@ -48,7 +48,7 @@ class NodeSet:
                 self.loops = grown(self.loops, 2 * self.count)
             self.nodes[self.count] = node
             self.count += 1
-            self.loops[self.loop_count] = self.trie.nodes[10 * node + 2]
+            self.loops[self.loop_count] = self.trie.nodes[NODE_WIDTH * node + NODE_LOOP]
             self.loop_count += self.loops[self.loop_count] != 0
         return 0
 

@@ -19,6 +19,7 @@ if cython.compiled:
     from cython.cimports.yfilter.index.residuals import Residuals
 else:
     from yfilter.index.accept_lists import AcceptLists
+    from yfilter.index.atoms import AT_LEAST, AT_MOST, LESS
     from yfilter.index.message_view import MessageView
     from yfilter.index.residuals import Residuals
 
@@ -111,11 +112,11 @@ class Offers:
             self._lists[place + 2],
             count,
             self._number[offer],
-            operator in (1, 4),
+            operator in (LESS, AT_LEAST),
         )
         # Number < bound, number <= bound; else the other way round.
-        self._low = bound if operator <= 2 else 0
-        self._high = count if operator <= 2 else bound
+        self._low = bound if operator <= AT_MOST else 0
+        self._high = count if operator <= AT_MOST else bound
         return 0
 
 

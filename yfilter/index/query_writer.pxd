@@ -1,9 +1,9 @@
 from yfilter.index.access_path cimport AccessPath
-from yfilter.index.atoms cimport AtomTable
+from yfilter.index.atoms cimport *
 from yfilter.index.draft cimport Draft
 from yfilter.index.record_pool cimport RecordPool
 from yfilter.index.symbols cimport SymbolTable
-from yfilter.index.trie cimport Trie
+from yfilter.index.trie cimport *
 from yfilter.index.twigs cimport Twigs
 from yfilter.operators.operator_table cimport OperatorTable
 

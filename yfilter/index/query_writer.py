@@ -32,11 +32,22 @@ if cython.compiled:
     from cython.cimports.yfilter.operators.operator_table import OperatorTable
 else:
     from yfilter.index.access_path import AccessPath
-    from yfilter.index.atoms import AtomTable
+    from yfilter.index.atoms import ATOM_ATTRIBUTE, ATOM_WIDTH, AtomTable
     from yfilter.index.draft import Draft
     from yfilter.index.record_pool import RecordPool
     from yfilter.index.symbols import SymbolTable
-    from yfilter.index.trie import Trie
+    from yfilter.index.trie import (
+        EDGE_ATOM,
+        EDGE_ATTRIBUTE,
+        EDGE_KIND,
+        EDGE_NAME,
+        EDGE_SHIFT,
+        QUERY_NODE,
+        QUERY_NUMBER,
+        QUERY_RESIDUAL,
+        QUERY_WIDTH,
+        Trie,
+    )
     from yfilter.index.twigs import Twigs
     from yfilter.operators.operator_table import OperatorTable
 
@@ -106,19 +117,19 @@ class QueryWriter:
 
     def _erase(self, query: cython.int) -> cython.int:
         trie: Trie = self._trie
-        node: cython.int = trie.queries[5 * query]
-        residual: cython.int = trie.queries[5 * query + 3]
-        number: cython.int = trie.queries[5 * query + 4]
+        node: cython.int = trie.queries[QUERY_WIDTH * query + QUERY_NODE]
+        residual: cython.int = trie.queries[QUERY_WIDTH * query + QUERY_RESIDUAL]
+        number: cython.int = trie.queries[QUERY_WIDTH * query + QUERY_NUMBER]
         edges = trie.edges_to(node)
         edge: cython.int
         trie.remove_query(query)
         for edge in edges:
-            if edge & 3 == 3:
-                if self._atoms.is_range(edge >> 2):
+            if edge & EDGE_KIND == EDGE_ATOM:
+                if self._atoms.is_range(edge >> EDGE_SHIFT):
                     self._atoms.release_number(number)
-                self._release_atom(edge >> 2)
-            elif edge & 3 == 0:
-                self._symbols.release(edge >> 2)
+                self._release_atom(edge >> EDGE_SHIFT)
+            elif edge & EDGE_KIND == EDGE_NAME:
+                self._symbols.release(edge >> EDGE_SHIFT)
         if residual > 0:
             self._release_check(_TWIG if residual & 64 else _ATOM, residual >> 7, 0)
         elif residual < 0:
@@ -134,7 +145,7 @@ class QueryWriter:
         for at in range(path.length):
             if rows[4 * path.spine[at]]:
                 node = trie.loop_of(node)
-            node = trie.extend(node, rows[4 * path.spine[at] + 1] << 2)
+            node = trie.extend(node, rows[4 * path.spine[at] + 1] << EDGE_SHIFT)
             if at == path.at:
                 node = self._write_access(node)
         return node
@@ -147,8 +158,8 @@ class QueryWriter:
         atom: cython.int = self._draft.conditions[row + 4]
         if kind < _ATOM:
             atom = self._atoms.acquire_range(attribute, kind)
-        node = self._trie.extend(node, attribute << 2 | 2)
-        return self._trie.extend(node, atom << 2 | 3)
+        node = self._trie.extend(node, attribute << EDGE_SHIFT | EDGE_ATTRIBUTE)
+        return self._trie.extend(node, atom << EDGE_SHIFT | EDGE_ATOM)
 
     def _write_residual(self) -> cython.int:
         """What is left to verify."""
@@ -418,7 +429,7 @@ class QueryWriter:
         return kept
 
     def _release_atom(self, atom: cython.int) -> cython.int:
-        attribute: cython.int = self._atoms.atoms[8 * atom]
+        attribute: cython.int = self._atoms.atoms[ATOM_WIDTH * atom + ATOM_ATTRIBUTE]
         self._atoms.release(atom)
         self._symbols.release_attribute(attribute)
         return 0

@@ -1,9 +1,11 @@
 cimport cython
-from yfilter.index.lazy_states cimport LazyStates
+from yfilter.index.atoms cimport *
+from yfilter.index.lazy_states cimport *
 from yfilter.index.message_view cimport MessageView
 from yfilter.index.moves cimport Moves
 from yfilter.index.offers cimport Offers
-from yfilter.index.trie cimport Trie
+from yfilter.index.state_table cimport *
+from yfilter.index.trie cimport *
 
 
 @cython.final

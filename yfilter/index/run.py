@@ -41,12 +41,24 @@ if cython.compiled:
     from cython.cimports.yfilter.index.offers import Offers
     from cython.cimports.yfilter.index.trie import Trie
 else:
+    from yfilter.index.atoms import RANGES
     from yfilter.index.edge_bits import edge_bit
     from yfilter.index.lazy_states import LazyStates
     from yfilter.index.message_view import MessageView
     from yfilter.index.moves import Moves
     from yfilter.index.offers import Offers
-    from yfilter.index.trie import Trie
+    from yfilter.index.state_table import (
+        FLAG_ATTRIBUTES,
+        FLAG_FOLLOWS,
+        STATE_ACCEPTS,
+        STATE_EDGES,
+        STATE_ELSEWHERE,
+        STATE_FLAGS,
+        STATE_NAMES,
+        STATE_ROW,
+        STATE_WIDTH,
+    )
+    from yfilter.index.trie import EDGE_ATOM, EDGE_SHIFT, NODE_USES, NODE_WIDTH, Trie
 
 # What ``go`` gives for a message that would cost too much.
 TOO_COSTLY = -1
@@ -118,7 +130,7 @@ class Run:
 
     def is_empty(self, root: cython.int) -> cython.bint:
         """Whether there are no queries behind a root of the trie."""
-        return self.trie.nodes[10 * root + 4] == 1  # USES
+        return self.trie.nodes[NODE_WIDTH * root + NODE_USES] == 1
 
     def forget_states(self) -> None:
         """Begin a generation that takes nothing over."""
@@ -162,16 +174,16 @@ class Run:
                 break
             label = view.label[view.name[element]]
             bits = self.states.label_bits[label]
-            edge = label << 2
+            edge = label << EDGE_SHIFT
             for j in range(self._first[parent], self._end[parent]):
                 state = self._state[j]
                 # PERF: two of three heads have no edge for the name, which their row tells.
-                if states[16 * state + 8] & bits:
-                    row = states[16 * state]
+                if states[STATE_WIDTH * state + STATE_NAMES] & bits:
+                    row = states[STATE_WIDTH * state + STATE_ROW]
                     down.key[count] = (row << 32) | edge
-                elif states[16 * state + 7]:
+                elif states[STATE_WIDTH * state + STATE_ELSEWHERE]:
                     down.key[count] = 0
-                    down.target[count] = states[16 * state + 7]
+                    down.target[count] = states[STATE_WIDTH * state + STATE_ELSEWHERE]
                 else:
                     continue
                 down.state[count] = state
@@ -201,16 +213,21 @@ class Run:
             if self._operator[down.item[i]] < 0:
                 count += view.own_start[down.element[i] + 1] - view.own_start[down.element[i]]
         across.cover(count)
-        self._onto.cover(4 * count)
+        self._onto.cover(RANGES * count)
         count = 0
         for i in range(down.count):
             state = down.target[i]
-            if self._operator[down.item[i]] >= 0 or not states[16 * state + 2] & 2:
+            if (
+                self._operator[down.item[i]] >= 0
+                or not states[STATE_WIDTH * state + STATE_FLAGS] & FLAG_ATTRIBUTES
+            ):
                 continue
             element = down.element[i]
             for k in range(view.own_start[element], view.own_start[element + 1]):
-                if own_asks[k] and states[16 * state + 9] & edge_bit(own_asks[k]):
-                    row = states[16 * state]
+                if own_asks[k] and states[STATE_WIDTH * state + STATE_EDGES] & edge_bit(
+                    own_asks[k]
+                ):
+                    row = states[STATE_WIDTH * state + STATE_ROW]
                     across.key[count] = (row << 32) | own_asks[k]
                     across.state[count] = state
                     across.element[count] = element
@@ -237,17 +254,17 @@ class Run:
             state = across.target[i]
             if not state:
                 continue
-            row = states[16 * state]
+            row = states[STATE_WIDTH * state + STATE_ROW]
             k = across.item[i]
             end = view.own_start[across.element[i] + 1]
             while True:
                 operator = 1 if view.own_ranges[k] else 0
-                while operator < 5:
+                while operator <= RANGES:
                     edge = view.own_atom[k]
                     if operator:
-                        edge = view.atoms.ranges[4 * view.own_ranges[k] + operator - 1]
-                    edge = (edge << 2) | 3
-                    if states[16 * state + 9] & edge_bit(edge):
+                        edge = view.atoms.ranges[RANGES * view.own_ranges[k] + operator - 1]
+                    edge = (edge << EDGE_SHIFT) | EDGE_ATOM
+                    if states[STATE_WIDTH * state + STATE_EDGES] & edge_bit(edge):
                         onto.key[count] = (row << 32) | edge
                         onto.state[count] = state
                         onto.element[count] = across.element[i]
@@ -318,12 +335,12 @@ class Run:
                 ):
                     return 0
         self._entered |= bit
-        place = self.states.states[16 * state + 1]
+        place = self.states.states[STATE_WIDTH * state + STATE_ACCEPTS]
         if place < 0:
             place = self.states.accepted(state, operator > 0)
         if place > 0:
             self._taker.offer(place, element, operator, number)
-        if not self.states.states[16 * state + 2] & 1:
+        if not self.states.states[STATE_WIDTH * state + STATE_FLAGS] & FLAG_FOLLOWS:
             return 0
         if self._count + 1 >= len(self._state):
             self._state = grown(self._state, 2 * self._count)

@@ -1,9 +1,38 @@
+# The C types of state_table.py, and the names of its numbers.
 from yfilter.index.int_cache cimport IntCache
-from yfilter.index.loop_sets cimport LoopSets
+from yfilter.index.loop_sets cimport *
 from yfilter.index.sorting cimport place_of
-from yfilter.index.steps cimport asked_bit
-from yfilter.index.symbols cimport SymbolTable
-from yfilter.index.trie cimport Trie
+from yfilter.index.symbols cimport *
+from yfilter.index.trie cimport *
+
+cpdef enum:
+    # Fields of a state.
+    STATE_ROW = 0
+    STATE_ACCEPTS = 1
+    STATE_FLAGS = 2
+    STATE_TIME = 3
+    STATE_FIRST = 4
+    STATE_COUNT = 5
+    STATE_TWIN = 6
+    STATE_ELSEWHERE = 7
+    STATE_NAMES = 8
+    STATE_EDGES = 9
+    STATE_LOOPS = 10
+    STATE_LEANS_ON = 11
+    STATE_DIFFERING_NAMES = 12
+    STATE_DIFFERING_EDGES = 13
+    STATE_ROW_THEN = 14
+    STATE_TIME_THEN = 15
+    STATE_WIDTH = 16
+
+    # Its flags; from FLAG_ASKED on one of FLAGS_ASKED for each edge.
+    FLAG_FOLLOWS = 1
+    FLAG_ATTRIBUTES = 2
+    FLAG_ASKED = 4
+    FLAGS_ASKED = 29
+
+    # What a state accepts, or where it leads elsewhere, while nobody has asked.
+    NOT_YET = -1
 
 
 cdef class StateTable:
@@ -46,3 +75,6 @@ cdef class StateTable:
     cdef int _heed(self, int state, int change, bint own) except -1
     cdef int _forget_name(self, int state, int symbol) except -1
     cdef int _forget(self, int state, int edge) except -1
+
+
+cdef int asked_bit(int edge) noexcept

@@ -1,19 +1,22 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """StateTable: the rows of deterministic states, and what changes of the trie make wrong in them.
 
-A state is a row of 16 numbers in ``states``, a cache line::
+A state is a row of STATE_WIDTH numbers in ``states``, a cache line::
 
-    0 row of its transitions
-    1 place of what it accepts (see accept_lists.py): NOT_YET, 0 for nothing accepted
-    2 something follows | has attribute edges << 1 | a bit for each edge with a transition << 2
-    3 time when it was last known to be right
-    4 first of its members     5 their number; without loops
-    6 the same set in the generation before, or 0
-    7 the state behind a name that no member has an edge for, or -1
-    8, 9 a bit for each name edge, and for each other edge, of the members (see edge_bits.py)
-   10   its looping nodes (see loop_sets.py)
-   11   a state that it leans on, or 0        14, 15 that one's row of transitions and time, by then
-   12, 13  a bit for each name edge, and for each other edge, on which it may differ from that one
+    ROW               row of its transitions
+    ACCEPTS           place of what it accepts (accept_lists.py), 0 for nothing, NOT_YET
+    FLAGS             something follows, it has attribute edges, a bit for edges with a transition
+    TIME              when it was last known to be right
+    FIRST, COUNT      its members, without loops
+    TWIN              the same set in the generation before, or 0
+    ELSEWHERE         the state behind a name that no member has an edge for, or NOT_YET
+    NAMES, EDGES      a bit for each name edge, for each other edge, of the members (edge_bits.py)
+    LOOPS             its looping nodes (loop_sets.py)
+    LEANS_ON          a state that it leans on, or 0
+    DIFFERING_NAMES   a bit for each name edge on which it may differ from that one
+    DIFFERING_EDGES   the same for other edges
+    ROW_THEN          that one's row of transitions when it began to lean
+    TIME_THEN         that one's time, by then
 
 ``members`` are in order; ``member_names`` and ``member_edges`` have the edge bits of each.
 
@@ -37,20 +40,41 @@ if cython.compiled:
     from cython.cimports.yfilter.index.int_cache import IntCache
     from cython.cimports.yfilter.index.loop_sets import LoopSets
     from cython.cimports.yfilter.index.sorting import place_of
-    from cython.cimports.yfilter.index.steps import asked_bit
     from cython.cimports.yfilter.index.symbols import SymbolTable
     from cython.cimports.yfilter.index.trie import Trie
 else:
     from yfilter.index.edge_bits import edge_bit, name_bit
     from yfilter.index.int_cache import IntCache
-    from yfilter.index.loop_sets import LoopSets
+    from yfilter.index.loop_sets import LOOPS_COUNT, LOOPS_FIRST, LOOPS_NAMES, LOOPS_WIDTH, LoopSets
     from yfilter.index.sorting import place_of
-    from yfilter.index.steps import asked_bit
-    from yfilter.index.symbols import SymbolTable
-    from yfilter.index.trie import Trie
+    from yfilter.index.symbols import SEVERAL, SymbolTable
+    from yfilter.index.trie import (
+        EDGE_KIND,
+        EDGE_LOOP,
+        EDGE_SHIFT,
+        LOG_MASK,
+        LOG_QUERIES,
+        LOG_REUSED,
+        LOG_SIZE,
+        NODE_CHANGED,
+        NODE_EDGES,
+        NODE_FIRST_QUERY,
+        NODE_NAMES,
+        NODE_USES,
+        NODE_WIDTH,
+        Trie,
+    )
 
+if not cython.compiled:
+    STATE_ROW, STATE_ACCEPTS, STATE_FLAGS, STATE_TIME, STATE_FIRST, STATE_COUNT = range(6)
+    STATE_TWIN, STATE_ELSEWHERE, STATE_NAMES, STATE_EDGES, STATE_LOOPS = range(6, 11)
+    STATE_LEANS_ON, STATE_DIFFERING_NAMES, STATE_DIFFERING_EDGES = range(11, 14)
+    STATE_ROW_THEN, STATE_TIME_THEN, STATE_WIDTH = range(14, 17)
 
-NOT_YET = -1
+    FLAG_FOLLOWS, FLAG_ATTRIBUTES, FLAG_ASKED = 1, 2, 4
+    FLAGS_ASKED = 29
+
+    NOT_YET = -1
 
 
 class StateTable:
@@ -79,9 +103,9 @@ class StateTable:
         """A new state, of a set of loops and so many other nodes; it is right."""
         i: cython.int
         state: cython.int = self.bound
-        row: cython.int = 16 * state
+        row: cython.int = STATE_WIDTH * state
         first: cython.int = self._members_used
-        if row + 16 > len(self.states):
+        if row + STATE_WIDTH > len(self.states):
             self.states = grown(self.states, 2 * len(self.states))
         if first + count > len(self.members):
             self.members = grown(self.members, 2 * (first + count))
@@ -91,9 +115,9 @@ class StateTable:
         for i in range(count):
             self.members[first + i] = nodes[i]
         self._members_used = first + count
-        self.states[row + 4] = first
-        self.states[row + 5] = count
-        self.states[row + 10] = loops
+        self.states[row + STATE_FIRST] = first
+        self.states[row + STATE_COUNT] = count
+        self.states[row + STATE_LOOPS] = loops
         self.renew(state)
         return state
 
@@ -104,64 +128,75 @@ class StateTable:
         row: cython.int
         touched: cython.int = 0
         for i in range(count):
-            row = 16 * states[i]
-            if self.states[row + 3] != self.trie.clock:
-                touched ^= self.members[self.states[row + 4]]
-                touched ^= self.members[self.states[row + 4] + (self.states[row + 5] >> 1)]
-                touched ^= self.loops.sets[8 * self.states[row + 10]]
+            row = STATE_WIDTH * states[i]
+            if self.states[row + STATE_TIME] != self.trie.clock:
+                touched ^= self.members[self.states[row + STATE_FIRST]]
+                touched ^= self.members[
+                    self.states[row + STATE_FIRST] + (self.states[row + STATE_COUNT] >> 1)
+                ]
+                touched ^= self.loops.sets[
+                    LOOPS_WIDTH * self.states[row + STATE_LOOPS] + LOOPS_FIRST
+                ]
         self._touched = touched
         return 0
 
     def outdated(self, state: cython.int) -> cython.bint:
         """Whether the set itself may be wrong by now; what else changed is put right."""
-        row: cython.int = 16 * state
-        if self.states[row + 3] == self.trie.clock:
+        row: cython.int = STATE_WIDTH * state
+        if self.states[row + STATE_TIME] == self.trie.clock:
             return False
-        if self._put_right(state, self.members, self.states[row + 4], self.states[row + 5], True):
+        if self._put_right(
+            state,
+            self.members,
+            self.states[row + STATE_FIRST],
+            self.states[row + STATE_COUNT],
+            True,
+        ):
             return True
         if self._put_loops_right(state):
             return True
-        self.states[row + 3] = self.trie.clock
+        self.states[row + STATE_TIME] = self.trie.clock
         return False
 
     def renew(self, state: cython.int) -> cython.int:
         """The set is right; all that was computed from it is not, or not there."""
-        self.states[16 * state] = self.next_row
+        self.states[STATE_WIDTH * state + STATE_ROW] = self.next_row
         self.next_row += 1
-        self.states[16 * state + 6] = 0
-        self.states[16 * state + 7] = -1
-        self.states[16 * state + 3] = self.trie.clock
-        self.states[16 * state + 11] = 0
-        self.states[16 * state + 12] = 0
-        self.states[16 * state + 13] = 0
+        self.states[STATE_WIDTH * state + STATE_TWIN] = 0
+        self.states[STATE_WIDTH * state + STATE_ELSEWHERE] = NOT_YET
+        self.states[STATE_WIDTH * state + STATE_TIME] = self.trie.clock
+        self.states[STATE_WIDTH * state + STATE_LEANS_ON] = 0
+        self.states[STATE_WIDTH * state + STATE_DIFFERING_NAMES] = 0
+        self.states[STATE_WIDTH * state + STATE_DIFFERING_EDGES] = 0
         return self._derive(state)
 
     def lean(self, state: cython.int, other: cython.int) -> cython.int:
         """A new state leans on the one whose place it takes; on which edges may they differ?"""
-        row: cython.int = 16 * state
+        row: cython.int = STATE_WIDTH * state
         wrong: cython.bint
         common: cython.int = self._compare(state, other)
-        self.states[row + 14] = self.states[16 * other]
-        self.states[row + 15] = self.states[16 * other + 3]
-        self.states[row + 3] = self.states[16 * other + 3]  # what changed since then counts
+        self.states[row + STATE_ROW_THEN] = self.states[STATE_WIDTH * other + STATE_ROW]
+        self.states[row + STATE_TIME_THEN] = self.states[STATE_WIDTH * other + STATE_TIME]
+        # What changed since then counts.
+        self.states[row + STATE_TIME] = self.states[STATE_WIDTH * other + STATE_TIME]
         wrong = self._put_right(state, self._common, 0, common, False)
-        if self.states[16 * other + 10] == self.states[row + 10]:
+        if self.states[STATE_WIDTH * other + STATE_LOOPS] == self.states[row + STATE_LOOPS]:
             wrong |= self._put_loops_right(state)
         else:
             common = self._compare_loops(state, other)
             wrong |= self._put_right(state, self._common, 0, common, False)
-        self.states[row + 3] = self.trie.clock
-        self.states[row + 11] = 0 if wrong else other
+        self.states[row + STATE_TIME] = self.trie.clock
+        self.states[row + STATE_LEANS_ON] = 0 if wrong else other
         return 0
 
     def _compare(self, state: cython.int, other: cython.int) -> cython.int:
         """How many members both have, in ``_common``; on what the others have, they may differ."""
-        i: cython.int = self.states[16 * other + 4]
-        j: cython.int = self.states[16 * state + 4]
-        end: cython.int = i + self.states[16 * other + 5]
-        last: cython.int = j + self.states[16 * state + 5]
+        i: cython.int = self.states[STATE_WIDTH * other + STATE_FIRST]
+        j: cython.int = self.states[STATE_WIDTH * state + STATE_FIRST]
+        end: cython.int = i + self.states[STATE_WIDTH * other + STATE_COUNT]
+        last: cython.int = j + self.states[STATE_WIDTH * state + STATE_COUNT]
         common: cython.int = 0
-        row: cython.int = 16 * state
+        row: cython.int = STATE_WIDTH * state
         if last - j > len(self._common):
             self._common = ints(2 * (last - j))
         while i < end or j < last:
@@ -171,25 +206,25 @@ class StateTable:
                 i += 1
                 j += 1
             elif j == last or (i < end and self.members[i] < self.members[j]):
-                self.states[row + 12] |= self.member_names[i]
-                self.states[row + 13] |= self.member_edges[i]
+                self.states[row + STATE_DIFFERING_NAMES] |= self.member_names[i]
+                self.states[row + STATE_DIFFERING_EDGES] |= self.member_edges[i]
                 i += 1
             else:
-                self.states[row + 12] |= self.member_names[j]
-                self.states[row + 13] |= self.member_edges[j]
+                self.states[row + STATE_DIFFERING_NAMES] |= self.member_names[j]
+                self.states[row + STATE_DIFFERING_EDGES] |= self.member_edges[j]
                 j += 1
         return common
 
     def _compare_loops(self, state: cython.int, other: cython.int) -> cython.int:
         """``_compare`` of the loops; the state may have more, not less of them in use."""
         loops: LoopSets = self.loops
-        row: cython.int = 16 * state
-        at: cython.int = 8 * self.states[16 * other + 10]
-        i: cython.int = loops.sets[at]
-        end: cython.int = i + loops.sets[at + 1]
-        at = 8 * self.states[row + 10]
-        j: cython.int = loops.sets[at]
-        last: cython.int = j + loops.sets[at + 1]
+        row: cython.int = STATE_WIDTH * state
+        at: cython.int = LOOPS_WIDTH * self.states[STATE_WIDTH * other + STATE_LOOPS]
+        i: cython.int = loops.sets[at + LOOPS_FIRST]
+        end: cython.int = i + loops.sets[at + LOOPS_COUNT]
+        at = LOOPS_WIDTH * self.states[row + STATE_LOOPS]
+        j: cython.int = loops.sets[at + LOOPS_FIRST]
+        last: cython.int = j + loops.sets[at + LOOPS_COUNT]
         common: cython.int = 0
         if last - j > len(self._common):
             self._common = ints(2 * (last - j))
@@ -200,29 +235,37 @@ class StateTable:
                 i += 1
                 j += 1
             elif j == last or (i < end and loops.members[i] < loops.members[j]):
-                if self.trie.nodes[10 * loops.members[i] + 4]:
-                    self.states[row + 12] = -1
+                if self.trie.nodes[NODE_WIDTH * loops.members[i] + NODE_USES]:
+                    self.states[row + STATE_DIFFERING_NAMES] = -1
                 i += 1
             else:
-                self.states[row + 12] |= loops.names[j]
+                self.states[row + STATE_DIFFERING_NAMES] |= loops.names[j]
                 j += 1
         return common
 
     def leans(self, state: cython.int) -> cython.bint:
         """Whether it leans on a state whose transitions are still those of then."""
-        other: cython.int = self.states[16 * state + 11]
+        other: cython.int = self.states[STATE_WIDTH * state + STATE_LEANS_ON]
         if other == state:
             return True  # on its own transitions before it lost them
-        return other != 0 and self.states[16 * other] == self.states[16 * state + 14]
+        return (
+            other != 0
+            and self.states[STATE_WIDTH * other + STATE_ROW]
+            == self.states[STATE_WIDTH * state + STATE_ROW_THEN]
+        )
 
     def may_differ(self, state: cython.int, edge: cython.int) -> cython.bint:
         """Whether the state that this one leans on may lead elsewhere by an edge."""
-        if edge & 3:
-            return self.states[16 * state + 13] & edge_bit(edge) != 0
-        return self.states[16 * state + 12] & (self.label_bits[edge >> 2] | name_bit(0)) != 0
+        if edge & EDGE_KIND:
+            return self.states[STATE_WIDTH * state + STATE_DIFFERING_EDGES] & edge_bit(edge) != 0
+        return (
+            self.states[STATE_WIDTH * state + STATE_DIFFERING_NAMES]
+            & (self.label_bits[edge >> EDGE_SHIFT] | name_bit(0))
+            != 0
+        )
 
     def key(self, state: cython.int, edge: cython.int) -> cython.longlong:
-        row: cython.longlong = self.states[16 * state]
+        row: cython.longlong = self.states[STATE_WIDTH * state + STATE_ROW]
         return (row << 32) | edge
 
     def table_bytes(self) -> cython.longlong:
@@ -233,34 +276,43 @@ class StateTable:
     def _derive(self, state: cython.int) -> cython.int:
         i: cython.int
         row: cython.int
-        first: cython.int = self.states[16 * state + 4]
-        loops: cython.int = self.states[16 * state + 10]
+        first: cython.int = self.states[STATE_WIDTH * state + STATE_FIRST]
+        loops: cython.int = self.states[STATE_WIDTH * state + STATE_LOOPS]
         accepting: cython.int = 0
-        names: cython.int = self.loops.sets[8 * loops + 2]
+        names: cython.int = self.loops.sets[LOOPS_WIDTH * loops + LOOPS_NAMES]
         edges: cython.int = 0
-        for i in range(first, first + self.states[16 * state + 5]):
-            row = 10 * self.members[i]
-            names |= self.trie.nodes[row + 8]
-            edges |= self.trie.nodes[row + 9]
-            self.member_names[i] = self.trie.nodes[row + 8]
-            self.member_edges[i] = self.trie.nodes[row + 9]
-            if self.trie.nodes[row + 3]:
-                accepting = -1
-        row = 16 * state
-        self.states[row + 1] = accepting
-        self.states[row + 2] = (names != 0 or loops != 0) | (edges != 0) << 1
-        self.states[row + 8] = names
-        self.states[row + 9] = edges
+        for i in range(first, first + self.states[STATE_WIDTH * state + STATE_COUNT]):
+            row = NODE_WIDTH * self.members[i]
+            names |= self.trie.nodes[row + NODE_NAMES]
+            edges |= self.trie.nodes[row + NODE_EDGES]
+            self.member_names[i] = self.trie.nodes[row + NODE_NAMES]
+            self.member_edges[i] = self.trie.nodes[row + NODE_EDGES]
+            if self.trie.nodes[row + NODE_FIRST_QUERY]:
+                accepting = NOT_YET
+        row = STATE_WIDTH * state
+        self.states[row + STATE_ACCEPTS] = accepting
+        self.states[row + STATE_FLAGS] = (names != 0 or loops != 0) | (edges != 0) * FLAG_ATTRIBUTES
+        self.states[row + STATE_NAMES] = names
+        self.states[row + STATE_EDGES] = edges
         return 0
 
     def _put_loops_right(self, state: cython.int) -> cython.bint:
         """``_put_right`` of the loops."""
         loops: LoopSets = self.loops
-        number: cython.int = self.states[16 * state + 10]
-        row: cython.int = 8 * number
-        if number == 0 or loops.last_change(number) <= self.states[16 * state + 3]:
+        number: cython.int = self.states[STATE_WIDTH * state + STATE_LOOPS]
+        row: cython.int = LOOPS_WIDTH * number
+        if (
+            number == 0
+            or loops.last_change(number) <= self.states[STATE_WIDTH * state + STATE_TIME]
+        ):
             return False
-        return self._put_right(state, loops.members, loops.sets[row], loops.sets[row + 1], False)
+        return self._put_right(
+            state,
+            loops.members,
+            loops.sets[row + LOOPS_FIRST],
+            loops.sets[row + LOOPS_COUNT],
+            False,
+        )
 
     def _put_right(
         self,
@@ -277,11 +329,11 @@ class StateTable:
         # PERF: few changes are looked for among the nodes, else the nodes among the changes.
         trie: Trie = self.trie
         place: cython.int
-        change: cython.int = self.states[16 * state + 3] + 1
+        change: cython.int = self.states[STATE_WIDTH * state + STATE_TIME] + 1
         if trie.clock - change >= 8:
             return self._put_right_of_many(state, members, first, count, own)
         while change <= trie.clock:
-            place = place_of(members, first, count, trie.log_node[change & 4095])
+            place = place_of(members, first, count, trie.log_node[change & LOG_MASK])
             if place >= 0:
                 if self._heed(state, change, own):
                     return True
@@ -299,62 +351,69 @@ class StateTable:
         own: cython.bint,
     ) -> cython.bint:
         trie: Trie = self.trie
-        time: cython.int = self.states[16 * state + 3]
+        time: cython.int = self.states[STATE_WIDTH * state + STATE_TIME]
         end: cython.int = first + count
         change: cython.int
         place: cython.int = trie.next_changed(members, first, end, time)
         while place < end:
-            change = trie.nodes[10 * members[place] + 5]
+            change = trie.nodes[NODE_WIDTH * members[place] + NODE_CHANGED]
             while change > time:
-                if trie.clock - change >= 4096 or self._heed(state, change, own):
+                if trie.clock - change >= LOG_SIZE or self._heed(state, change, own):
                     return True
-                change = trie.log_before[change & 4095]
+                change = trie.log_before[change & LOG_MASK]
             if own:
                 self._note_bits(place)
             place = trie.next_changed(members, place + 1, end, time)
         return False
 
     def _note_bits(self, place: cython.int) -> cython.int:
-        row: cython.int = 10 * self.members[place]
-        self.member_names[place] = self.trie.nodes[row + 8]
-        self.member_edges[place] = self.trie.nodes[row + 9]
+        row: cython.int = NODE_WIDTH * self.members[place]
+        self.member_names[place] = self.trie.nodes[row + NODE_NAMES]
+        self.member_edges[place] = self.trie.nodes[row + NODE_EDGES]
         return 0
 
     def _heed(self, state: cython.int, change: cython.int, own: cython.bint) -> cython.bint:
         """Forget what one change of a member concerns; whether the set itself may be wrong."""
-        row: cython.int = 16 * state
-        edge: cython.int = self.trie.log_edge[change & 4095]
-        if edge in (1, -2):  # a loop more, or another node of this number
-            return own or edge == -2
-        if edge == -1:
-            self.states[row + 1] = -1
-        elif edge & 3:
-            self.states[row + 2] |= 2
-            self.states[row + 9] |= edge_bit(edge)
-            self.states[row + 13] |= edge_bit(edge)
+        row: cython.int = STATE_WIDTH * state
+        edge: cython.int = self.trie.log_edge[change & LOG_MASK]
+        if edge in (EDGE_LOOP, LOG_REUSED):  # a loop more, or another node of this number
+            return own or edge == LOG_REUSED
+        if edge == LOG_QUERIES:
+            self.states[row + STATE_ACCEPTS] = NOT_YET
+        elif edge & EDGE_KIND:
+            self.states[row + STATE_FLAGS] |= FLAG_ATTRIBUTES
+            self.states[row + STATE_EDGES] |= edge_bit(edge)
+            self.states[row + STATE_DIFFERING_EDGES] |= edge_bit(edge)
             self._forget(state, edge)
         else:
-            self.states[row + 2] |= 1
-            self.states[row + 8] |= name_bit(edge)
-            self.states[row + 12] |= name_bit(edge)
-            self._forget_name(state, edge >> 2)
+            self.states[row + STATE_FLAGS] |= FLAG_FOLLOWS
+            self.states[row + STATE_NAMES] |= name_bit(edge)
+            self.states[row + STATE_DIFFERING_NAMES] |= name_bit(edge)
+            self._forget_name(state, edge >> EDGE_SHIFT)
         return False
 
     def _forget_name(self, state: cython.int, symbol: cython.int) -> None:
         """The transitions on labels that have a symbol, 0 for ``*``."""
-        label: cython.int = self.only_label[symbol] if symbol else -1
+        label: cython.int = self.only_label[symbol] if symbol else SEVERAL
         if symbol == 0:
-            self.states[16 * state + 7] = -1
+            self.states[STATE_WIDTH * state + STATE_ELSEWHERE] = NOT_YET
         if label > 0:
-            self._forget(state, label << 2)
+            self._forget(state, label << EDGE_SHIFT)
         elif label < 0:  # it begins anew, and leans on what it was
-            self.states[16 * state + 11] = state
-            self.states[16 * state + 12] = -1
-            self.states[16 * state + 14] = self.states[16 * state]
-            self.states[16 * state] = self.next_row
+            self.states[STATE_WIDTH * state + STATE_LEANS_ON] = state
+            self.states[STATE_WIDTH * state + STATE_DIFFERING_NAMES] = -1
+            self.states[STATE_WIDTH * state + STATE_ROW_THEN] = self.states[
+                STATE_WIDTH * state + STATE_ROW
+            ]
+            self.states[STATE_WIDTH * state + STATE_ROW] = self.next_row
             self.next_row += 1
 
     def _forget(self, state: cython.int, edge: cython.int) -> None:
         # PERF: most states were never asked for most edges, and looking that up is a cache miss.
-        if self.states[16 * state + 2] & asked_bit(edge):
+        if self.states[STATE_WIDTH * state + STATE_FLAGS] & asked_bit(edge):
             self.transitions.retire(self.key(state, edge))
+
+
+def asked_bit(edge: cython.int) -> cython.int:
+    """The flag of an edge."""
+    return FLAG_ASKED << (edge % FLAGS_ASKED)

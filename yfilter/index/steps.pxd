@@ -1,9 +1,9 @@
-from yfilter.index.atoms cimport AtomTable
-from yfilter.index.loop_sets cimport LoopSets
+from yfilter.index.atoms cimport *
+from yfilter.index.loop_sets cimport *
 from yfilter.index.node_set cimport NodeSet
 from yfilter.index.sorting cimport place_of
 from yfilter.index.symbols cimport SymbolTable
-from yfilter.index.trie cimport Trie
+from yfilter.index.trie cimport *
 
 
 cdef class Steps:
@@ -22,6 +22,3 @@ cdef class Steps:
     cdef int by_edge(
         self, int[::1] members, int[::1] edges, int first, int count, int edge
     ) except -1
-
-
-cdef int asked_bit(int edge) noexcept

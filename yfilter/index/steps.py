@@ -21,13 +21,21 @@ if cython.compiled:
     from cython.cimports.yfilter.index.symbols import SymbolTable
     from cython.cimports.yfilter.index.trie import Trie
 else:
-    from yfilter.index.atoms import AtomTable
+    from yfilter.index.atoms import ATOM_EDGES, ATOM_FIRST_EDGE, ATOM_WIDTH, AtomTable
     from yfilter.index.edge_bits import edge_bit, name_bit
-    from yfilter.index.loop_sets import LoopSets
+    from yfilter.index.loop_sets import LOOPS_COUNT, LOOPS_FIRST, LOOPS_WIDTH, LoopSets
     from yfilter.index.node_set import NodeSet
     from yfilter.index.sorting import place_of
     from yfilter.index.symbols import SymbolTable
-    from yfilter.index.trie import Trie
+    from yfilter.index.trie import (
+        EDGE_ATOM,
+        EDGE_KIND,
+        EDGE_SHIFT,
+        NODE_NEXT,
+        NODE_PARENT,
+        NODE_WIDTH,
+        Trie,
+    )
 
 
 class Steps:
@@ -47,9 +55,15 @@ class Steps:
 
     def by_loops(self, loops: LoopSets, number: cython.int, label: cython.int) -> cython.int:
         """Begin with what is behind a name of a set of loops, which stay themselves."""
-        row: cython.int = 8 * number
+        row: cython.int = LOOPS_WIDTH * number
         self.found.clear()
-        return self.by_name(loops.members, loops.names, loops.sets[row], loops.sets[row + 1], label)
+        return self.by_name(
+            loops.members,
+            loops.names,
+            loops.sets[row + LOOPS_FIRST],
+            loops.sets[row + LOOPS_COUNT],
+            label,
+        )
 
     def by_name(
         self,
@@ -66,11 +80,11 @@ class Steps:
         if label:
             parents = nodes.choose_parents(members, names, first, count, self._label_bits[label])
             if self._exact[label]:
-                nodes.push_children(parents, self._exact[label] << 2)
+                nodes.push_children(parents, self._exact[label] << EDGE_SHIFT)
             if self._in_namespace[label]:
-                nodes.push_children(parents, self._in_namespace[label] << 2)
+                nodes.push_children(parents, self._in_namespace[label] << EDGE_SHIFT)
             if self._any_namespace[label]:
-                nodes.push_children(parents, self._any_namespace[label] << 2)
+                nodes.push_children(parents, self._any_namespace[label] << EDGE_SHIFT)
         return 0
 
     def by_edge(
@@ -84,21 +98,21 @@ class Steps:
         """What is behind an attribute or an atom."""
         nodes: NodeSet = self.found
         node: cython.int
-        row: cython.int = 8 * (edge >> 2)
+        row: cython.int = ATOM_WIDTH * (edge >> EDGE_SHIFT)
         nodes.clear()
         # The shorter way: from the atom's edges up, or from the members down.
-        if edge & 3 == 3 and self._atoms.atoms[row + 6] <= count // 16:
-            node = self._atoms.atoms[row + 5]
+        if edge & EDGE_KIND == EDGE_ATOM and self._atoms.atoms[row + ATOM_EDGES] <= count // 16:
+            node = self._atoms.atoms[row + ATOM_FIRST_EDGE]
             while node:
-                if place_of(members, first, count, self._trie.nodes[10 * node]) >= 0:
+                if (
+                    place_of(
+                        members, first, count, self._trie.nodes[NODE_WIDTH * node + NODE_PARENT]
+                    )
+                    >= 0
+                ):
                     nodes.push(node)
-                node = self._trie.nodes[10 * node + 6]
+                node = self._trie.nodes[NODE_WIDTH * node + NODE_NEXT]
             return 0
         return nodes.push_children(
             nodes.choose_parents(members, edges, first, count, edge_bit(edge)), edge
         )
-
-
-def asked_bit(edge: cython.int) -> cython.int:
-    """One of 29 bits for an edge, above the lowest two."""
-    return 4 << (edge % 29)

@@ -1,3 +1,15 @@
+# The C types of symbols.py, and the names of its numbers.
+cpdef enum:
+    ANY_SYMBOL = 0
+    ELSEWHERE = 0
+
+    # Values of an element that are no attribute, and where the numbers of attributes begin.
+    TEXT_NODE = 1
+    STRING_VALUE = 2
+    ATTRIBUTES = 3
+
+    SEVERAL = -1
+
 cdef int _SLOTS
 
 

@@ -37,17 +37,15 @@ if cython.compiled:
 else:
     from yfilter.index.edge_bits import edge_bit
 
-ANY_SYMBOL = 0
-ELSEWHERE = 0  # the label of a name that no symbol but ``*`` accepts
+if not cython.compiled:
+    ANY_SYMBOL = 0
+    ELSEWHERE = 0  # the label of a name that no symbol but ``*`` accepts
 
-TEXT_NODE = 1
-STRING_VALUE = 2
-ATTRIBUTES = 3
+    TEXT_NODE, STRING_VALUE, ATTRIBUTES = range(1, 4)
+
+    SEVERAL = -1  # only_label of a symbol with more labels than one
 
 Name: TypeAlias = "tuple[str, str]"  # as NameTest: namespace, local
-
-# only_label of a symbol with more labels than one
-SEVERAL = -1
 
 _NAMES_REMEMBERED = 100_000
 _SLOTS = 2048  # for names that are the same objects; a power of 2
@@ -171,12 +169,12 @@ class SymbolTable:
         return attribute
 
     def retain_attribute(self, attribute: cython.int) -> cython.int:
-        if attribute >= 3:  # ATTRIBUTES
+        if attribute >= ATTRIBUTES:
             self._attributes.retain(attribute)
         return 0
 
     def release_attribute(self, attribute: cython.int) -> cython.int:
-        if attribute >= 3 and self._attributes.release(attribute):
+        if attribute >= ATTRIBUTES and self._attributes.release(attribute):
             self._forget_names()
         return 0
 

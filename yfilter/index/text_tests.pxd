@@ -1,4 +1,5 @@
-from yfilter.index.trie cimport Trie
+from yfilter.index.atoms cimport *
+from yfilter.index.trie cimport *
 
 
 cdef class TextTests:

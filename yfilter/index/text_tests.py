@@ -18,7 +18,6 @@ try:
 except ImportError:
     from formats import cython_stub as cython
 
-from yfilter.index.atoms import MATCHES
 from yfilter.index.columns import grown, ints
 from yfilter.index.pattern_set import PatternSet
 
@@ -26,8 +25,19 @@ if cython.compiled:
     from cython.cimports.yfilter.index.edge_bits import name_bit
     from cython.cimports.yfilter.index.trie import Trie
 else:
+    from yfilter.index.atoms import CONTAINS, ENDS_WITH, MATCHES, STARTS_WITH
     from yfilter.index.edge_bits import name_bit
-    from yfilter.index.trie import Trie
+    from yfilter.index.trie import (
+        EDGE_SHIFT,
+        NODE_FIRST_QUERY,
+        NODE_NAMES,
+        NODE_WIDTH,
+        QUERY_NEXT,
+        QUERY_NUMBER,
+        QUERY_RESIDUAL,
+        QUERY_WIDTH,
+        Trie,
+    )
 
 
 class TextTests:
@@ -52,9 +62,9 @@ class TextTests:
             self._patterns[attribute].add(atom, key[2:].decode())
             self._queries[attribute, key] = atom
             return 0
-        node = trie.extend(1, attribute << 2)
+        node = trie.extend(1, attribute << EDGE_SHIFT)
         for i in range(2, len(key)):
-            node = trie.extend(node, octets[i] << 2)
+            node = trie.extend(node, octets[i] << EDGE_SHIFT)
         self._queries[attribute, key] = trie.add_query(node, key[1], atom)
         return 0
 
@@ -78,7 +88,7 @@ class TextTests:
         """How many tests hold for ``values[first:last]``."""
         octets: cython.p_const_uchar = values
         trie: Trie = self._trie
-        root: cython.int = trie.child(1, attribute << 2)
+        root: cython.int = trie.child(1, attribute << EDGE_SHIFT)
         start: cython.int
         at: cython.int
         node: cython.int
@@ -94,17 +104,23 @@ class TextTests:
             node = root
             at = start
             # PERF: the bits of a node's edges spare nearly all look-ups.
-            while at < last and trie.nodes[10 * node + 8] & name_bit(octets[at] << 2):
-                node = trie.child(node, octets[at] << 2)
+            while at < last and trie.nodes[NODE_WIDTH * node + NODE_NAMES] & name_bit(
+                octets[at] << EDGE_SHIFT
+            ):
+                node = trie.child(node, octets[at] << EDGE_SHIFT)
                 if node == 0:
                     break
                 at += 1
-                query = trie.nodes[10 * node + 3]
+                query = trie.nodes[NODE_WIDTH * node + NODE_FIRST_QUERY]
                 while query:
-                    kind = trie.queries[5 * query + 3]
-                    if kind == 1 or (kind == 2 and start == first) or (kind == 3 and at == last):
-                        self._emit(trie.queries[5 * query + 4])
-                    query = trie.queries[5 * query + 1]
+                    kind = trie.queries[QUERY_WIDTH * query + QUERY_RESIDUAL]
+                    if (
+                        kind == CONTAINS
+                        or (kind == STARTS_WITH and start == first)
+                        or (kind == ENDS_WITH and at == last)
+                    ):
+                        self._emit(trie.queries[QUERY_WIDTH * query + QUERY_NUMBER])
+                    query = trie.queries[QUERY_WIDTH * query + QUERY_NEXT]
         return self._count
 
     def _emit(self, atom: cython.int) -> cython.int:

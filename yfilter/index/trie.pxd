@@ -1,4 +1,43 @@
-from yfilter.index.atoms cimport AtomTable
+# The C types of trie.py, and the names of its numbers.
+from yfilter.index.atoms cimport *
+
+cpdef enum:
+    # Fields of a node.
+    NODE_PARENT = 0
+    NODE_EDGE = 1
+    NODE_LOOP = 2
+    NODE_FIRST_QUERY = 3
+    NODE_USES = 4
+    NODE_CHANGED = 5
+    NODE_NEXT = 6
+    NODE_PREVIOUS = 7
+    NODE_NAMES = 8
+    NODE_EDGES = 9
+    NODE_WIDTH = 10
+
+    # Fields of a query.
+    QUERY_NODE = 0
+    QUERY_NEXT = 1
+    QUERY_PREVIOUS = 2
+    QUERY_RESIDUAL = 3
+    QUERY_NUMBER = 4
+    QUERY_WIDTH = 5
+
+    ROOTS = 3
+
+    # An edge: a number << EDGE_SHIFT | its kind; EDGE_LOOP is alone of its kind.
+    EDGE_NAME = 0
+    EDGE_LOOP = 1
+    EDGE_ATTRIBUTE = 2
+    EDGE_ATOM = 3
+    EDGE_KIND = 3
+    EDGE_SHIFT = 2
+
+    # What the log has for an edge where none was made.
+    LOG_QUERIES = -1
+    LOG_REUSED = -2
+    LOG_SIZE = 4096
+    LOG_MASK = 4095
 
 
 cdef class Trie:

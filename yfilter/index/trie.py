@@ -6,34 +6,39 @@ levels, so that a query is touched only where its predicate holds::
 
     /nitf/head[@id = "x"]//series       1 ─nitf─▶ 2 ─head─▶ 3 ─@id─▶ 4 ─"x"─▶ 5 ─ε─▶ 6⟲ ─series─▶ 7
 
-An edge is a number: ``symbol << 2`` a name test, LOOP the ε-move to a state that stays,
-``attribute << 2 | 2`` to an attribute, ``atom << 2 | 3`` to an atom of that attribute.
+An edge is a number: ``symbol << EDGE_SHIFT | EDGE_NAME`` a name test, EDGE_LOOP the ε-move to a
+state that stays; EDGE_ATTRIBUTE is made so of an attribute, EDGE_ATOM of an atom of that attribute.
 
 Each priority class of queries has a root of its own, nodes 1 to ROOTS, so that a run of one class
 meets nothing of the others.
 
-A node is a row of 10 numbers in ``nodes``, 40 bytes::
+A node is a row of NODE_WIDTH numbers in ``nodes``, 40 bytes::
 
-    0 parent   1 edge from it   2 loop, or 0   3 first query accepted, or 0
-    4 uses: children, loop and queries
-    5 time of the last change   6 next, 7 previous node on an edge of the same atom
-    8, 9 a bit for each name edge, and for each other edge, that it had (see edge_bits.py)
+    PARENT, EDGE       the node above and the edge from it
+    LOOP, FIRST_QUERY  the node behind the ε-move, the first query accepted; or 0
+    USES               how many children, loops and queries it has
+    CHANGED            time of the last change
+    NEXT, PREVIOUS     node on an edge of the same atom
+    NAMES, EDGES       a bit for each name edge, for each other edge, that it had (edge_bits.py)
 
-A query is a row of 5 in ``queries``, 20 bytes::
+A query is a row of QUERY_WIDTH in ``queries``, 20 bytes::
 
-    0 node   1 next, 2 previous query of the node   3 residual   4 number of its range
+    NODE               where it is accepted
+    NEXT, PREVIOUS     query of the node
+    RESIDUAL, NUMBER   what is left to verify (residuals.py); of its range
 
 A query that stands for another one, a second way in which that is found, has it in ``alias``.
 
 Children are found by an open-addressing table of node numbers, 6 to 12 bytes a node, whose keys
 are parent and edge of the node itself.  A node lives as long as something uses it; free rows are
-linked by ``parent``, or ``node``, and used again.
+linked by PARENT, or NODE, and used again.
 
-Every change is noted under a time: which node, which edge it has now, or QUERIES for the queries
-accepted, or REUSED, and when the node changed before.  The last LOG_SIZE changes can be looked up.
-An added query is one change, of the node where its own part of the trie begins; a removed one is
-one of its node.  That nodes are gone is not noted: who still knows them finds nothing behind them,
-and is told when their numbers are REUSED.  To make that rare, an eighth of the rows stays free.
+Every change is noted under a time: which node, which edge it has now, or LOG_QUERIES for the
+queries accepted, or LOG_REUSED, and when the node changed before.  The last LOG_SIZE changes can be
+looked up.  An added query is one change, of the node where its own part of the trie begins; a
+removed one is one of its node.  That nodes are gone is not noted: who still knows them finds
+nothing behind them, and is told when their numbers are used again, LOG_REUSED.  To make that rare,
+an eighth of the rows stays free.
 """
 
 from __future__ import annotations
@@ -51,29 +56,30 @@ if cython.compiled:
     from cython.cimports.yfilter.index.atoms import AtomTable
     from cython.cimports.yfilter.index.edge_bits import edge_bit, name_bit
 else:
-    from yfilter.index.atoms import AtomTable
+    from yfilter.index.atoms import ATOM_EDGES, ATOM_FIRST_EDGE, ATOM_WIDTH, AtomTable
     from yfilter.index.edge_bits import edge_bit, name_bit
 
-# A row of ``nodes``.
-PARENT, EDGE, LOOP_NODE, FIRST_QUERY, USES, CHANGED, NEXT_EDGE, PREVIOUS_EDGE, NAMES, EDGES = range(
-    10
-)
-# A row of ``queries``.
-NODE, NEXT, PREVIOUS, RESIDUAL, NUMBER = range(5)
+if not cython.compiled:
+    NODE_PARENT, NODE_EDGE, NODE_LOOP, NODE_FIRST_QUERY, NODE_USES, NODE_CHANGED = range(6)
+    NODE_NEXT, NODE_PREVIOUS, NODE_NAMES, NODE_EDGES, NODE_WIDTH = range(6, 11)
 
-ROOTS = 3
-LOOP = 1
-QUERIES = -1
-REUSED = -2
-LOG_SIZE = 4096
+    QUERY_NODE, QUERY_NEXT, QUERY_PREVIOUS, QUERY_RESIDUAL, QUERY_NUMBER, QUERY_WIDTH = range(6)
+
+    ROOTS = 3
+
+    EDGE_NAME, EDGE_LOOP, EDGE_ATTRIBUTE, EDGE_ATOM = range(4)
+    EDGE_KIND, EDGE_SHIFT = 3, 2
+
+    LOG_QUERIES, LOG_REUSED = -1, -2
+    LOG_SIZE, LOG_MASK = 4096, 4095
 
 
 class Trie:
     """Nodes, queries and the log of changes; ``clock`` is the time of the last one."""
 
     def __init__(self, atoms: AtomTable) -> None:
-        self.nodes = ints(10 * 64)
-        self.queries = ints(5 * 64)
+        self.nodes = ints(NODE_WIDTH * 64)
+        self.queries = ints(QUERY_WIDTH * 64)
         self.alias = ints(1)
         self.log_node = ints(LOG_SIZE)
         self.log_edge = ints(LOG_SIZE)
@@ -91,15 +97,18 @@ class Trie:
         self._free_query = 0
         self._atoms = atoms
         for root in range(1, ROOTS + 1):
-            self.nodes[10 * root + USES] = 1  # a root is never pruned
+            self.nodes[NODE_WIDTH * root + NODE_USES] = 1  # a root is never pruned
 
     def child(self, node: cython.int, edge: cython.int) -> cython.int:
-        """The node behind an edge, or 0; not for LOOP."""
+        """The node behind an edge, or 0; not for EDGE_LOOP."""
         mask: cython.uint = len(self._slots) - 1
         slot: cython.uint = _hash(node, edge) & mask
         found: cython.int = self._slots[slot]
         while found != 0:
-            if self.nodes[10 * found] == node and self.nodes[10 * found + 1] == edge:
+            if (
+                self.nodes[NODE_WIDTH * found + NODE_PARENT] == node
+                and self.nodes[NODE_WIDTH * found + NODE_EDGE] == edge
+            ):
                 return found
             slot = (slot + 1) & mask
             found = self._slots[slot]
@@ -122,11 +131,14 @@ class Trie:
         for i in range(count):
             found[i] = slots[_hash(parents[i], edge) & mask]
         for i in range(count):
-            other |= nodes[10 * found[i]] ^ parents[i]
-            other |= nodes[10 * found[i] + 1] ^ edge
+            other |= nodes[NODE_WIDTH * found[i] + NODE_PARENT] ^ parents[i]
+            other |= nodes[NODE_WIDTH * found[i] + NODE_EDGE] ^ edge
         if other:
             for i in range(count):
-                if nodes[10 * found[i]] != parents[i] or nodes[10 * found[i] + 1] != edge:
+                if (
+                    nodes[NODE_WIDTH * found[i] + NODE_PARENT] != parents[i]
+                    or nodes[NODE_WIDTH * found[i] + NODE_EDGE] != edge
+                ):
                     found[i] = self.child(parents[i], edge)
         return 0
 
@@ -142,7 +154,7 @@ class Trie:
             node = column[i]
             if filtered and not (self._recent[(node >> 6) & 511] >> (node & 63)) & 1:
                 continue
-            if self.nodes[10 * node + 5] > time:
+            if self.nodes[NODE_WIDTH * node + NODE_CHANGED] > time:
                 return i
         return end
 
@@ -157,22 +169,22 @@ class Trie:
             self._note(node, edge)
         made = self._new_node(node, edge)
         self._insert(made)
-        if edge & 2:
-            self.nodes[10 * node + 9] |= edge_bit(edge)
+        if edge & EDGE_ATTRIBUTE:  # or an atom, which has that bit, too
+            self.nodes[NODE_WIDTH * node + NODE_EDGES] |= edge_bit(edge)
         else:
-            self.nodes[10 * node + 8] |= name_bit(edge)
-        if edge & 3 == 3:
-            self._link_edge(made, edge >> 2)
+            self.nodes[NODE_WIDTH * node + NODE_NAMES] |= name_bit(edge)
+        if edge & EDGE_KIND == EDGE_ATOM:
+            self._link_edge(made, edge >> EDGE_SHIFT)
         return made
 
     def loop_of(self, node: cython.int) -> cython.int:
         """The looping node behind the ε-move, made if there is none."""
-        made: cython.int = self.nodes[10 * node + 2]
+        made: cython.int = self.nodes[NODE_WIDTH * node + NODE_LOOP]
         if made == 0:
             if self._is_known(node):
-                self._note(node, 1)
-            made = self._new_node(node, 1)
-            self.nodes[10 * node + 2] = made
+                self._note(node, EDGE_LOOP)
+            made = self._new_node(node, EDGE_LOOP)
+            self.nodes[NODE_WIDTH * node + NODE_LOOP] = made
         return made
 
     def add_query(self, node: cython.int, residual: cython.int, number: cython.int) -> cython.int:
@@ -181,26 +193,26 @@ class Trie:
         row: cython.int
         first: cython.int
         if query:
-            self._free_query = self.queries[5 * query]
+            self._free_query = self.queries[QUERY_WIDTH * query + QUERY_NODE]
         else:
             query = self._query_bound
-            if 5 * query + 5 > len(self.queries):
-                self.queries = grown(self.queries, 5 * (query + query // 2 + 8))
+            if QUERY_WIDTH * (query + 1) > len(self.queries):
+                self.queries = grown(self.queries, QUERY_WIDTH * (query + query // 2 + 8))
             self._query_bound = query + 1
         self._query_count += 1
-        row = 5 * query
-        first = self.nodes[10 * node + 3]
-        self.queries[row] = node
-        self.queries[row + 1] = first
-        self.queries[row + 2] = 0
-        self.queries[row + 3] = residual
-        self.queries[row + 4] = number
+        row = QUERY_WIDTH * query
+        first = self.nodes[NODE_WIDTH * node + NODE_FIRST_QUERY]
+        self.queries[row + QUERY_NODE] = node
+        self.queries[row + QUERY_NEXT] = first
+        self.queries[row + QUERY_PREVIOUS] = 0
+        self.queries[row + QUERY_RESIDUAL] = residual
+        self.queries[row + QUERY_NUMBER] = number
         if first:
-            self.queries[5 * first + 2] = query
-        self.nodes[10 * node + 3] = query
+            self.queries[QUERY_WIDTH * first + QUERY_PREVIOUS] = query
+        self.nodes[NODE_WIDTH * node + NODE_FIRST_QUERY] = query
         if self._is_known(node):
-            self._note(node, -1)
-        self.nodes[10 * node + 4] += 1
+            self._note(node, LOG_QUERIES)
+        self.nodes[NODE_WIDTH * node + NODE_USES] += 1
         return query
 
     def set_alias(self, query: cython.int, other: cython.int) -> cython.int:
@@ -218,23 +230,23 @@ class Trie:
 
     def remove_query(self, query: cython.int) -> cython.int:
         """Take a query out, and the nodes that only it used."""
-        row: cython.int = 5 * query
-        node: cython.int = self.queries[row]
-        following: cython.int = self.queries[row + 1]
-        previous: cython.int = self.queries[row + 2]
+        row: cython.int = QUERY_WIDTH * query
+        node: cython.int = self.queries[row + QUERY_NODE]
+        following: cython.int = self.queries[row + QUERY_NEXT]
+        previous: cython.int = self.queries[row + QUERY_PREVIOUS]
         if following:
-            self.queries[5 * following + 2] = previous
+            self.queries[QUERY_WIDTH * following + QUERY_PREVIOUS] = previous
         if previous:
-            self.queries[5 * previous + 1] = following
+            self.queries[QUERY_WIDTH * previous + QUERY_NEXT] = following
         else:
-            self.nodes[10 * node + 3] = following
+            self.nodes[NODE_WIDTH * node + NODE_FIRST_QUERY] = following
         if query < len(self.alias):
             self.alias[query] = 0
-        self.queries[row] = self._free_query
+        self.queries[row + QUERY_NODE] = self._free_query
         self._free_query = query
         self._query_count -= 1
-        self._note(node, -1)
-        self.nodes[10 * node + 4] -= 1
+        self._note(node, LOG_QUERIES)
+        self.nodes[NODE_WIDTH * node + NODE_USES] -= 1
         self._prune(node)
         return 0
 
@@ -242,14 +254,14 @@ class Trie:
         """The edges from the root to a node, backwards."""
         edges = []
         while node > ROOTS:
-            edges.append(self.nodes[10 * node + EDGE])
-            node = self.nodes[10 * node]
+            edges.append(self.nodes[NODE_WIDTH * node + NODE_EDGE])
+            node = self.nodes[NODE_WIDTH * node + NODE_PARENT]
         return edges
 
     def restart_clock(self) -> None:
         """Begin at time 1 again; whoever remembers a time has to forget it."""
         for node in range(self._node_bound):
-            self.nodes[10 * node + CHANGED] = 0
+            self.nodes[NODE_WIDTH * node + NODE_CHANGED] = 0
         self.clock = 1
         self._recent_since = 0
 
@@ -277,39 +289,39 @@ class Trie:
             if len(seen) - ROOTS >= nodes_max:
                 break
             node = oldest
-            while node not in seen and self.nodes[10 * node + EDGE] != -1:
+            while node not in seen and self.nodes[NODE_WIDTH * node + NODE_EDGE] != -1:
                 seen.add(node)
-                parent = self.nodes[10 * node]
+                parent = self.nodes[NODE_WIDTH * node + NODE_PARENT]
                 found.setdefault(parent, []).append(node)
                 node = parent
         return found
 
     def _is_known(self, node: cython.int) -> cython.bint:
         """Whether a node is in use; one that is not was made, or is freed, by the same change."""
-        return self.nodes[10 * node + 4] != 0
+        return self.nodes[NODE_WIDTH * node + NODE_USES] != 0
 
     def _prune(self, node: cython.int) -> cython.int:
         """Free a node that nothing uses, and then what only led to it."""
         parent: cython.int
         edge: cython.int
         while not self._is_known(node):
-            parent = self.nodes[10 * node]
-            edge = self.nodes[10 * node + 1]
-            if edge == 1:
-                self.nodes[10 * parent + 2] = 0
+            parent = self.nodes[NODE_WIDTH * node + NODE_PARENT]
+            edge = self.nodes[NODE_WIDTH * node + NODE_EDGE]
+            if edge == EDGE_LOOP:
+                self.nodes[NODE_WIDTH * parent + NODE_LOOP] = 0
             else:
                 self._delete(node)
-                if edge & 3 == 3:
-                    self._unlink_edge(node, edge >> 2)
-            self.nodes[10 * node] = 0
-            self.nodes[10 * node + 1] = -1
+                if edge & EDGE_KIND == EDGE_ATOM:
+                    self._unlink_edge(node, edge >> EDGE_SHIFT)
+            self.nodes[NODE_WIDTH * node + NODE_PARENT] = 0
+            self.nodes[NODE_WIDTH * node + NODE_EDGE] = -1
             if self._first_free:
-                self.nodes[10 * self._last_free] = node
+                self.nodes[NODE_WIDTH * self._last_free + NODE_PARENT] = node
             else:
                 self._first_free = node
             self._last_free = node
             self._node_count -= 1
-            self.nodes[10 * parent + 4] -= 1
+            self.nodes[NODE_WIDTH * parent + NODE_USES] -= 1
             node = parent
         return 0
 
@@ -318,64 +330,70 @@ class Trie:
         i: cython.int
         # Those freed long ago, and only if many are free: few states know them still.
         if node and 8 * (self._node_bound - 1 - self._node_count) > self._node_bound:
-            self._first_free = self.nodes[10 * node]
-            self._note(node, -2)
+            self._first_free = self.nodes[NODE_WIDTH * node + NODE_PARENT]
+            self._note(node, LOG_REUSED)
         else:
             node = self._node_bound
-            if 10 * node + 8 > len(self.nodes):
-                self.nodes = grown(self.nodes, 10 * (node + node // 2 + 8))
+            if NODE_WIDTH * (node + 1) > len(self.nodes):
+                self.nodes = grown(self.nodes, NODE_WIDTH * (node + node // 2 + 8))
             self._node_bound = node + 1
         self._node_count += 1
-        for i in range(10):
-            if i != 5:
-                self.nodes[10 * node + i] = 0
-        self.nodes[10 * node] = parent
-        self.nodes[10 * node + 1] = edge
-        self.nodes[10 * parent + 4] += 1
+        for i in range(NODE_WIDTH):
+            if i != NODE_CHANGED:
+                self.nodes[NODE_WIDTH * node + i] = 0
+        self.nodes[NODE_WIDTH * node + NODE_PARENT] = parent
+        self.nodes[NODE_WIDTH * node + NODE_EDGE] = edge
+        self.nodes[NODE_WIDTH * parent + NODE_USES] += 1
         return node
 
     def _note(self, node: cython.int, edge: cython.int) -> cython.int:
         i: cython.int
         bit: cython.ulonglong = 1
         self.clock += 1
-        self.log_node[self.clock & 4095] = node
-        self.log_edge[self.clock & 4095] = edge
-        self.log_before[self.clock & 4095] = self.nodes[10 * node + 5]
+        self.log_node[self.clock & LOG_MASK] = node
+        self.log_edge[self.clock & LOG_MASK] = edge
+        self.log_before[self.clock & LOG_MASK] = self.nodes[NODE_WIDTH * node + NODE_CHANGED]
         if self.clock - self._recent_since > 1024:
             for i in range(512):
                 self._recent[i] = 0
             self._recent_since = self.clock - 1
-        self.nodes[10 * node + 5] = self.clock
+        self.nodes[NODE_WIDTH * node + NODE_CHANGED] = self.clock
         self._recent[(node >> 6) & 511] |= bit << (node & 63)
         return 0
 
     def _link_edge(self, node: cython.int, atom: cython.int) -> cython.int:
         rows: cython.int[::1] = self._atoms.atoms
-        first: cython.int = rows[8 * atom + 5]
-        self.nodes[10 * node + 6] = first
-        self.nodes[10 * node + 7] = 0
+        first: cython.int = rows[ATOM_WIDTH * atom + ATOM_FIRST_EDGE]
+        self.nodes[NODE_WIDTH * node + NODE_NEXT] = first
+        self.nodes[NODE_WIDTH * node + NODE_PREVIOUS] = 0
         if first:
-            self.nodes[10 * first + 7] = node
-        rows[8 * atom + 5] = node
-        rows[8 * atom + 6] += 1
+            self.nodes[NODE_WIDTH * first + NODE_PREVIOUS] = node
+        rows[ATOM_WIDTH * atom + ATOM_FIRST_EDGE] = node
+        rows[ATOM_WIDTH * atom + ATOM_EDGES] += 1
         return 0
 
     def _unlink_edge(self, node: cython.int, atom: cython.int) -> cython.int:
         rows: cython.int[::1] = self._atoms.atoms
-        following: cython.int = self.nodes[10 * node + 6]
-        previous: cython.int = self.nodes[10 * node + 7]
+        following: cython.int = self.nodes[NODE_WIDTH * node + NODE_NEXT]
+        previous: cython.int = self.nodes[NODE_WIDTH * node + NODE_PREVIOUS]
         if following:
-            self.nodes[10 * following + 7] = previous
+            self.nodes[NODE_WIDTH * following + NODE_PREVIOUS] = previous
         if previous:
-            self.nodes[10 * previous + 6] = following
+            self.nodes[NODE_WIDTH * previous + NODE_NEXT] = following
         else:
-            rows[8 * atom + 5] = following
-        rows[8 * atom + 6] -= 1
+            rows[ATOM_WIDTH * atom + ATOM_FIRST_EDGE] = following
+        rows[ATOM_WIDTH * atom + ATOM_EDGES] -= 1
         return 0
 
     def _insert(self, node: cython.int) -> cython.int:
         mask: cython.uint = len(self._slots) - 1
-        slot: cython.uint = _hash(self.nodes[10 * node], self.nodes[10 * node + 1]) & mask
+        slot: cython.uint = (
+            _hash(
+                self.nodes[NODE_WIDTH * node + NODE_PARENT],
+                self.nodes[NODE_WIDTH * node + NODE_EDGE],
+            )
+            & mask
+        )
         while self._slots[slot] != 0:
             slot = (slot + 1) & mask
         self._slots[slot] = node
@@ -383,7 +401,13 @@ class Trie:
 
     def _delete(self, node: cython.int) -> cython.int:
         mask: cython.uint = len(self._slots) - 1
-        hole: cython.uint = _hash(self.nodes[10 * node], self.nodes[10 * node + 1]) & mask
+        hole: cython.uint = (
+            _hash(
+                self.nodes[NODE_WIDTH * node + NODE_PARENT],
+                self.nodes[NODE_WIDTH * node + NODE_EDGE],
+            )
+            & mask
+        )
         slot: cython.uint
         home: cython.uint
         other: cython.int
@@ -392,7 +416,13 @@ class Trie:
         slot = (hole + 1) & mask
         while self._slots[slot] != 0:
             other = self._slots[slot]
-            home = _hash(self.nodes[10 * other], self.nodes[10 * other + 1]) & mask
+            home = (
+                _hash(
+                    self.nodes[NODE_WIDTH * other + NODE_PARENT],
+                    self.nodes[NODE_WIDTH * other + NODE_EDGE],
+                )
+                & mask
+            )
             if ((slot - home) & mask) >= ((slot - hole) & mask):
                 self._slots[hole] = other
                 hole = slot

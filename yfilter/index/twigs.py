@@ -42,8 +42,25 @@ else:
     from yfilter.index.message_view import MessageView
     from yfilter.index.names_below import NamesBelow, needs_of
     from yfilter.index.record_pool import RecordPool
+    from yfilter.index.state_table import (
+        FLAG_FOLLOWS,
+        STATE_ACCEPTS,
+        STATE_ELSEWHERE,
+        STATE_FLAGS,
+        STATE_NAMES,
+        STATE_ROW,
+        STATE_TIME,
+        STATE_WIDTH,
+    )
     from yfilter.index.symbols import SymbolTable
-    from yfilter.index.trie import Trie
+    from yfilter.index.trie import (
+        EDGE_SHIFT,
+        NODE_FIRST_QUERY,
+        NODE_WIDTH,
+        QUERY_NUMBER,
+        QUERY_WIDTH,
+        Trie,
+    )
 
 ROW_BYTES_MAX = 16 * 1024 * 1024
 QUESTIONS_MIN = 6  # for each element below, for a row to be made
@@ -95,13 +112,13 @@ class Twigs:
             place = record + words[record + 3 + step]
             if words[place]:
                 node = self.trie.loop_of(node)
-            node = self.trie.extend(node, words[place + 1] << 2)
-        twig = self.trie.nodes[10 * node + 3]
+            node = self.trie.extend(node, words[place + 1] << EDGE_SHIFT)
+        twig = self.trie.nodes[NODE_WIDTH * node + NODE_FIRST_QUERY]
         return twig or self._added(node, record)
 
     def record(self, twig: cython.int) -> cython.int:
         """The record of a twig, which is its number as a query of the trie."""
-        return self.trie.queries[5 * twig + 4]
+        return self.trie.queries[QUERY_WIDTH * twig + QUERY_NUMBER]
 
     def answer(self, twig: cython.int, element: cython.int) -> cython.int:
         """Whether a twig is found below an element, by names alone: NO, YES or PERHAPS."""
@@ -211,12 +228,12 @@ class Twigs:
             depth = view.depth[child]
             state = self._moved(top, depth - 1, view.label[view.name[child]])
             if state:
-                place = self.states.states[16 * state + 1]
+                place = self.states.states[STATE_WIDTH * state + STATE_ACCEPTS]
                 if place < 0:
                     place = self.states.accepted(state, False)
                 if place:
                     self._take(place, row)
-            if state and self.states.states[16 * state + 2] & 1:
+            if state and self.states.states[STATE_WIDTH * state + STATE_FLAGS] & FLAG_FOLLOWS:
                 self._path[depth] = state
                 child += 1
             else:
@@ -228,14 +245,16 @@ class Twigs:
         states: LazyStates = self.states
         state: cython.int = self._path[depth]
         edge: cython.longlong = 0
-        row: cython.longlong = states.states[16 * state]
+        row: cython.longlong = states.states[STATE_WIDTH * state + STATE_ROW]
         target: cython.int
-        if states.states[16 * state + 8] & states.label_bits[label]:
-            edge = label << 2
+        if states.states[STATE_WIDTH * state + STATE_NAMES] & states.label_bits[label]:
+            edge = label << EDGE_SHIFT
             target = states.transitions.get((row << 32) | edge)
         else:
-            target = states.states[16 * state + 7]
-        if target >= 0 and (target == 0 or states.states[16 * target + 3] == self.trie.clock):
+            target = states.states[STATE_WIDTH * state + STATE_ELSEWHERE]
+        if target >= 0 and (
+            target == 0 or states.states[STATE_WIDTH * target + STATE_TIME] == self.trie.clock
+        ):
             return target
         if states.is_full():
             self._turn(top, depth)
@@ -244,7 +263,7 @@ class Twigs:
             target = -1
         if target < 0:
             target = states.follow(state, edge) if edge else states.elsewhere(state)
-        if target and states.states[16 * target + 3] != self.trie.clock:
+        if target and states.states[STATE_WIDTH * target + STATE_TIME] != self.trie.clock:
             target = states.fresh(target, state, edge)
         return target
 
