@@ -1,5 +1,6 @@
 from yfilter.index.atoms cimport AtomTable
 from yfilter.index.record_pool cimport RecordPool
+from yfilter.index.residual_rows cimport *
 from yfilter.index.sorting cimport sort_by
 from yfilter.index.trie cimport *
 

@@ -3,7 +3,7 @@
 
 A list is four sections behind their lengths: those that are sure, those with one equality of an
 ancestor to look up, those with a residual to check, and what the message has to contain for it to
-hold, and those with one twig of an ancestor to look up, by the ancestor (see residuals.py)::
+hold, and those with one twig of an ancestor to look up, by the ancestor (see residual_rows.py)::
 
     lists   epoch n1 n2 n3 w4 | query … | query residual … | query residual required … | group …
     group   position n epoch element | query twig …
@@ -31,6 +31,7 @@ if cython.compiled:
 else:
     from yfilter.index.atoms import AtomTable
     from yfilter.index.record_pool import RecordPool
+    from yfilter.index.residual_rows import CODE_POSITION, CODE_SHIFT, CODE_TWIG, RECORD_REQUIRED
     from yfilter.index.sorting import sort_by
     from yfilter.index.trie import (
         NODE_FIRST_QUERY,
@@ -105,7 +106,9 @@ class AcceptLists:
             residual = self.trie.queries[QUERY_WIDTH * query + QUERY_RESIDUAL]
             self.lists[place + 5 + 3 * i] = self.trie.answers(query)
             self.lists[place + 6 + 3 * i] = residual
-            self.lists[place + 7 + 3 * i] = self.records.words[1 - residual] if residual < 0 else 0
+            self.lists[place + 7 + 3 * i] = (
+                self.records.words[RECORD_REQUIRED - residual] if residual < 0 else 0
+            )
         self._bounds_used += count
         return place
 
@@ -211,10 +214,10 @@ class AcceptLists:
             self._next[section] = at + 2
         elif section == 2:
             self.lists[at + 1] = residual
-            self.lists[at + 2] = self.records.words[1 - residual]
+            self.lists[at + 2] = self.records.words[RECORD_REQUIRED - residual]
             self._next[section] = at + 3
         else:
-            self.lists[at + 1] = residual >> 7
+            self.lists[at + 1] = residual >> CODE_SHIFT
             self._next[section] = at + 2
         return 0
 
@@ -235,4 +238,4 @@ def _section(residual: cython.int) -> cython.int:
         return 0
     if residual < 0:
         return 2
-    return 3 + (residual & 63) if residual & 64 else 1
+    return 3 + (residual & CODE_POSITION) if residual & CODE_TWIG else 1

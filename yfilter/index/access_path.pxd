@@ -1,7 +1,8 @@
 from yfilter.index.atoms cimport AtomTable
 from yfilter.index.draft cimport Draft
+from yfilter.index.residual_rows cimport *
 
-cdef int _ATOM, _NESTED, _ANYWHERE, _NONE, _RANGE, _EQUALITY
+cdef int _NONE, _RANGE, _EQUALITY
 
 
 cdef class AccessPath:
@@ -21,7 +22,7 @@ cdef class AccessPath:
     cdef int _second_worth
 
     cpdef int choose(self) except -1
-    cdef int depth_of(self, int at) noexcept
+    cdef int position_of(self, int at) noexcept
     cdef int _consider_nested(self, int way) except -1
     cdef int _consider(self, int way, int fork, int nested) except -1
     cdef bint _is_better(self, int rank, double first, int second) noexcept

@@ -32,10 +32,15 @@ if cython.compiled:
 else:
     from yfilter.index.atoms import AtomTable
     from yfilter.index.draft import Draft
-from yfilter.index.residuals import ANYWHERE, ATOM, NESTED, STEPS_MAX
-
-# Kinds of conditions as numbers of C: those up to _ATOM are comparisons.
-_ATOM, _NESTED, _ANYWHERE = ATOM, NESTED, ANYWHERE
+    from yfilter.index.residual_rows import (
+        CHECK_ANYWHERE,
+        CHECK_ATOM,
+        CHECK_NESTED,
+        POSITION_ABSOLUTE,
+        POSITION_SHIFT,
+        POSITION_UNKNOWN,
+    )
+from yfilter.index.residuals import STEPS_MAX
 
 # Ranks of access predicates.
 _NONE, _RANGE, _EQUALITY = 0, 1, 2
@@ -78,12 +83,13 @@ class AccessPath:
         self._lay_out(self._way, self._fork, self._nested)
         return 0
 
-    def depth_of(self, at: cython.int) -> cython.int:
-        """Where a step's element is: ``2 * n`` for so far up from the last one's, ``2 * n + 1`` for
-        a depth, -1 if that is not known."""
+    def position_of(self, at: cython.int) -> cython.int:
+        """Where a step's element is, its position: up from the last one's, or a depth."""
         if self._last_descendant <= at:
-            return 2 * (self.length - 1 - at)
-        return 2 * at + 1 if self._first_descendant > at else -1
+            return (self.length - 1 - at) << POSITION_SHIFT
+        if self._first_descendant > at:
+            return at << POSITION_SHIFT | POSITION_ABSOLUTE
+        return POSITION_UNKNOWN
 
     def _consider_nested(self, way: cython.int) -> cython.int:
         """Each nested path of a way in the place of what is below its step."""
@@ -96,7 +102,7 @@ class AccessPath:
             condition = draft.steps[4 * step + 2]
             while condition:
                 if (
-                    draft.conditions[6 * condition] == _NESTED
+                    draft.conditions[6 * condition] == CHECK_NESTED
                     and above + self._length_of(draft.conditions[6 * condition + 1]) <= STEPS_MAX
                 ):
                     self._consider(way, step, condition)
@@ -116,20 +122,20 @@ class AccessPath:
         self._lay_out(way, fork, nested)
         for at in range(self.length):
             condition = draft.steps[4 * self.spine[at] + 2]
-            if self.depth_of(at) < 0 and self._is_asked(self.spine[at], fork, nested):
+            if self.position_of(at) < 0 and self._is_asked(self.spine[at], fork, nested):
                 is_certain = False
             while condition:
                 kind = draft.conditions[6 * condition]
-                if kind <= _ATOM:
+                if kind <= CHECK_ATOM:  # a comparison
                     attribute = draft.conditions[6 * condition + 1]
                     constants = 0
-                    if kind == _ATOM:
+                    if kind == CHECK_ATOM:
                         constants = self._atoms.constants(attribute)
-                        if self.depth_of(at) < 0:
+                        if self.position_of(at) < 0:
                             # It has to be verified again on each way.
                             constants *= 0.3
                     if self._is_better(
-                        _EQUALITY if kind == _ATOM else _RANGE, constants, at - self.length
+                        _EQUALITY if kind == CHECK_ATOM else _RANGE, constants, at - self.length
                     ):
                         self._way, self._fork, self._nested = way, fork, nested
                         self.at, self.access = at, condition
@@ -207,12 +213,12 @@ class AccessPath:
                     before = draft.conditions[6 * before + 3]
                 draft.conditions[6 * before + 3] = draft.conditions[6 * nested + 3]
             if draft.steps[4 * step + 3]:
-                self._ask(step, _NESTED, draft.steps[4 * step + 3])
+                self._ask(step, CHECK_NESTED, draft.steps[4 * step + 3])
             draft.steps[4 * step + 3] = draft.conditions[6 * nested + 1]
             self._fork = self._nested = 0
         for way in range(draft.way_count):
             if draft.ways[way] != self._way:
-                self._ask(self._way, _ANYWHERE, draft.ways[way])
+                self._ask(self._way, CHECK_ANYWHERE, draft.ways[way])
         return 0
 
     def _ask(self, step: cython.int, kind: cython.int, way: cython.int) -> cython.int:

@@ -13,6 +13,9 @@ cpdef enum:
     ATOM_SEEN = 7
     ATOM_WIDTH = 8
 
+    # Other code counts on atoms fitting into as many bits.
+    ATOM_BITS = 24
+
     # Operators of ranges; 0 is that of equalities.
     LESS = 1
     AT_MOST = 2

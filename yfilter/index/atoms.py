@@ -44,6 +44,8 @@ if not cython.compiled:
     ATOM_ATTRIBUTE, ATOM_HASH, ATOM_PLACE, ATOM_LENGTH, ATOM_USERS = range(5)
     ATOM_FIRST_EDGE, ATOM_EDGES, ATOM_SEEN, ATOM_WIDTH = range(5, 9)
 
+    ATOM_BITS = 24
+
     LESS, AT_MOST, GREATER, AT_LEAST = range(1, 5)
     RANGES = 4
 
@@ -58,9 +60,6 @@ TEXT_TESTS = {
     "matches": MATCHES,
 }
 TEXT_MAX = 64
-
-# Other code counts on atoms fitting into as many bits.
-ATOM_BITS = 24
 
 _SEED = hash("yfilter.index.atoms") & 0xFFFFFFFFFFFF
 

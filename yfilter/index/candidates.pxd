@@ -1,6 +1,8 @@
 cimport cython
 from yfilter.index.accept_lists cimport AcceptLists
+from yfilter.index.names_below cimport *
 from yfilter.index.offers cimport Offers
+from yfilter.index.residual_rows cimport *
 from yfilter.index.twigs cimport Twigs
 from yfilter.index.subscriber_runs cimport SubscriberRuns
 from yfilter.index.trie cimport Trie

@@ -27,7 +27,9 @@ if cython.compiled:
 else:
     from yfilter.index.accept_lists import AcceptLists
     from yfilter.index.message_view import MessageView
+    from yfilter.index.names_below import ANSWER_PERHAPS, ANSWER_YES
     from yfilter.index.offers import Offers
+    from yfilter.index.residual_rows import CODE_ABSOLUTE, CODE_DEPTH, CODE_SHIFT, CODE_TWIG
     from yfilter.index.residuals import Residuals
     from yfilter.index.subscriber_runs import SubscriberRuns
     from yfilter.index.trie import Trie
@@ -131,7 +133,9 @@ class Candidates(Offers):
         row: cython.int
         while at < end:
             count = self._lists[at + 1]
-            ancestor = self.residuals.ancestor(element, self._lists[at] & 31, self._lists[at] & 32)
+            ancestor = self.residuals.ancestor(
+                element, self._lists[at] & CODE_DEPTH, self._lists[at] & CODE_ABSOLUTE
+            )
             if self.view.end[ancestor] > ancestor + 1 and (
                 self._lists[at + 2] != self._epoch or self._lists[at + 3] != ancestor
             ):
@@ -157,9 +161,9 @@ class Candidates(Offers):
         if row < 0:
             for i in range(first, end, 2):
                 known = self._twigs.answer(lists[i + 1], ancestor)
-                if known == 1:
+                if known == ANSWER_YES:
                     self._find(lists[i])
-                elif known == 2:
+                elif known == ANSWER_PERHAPS:
                     self._wait(lists[i], self._twigs.record(lists[i + 1]), ancestor)
             return 0
         for i in range(first, end, 2):
@@ -210,7 +214,11 @@ class Candidates(Offers):
         end = at + self._lists[place + 4]
         while at < end:
             for i in range(at + 4, at + 4 + 2 * self._lists[at + 1], 2):
-                self._take(self._lists[i], self._lists[i + 1] << 7 | 64 | self._lists[at], element)
+                self._take(
+                    self._lists[i],
+                    self._lists[i + 1] << CODE_SHIFT | CODE_TWIG | self._lists[at],
+                    element,
+                )
             at += 4 + 2 * self._lists[at + 1]
         return 0
 

@@ -1,6 +1,5 @@
+from yfilter.index.residual_rows cimport *
 from yfilter.index.symbols cimport SymbolTable
-
-cdef int _EXISTS, _NESTED, _VERIFIED
 
 
 cdef class Recipe:

@@ -36,7 +36,6 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from yfilter.index.columns import grown, ints
-from yfilter.index.residuals import EXISTS, NESTED, VERIFIED
 from yfilter.index.symbols import Name
 from yfilter.language.query_ast import Expression
 from yfilter.language.shapes import Word
@@ -44,13 +43,11 @@ from yfilter.language.shapes import Word
 if cython.compiled:
     from cython.cimports.yfilter.index.symbols import SymbolTable
 else:
+    from yfilter.index.residual_rows import CHECK_EXISTS, CHECK_NESTED, CHECK_VERIFIED
     from yfilter.index.symbols import SymbolTable
 
 # What a recipe has of its own: words, keys of text tests, what fills verified conditions.
 Constant: TypeAlias = Word | bytes | Callable[[tuple[Word, ...]], Expression]
-
-# Kinds of conditions as numbers of C: see the .pxd.
-_EXISTS, _NESTED, _VERIFIED = EXISTS, NESTED, VERIFIED
 
 
 class Recipe:
@@ -159,16 +156,16 @@ class Draft:
         for _i in range(count):
             kind = self._next()
             value = 0
-            if kind == _NESTED:
+            if kind == CHECK_NESTED:
                 a = self._read_way()
-            elif kind == _VERIFIED:
+            elif kind == CHECK_VERIFIED:
                 a = 0
                 value = len(self.values)
                 fill = self._constants[self._next()]
                 self.values.append(fill(self._words))
             else:
                 a = self._read_attribute()
-                if kind != _EXISTS:
+                if kind != CHECK_EXISTS:
                     value = len(self.values)
                     self.values.append(self._read_word())
             condition = self.new_condition(kind, a, value, 0)

@@ -1,7 +1,7 @@
 cimport cython
 from yfilter.index.offers cimport Offers
+from yfilter.index.residual_rows cimport *
 
-cdef int _TWIG
 
 @cython.final
 cdef class Locations(Offers):

@@ -22,9 +22,8 @@ if cython.compiled:
 else:
     from yfilter.index.message_view import MessageView
     from yfilter.index.offers import Offers
+    from yfilter.index.residual_rows import CODE_SHIFT, CODE_TWIG
     from yfilter.index.residuals import Residuals
-
-_TWIG = 64  # a residual above 0 that is one: see residuals.py
 
 
 class Locations(Offers):
@@ -112,7 +111,7 @@ class Locations(Offers):
             count: cython.int = lists[at + 1]
             at += 4
             while count:
-                self._meet(element, lists[at], lists[at + 1] << 7 | _TWIG | position)
+                self._meet(element, lists[at], lists[at + 1] << CODE_SHIFT | CODE_TWIG | position)
                 at += 2
                 count -= 1
         return 0

@@ -1,6 +1,13 @@
+# The C types of names_below.py, and the names of its numbers.
 cimport cython
 from yfilter.index.message_view cimport MessageView
 from yfilter.index.symbols cimport SymbolTable
+
+cpdef enum:
+    # What is known of a path.
+    ANSWER_NO = 0
+    ANSWER_YES = 1
+    ANSWER_PERHAPS = 2
 
 
 @cython.final

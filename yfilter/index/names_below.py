@@ -28,7 +28,8 @@ else:
     from yfilter.index.message_view import MessageView
     from yfilter.index.symbols import SymbolTable
 
-NO, YES, PERHAPS = 0, 1, 2
+if not cython.compiled:
+    ANSWER_NO, ANSWER_YES, ANSWER_PERHAPS = range(3)
 
 _SYMBOLS = 256
 
@@ -47,7 +48,7 @@ class NamesBelow:
         self._is_made = False
 
     def answer(self, needs: cython.int, element: cython.int) -> cython.int:
-        """Whether a path is found below an element: NO, YES, PERHAPS."""
+        """Whether a path is found below an element: ANSWER_NO, ANSWER_YES or ANSWER_PERHAPS."""
         at: cython.longlong = element
         found: cython.ulonglong
         if not self._is_made:
@@ -56,8 +57,8 @@ class NamesBelow:
         found = self._bits[at + (needs & 7)] >> ((needs >> 3) & 63)
         found &= self._bits[at + ((needs >> 9) & 7)] >> ((needs >> 12) & 63)
         if not found & 1:
-            return 0
-        return 1 if self.is_sure and needs & (1 << 18) else 2
+            return ANSWER_NO
+        return ANSWER_YES if self.is_sure and needs & (1 << 18) else ANSWER_PERHAPS
 
     def _make(self) -> cython.int:
         view: MessageView = self._view

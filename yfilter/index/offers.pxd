@@ -2,6 +2,7 @@ cimport cython
 from yfilter.index.accept_lists cimport AcceptLists
 from yfilter.index.atoms cimport *
 from yfilter.index.message_view cimport MessageView
+from yfilter.index.residual_rows cimport *
 from yfilter.index.residuals cimport Residuals
 
 

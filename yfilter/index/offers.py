@@ -21,6 +21,7 @@ else:
     from yfilter.index.accept_lists import AcceptLists
     from yfilter.index.atoms import AT_LEAST, AT_MOST, LESS
     from yfilter.index.message_view import MessageView
+    from yfilter.index.residual_rows import REQUIRED_ATOM, REQUIRED_SHIFT
     from yfilter.index.residuals import Residuals
 
 
@@ -90,9 +91,9 @@ class Offers:
 
     def is_possible(self, required: cython.int) -> cython.bint:
         """Whether the message contains what a residual requires."""
-        if required & 1:
-            return self.view.has_atom(required >> 1)
-        return required == 0 or self.residuals.seen(required >> 1)
+        if required & REQUIRED_ATOM:
+            return self.view.has_atom(required >> REQUIRED_SHIFT)
+        return required == 0 or self.residuals.seen(required >> REQUIRED_SHIFT)
 
     def _take_list(self, place: cython.int, element: cython.int) -> cython.int:
         """The queries of a list at an element."""

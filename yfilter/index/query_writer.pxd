@@ -1,15 +1,13 @@
 from yfilter.index.access_path cimport AccessPath
 from yfilter.index.atoms cimport *
 from yfilter.index.draft cimport Draft
-from yfilter.index.record_pool cimport RecordPool
+from yfilter.index.record_pool cimport *
+from yfilter.index.residual_parts cimport ResidualParts
+from yfilter.index.residual_rows cimport *
 from yfilter.index.symbols cimport SymbolTable
 from yfilter.index.trie cimport *
 from yfilter.index.twigs cimport Twigs
 from yfilter.operators.operator_table cimport OperatorTable
-
-cdef int _FIXED, _ON_PATH, _BELOW
-cdef int _ATOM, _EXISTS, _DIFFERS, _NESTED, _ANYWHERE, _TWIG, _VERIFIED
-cdef int _QUICK_DEPTH_MAX, _QUICK_NUMBER_MAX
 
 
 cdef class QueryWriter:
@@ -21,6 +19,7 @@ cdef class QueryWriter:
     cdef Trie _trie
     cdef Twigs _twigs
     cdef OperatorTable _operators
+    cdef ResidualParts _parts
     cdef dict _others
     cdef int[::1] _order
     cdef int[::1] _left
@@ -49,8 +48,3 @@ cdef class QueryWriter:
     cdef int _record(self) except -1
     cdef int _note_check(self, int place, int position, int condition) except -1
     cdef int _ordered_checks(self, int count) except -1
-    cdef int _release_atom(self, int atom) except -1
-    cdef int _release_record(self, int record) except -1
-    cdef int _release_parts(self, int record) except -1
-    cdef bint _is_plain(self, int record) except -1
-    cdef int _release_check(self, int kind, int a, int b) except -1

@@ -2,7 +2,7 @@
 """QueryWriter: a draft becomes a query, the path to it in the trie and what is left to verify.
 
 The path of a query in the trie holds the symbols on it and the atom of its access predicate, once
-for the query; see residuals.py for what is left.  What a residual names, symbols, attributes,
+for the query; see residual_rows.py for what is left.  What a residual names, symbols, attributes,
 atoms, numbers and other records, is held by its record, once, however many queries have that
 record; a residual of one equality has no record and holds it for its query.  So whatever the draft
 holds is given to the query, or given up where that is there already.
@@ -17,8 +17,7 @@ except ImportError:
 
 from array import array
 
-from yfilter.index import residuals
-from yfilter.index.atoms import ATOM_BITS, number_key
+from yfilter.index.atoms import number_key
 from yfilter.index.columns import grown, ints
 
 if cython.compiled:
@@ -26,15 +25,38 @@ if cython.compiled:
     from cython.cimports.yfilter.index.atoms import AtomTable
     from cython.cimports.yfilter.index.draft import Draft
     from cython.cimports.yfilter.index.record_pool import RecordPool
+    from cython.cimports.yfilter.index.residual_parts import ResidualParts
     from cython.cimports.yfilter.index.symbols import SymbolTable
     from cython.cimports.yfilter.index.trie import Trie
     from cython.cimports.yfilter.index.twigs import Twigs
     from cython.cimports.yfilter.operators.operator_table import OperatorTable
 else:
     from yfilter.index.access_path import AccessPath
-    from yfilter.index.atoms import ATOM_ATTRIBUTE, ATOM_WIDTH, AtomTable
+    from yfilter.index.atoms import ATOM_BITS, AtomTable
     from yfilter.index.draft import Draft
-    from yfilter.index.record_pool import RecordPool
+    from yfilter.index.record_pool import POOLED_USERS, RecordPool
+    from yfilter.index.residual_parts import ResidualParts
+    from yfilter.index.residual_rows import (
+        CHECK_ANYWHERE,
+        CHECK_ATOM,
+        CHECK_DIFFERS,
+        CHECK_EXISTS,
+        CHECK_NESTED,
+        CHECK_TWIG,
+        CHECK_VERIFIED,
+        CODE_ABSOLUTE,
+        CODE_DEPTH,
+        CODE_SHIFT,
+        CODE_TWIG,
+        MODE_BELOW,
+        MODE_FIXED,
+        MODE_ON_PATH,
+        POSITION_ABSOLUTE,
+        POSITION_SHIFT,
+        RECORD_ROWS,
+        REQUIRED_ATOM,
+        REQUIRED_SHIFT,
+    )
     from yfilter.index.symbols import SymbolTable
     from yfilter.index.trie import (
         EDGE_ATOM,
@@ -50,13 +72,6 @@ else:
     )
     from yfilter.index.twigs import Twigs
     from yfilter.operators.operator_table import OperatorTable
-
-# As numbers of C: see the .pxd.
-_FIXED, _ON_PATH, _BELOW = residuals.FIXED, residuals.ON_PATH, residuals.BELOW
-_ATOM, _EXISTS, _DIFFERS = residuals.ATOM, residuals.EXISTS, residuals.DIFFERS
-_NESTED, _ANYWHERE, _TWIG = residuals.NESTED, residuals.ANYWHERE, residuals.TWIG
-_VERIFIED = residuals.VERIFIED
-_QUICK_DEPTH_MAX, _QUICK_NUMBER_MAX = residuals.QUICK_DEPTH_MAX, (1 << ATOM_BITS) - 1
 
 
 class QueryWriter:
@@ -84,9 +99,10 @@ class QueryWriter:
         self._trie = trie
         self._twigs = twigs
         self._operators = operators
+        self._parts = ResidualParts(symbols, atoms, records, twigs, operators)
         self._others: dict[int, list[int]] = {}
         self._order = array("i", (2, 2, 2, 2, 2, 0, 1, 3, 5, 6, 4, 7))  # of a kind: cheapest first
-        self._left = ints(2 * 16)  # condition, its depth (see AccessPath.depth_of)
+        self._left = ints(2 * 16)  # condition, its position
         self._checks = ints(5 * 16)  # order position kind a b
         self._numbers = ints(64)  # of the record that is being written
         self._length = 0
@@ -98,7 +114,7 @@ class QueryWriter:
         path: AccessPath = self._path
         path.choose()
         node = self._write_path(root)
-        if path.access and self._draft.conditions[6 * path.access] < _ATOM:
+        if path.access and self._draft.conditions[6 * path.access] < CHECK_ATOM:
             number = self._draft.conditions[6 * path.access + 5]
         return self._trie.add_query(node, self._write_residual(), number)
 
@@ -127,13 +143,15 @@ class QueryWriter:
             if edge & EDGE_KIND == EDGE_ATOM:
                 if self._atoms.is_range(edge >> EDGE_SHIFT):
                     self._atoms.release_number(number)
-                self._release_atom(edge >> EDGE_SHIFT)
+                self._parts.release_atom(edge >> EDGE_SHIFT)
             elif edge & EDGE_KIND == EDGE_NAME:
                 self._symbols.release(edge >> EDGE_SHIFT)
         if residual > 0:
-            self._release_check(_TWIG if residual & 64 else _ATOM, residual >> 7, 0)
+            self._parts.release_check(
+                CHECK_TWIG if residual & CODE_TWIG else CHECK_ATOM, residual >> CODE_SHIFT, 0
+            )
         elif residual < 0:
-            self._release_record(-residual)
+            self._parts.release_record(-residual)
         return 0
 
     def _write_path(self, node: cython.int) -> cython.int:
@@ -156,7 +174,7 @@ class QueryWriter:
         kind: cython.int = self._draft.conditions[row]
         self._settle(self._path.access)
         atom: cython.int = self._draft.conditions[row + 4]
-        if kind < _ATOM:
+        if kind < CHECK_ATOM:
             atom = self._atoms.acquire_range(attribute, kind)
         node = self._trie.extend(node, attribute << EDGE_SHIFT | EDGE_ATTRIBUTE)
         return self._trie.extend(node, atom << EDGE_SHIFT | EDGE_ATOM)
@@ -185,7 +203,7 @@ class QueryWriter:
         if path.access:
             self._symbols.retain_attribute(self._draft.conditions[6 * path.access + 1])
             self._settle(path.access)
-        return -self._write_way(_ON_PATH, path.spine[0], required)
+        return -self._write_way(MODE_ON_PATH, path.spine[0], required)
 
     def _collect_left(self) -> cython.int:
         """How many conditions of the spine are left, in ``_left``; repeated ones are dropped."""
@@ -213,9 +231,9 @@ class QueryWriter:
                         if 2 * count == len(self._left):
                             self._left = grown(self._left, 4 * count)
                         self._left[2 * count] = condition
-                        self._left[2 * count + 1] = path.depth_of(at)
-                        if draft.conditions[6 * condition] == _ANYWHERE:
-                            self._left[2 * count + 1] = 1  # the root
+                        self._left[2 * count + 1] = path.position_of(at)
+                        if draft.conditions[6 * condition] == CHECK_ANYWHERE:
+                            self._left[2 * count + 1] = POSITION_ABSOLUTE  # the root
                         count += 1
                 condition = following
         return count
@@ -239,21 +257,21 @@ class QueryWriter:
         kind: cython.int = draft.conditions[row]
         a: cython.int = draft.conditions[row + 1]
         b: cython.int = 0
-        if kind in (_NESTED, _ANYWHERE):
-            is_twig: cython.bint = self._settle_way(a) and kind == _NESTED
-            a = self._write_way(_BELOW, a, 0)
+        if kind in (CHECK_NESTED, CHECK_ANYWHERE):
+            is_twig: cython.bint = self._settle_way(a) and kind == CHECK_NESTED
+            a = self._write_way(MODE_BELOW, a, 0)
             if is_twig:
-                kind = _TWIG
+                kind = CHECK_TWIG
                 a = self._twigs.acquire(a)
-        elif kind == _ATOM:
+        elif kind == CHECK_ATOM:
             a = self._atoms.acquire(a, self._octets(row))
-        elif kind == _DIFFERS:
+        elif kind == CHECK_DIFFERS:
             # The constant is kept as an equality of its attribute, which is held for it as well.
             b = self._atoms.acquire(a, self._octets(row))
             self._symbols.retain_attribute(a)
-        elif kind == _VERIFIED:
+        elif kind == CHECK_VERIFIED:
             a = self._operators.acquire(draft.values[draft.conditions[row + 2]])
-        elif kind != _EXISTS:
+        elif kind != CHECK_EXISTS:
             self._atoms.cover(a)
             b = self._atoms.acquire_number(float(draft.values[draft.conditions[row + 2]]))
         draft.conditions[row] = kind
@@ -283,7 +301,7 @@ class QueryWriter:
         return value.encode() if isinstance(value, str) else number_key(float(value))
 
     def _required_by(self, condition: cython.int) -> cython.int:
-        """Something that the message has to contain for a condition to hold: see residuals.py.
+        """Something that the message has to contain for a condition to hold: see residual_rows.py.
 
         Of several things the newest comparison, else the newest name.
         """
@@ -291,13 +309,13 @@ class QueryWriter:
         row: cython.int = 6 * condition
         step: cython.int
         found: cython.int = 0
-        if draft.conditions[row] == _ATOM:
-            return draft.conditions[row + 4] << 1 | 1
-        if draft.conditions[row] < _NESTED or draft.conditions[row] == _VERIFIED:
+        if draft.conditions[row] == CHECK_ATOM:
+            return draft.conditions[row + 4] << REQUIRED_SHIFT | REQUIRED_ATOM
+        if draft.conditions[row] < CHECK_NESTED or draft.conditions[row] == CHECK_VERIFIED:
             return 0
         step = draft.conditions[row + 1]
         while step:
-            found = _rarer(found, draft.steps[4 * step + 1] << 1)
+            found = _rarer(found, draft.steps[4 * step + 1] << REQUIRED_SHIFT)
             condition = draft.steps[4 * step + 2]
             while condition:
                 found = _rarer(found, self._required_by(condition))
@@ -308,15 +326,19 @@ class QueryWriter:
     def _quick(self) -> cython.int:
         """What is left as one condition without a record, 0 if it needs one."""
         row: cython.int = 6 * self._left[0]
-        depth: cython.int = self._left[1]
+        position: cython.int = self._left[1]
+        depth: cython.int = position >> POSITION_SHIFT
         kind: cython.int = self._draft.conditions[row]
         number: cython.int = self._draft.conditions[row + 4]
-        is_twig: cython.int = kind == _TWIG
-        if not (is_twig or kind == _ATOM) or number > _QUICK_NUMBER_MAX:
+        if kind not in (CHECK_TWIG, CHECK_ATOM) or number >> ATOM_BITS:
             return 0
-        if depth < 0 or depth >> 1 > _QUICK_DEPTH_MAX:
+        if position < 0 or depth > CODE_DEPTH:
             return 0
-        return number << 7 | is_twig << 6 | (depth & 1) << 5 | depth >> 1
+        if kind == CHECK_TWIG:
+            depth |= CODE_TWIG
+        if position & POSITION_ABSOLUTE:
+            depth |= CODE_ABSOLUTE
+        return number << CODE_SHIFT | depth
 
     def _write_fixed(self, count: cython.int, required: cython.int) -> cython.int:
         """The record of the conditions left, at elements of known depth."""
@@ -325,7 +347,7 @@ class QueryWriter:
         for i in range(count):
             self._note_check(i, self._left[2 * i + 1], self._left[2 * i])
         count = self._ordered_checks(count)
-        self._begin_record(_FIXED, required, count)
+        self._begin_record(MODE_FIXED, required, count)
         for i in range(count):
             for j in range(1, 5):
                 self._put(self._checks[5 * i + j])
@@ -349,7 +371,7 @@ class QueryWriter:
             self._put(0)
         step = first
         while step:
-            self._numbers[3 + at] = self._length
+            self._numbers[RECORD_ROWS + at] = self._length
             at += 1
             count = 0
             condition = draft.steps[4 * step + 2]
@@ -386,8 +408,8 @@ class QueryWriter:
     def _record(self) -> cython.int:
         """The record of the numbers put, which holds what they name."""
         record: cython.int = self._records.acquire(self._numbers, self._length)
-        if self._records.words[record - 1] > 1:
-            self._release_parts(record)  # the record has them already
+        if self._records.words[record + POOLED_USERS] > 1:
+            self._parts.release_parts(record)  # the record has them already
         return record
 
     def _note_check(
@@ -421,74 +443,12 @@ class QueryWriter:
         for i in range(count):
             j = 5 * i
             if kept and _compared(checks, 5 * (kept - 1), j) == 0:
-                self._release_check(checks[j + 2], checks[j + 3], checks[j + 4])
+                self._parts.release_check(checks[j + 2], checks[j + 3], checks[j + 4])
                 continue
             for k in range(5):
                 checks[5 * kept + k] = checks[j + k]
             kept += 1
         return kept
-
-    def _release_atom(self, atom: cython.int) -> cython.int:
-        attribute: cython.int = self._atoms.atoms[ATOM_WIDTH * atom + ATOM_ATTRIBUTE]
-        self._atoms.release(atom)
-        self._symbols.release_attribute(attribute)
-        return 0
-
-    def _release_record(self, record: cython.int) -> cython.int:
-        if self._records.words[record - 1] == 1:
-            self._release_parts(record)
-        self._records.release(record)
-        return 0
-
-    def _release_parts(self, record: cython.int) -> cython.int:
-        """What the numbers of a record name has one use less."""
-        words: cython.int[::1] = self._records.words
-        i: cython.int
-        _j: cython.int
-        place: cython.int
-        for i in range(words[record + 2]):
-            if words[record] == _FIXED:
-                place = record + 3 + 4 * i
-                self._release_check(words[place + 1], words[place + 2], words[place + 3])
-                continue
-            place = record + words[record + 3 + i]
-            self._symbols.release(words[place + 1])
-            for _j in range(words[place + 2]):
-                place += 3
-                self._release_check(words[place], words[place + 1], words[place + 2])
-        return 0
-
-    def _is_plain(self, record: cython.int) -> cython.bint:
-        """Whether a way down has no conditions."""
-        words: cython.int[::1] = self._records.words
-        step: cython.int
-        for step in range(words[record + 2]):
-            if words[record + words[record + 3 + step] + 2]:
-                return False
-        return True
-
-    def _release_check(self, kind: cython.int, a: cython.int, b: cython.int) -> cython.int:
-        if kind in (_NESTED, _ANYWHERE):
-            if self._records.words[a - 1] == 1 and self._is_plain(a):
-                # It may have been a twig as well, whose other users have gone before.
-                self._twigs.remove(self._twigs.acquire(a))
-            self._release_record(a)
-        elif kind == _VERIFIED:
-            self._operators.release(a)
-        elif kind == _ATOM:
-            self._release_atom(a)
-        elif kind == _TWIG:
-            record: cython.int = self._twigs.record(a)
-            if self._records.words[record - 1] == 1:
-                self._twigs.remove(a)
-            self._release_record(record)
-        else:
-            if kind == _DIFFERS:
-                self._release_atom(b)
-            elif kind != _EXISTS:
-                self._atoms.release_number(b)
-            self._symbols.release_attribute(a)
-        return 0
 
 
 @cython.cfunc
@@ -506,6 +466,6 @@ def _compared(checks: cython.int[::1], one: cython.int, other: cython.int) -> cy
 @cython.exceptval(check=False)
 def _rarer(one: cython.int, other: cython.int) -> cython.int:
     """Of two things required the better one: a comparison rather than a name."""
-    if one & 1 != other & 1:
-        return one if one & 1 else other
+    if one & REQUIRED_ATOM != other & REQUIRED_ATOM:
+        return one if one & REQUIRED_ATOM else other
     return max(one, other)

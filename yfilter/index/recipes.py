@@ -6,7 +6,13 @@ from collections.abc import Sequence
 
 from yfilter.index.atoms import AT_LEAST, AT_MOST, GREATER, LESS
 from yfilter.index.draft import Constant, FilledWay, Recipe
-from yfilter.index.residuals import ATOM, DIFFERS, EXISTS, NESTED, VERIFIED
+from yfilter.index.residual_rows import (
+    CHECK_ATOM,
+    CHECK_DIFFERS,
+    CHECK_EXISTS,
+    CHECK_NESTED,
+    CHECK_VERIFIED,
+)
 from yfilter.index.symbols import STRING_VALUE, TEXT_NODE
 from yfilter.index.ways import Condition, Conditions, Verified, Way
 from yfilter.language.query_ast import NodeKind, Operator
@@ -52,10 +58,10 @@ def _write_conditions(conditions: Conditions, codes: list[int], constants: list[
             _write_condition(condition, codes, constants)
             continue
         if isinstance(condition, Verified):
-            codes += (VERIFIED, len(constants))
+            codes += (CHECK_VERIFIED, len(constants))
             constants.append(filling(condition.condition))
             continue
-        codes += (NESTED, len(condition))
+        codes += (CHECK_NESTED, len(condition))
         for step in condition:
             codes.append(step.descendant)
             _write_words(step.test, codes, constants)
@@ -75,10 +81,10 @@ def _write_condition(condition: Condition, codes: list[int], constants: list[Con
 
 def _kind_of(condition: Condition) -> int:
     if condition.operator is None:
-        return EXISTS
+        return CHECK_EXISTS
     if condition.operator is Operator.EQ:
-        return ATOM
-    return DIFFERS if condition.operator is Operator.NE else _RANGES[condition.operator]
+        return CHECK_ATOM
+    return CHECK_DIFFERS if condition.operator is Operator.NE else _RANGES[condition.operator]
 
 
 def _write_words(

@@ -1,3 +1,10 @@
+# The C types of record_pool.py, and the names of its numbers.
+cpdef enum:
+    # Fields before a record.
+    POOLED_LENGTH = -2
+    POOLED_USERS = -1
+    POOLED_BEFORE = 2
+
 cdef class RecordPool:
     cdef public int[::1] words
     cdef int[::1] _slots

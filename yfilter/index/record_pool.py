@@ -2,7 +2,7 @@
 """RecordPool: short sequences of numbers, equal ones kept once.
 
 A record is the place of its first number in ``words``; before it stand its length and the count
-of its users::
+of its users, POOLED_LENGTH and POOLED_USERS from there::
 
     words   … length users | n0 n1 n2 …
                              ^ record
@@ -21,6 +21,9 @@ except ImportError:
 
 from yfilter.index.columns import grown, ints
 
+if not cython.compiled:
+    POOLED_LENGTH, POOLED_USERS, POOLED_BEFORE = -2, -1, 2
+
 # What makes the table's order unknown to those who choose what is stored.
 _SEED = hash("yfilter.index.record_pool") & 0xFFFFFFFF
 
@@ -31,7 +34,7 @@ class RecordPool:
     def __init__(self) -> None:
         self.words = ints(256)
         self._slots = ints(64)
-        self._used = 2
+        self._used = POOLED_BEFORE
         self._count = 0
         self._free: dict[int, list[int]] = {}
         self._free_words = 0
@@ -53,18 +56,18 @@ class RecordPool:
         slot = self._hash_of(record) & mask
         while self._slots[slot] != 0:
             candidate = self._slots[slot]
-            if self.words[candidate - 2] == length:
+            if self.words[candidate + POOLED_LENGTH] == length:
                 i = 0
                 while i < length and self.words[candidate + i] == self.words[record + i]:
                     i += 1
                 if i == length:
-                    self.words[candidate - 1] += 1
+                    self.words[candidate + POOLED_USERS] += 1
                     self._free.setdefault(length, []).append(record)
-                    self._free_words += length + 2
+                    self._free_words += length + POOLED_BEFORE
                     return candidate
             slot = (slot + 1) & mask
         self._slots[slot] = record
-        self.words[record - 1] = 1
+        self.words[record + POOLED_USERS] = 1
         self._count += 1
         return record
 
@@ -74,8 +77,8 @@ class RecordPool:
         hole: cython.ulonglong
         slot: cython.ulonglong
         home: cython.ulonglong
-        self.words[record - 1] -= 1
-        if self.words[record - 1] > 0:
+        self.words[record + POOLED_USERS] -= 1
+        if self.words[record + POOLED_USERS] > 0:
             return False
         hole = self._hash_of(record) & mask
         while self._slots[hole] != record:
@@ -90,8 +93,8 @@ class RecordPool:
             slot = (slot + 1) & mask
         self._slots[hole] = 0
         self._count -= 1
-        self._free.setdefault(self.words[record - 2], []).append(record)
-        self._free_words += self.words[record - 2] + 2
+        self._free.setdefault(self.words[record + POOLED_LENGTH], []).append(record)
+        self._free_words += self.words[record + POOLED_LENGTH] + POOLED_BEFORE
         return True
 
     def statistics(self) -> dict[str, int]:
@@ -107,16 +110,16 @@ class RecordPool:
         record: cython.int
         free = self._free.get(length)
         if free:
-            self._free_words -= length + 2
+            self._free_words -= length + POOLED_BEFORE
             record = free.pop()
             if not free:
                 del self._free[length]
             return record
-        record = self._used + 2
+        record = self._used + POOLED_BEFORE
         if record + length >= len(self.words):
             self.words = grown(self.words, (record + length) * 3 // 2)
         self._used = record + length
-        self.words[record - 2] = length
+        self.words[record + POOLED_LENGTH] = length
         return record
 
     def _rehash(self, capacity: cython.int) -> cython.int:
@@ -140,7 +143,7 @@ class RecordPool:
         prime: cython.ulonglong = 0xFF51AFD7ED558CCD
         mixed: cython.ulonglong = self._first_seed
         word: cython.ulonglong
-        for i in range(record, record + self.words[record - 2]):
+        for i in range(record, record + self.words[record + POOLED_LENGTH]):
             word = self.words[i] & 0x7FFFFFFF
             mixed = ((mixed ^ word) * prime) & mask
             mixed ^= mixed >> 32

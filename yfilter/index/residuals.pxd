@@ -1,4 +1,6 @@
 cimport cython
+from yfilter.index.names_below cimport *
+from yfilter.index.residual_rows cimport *
 from yfilter.index.twigs cimport Twigs
 from yfilter.index.message_view cimport MessageView
 from yfilter.index.record_pool cimport RecordPool

@@ -1,27 +1,7 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Residuals: what is left to verify of a candidate, a query whose access predicate holds.
 
-A residual is 0 for nothing; a number above 0 for one equality or twig of an element whose depth
-is known (``number << 7 | is_twig << 6 | is_absolute << 5 | depth``, from the root or up from the
-candidate's element); below 0 it is the record with its sign turned::
-
-    FIXED    mode required count      | position kind a b | …       elements of known depth
-    ON_PATH  mode required count      | offset … | step | step …    some way down to the element
-    BELOW    the same, for a nested path                            some way down from it
-
-    step     is_descendant symbol checks | kind a b | …
-
-    kind     a          b              what is asked of the element
-    ATOM     atom                      an equality
-    1 … 4    attribute  number         a comparison by operator, see atoms.py
-    EXISTS   attribute
-    DIFFERS  attribute  atom           some value that is another
-    NESTED   record                    a path found below
-    TWIG     twig                      the same, of nothing but names: see twigs.py
-    ANYWHERE record                    a path found from the message, looked for once a message
-    VERIFIED operator                  whatever else: see yfilter/operators
-
-``required`` is what the message must contain somewhere: ``atom << 1 | 1``, ``symbol << 1`` or 0.
+See residual_rows.py for what a residual is.
 
 A way down is looked for in one pass, whatever the number of ``//``: a bit for each step that can
 be at an element, given those above it.  So the elements below are visited once for each nested
@@ -48,17 +28,45 @@ if cython.compiled:
     from cython.cimports.yfilter.operators.operator_table import OperatorTable
 else:
     from yfilter.index.message_view import MessageView
+    from yfilter.index.names_below import ANSWER_PERHAPS
     from yfilter.index.record_pool import RecordPool
+    from yfilter.index.residual_rows import (
+        CHECK_A,
+        CHECK_ANYWHERE,
+        CHECK_ATOM,
+        CHECK_B,
+        CHECK_DIFFERS,
+        CHECK_EXISTS,
+        CHECK_KIND,
+        CHECK_NESTED,
+        CHECK_TWIG,
+        CHECK_VERIFIED,
+        CHECK_WIDTH,
+        CODE_ABSOLUTE,
+        CODE_DEPTH,
+        CODE_SHIFT,
+        CODE_TWIG,
+        FIXED_CHECK,
+        FIXED_POSITION,
+        FIXED_WIDTH,
+        MODE_BELOW,
+        MODE_FIXED,
+        POSITION_ABSOLUTE,
+        POSITION_SHIFT,
+        RECORD_COUNT,
+        RECORD_MODE,
+        RECORD_ROWS,
+        WAY_CHECKS,
+        WAY_COUNT,
+        WAY_DESCENDANT,
+        WAY_SYMBOL,
+    )
     from yfilter.index.symbols import SymbolTable
     from yfilter.index.twigs import Twigs
     from yfilter.operators.operator_table import OperatorTable
 
-FIXED, ON_PATH, BELOW = 0, 1, 2
-ATOM, EXISTS, DIFFERS, NESTED, ANYWHERE, TWIG, VERIFIED = 5, 6, 7, 8, 9, 10, 11
-
 STEPS_MAX = 62  # of a way, one bit each
 LEVELS_MAX = 8  # of nested paths in nested paths
-QUICK_DEPTH_MAX = 31
 
 
 class Residuals:
@@ -83,8 +91,8 @@ class Residuals:
         self.visits_max = 0
         self.symbols = symbols
         self.exact = self.in_namespace = self.any_namespace = self.symbol_seen = symbols.exact
-        self._anywhere: dict[int, bool] = {}  # what is known of ANYWHERE, by record
-        self._nested: dict[int, bool] = {}  # of NESTED in NESTED, by record and element
+        self._anywhere: dict[int, bool] = {}  # what is known of CHECK_ANYWHERE, by record
+        self._nested: dict[int, bool] = {}  # of CHECK_NESTED in CHECK_NESTED, by record and element
         self.words = records.words
         self._cover(64)
 
@@ -104,18 +112,18 @@ class Residuals:
 
     def hold(self, record: cython.int, element: cython.int) -> cython.bint:
         """Whether a record holds for an element."""
-        if self.words[record] == 0:
+        if self.words[record + RECORD_MODE] == MODE_FIXED:
             return self._fixed(record, element)
-        if self.words[record] == 2:
+        if self.words[record + RECORD_MODE] == MODE_BELOW:
             return self._found_below(record, element, 0)
         return self._on_path(record, element)
 
     def ancestor_holds(self, code: cython.int, element: cython.int) -> cython.bint:
         """Whether the one condition of a residual above 0 holds for an element."""
-        element = self.ancestor(element, code & 31, code & 32)
-        if code & 64:
-            return self.has_twig(self.twig_row(element, 1), code >> 7, element, 0)
-        return self.view.holds(element, code >> 7)
+        element = self.ancestor(element, code & CODE_DEPTH, code & CODE_ABSOLUTE)
+        if code & CODE_TWIG:
+            return self.has_twig(self.twig_row(element, 1), code >> CODE_SHIFT, element, 0)
+        return self.view.holds(element, code >> CODE_SHIFT)
 
     def ancestor(self, element: cython.int, steps: cython.int, absolute: cython.bint) -> cython.int:
         """The ancestor so many steps up, or so many down from the root."""
@@ -139,7 +147,7 @@ class Residuals:
         known: cython.int
         if row < 0:
             known = self.twigs.answer(twig, element)
-            if known < 2:
+            if known != ANSWER_PERHAPS:
                 return known
             return self._found_below(self.twigs.record(twig), element, level)
         return (self.twigs.rows[row + (twig >> 6)] >> (twig & 63)) & 1
@@ -154,17 +162,21 @@ class Residuals:
 
     def _fixed(self, record: cython.int, element: cython.int) -> cython.bint:
         at: cython.int
-        place: cython.int = record + 3
-        for _ in range(self.words[record + 2]):
-            at = self.ancestor(element, self.words[place] >> 1, self.words[place] & 1)
-            if not self._check(place + 1, at, 0):
+        place: cython.int = record + RECORD_ROWS
+        for _ in range(self.words[record + RECORD_COUNT]):
+            at = self.ancestor(
+                element,
+                self.words[place + FIXED_POSITION] >> POSITION_SHIFT,
+                self.words[place + FIXED_POSITION] & POSITION_ABSOLUTE,
+            )
+            if not self._check(place + FIXED_CHECK, at, 0):
                 return False
-            place += 4
+            place += FIXED_WIDTH
         return True
 
     def _on_path(self, record: cython.int, element: cython.int) -> cython.bint:
         depth: cython.int = self.view.depth[element]
-        steps: cython.int = self.words[record + 2]
+        steps: cython.int = self.words[record + RECORD_COUNT]
         descendant: cython.ulonglong = self._descendants(record)
         reached: cython.ulonglong = 0
         passed: cython.ulonglong = 0
@@ -214,9 +226,9 @@ class Residuals:
     ) -> cython.bint:
         """Whether a nested path is found in a run of elements, from the outermost of them on."""
         # PERF: from the elements of the last step's name up; they are few, and most fail at once.
-        last: cython.int = self.words[record + 2] - 1
-        place: cython.int = record + self.words[record + 3 + last]
-        symbol: cython.int = self.words[place + 1]
+        last: cython.int = self.words[record + RECORD_COUNT] - 1
+        place: cython.int = record + self.words[record + RECORD_ROWS + last]
+        symbol: cython.int = self.words[place + WAY_SYMBOL]
         high: cython.int
         name: cython.int
         i: cython.int
@@ -257,7 +269,7 @@ class Residuals:
         level: cython.int,
     ) -> cython.bint:
         """Whether a nested path that begins at the depth ``top`` leads to an element."""
-        last: cython.int = self.words[record + 2] - 1
+        last: cython.int = self.words[record + RECORD_COUNT] - 1
         descendant: cython.ulonglong
         reached: cython.ulonglong = 0
         passed: cython.ulonglong = 0
@@ -268,7 +280,10 @@ class Residuals:
         at: cython.int
         step: cython.int
         if last == 0:
-            if depth > top and not self.words[record + self.words[record + 3]]:
+            if (
+                depth > top
+                and not self.words[record + self.words[record + RECORD_ROWS] + WAY_DESCENDANT]
+            ):
                 return False
             return self._step_holds(record, 0, target, level)
         if depth - top < last or not self._step_holds(record, last, target, level):
@@ -310,7 +325,7 @@ class Residuals:
     def _scanned(
         self, record: cython.int, first: cython.int, end: cython.int, level: cython.int
     ) -> cython.bint:
-        steps: cython.int = self.words[record + 2]
+        steps: cython.int = self.words[record + RECORD_COUNT]
         descendant: cython.ulonglong = self._descendants(record)
         possible: cython.ulonglong
         reached: cython.ulonglong
@@ -354,41 +369,41 @@ class Residuals:
         one: cython.ulonglong = 1
         found: cython.ulonglong = 0
         step: cython.int
-        for step in range(self.words[record + 2]):
-            if self.words[record + self.words[record + 3 + step]]:
+        for step in range(self.words[record + RECORD_COUNT]):
+            if self.words[record + self.words[record + RECORD_ROWS + step] + WAY_DESCENDANT]:
                 found |= one << step
         return found
 
     def _step_holds(
         self, record: cython.int, step: cython.int, element: cython.int, level: cython.int
     ) -> cython.bint:
-        place: cython.int = record + self.words[record + 3 + step]
+        place: cython.int = record + self.words[record + RECORD_ROWS + step]
         i: cython.int
-        if not self._accepts(self.words[place + 1], element):
+        if not self._accepts(self.words[place + WAY_SYMBOL], element):
             return False
-        for i in range(self.words[place + 2]):
-            if not self._check(place + 3 + 3 * i, element, level):
+        for i in range(self.words[place + WAY_COUNT]):
+            if not self._check(place + WAY_CHECKS + CHECK_WIDTH * i, element, level):
                 return False
         return True
 
     def _check(self, place: cython.int, element: cython.int, level: cython.int) -> cython.bint:
-        kind: cython.int = self.words[place]
-        first: cython.int = self.words[place + 1]
-        second: cython.int = self.words[place + 2]
+        kind: cython.int = self.words[place + CHECK_KIND]
+        first: cython.int = self.words[place + CHECK_A]
+        second: cython.int = self.words[place + CHECK_B]
         self.visits += 1
-        if kind == 5:
+        if kind == CHECK_ATOM:
             return self.view.holds(element, first)
-        if kind == 10:
+        if kind == CHECK_TWIG:
             return self.has_twig(self.twig_row(element, 1), first, element, level)
-        if kind == 8:
+        if kind == CHECK_NESTED:
             return self._found_below(first, element, level)
-        if kind == 9:
+        if kind == CHECK_ANYWHERE:
             return self._found_anywhere(first)
-        if kind == 11:
+        if kind == CHECK_VERIFIED:
             return self._verified(first, element)
-        if kind == 6:
+        if kind == CHECK_EXISTS:
             return self.view.exists(element, first)
-        if kind == 7:
+        if kind == CHECK_DIFFERS:
             return self.view.differs(element, first, second)
         return self.view.compares(element, first, kind, self.view.atoms.numbers[second])
 

@@ -25,7 +25,7 @@ A query is a row of QUERY_WIDTH in ``queries``, 20 bytes::
 
     NODE               where it is accepted
     NEXT, PREVIOUS     query of the node
-    RESIDUAL, NUMBER   what is left to verify (residuals.py); of its range
+    RESIDUAL, NUMBER   what is left to verify (residual_rows.py); of its range
 
 A query that stands for another one, a second way in which that is found, has it in ``alias``.
 

@@ -3,6 +3,7 @@ from yfilter.index.lazy_states cimport *
 from yfilter.index.message_view cimport MessageView
 from yfilter.index.names_below cimport NamesBelow, needs_of
 from yfilter.index.record_pool cimport RecordPool
+from yfilter.index.residual_rows cimport *
 from yfilter.index.state_table cimport *
 from yfilter.index.symbols cimport SymbolTable
 from yfilter.index.trie cimport *

@@ -42,6 +42,7 @@ else:
     from yfilter.index.message_view import MessageView
     from yfilter.index.names_below import NamesBelow, needs_of
     from yfilter.index.record_pool import RecordPool
+    from yfilter.index.residual_rows import RECORD_COUNT, RECORD_ROWS, WAY_DESCENDANT, WAY_SYMBOL
     from yfilter.index.state_table import (
         FLAG_FOLLOWS,
         STATE_ACCEPTS,
@@ -108,11 +109,11 @@ class Twigs:
         step: cython.int
         place: cython.int
         twig: cython.int
-        for step in range(words[record + 2]):
-            place = record + words[record + 3 + step]
-            if words[place]:
+        for step in range(words[record + RECORD_COUNT]):
+            place = record + words[record + RECORD_ROWS + step]
+            if words[place + WAY_DESCENDANT]:
                 node = self.trie.loop_of(node)
-            node = self.trie.extend(node, words[place + 1] << EDGE_SHIFT)
+            node = self.trie.extend(node, words[place + WAY_SYMBOL] << EDGE_SHIFT)
         twig = self.trie.nodes[NODE_WIDTH * node + NODE_FIRST_QUERY]
         return twig or self._added(node, record)
 
@@ -121,7 +122,7 @@ class Twigs:
         return self.trie.queries[QUERY_WIDTH * twig + QUERY_NUMBER]
 
     def answer(self, twig: cython.int, element: cython.int) -> cython.int:
-        """Whether a twig is found below an element, by names alone: NO, YES or PERHAPS."""
+        """Whether a twig is found below an element, by names alone: see NamesBelow."""
         return self.names.answer(self.needs[twig], element)
 
     def remove(self, twig: cython.int) -> cython.int:
@@ -182,12 +183,17 @@ class Twigs:
         """A new twig."""
         words: cython.int[::1] = self.records.words
         twig: cython.int = self.trie.add_query(node, 0, record)
-        steps: cython.int = words[record + 2]
-        first: cython.int = record + words[record + 3]
-        last: cython.int = record + words[record + 2 + steps]
+        steps: cython.int = words[record + RECORD_COUNT]
+        first: cython.int = record + words[record + RECORD_ROWS]
+        last: cython.int = record + words[record + RECORD_ROWS + steps - 1]
         if twig >= len(self.needs):
             self.needs = grown(self.needs, 2 * twig)
-        self.needs[twig] = needs_of(words[first + 1], words[first], words[last + 1], steps)
+        self.needs[twig] = needs_of(
+            words[first + WAY_SYMBOL],
+            words[first + WAY_DESCENDANT],
+            words[last + WAY_SYMBOL],
+            steps,
+        )
         return twig
 
     def _made(self, element: cython.int, visits_max: cython.longlong) -> cython.int:
