@@ -1,8 +1,46 @@
+# The C types of accept_lists.py, and the names of its numbers.
 from yfilter.index.atoms cimport AtomTable
 from yfilter.index.record_pool cimport RecordPool
 from yfilter.index.residual_rows cimport *
 from yfilter.index.sorting cimport sort_by
 from yfilter.index.trie cimport *
+
+cpdef enum:
+    # Fields of a list; from LIST_QUERIES on the queries.
+    LIST_EPOCH = 0
+    LIST_SURE = 1
+    LIST_QUICK = 2
+    LIST_SLOW = 3
+    LIST_GROUPS = 4
+    LIST_QUERIES = 5
+
+    # Other fields of a ranged list, of which LIST_SLOW is RANGED.
+    LIST_RANGED = 1
+    LIST_BOUNDS = 2
+    RANGED = -1
+
+    # Fields of a group; from GROUP_QUERIES on its queries.
+    GROUP_POSITION = 0
+    GROUP_COUNT = 1
+    GROUP_EPOCH = 2
+    GROUP_ELEMENT = 3
+    GROUP_QUERIES = 4
+
+    # Fields of a query in a list; in a group it has a twig for the residual.
+    LISTED_QUERY = 0
+    LISTED_RESIDUAL = 1
+    LISTED_TWIG = 1
+    LISTED_REQUIRED = 2
+    QUICK_WIDTH = 2
+    SLOW_WIDTH = 3
+    GROUPED_WIDTH = 2
+
+    # Sections of a list while it is laid out; from SECTION_GROUPS on one a position.
+    SECTION_SURE = 0
+    SECTION_QUICK = 1
+    SECTION_SLOW = 2
+    SECTION_GROUPS = 3
+    SECTIONS = 67
 
 
 cdef class AcceptLists:

@@ -5,13 +5,14 @@ A list is four sections behind their lengths: those that are sure, those with on
 ancestor to look up, those with a residual to check, and what the message has to contain for it to
 hold, and those with one twig of an ancestor to look up, by the ancestor (see residual_rows.py)::
 
-    lists   epoch n1 n2 n3 w4 | query … | query residual … | query residual required … | group …
-    group   position n epoch element | query twig …
-    ranged  epoch n place -1 0 | query residual required …
+    list    EPOCH SURE QUICK SLOW GROUPS | query … | query residual … | query residual required …
+                                         | group …
+    group   POSITION COUNT EPOCH ELEMENT | query twig …
+    ranged  EPOCH RANGED BOUNDS - GROUPS | query residual required …
                                                     with their numbers, ascending, in ``bounds``
 
-``epoch``, and the element of a group, are those that it was last taken for; ``w4`` is the length of
-all groups.
+SURE, QUICK, SLOW, RANGED and COUNT say how many; GROUPS is the length of all groups, BOUNDS where
+the numbers begin.  EPOCH, and the ELEMENT of a group, are those that it was last taken for.
 """
 
 from __future__ import annotations
@@ -43,6 +44,19 @@ else:
         Trie,
     )
 
+if not cython.compiled:
+    LIST_EPOCH, LIST_SURE, LIST_QUICK, LIST_SLOW, LIST_GROUPS, LIST_QUERIES = range(6)
+    LIST_RANGED, LIST_BOUNDS, RANGED = 1, 2, -1
+
+    GROUP_POSITION, GROUP_COUNT, GROUP_EPOCH, GROUP_ELEMENT, GROUP_QUERIES = range(5)
+
+    LISTED_QUERY, LISTED_RESIDUAL, LISTED_REQUIRED = range(3)
+    LISTED_TWIG = 1
+    QUICK_WIDTH, SLOW_WIDTH, GROUPED_WIDTH = 2, 3, 2
+
+    SECTION_SURE, SECTION_QUICK, SECTION_SLOW, SECTION_GROUPS = range(4)
+    SECTIONS = 67
+
 
 class AcceptLists:
     """Lists are made once and never change."""
@@ -57,7 +71,7 @@ class AcceptLists:
         self._bounds_used = 0
         self._numbers = doubles(64)
         self._queries = ints(64)
-        self._next = ints(67)  # of each section, how many or where the next one goes
+        self._next = ints(SECTIONS)  # of each section, how many or where the next one goes
 
     def make(self, members: cython.int[::1], first: cython.int, count: cython.int) -> cython.int:
         """The list of a state with these members; its place, or 0 if it accepts nothing."""
@@ -67,7 +81,7 @@ class AcceptLists:
         found: cython.int = self._gather(members, first, count)
         if found == 0:
             return 0
-        for i in range(67):
+        for i in range(SECTIONS):
             self._next[i] = 0
         for i in range(found):
             self._next[_section(queries[QUERY_WIDTH * self._queries[i] + QUERY_RESIDUAL])] += 1
@@ -84,6 +98,7 @@ class AcceptLists:
         query: cython.int
         residual: cython.int
         place: cython.int
+        at: cython.int
         count = self._gather(members, first, count)
         if count == 0:
             return 0
@@ -92,23 +107,25 @@ class AcceptLists:
                 self.trie.queries[QUERY_WIDTH * self._queries[i] + QUERY_NUMBER]
             ]
         sort_by(self._numbers, self._queries, count)
-        place = self._reserve(5 + 3 * count)
+        place = self._reserve(LIST_QUERIES + SLOW_WIDTH * count)
         if self._bounds_used + count > len(self.bounds):
             self.bounds = grown(self.bounds, 2 * (self._bounds_used + count))
-        self.lists[place] = 0
-        self.lists[place + 1] = count
-        self.lists[place + 2] = self._bounds_used
-        self.lists[place + 3] = -1
-        self.lists[place + 4] = 0
+        self.lists[place + LIST_EPOCH] = 0
+        self.lists[place + LIST_RANGED] = count
+        self.lists[place + LIST_BOUNDS] = self._bounds_used
+        self.lists[place + LIST_SLOW] = RANGED
+        self.lists[place + LIST_GROUPS] = 0
+        at = place + LIST_QUERIES
         for i in range(count):
             self.bounds[self._bounds_used + i] = self._numbers[i]
             query = self._queries[i]
             residual = self.trie.queries[QUERY_WIDTH * query + QUERY_RESIDUAL]
-            self.lists[place + 5 + 3 * i] = self.trie.answers(query)
-            self.lists[place + 6 + 3 * i] = residual
-            self.lists[place + 7 + 3 * i] = (
+            self.lists[at + LISTED_QUERY] = self.trie.answers(query)
+            self.lists[at + LISTED_RESIDUAL] = residual
+            self.lists[at + LISTED_REQUIRED] = (
                 self.records.words[RECORD_REQUIRED - residual] if residual < 0 else 0
             )
+            at += SLOW_WIDTH
         self._bounds_used += count
         return place
 
@@ -116,22 +133,27 @@ class AcceptLists:
         """Take a list over from the generation before."""
         i: cython.int
         place: cython.int
-        ranged: cython.bint = older.lists[source + 3] < 0
-        count: cython.int = older.lists[source + 1]
-        length: cython.int = 5 + count + older.lists[source + 4]
+        ranged: cython.bint = older.lists[source + LIST_SLOW] == RANGED
+        count: cython.int = older.lists[source + LIST_SURE]  # or LIST_RANGED
+        length: cython.int = LIST_QUERIES + count + older.lists[source + LIST_GROUPS]
         if ranged:
-            length += 2 * count
+            length += (SLOW_WIDTH - 1) * count
         else:
-            length += 2 * older.lists[source + 2] + 3 * older.lists[source + 3]
+            length += (
+                QUICK_WIDTH * older.lists[source + LIST_QUICK]
+                + SLOW_WIDTH * older.lists[source + LIST_SLOW]
+            )
         place = self._reserve(length)
         for i in range(length):
             self.lists[place + i] = older.lists[source + i]
         if ranged:
             if self._bounds_used + count > len(self.bounds):
                 self.bounds = grown(self.bounds, 2 * (self._bounds_used + count))
-            self.lists[place + 2] = self._bounds_used
+            self.lists[place + LIST_BOUNDS] = self._bounds_used
             for i in range(count):
-                self.bounds[self._bounds_used + i] = older.bounds[older.lists[source + 2] + i]
+                self.bounds[self._bounds_used + i] = older.bounds[
+                    older.lists[source + LIST_BOUNDS] + i
+                ]
             self._bounds_used += count
         return place
 
@@ -172,53 +194,53 @@ class AcceptLists:
     def _lay_out(self) -> cython.int:
         """Room for as many of each section as ``next`` says; then it says where they begin."""
         following: cython.int[::1] = self._next
-        sure: cython.int = following[0]
-        quick: cython.int = following[1]
-        slow: cython.int = following[2]
+        sure: cython.int = following[SECTION_SURE]
+        quick: cython.int = following[SECTION_QUICK]
+        slow: cython.int = following[SECTION_SLOW]
         groups: cython.int = 0
         section: cython.int
         at: cython.int
-        for section in range(3, 67):
+        for section in range(SECTION_GROUPS, SECTIONS):
             if following[section]:
-                groups += 4 + 2 * following[section]
-        at = self._reserve(5 + sure + 2 * quick + 3 * slow + groups)
+                groups += GROUP_QUERIES + GROUPED_WIDTH * following[section]
+        at = self._reserve(LIST_QUERIES + sure + QUICK_WIDTH * quick + SLOW_WIDTH * slow + groups)
         place: cython.int = at
-        self.lists[at] = 0
-        self.lists[at + 1] = sure
-        self.lists[at + 2] = quick
-        self.lists[at + 3] = slow
-        self.lists[at + 4] = groups
-        following[0] = at + 5
-        following[1] = following[0] + sure
-        following[2] = following[1] + 2 * quick
-        at = following[2] + 3 * slow
-        for section in range(3, 67):
+        self.lists[at + LIST_EPOCH] = 0
+        self.lists[at + LIST_SURE] = sure
+        self.lists[at + LIST_QUICK] = quick
+        self.lists[at + LIST_SLOW] = slow
+        self.lists[at + LIST_GROUPS] = groups
+        following[SECTION_SURE] = at + LIST_QUERIES
+        following[SECTION_QUICK] = following[SECTION_SURE] + sure
+        following[SECTION_SLOW] = following[SECTION_QUICK] + QUICK_WIDTH * quick
+        at = following[SECTION_SLOW] + SLOW_WIDTH * slow
+        for section in range(SECTION_GROUPS, SECTIONS):
             if following[section]:
                 groups = following[section]
-                self.lists[at] = section - 3
-                self.lists[at + 1] = groups
-                self.lists[at + 2] = 0
-                following[section] = at + 4
-                at += 4 + 2 * groups
+                self.lists[at + GROUP_POSITION] = section - SECTION_GROUPS
+                self.lists[at + GROUP_COUNT] = groups
+                self.lists[at + GROUP_EPOCH] = 0
+                following[section] = at + GROUP_QUERIES
+                at += GROUP_QUERIES + GROUPED_WIDTH * groups
         return place
 
     def _write(self, query: cython.int, residual: cython.int) -> cython.int:
         """Put a query into its section."""
         section: cython.int = _section(residual)
         at: cython.int = self._next[section]
-        self.lists[at] = self.trie.answers(query)
-        if section == 0:
+        self.lists[at + LISTED_QUERY] = self.trie.answers(query)
+        if section == SECTION_SURE:
             self._next[section] = at + 1
-        elif section == 1:
-            self.lists[at + 1] = residual
-            self._next[section] = at + 2
-        elif section == 2:
-            self.lists[at + 1] = residual
-            self.lists[at + 2] = self.records.words[RECORD_REQUIRED - residual]
-            self._next[section] = at + 3
+        elif section == SECTION_QUICK:
+            self.lists[at + LISTED_RESIDUAL] = residual
+            self._next[section] = at + QUICK_WIDTH
+        elif section == SECTION_SLOW:
+            self.lists[at + LISTED_RESIDUAL] = residual
+            self.lists[at + LISTED_REQUIRED] = self.records.words[RECORD_REQUIRED - residual]
+            self._next[section] = at + SLOW_WIDTH
         else:
-            self.lists[at + 1] = residual >> CODE_SHIFT
-            self._next[section] = at + 2
+            self.lists[at + LISTED_TWIG] = residual >> CODE_SHIFT
+            self._next[section] = at + GROUPED_WIDTH
         return 0
 
     def _reserve(self, count: cython.int) -> cython.int:
@@ -233,9 +255,11 @@ class AcceptLists:
 @cython.inline
 @cython.exceptval(check=False)
 def _section(residual: cython.int) -> cython.int:
-    """0 sure, 1 quick, 2 slow, and from 3 on the groups by the position of the ancestor."""
+    """The section of a query, by what is left to verify."""
     if residual == 0:
-        return 0
+        return SECTION_SURE
     if residual < 0:
-        return 2
-    return 3 + (residual & CODE_POSITION) if residual & CODE_TWIG else 1
+        return SECTION_SLOW
+    if residual & CODE_TWIG:
+        return SECTION_GROUPS + (residual & CODE_POSITION)
+    return SECTION_QUICK

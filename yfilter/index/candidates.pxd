@@ -1,5 +1,5 @@
 cimport cython
-from yfilter.index.accept_lists cimport AcceptLists
+from yfilter.index.accept_lists cimport *
 from yfilter.index.names_below cimport *
 from yfilter.index.offers cimport Offers
 from yfilter.index.residual_rows cimport *
@@ -32,7 +32,7 @@ cdef class Candidates(Offers):
     cpdef int end(self) except -1
     cpdef object registrations(self, SubscriberRuns runs)
     cdef int _take_groups(self, int at, int end, int element) except -1
-    cdef int _take_group(self, int first, int end, int row, int ancestor) except -1
+    cdef int _take_group(self, int at, int end, int row, int ancestor) except -1
     cdef int _take_wanted(self, int place, int element) except -1
     cdef int _take(self, int query, int residual, int element) except -1
     cdef int _wait(self, int query, int record, int element) except -1

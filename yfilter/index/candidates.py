@@ -25,7 +25,27 @@ if cython.compiled:
     from cython.cimports.yfilter.index.subscriber_runs import SubscriberRuns
     from cython.cimports.yfilter.index.trie import Trie
 else:
-    from yfilter.index.accept_lists import AcceptLists
+    from yfilter.index.accept_lists import (
+        GROUP_COUNT,
+        GROUP_ELEMENT,
+        GROUP_EPOCH,
+        GROUP_POSITION,
+        GROUP_QUERIES,
+        GROUPED_WIDTH,
+        LIST_EPOCH,
+        LIST_GROUPS,
+        LIST_QUERIES,
+        LIST_QUICK,
+        LIST_SLOW,
+        LIST_SURE,
+        LISTED_QUERY,
+        LISTED_REQUIRED,
+        LISTED_RESIDUAL,
+        LISTED_TWIG,
+        QUICK_WIDTH,
+        SLOW_WIDTH,
+        AcceptLists,
+    )
     from yfilter.index.message_view import MessageView
     from yfilter.index.names_below import ANSWER_PERHAPS, ANSWER_YES
     from yfilter.index.offers import Offers
@@ -101,30 +121,35 @@ class Candidates(Offers):
 
     def _take_list(self, place: cython.int, element: cython.int) -> cython.int:
         """The queries of a list at an element; those with a residual record wait."""
-        sure: cython.int = self._lists[place + 1]
-        quick: cython.int = self._lists[place + 2]
-        slow: cython.int = self._lists[place + 3]
-        at: cython.int = place + 5
+        sure: cython.int = self._lists[place + LIST_SURE]
+        quick: cython.int = self._lists[place + LIST_QUICK]
+        slow: cython.int = self._lists[place + LIST_SLOW]
+        at: cython.int = place + LIST_QUERIES
+        end: cython.int
         i: cython.int
-        self._cover_found(sure + quick + slow + self._lists[place + 4] + len(self._query))
+        self._cover_found(sure + quick + slow + self._lists[place + LIST_GROUPS] + len(self._query))
         self.residuals.visits += 1 + ((quick + slow) >> 3)
         if self._groups is not None:
             return self._take_wanted(place, element)
         self.candidates += quick + slow
-        if self._lists[place] != self._epoch:  # once a message is enough for these
-            self._lists[place] = self._epoch
+        if self._lists[place + LIST_EPOCH] != self._epoch:  # once a message is enough for these
+            self._lists[place + LIST_EPOCH] = self._epoch
             for i in range(at, at + sure):
-                self._find(self._lists[i])
+                self._find(self._lists[i + LISTED_QUERY])
         at += sure
-        for i in range(at, at + 2 * quick, 2):
-            if self.residuals.ancestor_holds(self._lists[i + 1], element):
-                self._find(self._lists[i])
-        at += 2 * quick
-        for i in range(at, at + 3 * slow, 3):
-            if self.is_possible(self._lists[i + 2]):
-                self._wait(self._lists[i], -self._lists[i + 1], element)
-        at += 3 * slow
-        return self._take_groups(at, at + self._lists[place + 4], element)
+        end = at + QUICK_WIDTH * quick
+        while at < end:
+            if self.residuals.ancestor_holds(self._lists[at + LISTED_RESIDUAL], element):
+                self._find(self._lists[at + LISTED_QUERY])
+            at += QUICK_WIDTH
+        end = at + SLOW_WIDTH * slow
+        while at < end:
+            if self.is_possible(self._lists[at + LISTED_REQUIRED]):
+                self._wait(
+                    self._lists[at + LISTED_QUERY], -self._lists[at + LISTED_RESIDUAL], element
+                )
+            at += SLOW_WIDTH
+        return self._take_groups(at, at + self._lists[place + LIST_GROUPS], element)
 
     def _take_groups(self, at: cython.int, end: cython.int, element: cython.int) -> cython.int:
         """The queries with a twig of an ancestor, once for each ancestor."""
@@ -132,24 +157,29 @@ class Candidates(Offers):
         count: cython.int
         row: cython.int
         while at < end:
-            count = self._lists[at + 1]
+            count = self._lists[at + GROUP_COUNT]
             ancestor = self.residuals.ancestor(
-                element, self._lists[at] & CODE_DEPTH, self._lists[at] & CODE_ABSOLUTE
+                element,
+                self._lists[at + GROUP_POSITION] & CODE_DEPTH,
+                self._lists[at + GROUP_POSITION] & CODE_ABSOLUTE,
             )
             if self.view.end[ancestor] > ancestor + 1 and (
-                self._lists[at + 2] != self._epoch or self._lists[at + 3] != ancestor
+                self._lists[at + GROUP_EPOCH] != self._epoch
+                or self._lists[at + GROUP_ELEMENT] != ancestor
             ):
-                self._lists[at + 2] = self._epoch
-                self._lists[at + 3] = ancestor
+                self._lists[at + GROUP_EPOCH] = self._epoch
+                self._lists[at + GROUP_ELEMENT] = ancestor
                 self.candidates += count
                 self.residuals.visits += 1 + (count >> 3)
                 row = self.residuals.twig_row(ancestor, count)
-                self._take_group(at + 4, at + 4 + 2 * count, row, ancestor)
-            at += 4 + 2 * count
+                self._take_group(
+                    at + GROUP_QUERIES, at + GROUP_QUERIES + GROUPED_WIDTH * count, row, ancestor
+                )
+            at += GROUP_QUERIES + GROUPED_WIDTH * count
         return 0
 
     def _take_group(
-        self, first: cython.int, end: cython.int, row: cython.int, ancestor: cython.int
+        self, at: cython.int, end: cython.int, row: cython.int, ancestor: cython.int
     ) -> cython.int:
         """The queries of a group whose twig is found below an ancestor that has this row."""
         # PERF: of ten thousands of queries; without a call for each.
@@ -157,69 +187,79 @@ class Candidates(Offers):
         rows: cython.ulonglong[::1] = self._twigs.rows
         twig: cython.int
         known: cython.int
-        i: cython.int
         if row < 0:
-            for i in range(first, end, 2):
-                known = self._twigs.answer(lists[i + 1], ancestor)
+            while at < end:
+                twig = lists[at + LISTED_TWIG]
+                known = self._twigs.answer(twig, ancestor)
                 if known == ANSWER_YES:
-                    self._find(lists[i])
+                    self._find(lists[at + LISTED_QUERY])
                 elif known == ANSWER_PERHAPS:
-                    self._wait(lists[i], self._twigs.record(lists[i + 1]), ancestor)
+                    self._wait(lists[at + LISTED_QUERY], self._twigs.record(twig), ancestor)
+                at += GROUPED_WIDTH
             return 0
-        for i in range(first, end, 2):
-            twig = lists[i + 1]
+        while at < end:
+            twig = lists[at + LISTED_TWIG]
             if (rows[row + (twig >> 6)] >> (twig & 63)) & 1:
-                self._find(lists[i])
+                self._find(lists[at + LISTED_QUERY])
+            at += GROUPED_WIDTH
         return 0
 
     def _take_range(self, place: cython.int, element: cython.int) -> cython.int:
         low: cython.int = self._low
         high: cython.int = self._high
+        at: cython.int = place + LIST_QUERIES + SLOW_WIDTH * low
+        end: cython.int = place + LIST_QUERIES + SLOW_WIDTH * high
         residual: cython.int
-        i: cython.int
         self._cover_found(high - low + len(self._query))
         self.residuals.visits += 1 + ((high - low) >> 3)
         if self._groups is None:
             self.candidates += high - low
-        for i in range(place + 5 + 3 * low, place + 5 + 3 * high, 3):
-            residual = self._lists[i + 1]
+        while at < end:
+            residual = self._lists[at + LISTED_RESIDUAL]
             if self._groups is not None:
-                self._take(self._lists[i], residual, element)
+                self._take(self._lists[at + LISTED_QUERY], residual, element)
             elif residual < 0:
-                if self.is_possible(self._lists[i + 2]):
-                    self._wait(self._lists[i], -residual, element)
+                if self.is_possible(self._lists[at + LISTED_REQUIRED]):
+                    self._wait(self._lists[at + LISTED_QUERY], -residual, element)
             elif residual == 0 or self.residuals.ancestor_holds(residual, element):
-                self._find(self._lists[i])
+                self._find(self._lists[at + LISTED_QUERY])
+            at += SLOW_WIDTH
         return 0
 
     def _take_wanted(self, place: cython.int, element: cython.int) -> cython.int:
         """As ``_take_list``, for queries that lead to links."""
-        sure: cython.int = self._lists[place + 1]
-        quick: cython.int = self._lists[place + 2]
-        slow: cython.int = self._lists[place + 3]
+        sure: cython.int = self._lists[place + LIST_SURE]
+        quick: cython.int = self._lists[place + LIST_QUICK]
+        slow: cython.int = self._lists[place + LIST_SLOW]
         end: cython.int
-        at: cython.int = place + 5
+        code: cython.int
+        count: cython.int
+        twig: cython.int
+        at: cython.int = place + LIST_QUERIES
         i: cython.int
-        if self._lists[place] != self._epoch:
-            self._lists[place] = self._epoch
+        _i: cython.int
+        if self._lists[place + LIST_EPOCH] != self._epoch:
+            self._lists[place + LIST_EPOCH] = self._epoch
             for i in range(at, at + sure):
-                self._take(self._lists[i], 0, element)
+                self._take(self._lists[i + LISTED_QUERY], 0, element)
         at += sure
-        for i in range(at, at + 2 * quick, 2):
-            self._take(self._lists[i], self._lists[i + 1], element)
-        at += 2 * quick
-        for i in range(at, at + 3 * slow, 3):
-            self._take(self._lists[i], self._lists[i + 1], element)
-        at += 3 * slow
-        end = at + self._lists[place + 4]
+        end = at + QUICK_WIDTH * quick
         while at < end:
-            for i in range(at + 4, at + 4 + 2 * self._lists[at + 1], 2):
-                self._take(
-                    self._lists[i],
-                    self._lists[i + 1] << CODE_SHIFT | CODE_TWIG | self._lists[at],
-                    element,
-                )
-            at += 4 + 2 * self._lists[at + 1]
+            self._take(self._lists[at + LISTED_QUERY], self._lists[at + LISTED_RESIDUAL], element)
+            at += QUICK_WIDTH
+        end = at + SLOW_WIDTH * slow
+        while at < end:
+            self._take(self._lists[at + LISTED_QUERY], self._lists[at + LISTED_RESIDUAL], element)
+            at += SLOW_WIDTH
+        end = at + self._lists[place + LIST_GROUPS]
+        while at < end:
+            code = CODE_TWIG | self._lists[at + GROUP_POSITION]
+            count = self._lists[at + GROUP_COUNT]
+            at += GROUP_QUERIES
+            for _i in range(count):
+                twig = self._lists[at + LISTED_TWIG]
+                self._take(self._lists[at + LISTED_QUERY], twig << CODE_SHIFT | code, element)
+                at += GROUPED_WIDTH
         return 0
 
     def _take(self, query: cython.int, residual: cython.int, element: cython.int) -> cython.int:

@@ -1,4 +1,5 @@
 cimport cython
+from yfilter.index.accept_lists cimport *
 from yfilter.index.offers cimport Offers
 from yfilter.index.residual_rows cimport *
 

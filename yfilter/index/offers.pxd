@@ -1,5 +1,5 @@
 cimport cython
-from yfilter.index.accept_lists cimport AcceptLists
+from yfilter.index.accept_lists cimport *
 from yfilter.index.atoms cimport *
 from yfilter.index.message_view cimport MessageView
 from yfilter.index.residual_rows cimport *

@@ -18,7 +18,7 @@ if cython.compiled:
     from cython.cimports.yfilter.index.message_view import MessageView
     from cython.cimports.yfilter.index.residuals import Residuals
 else:
-    from yfilter.index.accept_lists import AcceptLists
+    from yfilter.index.accept_lists import LIST_BOUNDS, LIST_RANGED, AcceptLists
     from yfilter.index.atoms import AT_LEAST, AT_MOST, LESS
     from yfilter.index.message_view import MessageView
     from yfilter.index.residual_rows import REQUIRED_ATOM, REQUIRED_SHIFT
@@ -73,7 +73,10 @@ class Offers:
             touched ^= self._lists[self._place[i]]
         for i in range(self._offered):
             if self._operator[i] > 0:
-                bound = self._lists[self._place[i] + 2] + self._lists[self._place[i] + 1] // 2
+                bound = (
+                    self._lists[self._place[i] + LIST_BOUNDS]
+                    + self._lists[self._place[i] + LIST_RANGED] // 2
+                )
                 touched ^= accepts.bounds[bound] > 0
         self._touched = touched
         for i in range(self._offered):
@@ -107,10 +110,10 @@ class Offers:
         """Of a ranged list those whose number compares so with the message's."""
         place: cython.int = self._place[offer]
         operator: cython.int = self._operator[offer]
-        count: cython.int = self._lists[place + 1]
+        count: cython.int = self._lists[place + LIST_RANGED]
         bound: cython.int = _first_bound(
             accepts.bounds,
-            self._lists[place + 2],
+            self._lists[place + LIST_BOUNDS],
             count,
             self._number[offer],
             operator in (LESS, AT_LEAST),

@@ -1,4 +1,5 @@
 cimport cython
+from yfilter.index.accept_lists cimport *
 from yfilter.index.lazy_states cimport *
 from yfilter.index.message_view cimport MessageView
 from yfilter.index.names_below cimport NamesBelow, needs_of

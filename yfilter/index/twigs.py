@@ -38,6 +38,7 @@ if cython.compiled:
     from cython.cimports.yfilter.index.symbols import SymbolTable
     from cython.cimports.yfilter.index.trie import Trie
 else:
+    from yfilter.index.accept_lists import LIST_EPOCH, LIST_QUERIES, LIST_SURE
     from yfilter.index.lazy_states import LazyStates
     from yfilter.index.message_view import MessageView
     from yfilter.index.names_below import NamesBelow, needs_of
@@ -289,10 +290,10 @@ class Twigs:
         lists: cython.int[::1] = self.states.accepts.lists
         i: cython.int
         bit: cython.ulonglong = 1
-        if lists[place] == self.stamp:
+        if lists[place + LIST_EPOCH] == self.stamp:
             return 0
-        lists[place] = self.stamp
-        for i in range(place + 5, place + 5 + lists[place + 1]):
+        lists[place + LIST_EPOCH] = self.stamp
+        for i in range(place + LIST_QUERIES, place + LIST_QUERIES + lists[place + LIST_SURE]):
             self.rows[row + (lists[i] >> 6)] |= bit << (lists[i] & 63)
         return 0
 
