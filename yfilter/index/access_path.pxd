@@ -1,5 +1,5 @@
 from yfilter.index.atoms cimport AtomTable
-from yfilter.index.draft cimport Draft
+from yfilter.index.draft cimport *
 from yfilter.index.residual_rows cimport *
 
 cdef int _NONE, _RANGE, _EQUALITY

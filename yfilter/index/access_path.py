@@ -31,7 +31,17 @@ if cython.compiled:
     from cython.cimports.yfilter.index.draft import Draft
 else:
     from yfilter.index.atoms import AtomTable
-    from yfilter.index.draft import Draft
+    from yfilter.index.draft import (
+        CONDITION_A,
+        CONDITION_KIND,
+        CONDITION_NEXT,
+        CONDITION_WIDTH,
+        STEP_CONDITION,
+        STEP_DESCENDANT,
+        STEP_NEXT,
+        STEP_WIDTH,
+        Draft,
+    )
     from yfilter.index.residual_rows import (
         CHECK_ANYWHERE,
         CHECK_ATOM,
@@ -99,15 +109,17 @@ class AccessPath:
         above: cython.int = 0
         while step:
             above += 1
-            condition = draft.steps[4 * step + 2]
+            condition = draft.steps[STEP_WIDTH * step + STEP_CONDITION]
             while condition:
                 if (
-                    draft.conditions[6 * condition] == CHECK_NESTED
-                    and above + self._length_of(draft.conditions[6 * condition + 1]) <= STEPS_MAX
+                    draft.conditions[CONDITION_WIDTH * condition + CONDITION_KIND] == CHECK_NESTED
+                    and above
+                    + self._length_of(draft.conditions[CONDITION_WIDTH * condition + CONDITION_A])
+                    <= STEPS_MAX
                 ):
                     self._consider(way, step, condition)
-                condition = draft.conditions[6 * condition + 3]
-            step = draft.steps[4 * step + 3]
+                condition = draft.conditions[CONDITION_WIDTH * condition + CONDITION_NEXT]
+            step = draft.steps[STEP_WIDTH * step + STEP_NEXT]
         return 0
 
     def _consider(self, way: cython.int, fork: cython.int, nested: cython.int) -> cython.int:
@@ -121,13 +133,13 @@ class AccessPath:
         is_certain: cython.bint = True
         self._lay_out(way, fork, nested)
         for at in range(self.length):
-            condition = draft.steps[4 * self.spine[at] + 2]
+            condition = draft.steps[STEP_WIDTH * self.spine[at] + STEP_CONDITION]
             if self.position_of(at) < 0 and self._is_asked(self.spine[at], fork, nested):
                 is_certain = False
             while condition:
-                kind = draft.conditions[6 * condition]
+                kind = draft.conditions[CONDITION_WIDTH * condition + CONDITION_KIND]
                 if kind <= CHECK_ATOM:  # a comparison
-                    attribute = draft.conditions[6 * condition + 1]
+                    attribute = draft.conditions[CONDITION_WIDTH * condition + CONDITION_A]
                     constants = 0
                     if kind == CHECK_ATOM:
                         constants = self._atoms.constants(attribute)
@@ -139,7 +151,7 @@ class AccessPath:
                     ):
                         self._way, self._fork, self._nested = way, fork, nested
                         self.at, self.access = at, condition
-                condition = draft.conditions[6 * condition + 3]
+                condition = draft.conditions[CONDITION_WIDTH * condition + CONDITION_NEXT]
         constants = is_certain if draft.way_count == 1 else self.length
         if self._is_better(_NONE, constants, 0):
             self._way, self._fork, self._nested = way, fork, nested
@@ -164,13 +176,13 @@ class AccessPath:
     def _is_asked(self, step: cython.int, fork: cython.int, nested: cython.int) -> cython.bint:
         """Whether anything is asked of the element of a step."""
         draft: Draft = self._draft
-        condition: cython.int = draft.steps[4 * step + 2]
+        condition: cython.int = draft.steps[STEP_WIDTH * step + STEP_CONDITION]
         if step != fork:
             return condition != 0
         return (
             condition != nested
-            or draft.conditions[6 * condition + 3] != 0
-            or draft.steps[4 * step + 3] != 0
+            or draft.conditions[CONDITION_WIDTH * condition + CONDITION_NEXT] != 0
+            or draft.steps[STEP_WIDTH * step + STEP_NEXT] != 0
         )
 
     def _lay_out(self, way: cython.int, fork: cython.int, nested: cython.int) -> cython.int:
@@ -184,15 +196,15 @@ class AccessPath:
             if self.length == len(self.spine):
                 self.spine = grown(self.spine, 2 * self.length)
             self.spine[self.length] = step
-            if draft.steps[4 * step]:
+            if draft.steps[STEP_WIDTH * step + STEP_DESCENDANT]:
                 if self._last_descendant < 0:
                     self._first_descendant = self.length
                 self._last_descendant = self.length
             self.length += 1
             if step == fork and nested:
-                step = draft.conditions[6 * nested + 1]
+                step = draft.conditions[CONDITION_WIDTH * nested + CONDITION_A]
             else:
-                step = draft.steps[4 * step + 3]
+                step = draft.steps[STEP_WIDTH * step + STEP_NEXT]
         if self._last_descendant < 0:
             self._first_descendant = self.length
         return 0
@@ -205,16 +217,22 @@ class AccessPath:
         before: cython.int
         way: cython.int
         if nested:
-            before = draft.steps[4 * step + 2]
+            before = draft.steps[STEP_WIDTH * step + STEP_CONDITION]
             if before == nested:
-                draft.steps[4 * step + 2] = draft.conditions[6 * nested + 3]
+                draft.steps[STEP_WIDTH * step + STEP_CONDITION] = draft.conditions[
+                    CONDITION_WIDTH * nested + CONDITION_NEXT
+                ]
             else:
-                while draft.conditions[6 * before + 3] != nested:
-                    before = draft.conditions[6 * before + 3]
-                draft.conditions[6 * before + 3] = draft.conditions[6 * nested + 3]
-            if draft.steps[4 * step + 3]:
-                self._ask(step, CHECK_NESTED, draft.steps[4 * step + 3])
-            draft.steps[4 * step + 3] = draft.conditions[6 * nested + 1]
+                while draft.conditions[CONDITION_WIDTH * before + CONDITION_NEXT] != nested:
+                    before = draft.conditions[CONDITION_WIDTH * before + CONDITION_NEXT]
+                draft.conditions[CONDITION_WIDTH * before + CONDITION_NEXT] = draft.conditions[
+                    CONDITION_WIDTH * nested + CONDITION_NEXT
+                ]
+            if draft.steps[STEP_WIDTH * step + STEP_NEXT]:
+                self._ask(step, CHECK_NESTED, draft.steps[STEP_WIDTH * step + STEP_NEXT])
+            draft.steps[STEP_WIDTH * step + STEP_NEXT] = draft.conditions[
+                CONDITION_WIDTH * nested + CONDITION_A
+            ]
             self._fork = self._nested = 0
         for way in range(draft.way_count):
             if draft.ways[way] != self._way:
@@ -224,13 +242,15 @@ class AccessPath:
     def _ask(self, step: cython.int, kind: cython.int, way: cython.int) -> cython.int:
         """One more condition of a step."""
         draft: Draft = self._draft
-        condition: cython.int = draft.new_condition(kind, way, 0, draft.steps[4 * step + 2])
-        draft.steps[4 * step + 2] = condition
+        condition: cython.int = draft.new_condition(
+            kind, way, 0, draft.steps[STEP_WIDTH * step + STEP_CONDITION]
+        )
+        draft.steps[STEP_WIDTH * step + STEP_CONDITION] = condition
         return 0
 
     def _length_of(self, way: cython.int) -> cython.int:
         length: cython.int = 0
         while way:
             length += 1
-            way = self._draft.steps[4 * way + 3]
+            way = self._draft.steps[STEP_WIDTH * way + STEP_NEXT]
         return length

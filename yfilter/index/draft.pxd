@@ -1,5 +1,23 @@
+# The C types of draft.py, and the names of its numbers.
 from yfilter.index.residual_rows cimport *
 from yfilter.index.symbols cimport SymbolTable
+
+cpdef enum:
+    # Fields of a step.
+    STEP_DESCENDANT = 0
+    STEP_SYMBOL = 1
+    STEP_CONDITION = 2
+    STEP_NEXT = 3
+    STEP_WIDTH = 4
+
+    # Fields of a condition.
+    CONDITION_KIND = 0
+    CONDITION_A = 1
+    CONDITION_VALUE = 2
+    CONDITION_NEXT = 3
+    CONDITION_CHECK_A = 4
+    CONDITION_CHECK_B = 5
+    CONDITION_WIDTH = 6
 
 
 cdef class Recipe:

@@ -9,8 +9,8 @@ is a list of steps, each with its recipe and words, which the draft carries out:
 
     recipe      2   ATOM 0 ~0 0 1   NESTED 1  False ~1 2 0       constants "", ""
 
-    steps       is_descendant symbol condition next              conditions and ways are chains
-    conditions  kind a value next check_a check_b               a: attribute, or first step of a way
+    step        DESCENDANT SYMBOL CONDITION NEXT                 conditions and ways are chains
+    condition   KIND A VALUE NEXT CHECK_A CHECK_B               A: attribute, or first step of a way
 
 Numbers in a recipe, in the order of the tree::
 
@@ -46,6 +46,12 @@ else:
     from yfilter.index.residual_rows import CHECK_EXISTS, CHECK_NESTED, CHECK_VERIFIED
     from yfilter.index.symbols import SymbolTable
 
+if not cython.compiled:
+    STEP_DESCENDANT, STEP_SYMBOL, STEP_CONDITION, STEP_NEXT, STEP_WIDTH = range(5)
+
+    CONDITION_KIND, CONDITION_A, CONDITION_VALUE, CONDITION_NEXT = range(4)
+    CONDITION_CHECK_A, CONDITION_CHECK_B, CONDITION_WIDTH = range(4, 7)
+
 # What a recipe has of its own: words, keys of text tests, what fills verified conditions.
 Constant: TypeAlias = Word | bytes | Callable[[tuple[Word, ...]], Expression]
 
@@ -69,8 +75,8 @@ class Draft:
     """``fill`` it with the ways of a query; rows are numbered from 1."""
 
     def __init__(self, symbols: SymbolTable) -> None:
-        self.steps = ints(4 * 16)
-        self.conditions = ints(6 * 16)
+        self.steps = ints(STEP_WIDTH * 16)
+        self.conditions = ints(CONDITION_WIDTH * 16)
         self.ways = ints(16)  # the first step of each
         self.way_count = 0
         self.values: list[Word | bytes | Expression] = []
@@ -98,13 +104,13 @@ class Draft:
         """A row of ``conditions``."""
         row: cython.int
         self._condition_count += 1
-        row = 6 * self._condition_count
-        if row + 6 > len(self.conditions):
+        row = CONDITION_WIDTH * self._condition_count
+        if row + CONDITION_WIDTH > len(self.conditions):
             self.conditions = grown(self.conditions, 2 * row)
-        self.conditions[row] = kind
-        self.conditions[row + 1] = a
-        self.conditions[row + 2] = value
-        self.conditions[row + 3] = following
+        self.conditions[row + CONDITION_KIND] = kind
+        self.conditions[row + CONDITION_A] = a
+        self.conditions[row + CONDITION_VALUE] = value
+        self.conditions[row + CONDITION_NEXT] = following
         return self._condition_count
 
     def _add_way(self, way: FilledWay) -> cython.int:
@@ -117,7 +123,7 @@ class Draft:
         for descendant, test, asked in way:
             step = self._new_step(descendant, self._symbols.acquire(test))
             if last:
-                self.steps[4 * last + 3] = step
+                self.steps[STEP_WIDTH * last + STEP_NEXT] = step
             else:
                 self.ways[self.way_count] = step
             if asked is not None:
@@ -126,7 +132,7 @@ class Draft:
                 self._constants = recipe.constants
                 self._at = 0
                 conditions = self._read_conditions()  # may replace the column
-                self.steps[4 * step + 2] = conditions
+                self.steps[STEP_WIDTH * step + STEP_CONDITION] = conditions
             last = step
         self.way_count += 1
         return 0
@@ -134,13 +140,13 @@ class Draft:
     def _new_step(self, descendant: cython.int, symbol: cython.int) -> cython.int:
         row: cython.int
         self._step_count += 1
-        row = 4 * self._step_count
-        if row + 4 > len(self.steps):
+        row = STEP_WIDTH * self._step_count
+        if row + STEP_WIDTH > len(self.steps):
             self.steps = grown(self.steps, 2 * row)
-        self.steps[row] = descendant
-        self.steps[row + 1] = symbol
-        self.steps[row + 2] = 0
-        self.steps[row + 3] = 0
+        self.steps[row + STEP_DESCENDANT] = descendant
+        self.steps[row + STEP_SYMBOL] = symbol
+        self.steps[row + STEP_CONDITION] = 0
+        self.steps[row + STEP_NEXT] = 0
         return self._step_count
 
     def _read_conditions(self) -> cython.int:
@@ -170,7 +176,7 @@ class Draft:
                     self.values.append(self._read_word())
             condition = self.new_condition(kind, a, value, 0)
             if last:
-                self.conditions[6 * last + 3] = condition
+                self.conditions[CONDITION_WIDTH * last + CONDITION_NEXT] = condition
             else:
                 first = condition
             last = condition
@@ -189,9 +195,9 @@ class Draft:
             descendant = self._next()
             step = self._new_step(descendant, self._symbols.acquire(self._read_name()))
             conditions = self._read_conditions()  # may replace the column
-            self.steps[4 * step + 2] = conditions
+            self.steps[STEP_WIDTH * step + STEP_CONDITION] = conditions
             if last:
-                self.steps[4 * last + 3] = step
+                self.steps[STEP_WIDTH * last + STEP_NEXT] = step
             else:
                 first = step
             last = step

@@ -1,6 +1,7 @@
+# The C types of query_writer.py, and the names of its numbers.
 from yfilter.index.access_path cimport AccessPath
 from yfilter.index.atoms cimport *
-from yfilter.index.draft cimport Draft
+from yfilter.index.draft cimport *
 from yfilter.index.record_pool cimport *
 from yfilter.index.residual_parts cimport ResidualParts
 from yfilter.index.residual_rows cimport *
@@ -8,6 +9,20 @@ from yfilter.index.symbols cimport SymbolTable
 from yfilter.index.trie cimport *
 from yfilter.index.twigs cimport Twigs
 from yfilter.operators.operator_table cimport OperatorTable
+
+cpdef enum:
+    # Fields of a condition that is left.
+    LEFT_CONDITION = 0
+    LEFT_POSITION = 1
+    LEFT_WIDTH = 2
+
+    # Fields of a check while they are put in order.
+    NOTED_ORDER = 0
+    NOTED_POSITION = 1
+    NOTED_KIND = 2
+    NOTED_A = 3
+    NOTED_B = 4
+    NOTED_WIDTH = 5
 
 
 cdef class QueryWriter:

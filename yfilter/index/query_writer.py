@@ -33,7 +33,21 @@ if cython.compiled:
 else:
     from yfilter.index.access_path import AccessPath
     from yfilter.index.atoms import ATOM_BITS, AtomTable
-    from yfilter.index.draft import Draft
+    from yfilter.index.draft import (
+        CONDITION_A,
+        CONDITION_CHECK_A,
+        CONDITION_CHECK_B,
+        CONDITION_KIND,
+        CONDITION_NEXT,
+        CONDITION_VALUE,
+        CONDITION_WIDTH,
+        STEP_CONDITION,
+        STEP_DESCENDANT,
+        STEP_NEXT,
+        STEP_SYMBOL,
+        STEP_WIDTH,
+        Draft,
+    )
     from yfilter.index.record_pool import POOLED_USERS, RecordPool
     from yfilter.index.residual_parts import ResidualParts
     from yfilter.index.residual_rows import (
@@ -73,6 +87,10 @@ else:
     from yfilter.index.twigs import Twigs
     from yfilter.operators.operator_table import OperatorTable
 
+if not cython.compiled:
+    LEFT_CONDITION, LEFT_POSITION, LEFT_WIDTH = range(3)
+    NOTED_ORDER, NOTED_POSITION, NOTED_KIND, NOTED_A, NOTED_B, NOTED_WIDTH = range(6)
+
 
 class QueryWriter:
     """``write`` the query of the draft; ``erase`` undoes it.
@@ -102,8 +120,8 @@ class QueryWriter:
         self._parts = ResidualParts(symbols, atoms, records, twigs, operators)
         self._others: dict[int, list[int]] = {}
         self._order = array("i", (2, 2, 2, 2, 2, 0, 1, 3, 5, 6, 4, 7))  # of a kind: cheapest first
-        self._left = ints(2 * 16)  # condition, its position
-        self._checks = ints(5 * 16)  # order position kind a b
+        self._left = ints(LEFT_WIDTH * 16)
+        self._checks = ints(NOTED_WIDTH * 16)
         self._numbers = ints(64)  # of the record that is being written
         self._length = 0
 
@@ -114,8 +132,11 @@ class QueryWriter:
         path: AccessPath = self._path
         path.choose()
         node = self._write_path(root)
-        if path.access and self._draft.conditions[6 * path.access] < CHECK_ATOM:
-            number = self._draft.conditions[6 * path.access + 5]
+        if (
+            path.access
+            and self._draft.conditions[CONDITION_WIDTH * path.access + CONDITION_KIND] < CHECK_ATOM
+        ):
+            number = self._draft.conditions[CONDITION_WIDTH * path.access + CONDITION_CHECK_B]
         return self._trie.add_query(node, self._write_residual(), number)
 
     def write_other(self, root: cython.int, query: cython.int) -> cython.int:
@@ -160,20 +181,22 @@ class QueryWriter:
         path: AccessPath = self._path
         rows: cython.int[::1] = self._draft.steps
         at: cython.int
+        symbol: cython.int
         for at in range(path.length):
-            if rows[4 * path.spine[at]]:
+            if rows[STEP_WIDTH * path.spine[at] + STEP_DESCENDANT]:
                 node = trie.loop_of(node)
-            node = trie.extend(node, rows[4 * path.spine[at] + 1] << EDGE_SHIFT)
+            symbol = rows[STEP_WIDTH * path.spine[at] + STEP_SYMBOL]
+            node = trie.extend(node, symbol << EDGE_SHIFT)
             if at == path.at:
                 node = self._write_access(node)
         return node
 
     def _write_access(self, node: cython.int) -> cython.int:
-        row: cython.int = 6 * self._path.access
-        attribute: cython.int = self._draft.conditions[row + 1]
-        kind: cython.int = self._draft.conditions[row]
+        row: cython.int = CONDITION_WIDTH * self._path.access
+        attribute: cython.int = self._draft.conditions[row + CONDITION_A]
+        kind: cython.int = self._draft.conditions[row + CONDITION_KIND]
         self._settle(self._path.access)
-        atom: cython.int = self._draft.conditions[row + 4]
+        atom: cython.int = self._draft.conditions[row + CONDITION_CHECK_A]
         if kind < CHECK_ATOM:
             atom = self._atoms.acquire_range(attribute, kind)
         node = self._trie.extend(node, attribute << EDGE_SHIFT | EDGE_ATTRIBUTE)
@@ -187,21 +210,25 @@ class QueryWriter:
         on_path: cython.bint = False
         required: cython.int = 0
         for i in range(count):
-            self._settle(self._left[2 * i])
-            on_path |= self._left[2 * i + 1] < 0
+            self._settle(self._left[LEFT_WIDTH * i + LEFT_CONDITION])
+            on_path |= self._left[LEFT_WIDTH * i + LEFT_POSITION] < 0
         if count == 0:
             return 0
         if count == 1 and self._quick():
             return self._quick()
         for i in range(count):
-            required = _rarer(required, self._required_by(self._left[2 * i]))
+            required = _rarer(
+                required, self._required_by(self._left[LEFT_WIDTH * i + LEFT_CONDITION])
+            )
         if not on_path:
             return -self._write_fixed(count, required)
         # The record holds the spine and the access predicate, too.
         for i in range(path.length):
-            self._symbols.retain(self._draft.steps[4 * path.spine[i] + 1])
+            self._symbols.retain(self._draft.steps[STEP_WIDTH * path.spine[i] + STEP_SYMBOL])
         if path.access:
-            self._symbols.retain_attribute(self._draft.conditions[6 * path.access + 1])
+            self._symbols.retain_attribute(
+                self._draft.conditions[CONDITION_WIDTH * path.access + CONDITION_A]
+            )
             self._settle(path.access)
         return -self._write_way(MODE_ON_PATH, path.spine[0], required)
 
@@ -215,25 +242,32 @@ class QueryWriter:
         before: cython.int
         count: cython.int = 0
         for at in range(path.length):
-            condition = draft.steps[4 * path.spine[at] + 2]
+            condition = draft.steps[STEP_WIDTH * path.spine[at] + STEP_CONDITION]
             before = 0
             while condition:
-                following = draft.conditions[6 * condition + 3]
+                following = draft.conditions[CONDITION_WIDTH * condition + CONDITION_NEXT]
                 if at == path.at and condition != path.access and self._is_access(condition):
-                    self._symbols.release_attribute(draft.conditions[6 * condition + 1])
+                    self._symbols.release_attribute(
+                        draft.conditions[CONDITION_WIDTH * condition + CONDITION_A]
+                    )
                     if before:
-                        draft.conditions[6 * before + 3] = following
+                        draft.conditions[CONDITION_WIDTH * before + CONDITION_NEXT] = following
                     else:
-                        draft.steps[4 * path.spine[at] + 2] = following
+                        draft.steps[STEP_WIDTH * path.spine[at] + STEP_CONDITION] = following
                 else:
                     before = condition
                     if condition != path.access:
-                        if 2 * count == len(self._left):
-                            self._left = grown(self._left, 4 * count)
-                        self._left[2 * count] = condition
-                        self._left[2 * count + 1] = path.position_of(at)
-                        if draft.conditions[6 * condition] == CHECK_ANYWHERE:
-                            self._left[2 * count + 1] = POSITION_ABSOLUTE  # the root
+                        if LEFT_WIDTH * count == len(self._left):
+                            self._left = grown(self._left, 2 * LEFT_WIDTH * count)
+                        self._left[LEFT_WIDTH * count + LEFT_CONDITION] = condition
+                        self._left[LEFT_WIDTH * count + LEFT_POSITION] = path.position_of(at)
+                        if (
+                            draft.conditions[CONDITION_WIDTH * condition + CONDITION_KIND]
+                            == CHECK_ANYWHERE
+                        ):
+                            self._left[LEFT_WIDTH * count + LEFT_POSITION] = (
+                                POSITION_ABSOLUTE  # the root
+                            )
                         count += 1
                 condition = following
         return count
@@ -241,21 +275,25 @@ class QueryWriter:
     def _is_access(self, condition: cython.int) -> cython.bint:
         """Whether a condition is equal to the access predicate."""
         rows: cython.int[::1] = self._draft.conditions
-        one: cython.int = 6 * condition
-        other: cython.int = 6 * self._path.access
-        if rows[one] != rows[other] or rows[one + 1] != rows[other + 1]:
+        one: cython.int = CONDITION_WIDTH * condition
+        other: cython.int = CONDITION_WIDTH * self._path.access
+        if (
+            rows[one + CONDITION_KIND] != rows[other + CONDITION_KIND]
+            or rows[one + CONDITION_A] != rows[other + CONDITION_A]
+        ):
             return False
+        values = self._draft.values
         equal: cython.bint = (
-            self._draft.values[rows[one + 2]] == self._draft.values[rows[other + 2]]
+            values[rows[one + CONDITION_VALUE]] == values[rows[other + CONDITION_VALUE]]
         )
         return equal
 
     def _settle(self, condition: cython.int) -> cython.int:
         """Make the check of a condition, which holds what the draft held."""
         draft: Draft = self._draft
-        row: cython.int = 6 * condition
-        kind: cython.int = draft.conditions[row]
-        a: cython.int = draft.conditions[row + 1]
+        row: cython.int = CONDITION_WIDTH * condition
+        kind: cython.int = draft.conditions[row + CONDITION_KIND]
+        a: cython.int = draft.conditions[row + CONDITION_A]
         b: cython.int = 0
         if kind in (CHECK_NESTED, CHECK_ANYWHERE):
             is_twig: cython.bint = self._settle_way(a) and kind == CHECK_NESTED
@@ -270,13 +308,15 @@ class QueryWriter:
             b = self._atoms.acquire(a, self._octets(row))
             self._symbols.retain_attribute(a)
         elif kind == CHECK_VERIFIED:
-            a = self._operators.acquire(draft.values[draft.conditions[row + 2]])
+            a = self._operators.acquire(draft.values[draft.conditions[row + CONDITION_VALUE]])
         elif kind != CHECK_EXISTS:
             self._atoms.cover(a)
-            b = self._atoms.acquire_number(float(draft.values[draft.conditions[row + 2]]))
-        draft.conditions[row] = kind
-        draft.conditions[row + 4] = a
-        draft.conditions[row + 5] = b
+            b = self._atoms.acquire_number(
+                float(draft.values[draft.conditions[row + CONDITION_VALUE]])
+            )
+        draft.conditions[row + CONDITION_KIND] = kind
+        draft.conditions[row + CONDITION_CHECK_A] = a
+        draft.conditions[row + CONDITION_CHECK_B] = b
         return 0
 
     def _settle_way(self, step: cython.int) -> cython.bint:
@@ -285,17 +325,17 @@ class QueryWriter:
         condition: cython.int
         is_plain: cython.bint = True
         while step:
-            condition = draft.steps[4 * step + 2]
+            condition = draft.steps[STEP_WIDTH * step + STEP_CONDITION]
             while condition:
                 is_plain = False
                 self._settle(condition)
-                condition = draft.conditions[6 * condition + 3]
-            step = draft.steps[4 * step + 3]
+                condition = draft.conditions[CONDITION_WIDTH * condition + CONDITION_NEXT]
+            step = draft.steps[STEP_WIDTH * step + STEP_NEXT]
         return is_plain
 
     def _octets(self, row: cython.int) -> bytes:
         """The value of an equality, as the atom has it."""
-        value = self._draft.values[self._draft.conditions[row + 2]]
+        value = self._draft.values[self._draft.conditions[row + CONDITION_VALUE]]
         if isinstance(value, bytes):
             return value  # the key of a text test
         return value.encode() if isinstance(value, str) else number_key(float(value))
@@ -306,30 +346,33 @@ class QueryWriter:
         Of several things the newest comparison, else the newest name.
         """
         draft: Draft = self._draft
-        row: cython.int = 6 * condition
+        row: cython.int = CONDITION_WIDTH * condition
         step: cython.int
         found: cython.int = 0
-        if draft.conditions[row] == CHECK_ATOM:
-            return draft.conditions[row + 4] << REQUIRED_SHIFT | REQUIRED_ATOM
-        if draft.conditions[row] < CHECK_NESTED or draft.conditions[row] == CHECK_VERIFIED:
+        if draft.conditions[row + CONDITION_KIND] == CHECK_ATOM:
+            return draft.conditions[row + CONDITION_CHECK_A] << REQUIRED_SHIFT | REQUIRED_ATOM
+        if (
+            draft.conditions[row + CONDITION_KIND] < CHECK_NESTED
+            or draft.conditions[row + CONDITION_KIND] == CHECK_VERIFIED
+        ):
             return 0
-        step = draft.conditions[row + 1]
+        step = draft.conditions[row + CONDITION_A]
         while step:
-            found = _rarer(found, draft.steps[4 * step + 1] << REQUIRED_SHIFT)
-            condition = draft.steps[4 * step + 2]
+            found = _rarer(found, draft.steps[STEP_WIDTH * step + STEP_SYMBOL] << REQUIRED_SHIFT)
+            condition = draft.steps[STEP_WIDTH * step + STEP_CONDITION]
             while condition:
                 found = _rarer(found, self._required_by(condition))
-                condition = draft.conditions[6 * condition + 3]
-            step = draft.steps[4 * step + 3]
+                condition = draft.conditions[CONDITION_WIDTH * condition + CONDITION_NEXT]
+            step = draft.steps[STEP_WIDTH * step + STEP_NEXT]
         return found
 
     def _quick(self) -> cython.int:
         """What is left as one condition without a record, 0 if it needs one."""
-        row: cython.int = 6 * self._left[0]
-        position: cython.int = self._left[1]
+        row: cython.int = CONDITION_WIDTH * self._left[LEFT_CONDITION]
+        position: cython.int = self._left[LEFT_POSITION]
         depth: cython.int = position >> POSITION_SHIFT
-        kind: cython.int = self._draft.conditions[row]
-        number: cython.int = self._draft.conditions[row + 4]
+        kind: cython.int = self._draft.conditions[row + CONDITION_KIND]
+        number: cython.int = self._draft.conditions[row + CONDITION_CHECK_A]
         if kind not in (CHECK_TWIG, CHECK_ATOM) or number >> ATOM_BITS:
             return 0
         if position < 0 or depth > CODE_DEPTH:
@@ -345,12 +388,16 @@ class QueryWriter:
         i: cython.int
         j: cython.int
         for i in range(count):
-            self._note_check(i, self._left[2 * i + 1], self._left[2 * i])
+            self._note_check(
+                i,
+                self._left[LEFT_WIDTH * i + LEFT_POSITION],
+                self._left[LEFT_WIDTH * i + LEFT_CONDITION],
+            )
         count = self._ordered_checks(count)
         self._begin_record(MODE_FIXED, required, count)
         for i in range(count):
-            for j in range(1, 5):
-                self._put(self._checks[5 * i + j])
+            for j in range(NOTED_POSITION, NOTED_WIDTH):
+                self._put(self._checks[NOTED_WIDTH * i + j])
         return self._record()
 
     def _write_way(self, mode: cython.int, first: cython.int, required: cython.int) -> cython.int:
@@ -365,7 +412,7 @@ class QueryWriter:
         at: cython.int = 0
         while step:
             count += 1
-            step = draft.steps[4 * step + 3]
+            step = draft.steps[STEP_WIDTH * step + STEP_NEXT]
         self._begin_record(mode, required, count)
         for _i in range(count):
             self._put(0)
@@ -374,19 +421,19 @@ class QueryWriter:
             self._numbers[RECORD_ROWS + at] = self._length
             at += 1
             count = 0
-            condition = draft.steps[4 * step + 2]
+            condition = draft.steps[STEP_WIDTH * step + STEP_CONDITION]
             while condition:
                 self._note_check(count, 0, condition)
                 count += 1
-                condition = draft.conditions[6 * condition + 3]
+                condition = draft.conditions[CONDITION_WIDTH * condition + CONDITION_NEXT]
             count = self._ordered_checks(count)
-            self._put(draft.steps[4 * step])
-            self._put(draft.steps[4 * step + 1])
+            self._put(draft.steps[STEP_WIDTH * step + STEP_DESCENDANT])
+            self._put(draft.steps[STEP_WIDTH * step + STEP_SYMBOL])
             self._put(count)
             for i in range(count):
-                for j in range(2, 5):
-                    self._put(self._checks[5 * i + j])
-            step = draft.steps[4 * step + 3]
+                for j in range(NOTED_KIND, NOTED_WIDTH):
+                    self._put(self._checks[NOTED_WIDTH * i + j])
+            step = draft.steps[STEP_WIDTH * step + STEP_NEXT]
         return self._record()
 
     def _begin_record(
@@ -415,15 +462,16 @@ class QueryWriter:
     def _note_check(
         self, place: cython.int, position: cython.int, condition: cython.int
     ) -> cython.int:
-        row: cython.int = 6 * condition
-        kind: cython.int = self._draft.conditions[row]
-        if 5 * place == len(self._checks):
-            self._checks = grown(self._checks, 10 * place)
-        self._checks[5 * place] = self._order[kind]
-        self._checks[5 * place + 1] = position
-        self._checks[5 * place + 2] = kind
-        self._checks[5 * place + 3] = self._draft.conditions[row + 4]
-        self._checks[5 * place + 4] = self._draft.conditions[row + 5]
+        row: cython.int = CONDITION_WIDTH * condition
+        kind: cython.int = self._draft.conditions[row + CONDITION_KIND]
+        at: cython.int = NOTED_WIDTH * place
+        if at == len(self._checks):
+            self._checks = grown(self._checks, 2 * at)
+        self._checks[at + NOTED_ORDER] = self._order[kind]
+        self._checks[at + NOTED_POSITION] = position
+        self._checks[at + NOTED_KIND] = kind
+        self._checks[at + NOTED_A] = self._draft.conditions[row + CONDITION_CHECK_A]
+        self._checks[at + NOTED_B] = self._draft.conditions[row + CONDITION_CHECK_B]
         return 0
 
     def _ordered_checks(self, count: cython.int) -> cython.int:
@@ -436,17 +484,19 @@ class QueryWriter:
         kept: cython.int = 0
         for i in range(1, count):
             j = i
-            while j > 0 and _compared(checks, 5 * (j - 1), 5 * j) > 0:
-                for k in range(5 * j, 5 * j + 5):
-                    checks[k - 5], checks[k] = checks[k], checks[k - 5]
+            while j > 0 and _compared(checks, NOTED_WIDTH * (j - 1), NOTED_WIDTH * j) > 0:
+                for k in range(NOTED_WIDTH * j, NOTED_WIDTH * j + NOTED_WIDTH):
+                    checks[k - NOTED_WIDTH], checks[k] = checks[k], checks[k - NOTED_WIDTH]
                 j -= 1
         for i in range(count):
-            j = 5 * i
-            if kept and _compared(checks, 5 * (kept - 1), j) == 0:
-                self._parts.release_check(checks[j + 2], checks[j + 3], checks[j + 4])
+            j = NOTED_WIDTH * i
+            if kept and _compared(checks, NOTED_WIDTH * (kept - 1), j) == 0:
+                self._parts.release_check(
+                    checks[j + NOTED_KIND], checks[j + NOTED_A], checks[j + NOTED_B]
+                )
                 continue
-            for k in range(5):
-                checks[5 * kept + k] = checks[j + k]
+            for k in range(NOTED_WIDTH):
+                checks[NOTED_WIDTH * kept + k] = checks[j + k]
             kept += 1
         return kept
 
@@ -456,7 +506,7 @@ class QueryWriter:
 def _compared(checks: cython.int[::1], one: cython.int, other: cython.int) -> cython.int:
     """Below, above or 0 as a row is before or after another one, or is equal to it."""
     i: cython.int
-    for i in range(5):
+    for i in range(NOTED_WIDTH):
         if checks[one + i] != checks[other + i]:
             return -1 if checks[one + i] < checks[other + i] else 1
     return 0
