@@ -1,5 +1,17 @@
-# The C types of name_table.py.
+# The C types of name_table.py, and the names of its numbers.
 cimport cython
+
+cpdef enum:
+    # Fields of a name.
+    NAME_FIRST = 0
+    NAME_SECOND = 1
+    NAME_SHAPE = 2
+    NAME_RAW = 3
+    NAME_MESSAGE = 4
+    NAME_NUMBER = 5
+    NAME_MEANING = 6
+    NAME_TAG = 7
+    NAME_WIDTH = 8
 
 cdef int PROBES_MAX
 

@@ -19,11 +19,14 @@ is not found any more (the message goes another way), and the next message begin
     name    2:  binding 3, bytes "p:b"  ->  QualifiedName("p", "urn:p", "b"), meaning 2,
                 number 5 in message 17
 
-What is asked of a name is a row of 8 numbers, a cache line::
+What is asked of a name is a row of NAME_WIDTH numbers, a cache line::
 
-    0, 1 its first 16 bytes   2 length << 32 | binding   3 where all its bytes are
-    4 the message that used it last   5 its number there
-    6 meaning, a name   7 of that one: the start tag that had it last as an attribute
+    FIRST, SECOND     its first 16 bytes
+    SHAPE             length << 32 | binding
+    RAW               where all its bytes are
+    MESSAGE, NUMBER   the message that used it last, its number there
+    MEANING           a name
+    TAG               of that one: the start tag that had it last as an attribute
 """
 
 from __future__ import annotations
@@ -41,6 +44,10 @@ if cython.compiled:
     from cython.cimports.formats.words import first_bytes, part_of_word, word_at
 else:
     from formats.words import first_bytes, part_of_word, word_at
+
+if not cython.compiled:
+    NAME_FIRST, NAME_SECOND, NAME_SHAPE, NAME_RAW = range(4)
+    NAME_MESSAGE, NAME_NUMBER, NAME_MEANING, NAME_TAG, NAME_WIDTH = range(4, 9)
 
 NAMES_MAX = 8_192
 BINDINGS_MAX = 4_096
@@ -149,30 +156,29 @@ class NameTable:
                 if name < 0:
                     return UNKNOWN
                 self._slots[slot] = name
-                self._rows[8 * name], self._rows[8 * name + 1], self._rows[8 * name + 2] = (
-                    first,
-                    second,
-                    shape,
-                )
-            row = 8 * name
+                row = NAME_WIDTH * name
+                self._rows[row + NAME_FIRST] = first
+                self._rows[row + NAME_SECOND] = second
+                self._rows[row + NAME_SHAPE] = shape
+            row = NAME_WIDTH * name
             if (
-                self._rows[row] == first
-                and self._rows[row + 1] == second
-                and self._rows[row + 2] == shape
+                self._rows[row + NAME_FIRST] == first
+                and self._rows[row + NAME_SECOND] == second
+                and self._rows[row + NAME_SHAPE] == shape
                 and (end - at <= 16 or self._is(name, data, at, end))
             ):
                 if tag:
-                    meaning = 8 * self._rows[row + 6] + 7
+                    meaning = NAME_WIDTH * self._rows[row + NAME_MEANING] + NAME_TAG
                     if self._rows[meaning] == tag:
                         return UNKNOWN
                     self._rows[meaning] = tag
                 self._last = name
-                if self._rows[row + 4] != self._message:
-                    self._rows[row + 4] = self._message
-                    self._rows[row + 5] = self.message_size
+                if self._rows[row + NAME_MESSAGE] != self._message:
+                    self._rows[row + NAME_MESSAGE] = self._message
+                    self._rows[row + NAME_NUMBER] = self.message_size
                     self.message_size += 1
                     self._message_names.append(self._names[name])
-                return self._rows[row + 5]
+                return self._rows[row + NAME_NUMBER]
             slot = (slot + 1) & self._mask
         self.worn = True
         return UNKNOWN
@@ -186,7 +192,9 @@ class NameTable:
 
         ``number`` is that one's; where names are found with tags, this is not to be asked.
         """
-        row: cython.Py_ssize_t = 8 * self._rows[8 * self._last + 6] + 7
+        row: cython.Py_ssize_t = (
+            NAME_WIDTH * self._rows[NAME_WIDTH * self._last + NAME_MEANING] + NAME_TAG
+        )
         low: cython.ulonglong = 0xFFFFFFFF
         message: cython.ulonglong = self._message & low
         if self._rows[row] >> 32 != message:
@@ -233,7 +241,7 @@ class NameTable:
     ) -> cython.bint:
         """Whether these are the bytes of a name of the same length."""
         i: cython.Py_ssize_t
-        raw_at: cython.Py_ssize_t = self._rows[8 * name + 3]
+        raw_at: cython.Py_ssize_t = self._rows[NAME_WIDTH * name + NAME_RAW]
         for i in range(end - at):
             if self._raw[raw_at + i] != data[at + i]:
                 return False
@@ -256,8 +264,10 @@ class NameTable:
         prefix, namespace = self._declarations[binding]
         local = data[colon + 1 : end].decode()
         self._names.append(QualifiedName(prefix, namespace, local))
-        self._rows[8 * name + 6] = self._meanings.setdefault((namespace, local), name)
-        self._rows[8 * name + 3] = self._raw_size
+        self._rows[NAME_WIDTH * name + NAME_MEANING] = self._meanings.setdefault(
+            (namespace, local), name
+        )
+        self._rows[NAME_WIDTH * name + NAME_RAW] = self._raw_size
         for i in range(end - at):
             self._raw[self._raw_size + i] = data[at + i]
         self._raw_size += end - at
@@ -275,7 +285,7 @@ class NameTable:
         self._raw_size: int = 0
         self._mask: int = 2 * NAMES_MAX - 1
         self._slots: array[int] = array("i", [-1]) * (2 * NAMES_MAX)
-        self._rows: array[int] = array("Q", bytes(64 * NAMES_MAX))
+        self._rows: array[int] = array("Q", bytes(8 * NAME_WIDTH * NAMES_MAX))
         self._raw = bytearray(RAW_MAX)
         self._names: list[QualifiedName] = []
         self._meanings: dict[tuple[str, str], int] = {}

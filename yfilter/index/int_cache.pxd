@@ -1,3 +1,15 @@
+# The C types of int_cache.py, and the names of its numbers.
+cpdef enum:
+    # Fields of a slot.
+    SLOT_KEY = 0
+    SLOT_VALUE = 1
+    SLOT_WIDTH = 2
+
+    # No value; one that is to be looked for once more; the first of those that ``retire`` puts.
+    ABSENT = -1
+    SOUGHT = -2
+    RETIRED = -3
+
 cdef class IntCache:
     cdef readonly long long[::1] _slots
     cdef long long[::1] _before

@@ -16,15 +16,17 @@ except ImportError:
 
 from yfilter.index.columns import longs, touch
 
-ABSENT = -1
+if not cython.compiled:
+    SLOT_KEY, SLOT_VALUE, SLOT_WIDTH = range(3)
+    ABSENT, SOUGHT, RETIRED = -1, -2, -3
 
 
 class IntCache:
     """``get`` looks into the present table only; on ABSENT ask ``recall``.  Keys are above 0."""
 
     def __init__(self, bits: int, bits_max: int) -> None:
-        self._slots = longs(2 << bits)
-        self._before = longs(2 << 1)
+        self._slots = longs(SLOT_WIDTH << bits)
+        self._before = longs(SLOT_WIDTH << 1)
         self._count = 0
         self._shift = 64 - bits
         self._before_shift = 63
@@ -35,13 +37,13 @@ class IntCache:
     def get(self, key: cython.longlong) -> cython.int:
         mask: cython.ulonglong = self._mask
         place: cython.ulonglong = _hash(key) >> self._shift
-        found: cython.longlong = self._slots[2 * place]
+        found: cython.longlong = self._slots[SLOT_WIDTH * place + SLOT_KEY]
         while found != key:
             if found == 0:
-                return -1
+                return ABSENT
             place = (place + 1) & mask
-            found = self._slots[2 * place]
-        value: cython.int = self._slots[2 * place + 1]
+            found = self._slots[SLOT_WIDTH * place + SLOT_KEY]
+        value: cython.int = self._slots[SLOT_WIDTH * place + SLOT_VALUE]
         return value
 
     def get_all(
@@ -57,13 +59,13 @@ class IntCache:
         for i in range(count):
             if keys[i]:
                 place = _hash(keys[i]) >> shift
-                found = slots[2 * place]
+                found = slots[SLOT_WIDTH * place + SLOT_KEY]
                 if found == keys[i]:
-                    values[i] = slots[2 * place + 1]
+                    values[i] = slots[SLOT_WIDTH * place + SLOT_VALUE]
                 else:
-                    values[i] = -2
+                    values[i] = SOUGHT
         for i in range(count):
-            if values[i] == -2:
+            if values[i] == SOUGHT:
                 values[i] = self.get(keys[i])
         return 0
 
@@ -74,21 +76,21 @@ class IntCache:
         value: cython.int
         mask = self._mask
         place = _hash(key) >> self._shift
-        while self._slots[2 * place] != 0:
-            if self._slots[2 * place] == key:
-                value = self._slots[2 * place + 1]
+        while self._slots[SLOT_WIDTH * place + SLOT_KEY] != 0:
+            if self._slots[SLOT_WIDTH * place + SLOT_KEY] == key:
+                value = self._slots[SLOT_WIDTH * place + SLOT_VALUE]
                 return value
             place = (place + 1) & mask
         mask = self._before_mask
         place = _hash(key) >> self._before_shift
-        while self._before[2 * place] != 0:
-            if self._before[2 * place] == key:
-                value = self._before[2 * place + 1]
+        while self._before[SLOT_WIDTH * place + SLOT_KEY] != 0:
+            if self._before[SLOT_WIDTH * place + SLOT_KEY] == key:
+                value = self._before[SLOT_WIDTH * place + SLOT_VALUE]
                 if value >= 0:
                     self.put(key, value)
                 return value
             place = (place + 1) & mask
-        return -1
+        return ABSENT
 
     def put(self, key: cython.longlong, value: cython.int) -> cython.int:
         """Set a value; those below 0 are ABSENT and what ``retire`` puts."""
@@ -99,19 +101,22 @@ class IntCache:
             self._grow()
             mask = self._mask
         place = _hash(key) >> self._shift
-        while self._slots[2 * place] != 0 and self._slots[2 * place] != key:
+        while (
+            self._slots[SLOT_WIDTH * place + SLOT_KEY] != 0
+            and self._slots[SLOT_WIDTH * place + SLOT_KEY] != key
+        ):
             place = (place + 1) & mask
-        if self._slots[2 * place] == 0:
+        if self._slots[SLOT_WIDTH * place + SLOT_KEY] == 0:
             self._count += 1
-        self._slots[2 * place] = key
-        self._slots[2 * place + 1] = value
+        self._slots[SLOT_WIDTH * place + SLOT_KEY] = key
+        self._slots[SLOT_WIDTH * place + SLOT_VALUE] = value
         return 0
 
     def retire(self, key: cython.longlong) -> cython.int:
         """Say that a key is absent; what it had is told by ``former``."""
         value: cython.int = self.recall(key)
         if value >= 0:
-            self.put(key, -3 - value)
+            self.put(key, RETIRED - value)
         return 0
 
     def cover(self, count: cython.int) -> cython.int:
@@ -121,7 +126,7 @@ class IntCache:
         while self._shift > self._shift_min and count > self._mask >> 1:
             self._shift -= 1
             self._mask = 2 * self._mask + 1
-        self._slots = longs(2 * (self._mask + 1))
+        self._slots = longs(SLOT_WIDTH * (self._mask + 1))
         touch(self._slots, 8 * len(self._slots))
         return 0
 
@@ -135,14 +140,14 @@ class IntCache:
         if self._shift > self._shift_min:
             self._shift -= 1
             self._mask = 2 * self._mask + 1
-        self._slots = longs(2 * (self._mask + 1))
+        self._slots = longs(SLOT_WIDTH * (self._mask + 1))
         self._count = 0
         return 0
 
 
 def former(value: cython.int) -> cython.int:
     """What a key had before it was retired, given what it is said to have now; or 0."""
-    return -3 - value if value < -2 else 0
+    return RETIRED - value if value <= RETIRED else 0
 
 
 @cython.cfunc

@@ -1,3 +1,13 @@
+# The C types of key_table.py, and the names of its numbers.
+cpdef enum:
+    # Fields of a key.
+    KEY_PLACE = 0
+    KEY_LENGTH = 1
+    KEY_WIDTH = 2
+
+    # Rooms are multiples of so many octets.
+    ROOM_OCTETS = 4
+
 cdef class KeyTable:
     cdef unsigned char[::1] _octets
     cdef int[::1] _rows

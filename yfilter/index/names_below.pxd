@@ -9,6 +9,19 @@ cpdef enum:
     ANSWER_YES = 1
     ANSWER_PERHAPS = 2
 
+    # The words of an element: bits of its children, from NAMES_BELOW on of all below.
+    NAMES_BELOW = 4
+    NAMES_WIDTH = 8
+
+    # What a path needs, by its first and its last step: a word, and a bit in it.
+    NEED_FIRST_WORD = 0
+    NEED_FIRST_BIT = 3
+    NEED_LAST_WORD = 9
+    NEED_LAST_BIT = 12
+    NEED_WORDS = 7
+    NEED_BITS = 63
+    NEED_NO_MORE = 0x40000
+
 
 @cython.final
 cdef class NamesBelow:

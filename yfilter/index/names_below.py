@@ -31,6 +31,11 @@ else:
 if not cython.compiled:
     ANSWER_NO, ANSWER_YES, ANSWER_PERHAPS = range(3)
 
+    NAMES_BELOW, NAMES_WIDTH = 4, 8
+
+    NEED_FIRST_WORD, NEED_FIRST_BIT, NEED_LAST_WORD, NEED_LAST_BIT = 0, 3, 9, 12
+    NEED_WORDS, NEED_BITS, NEED_NO_MORE = 7, 63, 1 << 18
+
 _SYMBOLS = 256
 
 
@@ -53,12 +58,16 @@ class NamesBelow:
         found: cython.ulonglong
         if not self._is_made:
             self._make()
-        at = 8 * at
-        found = self._bits[at + (needs & 7)] >> ((needs >> 3) & 63)
-        found &= self._bits[at + ((needs >> 9) & 7)] >> ((needs >> 12) & 63)
+        at = NAMES_WIDTH * at
+        found = self._bits[at + ((needs >> NEED_FIRST_WORD) & NEED_WORDS)] >> (
+            (needs >> NEED_FIRST_BIT) & NEED_BITS
+        )
+        found &= self._bits[at + ((needs >> NEED_LAST_WORD) & NEED_WORDS)] >> (
+            (needs >> NEED_LAST_BIT) & NEED_BITS
+        )
         if not found & 1:
             return ANSWER_NO
-        return ANSWER_YES if self.is_sure and needs & (1 << 18) else ANSWER_PERHAPS
+        return ANSWER_YES if self.is_sure and needs & NEED_NO_MORE else ANSWER_PERHAPS
 
     def _make(self) -> cython.int:
         view: MessageView = self._view
@@ -69,22 +78,22 @@ class NamesBelow:
         i: cython.int
         child: cython.longlong
         parent: cython.longlong
-        if 8 * view.elements > len(self._bits):
-            self._bits = array("Q", bytes(128 * view.elements))
+        if NAMES_WIDTH * view.elements > len(self._bits):
+            self._bits = array("Q", bytes(2 * 8 * NAMES_WIDTH * view.elements))
         bits = self._bits
-        for i in range(8 * view.elements):
+        for i in range(NAMES_WIDTH * view.elements):
             bits[i] = 0
         for element in range(view.elements - 1, 0, -1):
             child = element
-            child = 8 * child
+            child = NAMES_WIDTH * child
             parent = view.parent[element]
-            parent = 8 * parent
+            parent = NAMES_WIDTH * parent
             label = view.label[view.name[element]]
             _set(bits, parent, 0)
             _set(bits, parent, symbols.exact[label])
             _set(bits, parent, symbols.in_namespace[label])
             _set(bits, parent, symbols.any_namespace[label])
-            for i in range(4, 8):
+            for i in range(NAMES_BELOW, NAMES_WIDTH):
                 bits[parent + i] |= bits[child + i]
         self.is_sure = len(symbols.only_label) <= _SYMBOLS
         self._is_made = True
@@ -95,11 +104,14 @@ def needs_of(
     first: cython.int, first_descends: cython.bint, last: cython.int, steps: cython.int
 ) -> cython.int:
     """What a path of names asks for: the symbols of its first and last step, 0 for any name."""
-    asked: cython.int = ((first & 255) >> 6) | (first & 63) << 3
+    first_word: cython.int = (first & 255) >> 6
+    last_word: cython.int = NAMES_BELOW + ((last & 255) >> 6)
+    asked: cython.int
     if first_descends:
-        asked |= 4
-    asked |= (4 + ((last & 255) >> 6)) << 9 | (last & 63) << 12
-    return asked | 1 << 18 if steps == 1 else asked
+        first_word += NAMES_BELOW
+    asked = first_word << NEED_FIRST_WORD | (first & 63) << NEED_FIRST_BIT
+    asked |= last_word << NEED_LAST_WORD | (last & 63) << NEED_LAST_BIT
+    return asked | NEED_NO_MORE if steps == 1 else asked
 
 
 @cython.cfunc
@@ -109,5 +121,5 @@ def _set(bits: cython.ulonglong[::1], place: cython.longlong, symbol: cython.int
     """A symbol of a child, which is below as well."""
     one: cython.ulonglong = 1
     bits[place + ((symbol & 255) >> 6)] |= one << (symbol & 63)
-    bits[place + 4 + ((symbol & 255) >> 6)] |= one << (symbol & 63)
+    bits[place + NAMES_BELOW + ((symbol & 255) >> 6)] |= one << (symbol & 63)
     return 0

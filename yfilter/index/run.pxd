@@ -1,3 +1,4 @@
+# The C types of run.py, and the names of its numbers.
 cimport cython
 from yfilter.index.atoms cimport *
 from yfilter.index.lazy_states cimport *
@@ -6,6 +7,17 @@ from yfilter.index.moves cimport Moves
 from yfilter.index.offers cimport Offers
 from yfilter.index.state_table cimport *
 from yfilter.index.trie cimport *
+
+cpdef enum:
+    # An item of a move to an atom: the row of own atoms << ITEM_SHIFT | the operator.
+    ITEM_OPERATOR = 7
+    ITEM_SHIFT = 3
+
+    # The operator of the head that carries the structure.
+    STRUCTURE = -1
+
+    # What ``go`` gives for a message that would cost too much.
+    TOO_COSTLY = -1
 
 
 @cython.final

@@ -60,10 +60,11 @@ else:
     )
     from yfilter.index.trie import EDGE_ATOM, EDGE_SHIFT, NODE_USES, NODE_WIDTH, Trie
 
-# What ``go`` gives for a message that would cost too much.
-TOO_COSTLY = -1
 
-_STRUCTURE = -1  # operator of the head that carries the structure
+if not cython.compiled:
+    ITEM_OPERATOR, ITEM_SHIFT = 7, 3
+    STRUCTURE = -1
+    TOO_COSTLY = -1
 
 
 class Run:
@@ -86,7 +87,7 @@ class Run:
         self.elements_spared = 0
         self._down = Moves()  # item: the parent's head
         self._across = Moves()  # item: the first row of the own atoms of a value
-        self._onto = Moves()  # item: 8 times the row of the own atoms, and the operator
+        self._onto = Moves()  # item: see ITEM_SHIFT
         self._count = 0
         self._moved = 0  # heads that the present group came from, and was compared with
         self._state = ints(1024)
@@ -109,7 +110,7 @@ class Run:
             self._end = ints(2 * view.elements + 2)
         # The document node has place 0, the elements the places from 1.
         self._state[0] = self.states.start(root)
-        self._operator[0] = -1
+        self._operator[0] = STRUCTURE
         self._first[0] = 0
         self._end[0] = 1
         self._count = 1
@@ -120,7 +121,7 @@ class Run:
             taker.residuals.visits += self._moved
             taker.settle(self.states.accepts)
             if taker.residuals.visits > visits_max:
-                return -1
+                return TOO_COSTLY
             if not taker.is_any_wanted():
                 self.elements_spared += view.elements - position
                 break
@@ -268,7 +269,7 @@ class Run:
                         onto.key[count] = (row << 32) | edge
                         onto.state[count] = state
                         onto.element[count] = across.element[i]
-                        onto.item[count] = 8 * k + operator
+                        onto.item[count] = k << ITEM_SHIFT | operator
                         count += 1
                     if operator == 0:
                         break
@@ -304,8 +305,8 @@ class Run:
                 if onto.target[k]:
                     self._enter(
                         onto.target[k],
-                        onto.item[k] & 7,
-                        view.own_number[onto.item[k] >> 3],
+                        onto.item[k] & ITEM_OPERATOR,
+                        view.own_number[onto.item[k] >> ITEM_SHIFT],
                         element,
                     )
                 k += 1

@@ -1,3 +1,9 @@
+# The C types of subscriber_runs.py, and the names of its numbers.
+cpdef enum:
+    # The first number of a run: count << RUN_SHIFT | bits of its block.
+    RUN_BITS = 31
+    RUN_SHIFT = 5
+
 cdef int _LINE
 cdef int _BITS_MIN
 

@@ -4,7 +4,7 @@
 What is read for every match of every message, so that it is no object::
 
     first of a query    0: nobody   n > 0: registration n alone   -p: the run at place p
-    run at p            count << 5 | b, n0 n1 n2 …                in a block of 2^b numbers
+    run at p            count << RUN_SHIFT | b, n0 n1 n2 …                in a block of 2^b numbers
 
 A short run is one cache miss: its length stands before it, and a block of up to 16 numbers begins
 at a multiple of its size, so that it lies in one line.  A block that is given up is used again for
@@ -21,6 +21,9 @@ except ImportError:
 from array import array
 
 from yfilter.index.columns import grown, ints
+
+if not cython.compiled:
+    RUN_BITS, RUN_SHIFT = 31, 5
 
 _BITS_MIN = 2
 _LINE = 16  # numbers in a cache line
@@ -51,14 +54,14 @@ class SubscriberRuns:
             return 0
         if first > 0:
             place = self._take(_BITS_MIN)
-            self._runs[place] += 1 << 5
+            self._runs[place] += 1 << RUN_SHIFT
             self._runs[place + 1] = first
         else:
             place = -first
-        count = self._runs[place] >> 5
-        if count + 1 == 1 << (self._runs[place] & 31):
+        count = self._runs[place] >> RUN_SHIFT
+        if count + 1 == 1 << (self._runs[place] & RUN_BITS):
             place = self._moved(place)
-        self._runs[place] += 1 << 5
+        self._runs[place] += 1 << RUN_SHIFT
         self._runs[place + 1 + count] = registration
         self._first[query] = -place
         return 0
@@ -72,14 +75,14 @@ class SubscriberRuns:
             self._first[query] = 0
             return 0  # the only one
         i = place + 1
-        last = place + (self._runs[place] >> 5)
+        last = place + (self._runs[place] >> RUN_SHIFT)
         while self._runs[i] != registration:
             i += 1
         self._runs[i] = self._runs[last]
-        self._runs[place] -= 1 << 5
-        if self._runs[place] >> 5 == 1:
+        self._runs[place] -= 1 << RUN_SHIFT
+        if self._runs[place] >> RUN_SHIFT == 1:
             self._first[query] = self._runs[place + 1]
-            self._give_up(place, self._runs[place] & 31)
+            self._give_up(place, self._runs[place] & RUN_BITS)
         return 1
 
     def of(self, query: cython.int) -> list[int]:
@@ -89,7 +92,9 @@ class SubscriberRuns:
         first: cython.int = self._first[query]
         if first > 0:
             return [first]
-        return [self._runs[i] for i in range(1 - first, 1 - first + (self._runs[-first] >> 5))]
+        return [
+            self._runs[i] for i in range(1 - first, 1 - first + (self._runs[-first] >> RUN_SHIFT))
+        ]
 
     def collect(self, queries: cython.int[::1], count: cython.int) -> array[int]:
         """The registrations of the first ``count`` queries of a column, as a new column."""
@@ -109,7 +114,7 @@ class SubscriberRuns:
         for i in range(count):
             places[i] = first[queries[i]]
         for i in range(count):
-            total += (places[i] > 0) + (runs[-min(places[i], 0)] >> 5)  # no run at 0
+            total += (places[i] > 0) + (runs[-min(places[i], 0)] >> RUN_SHIFT)  # no run at 0
         column = _ZERO * total
         out = column
         total = 0
@@ -119,7 +124,7 @@ class SubscriberRuns:
                 out[total] = place
                 total += 1
             elif place:
-                length = runs[-place] >> 5
+                length = runs[-place] >> RUN_SHIFT
                 place = 1 - place
                 for j in range(length):
                     out[total + j] = runs[place + j]
@@ -132,7 +137,7 @@ class SubscriberRuns:
     def _moved(self, place: cython.int) -> cython.int:
         """The run in a block of twice the size."""
         i: cython.int
-        bits: cython.int = self._runs[place] & 31
+        bits: cython.int = self._runs[place] & RUN_BITS
         to: cython.int = self._take(bits + 1)
         for i in range(1, 1 << bits):
             self._runs[to + i] = self._runs[place + i]

@@ -1,4 +1,6 @@
 # The C types of symbols.py, and the names of its numbers.
+from yfilter.index.trie cimport *
+
 cpdef enum:
     ANY_SYMBOL = 0
     ELSEWHERE = 0
@@ -8,7 +10,13 @@ cpdef enum:
     STRING_VALUE = 2
     ATTRIBUTES = 3
 
+    # Of a symbol with more labels than one.
     SEVERAL = -1
+
+    # Fields of what is known of a name by its address.
+    KNOWN_ADDRESS = 0
+    KNOWN_MEANING = 1
+    KNOWN_WIDTH = 2
 
 cdef int _SLOTS
 

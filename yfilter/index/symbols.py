@@ -36,12 +36,15 @@ if cython.compiled:
     from cython.cimports.yfilter.index.edge_bits import edge_bit
 else:
     from yfilter.index.edge_bits import edge_bit
+    from yfilter.index.trie import EDGE_SHIFT
 
 if not cython.compiled:
     ANY_SYMBOL = 0
     ELSEWHERE = 0  # the label of a name that no symbol but ``*`` accepts
 
     TEXT_NODE, STRING_VALUE, ATTRIBUTES = range(1, 4)
+
+    KNOWN_ADDRESS, KNOWN_MEANING, KNOWN_WIDTH = range(3)
 
     SEVERAL = -1  # only_label of a symbol with more labels than one
 
@@ -120,7 +123,7 @@ class SymbolTable:
         self._labels_of: dict[int, list[tuple[int, int, int]]] = {}
         self._next_label = 1
         self._remembered: dict[QualifiedName, tuple[int, int]] = {}
-        self._slots = array("Q", bytes(16 * _SLOTS))  # address, label << 32 | attribute
+        self._slots = array("Q", bytes(8 * KNOWN_WIDTH * _SLOTS))  # address, meaning
         self._slot_names: list[QualifiedName | None] = [None] * _SLOTS
         self.exact = ints(64)
         self.in_namespace = ints(64)
@@ -195,11 +198,11 @@ class SymbolTable:
         for index in range(count):
             # PERF: the names of messages are the same objects again and again.
             address = _address(names[index])
-            slot = 2 * ((address >> 4 ^ address >> 15) & (_SLOTS - 1))
-            if self._slots[slot] != address:
+            slot = KNOWN_WIDTH * ((address >> 4 ^ address >> 15) & (_SLOTS - 1))
+            if self._slots[slot + KNOWN_ADDRESS] != address:
                 self._learn(names[index], slot, address)
-            label = self._slots[slot + 1] >> 32
-            self.attribute[index] = self._slots[slot + 1] & low
+            label = self._slots[slot + KNOWN_MEANING] >> 32
+            self.attribute[index] = self._slots[slot + KNOWN_MEANING] & low
             self.label[index] = label
             self.first[index] = index
             if label:
@@ -244,16 +247,16 @@ class SymbolTable:
         label: cython.ulonglong
         attribute: cython.ulonglong
         label, attribute = known
-        self._slots[slot] = address
-        self._slots[slot + 1] = label << 32 | attribute
-        self._slot_names[slot >> 1] = name  # as long as it is held, nothing else is there
+        self._slots[slot + KNOWN_ADDRESS] = address
+        self._slots[slot + KNOWN_MEANING] = label << 32 | attribute
+        self._slot_names[slot // KNOWN_WIDTH] = name  # as long as it is held, nothing else is there
         return 0
 
     def _forget_names(self) -> None:
         """What names mean has changed."""
         if self._remembered:
             self._remembered.clear()
-            self._slots = array("Q", bytes(16 * _SLOTS))
+            self._slots = array("Q", bytes(8 * KNOWN_WIDTH * _SLOTS))
 
     def _remember(self, name: QualifiedName) -> tuple[int, int]:
         """The label and the attribute number of a name."""
@@ -283,7 +286,7 @@ class SymbolTable:
         self._labels[triple] = label
         for symbol in triple:
             if symbol:
-                self.label_bits[label] |= edge_bit(symbol << 2)
+                self.label_bits[label] |= edge_bit(symbol << EDGE_SHIFT)
                 triples = self._labels_of.setdefault(symbol, [])
                 triples.append(triple)
                 self.only_label[symbol] = label if len(triples) == 1 else SEVERAL
