@@ -1,5 +1,5 @@
 from yfilter.operators.operator cimport Operator
-from yfilter.operators.scratch cimport Scratch
+from yfilter.operators.scratch cimport *
 
 
 cdef class OperatorTable:

@@ -35,7 +35,7 @@ else:
     from yfilter.operators.message_columns import MessageColumns
     from yfilter.operators.operator import Operator
     from yfilter.operators.path import Path
-    from yfilter.operators.scratch import Scratch
+    from yfilter.operators.scratch import KIND_ATTRIBUTE, KIND_SHIFT, KINDS, ROOT, Scratch
     from yfilter.operators.values import OncePerMessage
 
 
@@ -185,7 +185,7 @@ class OperatorTable:
         scratch.restart()
         scratch.visits = spent
         try:
-            answer = operator.holds(4 * element)
+            answer = operator.holds(KINDS * element)
         except DynamicError:
             pass
         except MatchLimitExceeded:
@@ -240,15 +240,15 @@ class OperatorTable:
             operator = once.operand
         try:
             if not isinstance(operator, Path):
-                for node in operator.value(-4):
+                for node in operator.value(ROOT):
                     found.append(node.number)
                 return found
             path = operator
-            base = path.collect(-4)
+            base = path.collect(ROOT)
         except DynamicError:
             return found
         for i in range(base, scratch.top):
-            found.append(scratch.nodes[i] >> 2)
+            found.append(scratch.nodes[i] >> KIND_SHIFT)
         scratch.top = base
         return found
 
@@ -269,7 +269,7 @@ class OperatorTable:
                     columns.attribute_start[element], columns.attribute_start[element + 1]
                 ):
                     if scratch.attribute[columns.attribute_name[i]] == attribute:
-                        scratch.look_at(4 * i + 1)
+                        scratch.look_at(KINDS * i + KIND_ATTRIBUTE)
                         octets = scratch.octets[scratch.first : scratch.last]
                         by_value.setdefault(octets, []).append(element)
         found: list[int] = by_value.get(value, [])

@@ -1,6 +1,39 @@
+# The C types of path.py, and the names of its numbers.
 from yfilter.operators.operator cimport Operator
-from yfilter.operators.scratch cimport Scratch
+from yfilter.operators.scratch cimport *
 from yfilter.operators.value_tests cimport ValueTest
+
+cpdef enum:
+    # Fields of a step.
+    STEP_CODE = 0
+    STEP_NAME = 1
+    STEP_POSITIONAL = 2
+    STEP_SEVERAL = 3
+    STEP_WIDTH = 4
+
+    # Codes of steps: what they lead to.
+    CHILD = 0
+    BELOW = 1
+    SELF_AND_BELOW = 2
+    ATTRIBUTE = 3
+    ATTRIBUTES_BELOW = 4
+    TEXT = 5
+    TEXTS_BELOW = 6
+    FILTER = 7
+    PARENT = 8
+    SELF_AXIS = 9
+    PARENT_AXIS = 10
+    BELOW_OR_SELF = 11
+    ANCESTOR = 12
+    ANCESTOR_OR_SELF = 13
+    FOLLOWING_SIBLING = 14
+    PRECEDING_SIBLING = 15
+
+    # Where a path starts.
+    FROM_CONTEXT = 0
+    FROM_MESSAGE = 1
+    FROM_VARIABLE = 2
+    FROM_NODES = 3
 
 
 cdef class Variable:

@@ -1,8 +1,9 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Path: a location path on the columns of a message.
 
-A step is a row of four numbers, its code, the symbol or attribute that it asks for, whether its
-predicates are about positions, and whether nodes of one context can be reached from another::
+A step is a row of STEP_WIDTH numbers, its CODE, the NAME (symbol or attribute) that it asks for,
+whether its predicates are about positions, POSITIONAL, and whether nodes of one context can be
+reached from another, SEVERAL::
 
     CHILD BELOW         elements           SELF_AND_BELOW   what // stands for before a position
     ATTRIBUTE ATTRIBUTES_BELOW             TEXT TEXTS_BELOW
@@ -35,15 +36,30 @@ if cython.compiled:
 else:
     from yfilter.operators.message_columns import MessageColumns
     from yfilter.operators.operator import Operator
-    from yfilter.operators.scratch import Scratch
+    from yfilter.operators.scratch import (
+        KIND_ATTRIBUTE,
+        KIND_ELEMENT,
+        KIND_MASK,
+        KIND_SHIFT,
+        KIND_TEXT,
+        KINDS,
+        ROOT,
+        Scratch,
+    )
     from yfilter.operators.value_tests import ValueTest, compares
 from yfilter.operators.value_tests import RELATIONS
 
-CHILD, BELOW, SELF_AND_BELOW = 0, 1, 2
-ATTRIBUTE, ATTRIBUTES_BELOW, TEXT, TEXTS_BELOW = 3, 4, 5, 6
-FILTER, PARENT = 7, 8
-SELF_AXIS, PARENT_AXIS, BELOW_OR_SELF, ANCESTOR, ANCESTOR_OR_SELF = 9, 10, 11, 12, 13
-FOLLOWING_SIBLING, PRECEDING_SIBLING = 14, 15
+if not cython.compiled:
+    STEP_CODE, STEP_NAME, STEP_POSITIONAL, STEP_SEVERAL, STEP_WIDTH = range(5)
+
+    CHILD, BELOW, SELF_AND_BELOW = range(3)
+    ATTRIBUTE, ATTRIBUTES_BELOW, TEXT, TEXTS_BELOW = range(3, 7)
+    FILTER, PARENT = 7, 8
+    SELF_AXIS, PARENT_AXIS, BELOW_OR_SELF, ANCESTOR, ANCESTOR_OR_SELF = range(9, 14)
+    FOLLOWING_SIBLING, PRECEDING_SIBLING = 14, 15
+
+    FROM_CONTEXT, FROM_MESSAGE, FROM_VARIABLE, FROM_NODES = range(4)
+
 # A code from which a node can be reached from several contexts.
 _SEVERAL_WAYS = frozenset(
     (
@@ -52,14 +68,12 @@ _SEVERAL_WAYS = frozenset(
     )
 )
 
-FROM_CONTEXT, FROM_MESSAGE, FROM_VARIABLE, FROM_NODES = 0, 1, 2, 3
-
 
 class Variable:
     """A variable that ranges over nodes: the one at hand."""
 
     def __init__(self) -> None:
-        self.node = -4
+        self.node = ROOT
 
 
 class Position(Operator):
@@ -168,15 +182,17 @@ class Path(Nodes):
         self._origin = origin
         self._variable = Variable() if variable is None else variable
         self._count = len(steps)
-        self._steps = ints(4 * len(steps) + 4)
+        self._steps = ints(STEP_WIDTH * (len(steps) + 1))
         self._predicates = [step.predicates for step in steps]
         several = 0
         for at, step in enumerate(steps):
             several += step.code in _SEVERAL_WAYS
             positional = any(isinstance(part, Position) for part in step.predicates)
-            row = (step.code, step.name, positional, step.code in _SEVERAL_WAYS)
-            for column, number in enumerate(row):
-                self._steps[4 * at + column] = number
+            row = STEP_WIDTH * at
+            self._steps[row + STEP_CODE] = step.code
+            self._steps[row + STEP_NAME] = step.name
+            self._steps[row + STEP_POSITIONAL] = positional
+            self._steps[row + STEP_SEVERAL] = step.code in _SEVERAL_WAYS
         self._searched = several > 1 or source is not None
         self.uses_context = origin == FROM_CONTEXT
         if source is not None:
@@ -224,13 +240,13 @@ class Path(Nodes):
         """The number of the attribute of the context node that the path is, or 0."""
         if self._count != 1 or self._origin != FROM_CONTEXT or self._predicates[0]:
             return 0
-        return self._steps[1] if self._steps[0] == ATTRIBUTE else 0
+        return self._steps[STEP_NAME] if self._steps[STEP_CODE] == ATTRIBUTE else 0
 
     def start(self, node: cython.longlong) -> cython.longlong:
         """Where the path starts, for a context node."""
-        if self._origin == 0:
+        if self._origin == FROM_CONTEXT:
             return node
-        return -4 if self._origin == 1 else self._variable.node
+        return ROOT if self._origin == FROM_MESSAGE else self._variable.node
 
     def some(self, node: cython.longlong, test: ValueTest | None) -> cython.bint:
         """Whether there is a node, or one whose value a test accepts."""
@@ -295,21 +311,24 @@ class Path(Nodes):
         for at in range(self._count):
             end = scratch.top
             covered = 0
-            code = self._steps[4 * at]
+            code = self._steps[STEP_WIDTH * at + STEP_CODE]
             for i in range(first, end):
                 node = scratch.nodes[i]
-                if code in (1, 4, 6) and not self._steps[4 * at + 2]:
+                if (
+                    code in (BELOW, ATTRIBUTES_BELOW, TEXTS_BELOW)
+                    and not self._steps[STEP_WIDTH * at + STEP_POSITIONAL]
+                ):
                     # What is below a node that is below another one has been found.
-                    if node >= 0 and node >> 2 < covered:
+                    if node >= 0 and node >> KIND_SHIFT < covered:
                         continue
-                    if node & 3 == 0 and node >= 0:
-                        covered = scratch.columns.end[node >> 2]
+                    if node & KIND_MASK == KIND_ELEMENT and node >= 0:
+                        covered = scratch.columns.end[node >> KIND_SHIFT]
                 self._step(at, node)
             for i in range(end, scratch.top):
                 scratch.nodes[base + i - end] = scratch.nodes[i]
             scratch.top = base + scratch.top - end
             first = base
-            if end - base > 1 or code == 6 or code >= 12:
+            if end - base > 1 or code == TEXTS_BELOW or code >= ANCESTOR:
                 scratch.tidy(base)
         return base
 
@@ -338,11 +357,11 @@ class Path(Nodes):
     def _step(self, at: cython.int, node: cython.longlong) -> cython.int:
         """Push what one step selects from a node, in the order of its axis."""
         base: cython.int = self.scratch.top
-        code: cython.int = self._steps[4 * at]
-        name: cython.int = self._steps[4 * at + 1]
-        if code <= 2:
+        code: cython.int = self._steps[STEP_WIDTH * at + STEP_CODE]
+        name: cython.int = self._steps[STEP_WIDTH * at + STEP_NAME]
+        if code <= SELF_AND_BELOW:
             self._push_elements(code, name, node)
-        elif code <= 6:
+        elif code <= TEXTS_BELOW:
             self._push_contents(code, name, node)
         else:
             self._push_others(code, name, node)
@@ -355,28 +374,28 @@ class Path(Nodes):
     ) -> cython.int:
         scratch: Scratch = self.scratch
         columns: MessageColumns = scratch.columns
-        element: cython.int = node >> 2
+        element: cython.int = node >> KIND_SHIFT
         child: cython.int
         end: cython.int
-        if node & 3:
-            if code == 2:
+        if node & KIND_MASK:
+            if code == SELF_AND_BELOW:
                 scratch.push(node)
             return 0
         end = columns.elements if element < 0 else columns.end[element]
         child = element + 1
-        if code == 0:
+        if code == CHILD:
             while child < end:
                 scratch.visits += 1
                 if scratch.accepts(symbol, child):
-                    scratch.push(4 * child)
+                    scratch.push(KINDS * child)
                 child = columns.end[child]
             return scratch.visit(0)
-        if code == 2:
+        if code == SELF_AND_BELOW:
             scratch.push(node)
         scratch.visit(end - child)
         for child in range(element + 1, end):
             if scratch.accepts(symbol, child):
-                scratch.push(4 * child)
+                scratch.push(KINDS * child)
         return 0
 
     def _push_contents(
@@ -385,28 +404,28 @@ class Path(Nodes):
         """Attributes or text nodes of an element, or of all below it as well."""
         scratch: Scratch = self.scratch
         columns: MessageColumns = scratch.columns
-        element: cython.int = node >> 2
+        element: cython.int = node >> KIND_SHIFT
         end: cython.int = element + 1
         i: cython.int
-        if node & 3:
+        if node & KIND_MASK:
             return 0
-        if code in (4, 6):
+        if code in (ATTRIBUTES_BELOW, TEXTS_BELOW):
             end = columns.elements if element < 0 else columns.end[element]
         element = max(element, 0)
         scratch.visit(end - element)
         while element < end:
-            if code <= 4:
+            if code <= ATTRIBUTES_BELOW:
                 for i in range(
                     columns.attribute_start[element], columns.attribute_start[element + 1]
                 ):
                     scratch.visits += 1
                     if attribute == 0 or scratch.attribute[columns.attribute_name[i]] == attribute:
-                        scratch.push(4 * i + 1)
+                        scratch.push(KINDS * i + KIND_ATTRIBUTE)
             else:
                 i = columns.text_first[element]
                 while i >= 0:
                     scratch.visits += 1
-                    scratch.push(4 * i + 2)
+                    scratch.push(KINDS * i + KIND_TEXT)
                     i = columns.text_next[i]
             element += 1
         return 0
@@ -417,56 +436,58 @@ class Path(Nodes):
         """What the other axes lead to, in their order."""
         scratch: Scratch = self.scratch
         columns: MessageColumns = scratch.columns
-        element: cython.int = node >> 2
+        element: cython.int = node >> KIND_SHIFT
         parent: cython.longlong
         child: cython.int
         end: cython.int
         i: cython.int
-        if code == 7:
+        if code == FILTER:
             return scratch.push(node)
         if (
-            code in (9, 11, 13)
-            and node & 3 == 0
+            code in (SELF_AXIS, BELOW_OR_SELF, ANCESTOR_OR_SELF)
+            and node & KIND_MASK == KIND_ELEMENT
             and element >= 0
             and scratch.accepts(symbol, element)
         ):
             scratch.push(node)  # the node itself
-        if code == 11:
-            return self._push_elements(1, symbol, node)
-        if code in (8, 10, 12, 13):
+        if code == BELOW_OR_SELF:
+            return self._push_elements(BELOW, symbol, node)
+        if code in (PARENT, PARENT_AXIS, ANCESTOR, ANCESTOR_OR_SELF):
             parent = self._parent(node)
             while parent != -1:
                 scratch.visits += 1
-                if code == 8 or (parent >= 0 and scratch.accepts(symbol, parent >> 2)):
+                if code == PARENT or (
+                    parent >= 0 and scratch.accepts(symbol, parent >> KIND_SHIFT)
+                ):
                     scratch.push(parent)
-                if code in (8, 10):
+                if code in (PARENT, PARENT_AXIS):
                     break
                 parent = self._parent(parent)
             return scratch.visit(0)
-        if code in (14, 15) and node & 3 == 2:
+        if code in (FOLLOWING_SIBLING, PRECEDING_SIBLING) and node & KIND_MASK == KIND_TEXT:
             element = columns.content_next[element]
-            child = columns.content_parent[node >> 2]
-        elif node & 3 == 0 and element > 0:
+            child = columns.content_parent[node >> KIND_SHIFT]
+        elif node & KIND_MASK == KIND_ELEMENT and element > 0:
             child = columns.parent[element]
         else:
             return 0
         if child < 0:
             return 0
         end = columns.end[child]
-        if code == 14:
-            child = element if node & 3 else columns.end[element]
+        if code == FOLLOWING_SIBLING:
+            child = element if node & KIND_MASK else columns.end[element]
             while child < end:
                 scratch.visits += 1
                 if scratch.accepts(symbol, child):
-                    scratch.push(4 * child)
+                    scratch.push(KINDS * child)
                 child = columns.end[child]
-        elif code == 15:
+        elif code == PRECEDING_SIBLING:
             end = scratch.top
             child += 1
             while child < element:
                 scratch.visits += 1
                 if scratch.accepts(symbol, child):
-                    scratch.push(4 * child)
+                    scratch.push(KINDS * child)
                 child = columns.end[child]
             for i in range((scratch.top - end) >> 1):
                 parent = scratch.nodes[end + i]
@@ -477,15 +498,15 @@ class Path(Nodes):
     def _parent(self, node: cython.longlong) -> cython.longlong:
         """The element or document above a node, -1 above the document."""
         columns: MessageColumns = self.scratch.columns
-        number: cython.int = node >> 2
-        if node == -4:
+        number: cython.int = node >> KIND_SHIFT
+        if node == ROOT:
             return -1
-        if node & 3 == 0:
-            return 4 * columns.parent[number]
-        if node & 3 == 2:
-            return 4 * columns.content_parent[number]
+        if node & KIND_MASK == KIND_ELEMENT:
+            return KINDS * columns.parent[number]
+        if node & KIND_MASK == KIND_TEXT:
+            return KINDS * columns.content_parent[number]
         number = self.scratch.element_with(number)
-        return 4 * number
+        return KINDS * number
 
 
 @cython.cfunc

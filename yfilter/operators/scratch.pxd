@@ -1,5 +1,18 @@
+# The C types of scratch.py, and the names of its numbers.
 from yfilter.index.symbols cimport SymbolTable
 from yfilter.operators.message_columns cimport MessageColumns
+
+cpdef enum:
+    # A node: its number * KINDS + its kind.
+    KIND_ELEMENT = 0
+    KIND_ATTRIBUTE = 1
+    KIND_TEXT = 2
+    KIND_MASK = 3
+    KIND_SHIFT = 2
+    KINDS = 4
+
+    # The document node.
+    ROOT = -4
 
 
 cdef class Scratch:

@@ -1,10 +1,11 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Scratch: what operators share while they work on one message.
 
-A node is one number, its own times 4 and its kind, so that nodes of one kind sort in document
+A node is one number, its own times KINDS and its kind, so that nodes of one kind sort in document
 order::
 
-    element 4 * n      attribute 4 * n + 1      text node 4 * n + 2      document node -4
+    element n      KINDS * n + KIND_ELEMENT          attribute n    KINDS * n + KIND_ATTRIBUTE
+    text node n    KINDS * n + KIND_TEXT             document node  ROOT
 
 Operators push the nodes that they find on a stack, ``nodes`` up to ``top``, and whoever asked them
 takes them off again.  ``octets`` from ``first`` to ``last`` is the string value looked at last.
@@ -36,7 +37,10 @@ else:
     from yfilter.index.symbols import SymbolTable
     from yfilter.operators.message_columns import MessageColumns
 
-ROOT = -4
+if not cython.compiled:
+    KIND_ELEMENT, KIND_ATTRIBUTE, KIND_TEXT, KIND_MASK, KINDS = range(5)
+    KIND_SHIFT = 2
+    ROOT = -4
 ELEMENT, ATTRIBUTE, TEXT = 0, 1, 2
 
 
@@ -139,13 +143,13 @@ class Scratch:
     def look_at(self, node: cython.longlong) -> cython.int:
         """Set ``octets``, ``first`` and ``last`` to the string value of a node."""
         columns: MessageColumns = self.columns
-        number: cython.int = node >> 2
-        kind: cython.int = node & 3
-        if kind == 1:
+        number: cython.int = node >> KIND_SHIFT
+        kind: cython.int = node & KIND_MASK
+        if kind == KIND_ATTRIBUTE:
             self.octets = columns.attribute_values
             self.first = columns.attribute_offset[number]
             self.last = columns.attribute_offset[number + 1]
-        elif kind == 2:
+        elif kind == KIND_TEXT:
             self.octets = columns.content_values
             self.first = columns.content_offset[number]
             self.last = columns.content_offset[number + 1]
@@ -167,11 +171,11 @@ class Scratch:
 
     def node_of(self, node: cython.longlong) -> object:
         """The node as the interpreter knows it."""
-        number: cython.int = node >> 2
-        kind: cython.int = node & 3
-        if kind == 0:
+        number: cython.int = node >> KIND_SHIFT
+        kind: cython.int = node & KIND_MASK
+        if kind == KIND_ELEMENT:
             return DOCUMENT if number < 0 else element_node(number)
-        if kind == 2:
+        if kind == KIND_TEXT:
             return Node(self.columns.content_next[number], NodeType.CONTENT, number)
         return Node(self.element_with(number), NodeType.ATTRIBUTE, number)
 

@@ -1,6 +1,6 @@
 from yfilter.operators.operator cimport Operator
 from yfilter.operators.path cimport Nodes, Path, Variable
-from yfilter.operators.scratch cimport Scratch
+from yfilter.operators.scratch cimport *
 
 
 cdef class Interpreted(Operator):

@@ -34,7 +34,14 @@ else:
     from yfilter.operators.conditions import Constant
     from yfilter.operators.operator import Operator
     from yfilter.operators.path import Nodes, Path, Variable
-    from yfilter.operators.scratch import Scratch
+    from yfilter.operators.scratch import (
+        KIND_ATTRIBUTE,
+        KIND_MASK,
+        KIND_SHIFT,
+        KIND_TEXT,
+        ROOT,
+        Scratch,
+    )
     from yfilter.operators.value_tests import compares
 from yfilter.operators.value_tests import RELATIONS
 
@@ -117,13 +124,13 @@ class NameOf(Operator):
     def first_atom(self, node: cython.longlong) -> Atom | None:
         scratch: Scratch = self._scratch
         found: cython.longlong = self._path.first_node(node)
-        number: cython.int = found >> 2
+        number: cython.int = found >> KIND_SHIFT
         if self._message != scratch.message:
             self._message = scratch.message
             self._texts = [self._said(name) for name in scratch.columns._stream.names]
-        if found < 0 or found & 3 == 2:
+        if found < 0 or found & KIND_MASK == KIND_TEXT:
             return ""
-        if found & 3 == 1:
+        if found & KIND_MASK == KIND_ATTRIBUTE:
             return self._texts[scratch.columns.attribute_name[number]]
         return self._texts[scratch.columns.name[number]]
 
@@ -448,7 +455,7 @@ class OncePerMessage(Operator):
         self._look()
         if self._value is None:
             try:
-                self._value = self.operand.value(-4)
+                self._value = self.operand.value(ROOT)
             except DynamicError as error:
                 self._error = error
                 raise
@@ -458,7 +465,7 @@ class OncePerMessage(Operator):
         self._look()
         if self._atoms is None:
             try:
-                self._atoms = self.operand.items(-4)
+                self._atoms = self.operand.items(ROOT)
             except DynamicError as error:
                 self._error = error
                 raise
@@ -468,7 +475,7 @@ class OncePerMessage(Operator):
         self._look()
         if self._truth is None:
             try:
-                self._truth = self.operand.holds(-4)
+                self._truth = self.operand.holds(ROOT)
             except DynamicError as error:
                 self._error = error
                 raise
