@@ -18,6 +18,7 @@ from benchmarks.conformance import CONFORMANCE
 from benchmarks.deliver import DELIVER
 from benchmarks.formats import FORMATS
 from benchmarks.match import MATCH
+from benchmarks.network.benchmark import NETWORK
 from benchmarks.pep import PEP
 from benchmarks.profiles import PROFILES
 from benchmarks.results import RESULTS
@@ -27,6 +28,7 @@ from benchmarks.transformation import TRANSFORMATION
 BENCHMARKS: tuple[Benchmark, ...] = (
     MATCH,
     DELIVER,
+    NETWORK,
     CEILING,
     FORMATS,
     CONFORMANCE,

@@ -1,0 +1,125 @@
+"""``python -m benchmarks network``: what a user of a broker gets, by real processes.
+
+A network of one broker is started as ``onyx up`` starts it; messages are published as any source
+publishes, and their results taken as any user takes them.  Every delivery is checked: which
+messages, in which order, and every byte of them.  Scenarios:
+
+===========  =====================================================================================
+one          one publisher, one subscriber of everything, small messages; beside ``--peers``
+fan          one publisher, 100 subscribers of everything, small messages; beside ``--peers``
+paths        path profiles of which 16 % match, beside a service made with lxml; answers of the
+             broker meanwhile; the broker killed among its deliveries
+away         messages published while the users are away, who come later
+registering  many profiles registered; the broker killed and started again with them
+===========  =====================================================================================
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeAlias
+
+import trio
+
+from benchmarks import machine
+from benchmarks.benchmark import Benchmark, BenchmarkError, count, positive
+from benchmarks.network.away import measure_away
+from benchmarks.network.fan import measure_fan
+from benchmarks.network.one import measure_one
+from benchmarks.network.paths import measure_paths
+from benchmarks.network.processor import allow_many_files
+from benchmarks.network.registering import measure_registering
+from benchmarks.network.sizes import QUICK, Sizes
+from benchmarks.report import Report
+from formats.build import build_info
+from onyx import UserError
+from onyx.background import lone_error
+
+Scenario: TypeAlias = Callable[[Sizes, Path, Report], Awaitable[None]]
+
+SCENARIOS: Mapping[str, Scenario] = {
+    "one": measure_one,
+    "fan": measure_fan,
+    "paths": measure_paths,
+    "away": measure_away,
+    "registering": measure_registering,
+}
+_SIZES = (
+    ("--one-messages", "of one (default: 10,000)"),
+    ("--latency-rounds", "messages of one, one at a time (default: 500)"),
+    ("--fan-profiles", "of fan (default: 100)"),
+    ("--fan-messages", "of fan (default: 500)"),
+    ("--path-messages", "of paths (default: 200)"),
+    ("--crash-messages", "of paths, while the broker is killed (default: 60)"),
+    ("--message-bytes", "of paths and away (default: 10,000)"),
+    ("--away-profiles", "of away (default: 300)"),
+    ("--away-messages", "of away (default: 200)"),
+    ("--registered", "profiles of registering (default: 20,000)"),
+    ("--seconds", "to wait for anything (default: 600)"),
+)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declares the options of the benchmark."""
+    parser.add_argument(
+        "--scenario", nargs="+", choices=list(SCENARIOS), default=list(SCENARIOS), help="which"
+    )
+    parser.add_argument(
+        "--path-profiles",
+        metavar="N",
+        type=positive,
+        nargs="+",
+        help="of paths, one run each (default: 300 and 1,000)",
+    )
+    for name, text in _SIZES:
+        parser.add_argument(name, metavar="N", type=positive, help=text)
+    parser.add_argument("--seed", metavar="N", type=count, help="of what is generated (default: 1)")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes: to see that it runs")
+
+
+def run(options: argparse.Namespace) -> Report:
+    """Measures as the options say; raises WrongAnswers where a delivery is wrong."""
+    report = Report("network")
+    report.condition("machine", "machine", machine.description())
+    report.condition("build", "build", build_info())
+    allow_many_files()
+    trio.run(_run, options, report)
+    return report
+
+
+async def _run(options: argparse.Namespace, report: Report) -> None:
+    sizes = _sizes(options)
+    with tempfile.TemporaryDirectory(prefix="onyx-network-") as directory:
+        for name in options.scenario:
+            if sys.stderr.isatty():
+                print(f"network: {name} ...", file=sys.stderr)
+            try:
+                await SCENARIOS[name](sizes, Path(directory) / name, report)
+            except (ExceptionGroup, UserError, ConnectionError) as raised:
+                error = lone_error(raised)
+                if isinstance(error, BenchmarkError):
+                    raise error from None
+                if isinstance(error, UserError | ConnectionError):
+                    raise BenchmarkError(f"{name}: {error}") from error
+                raise
+
+
+def _sizes(options: argparse.Namespace) -> Sizes:
+    names = [name.strip("-").replace("-", "_") for name, _ in _SIZES]
+    given = {name: getattr(options, name) for name in (*names, "path_profiles", "seed")}
+    base = QUICK if options.quick else Sizes()
+    return replace(base, **{name: value for name, value in given.items() if value is not None})
+
+
+NETWORK = Benchmark(
+    name="network",
+    summary="what a user of a broker gets, by real processes",
+    add_options=add_options,
+    quick=("--quick",),
+    run=run,
+)

@@ -1,0 +1,114 @@
+"""OnyxNetwork: ``onyx up`` of one broker, in processes of its own and a directory of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import trio
+
+from benchmarks.benchmark import BenchmarkError
+from benchmarks.network.helper import Helper, running
+from benchmarks.network.processor import disk_bytes, settled_processor_seconds
+from onyx import DataSource, User
+
+BROKER = "B1"
+_TOPOLOGY = """name = "benchmark"
+
+[registration]
+id = "R1"
+listen = "127.0.0.1:0"
+
+[[broker]]
+id = "B1"
+listen = "127.0.0.1:0"
+"""
+_START_SECONDS = 60.0
+
+
+class OnyxNetwork:
+    """A network that is up: ``registration`` and ``broker`` are "host:port", ``pid`` the broker's
+    process, another one after ``kill_broker``."""
+
+    def __init__(self, launcher: Helper, directory: Path) -> None:
+        self.registration = ""
+        self.broker = ""
+        self.pid = 0
+        self._launcher = launcher
+        self._data = directory / "data"
+
+    async def come_up(self) -> None:
+        """Until everything is ready."""
+        up = await self._event("up")
+        self.registration, self.broker = up["registration"], up["brokers"][BROKER]
+        self.pid = up["pids"][BROKER]
+
+    async def processor_seconds(self) -> float:
+        """Of the broker, since it was started; waits until it has nothing to do."""
+        return await settled_processor_seconds(self.pid)
+
+    def disk_bytes(self) -> int:
+        """The data directory, all of it."""
+        return disk_bytes(self._data)
+
+    async def kill_broker(self) -> None:
+        """SIGKILL; returns when the launcher has started it again and it is ready."""
+        os.kill(self.pid, signal.SIGKILL)
+        self.pid = (await self._event("ready"))["pid"]
+
+    async def _event(self, name: str) -> Any:
+        with trio.move_on_after(_START_SECONDS):
+            while True:
+                event = await self._launcher.answer()
+                if event["event"] == name and event.get("node", BROKER) == BROKER:
+                    return event
+        raise BenchmarkError(f"the network was not {name} within {_START_SECONDS:g} s")
+
+
+@asynccontextmanager
+async def onyx_network(directory: Path) -> AsyncIterator[OnyxNetwork]:
+    """A network that is new, with its data below a directory; ended with the block."""
+    directory.mkdir(parents=True)
+    file = directory / "network.toml"
+    file.write_text(_TOPOLOGY, encoding="utf-8")
+    data = str(directory / "data")
+    command = [sys.executable, "-m", "onyx", "up", str(file), "--data", data, "--json"]
+    async with running("onyx up", command) as launcher:
+        network = OnyxNetwork(launcher, directory)
+        await network.come_up()
+        yield network
+
+
+@asynccontextmanager
+async def publisher(network: OnyxNetwork) -> AsyncIterator[DataSource]:
+    """A new source, connected."""
+    source = await DataSource.register(network.registration, name="benchmark")
+    async with source:
+        yield source
+
+
+async def publish(source: DataSource, messages: Iterator[bytes]) -> None:
+    """All of them, many before the outcome of the first is known; BenchmarkError for a refusal."""
+    async for outcome in source.publish_all(messages):
+        if not outcome.accepted:
+            raise BenchmarkError(f"message {outcome.number} was refused: {outcome.reason}")
+
+
+async def register(network: OnyxNetwork, texts: Sequence[str], at_once: int) -> list[str]:
+    """Profiles, so many requests at once, until all are live; their ids."""
+    ids = [""] * len(texts)
+    left = iter(enumerate(texts))
+    async with User(network.registration, "benchmark") as user, trio.open_nursery() as nursery:
+
+        async def work() -> None:
+            for place, text in left:
+                ids[place] = (await user.add_profile(text)).id
+
+        for _ in range(at_once):
+            nursery.start_soon(work)
+    return ids

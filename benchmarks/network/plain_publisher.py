@@ -1,0 +1,65 @@
+"""Publishing to a service that is not Onyx, on one socket."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from types import TracebackType
+from typing import Self
+
+from benchmarks.network.protocols import ServiceProtocol
+
+_READ_BYTES = 1 << 16
+_AT_ONCE = 32  # messages that are written together
+_OPEN_MAX = 256  # messages that are not confirmed, as many as a DataSource has open
+
+
+class PlainPublisher:
+    """A connection to publish on; a context manager.  Blocks: for a thread."""
+
+    def __init__(self, protocol: ServiceProtocol, port: int) -> None:
+        self._protocol = protocol
+        self._connection = socket.create_connection(("127.0.0.1", port))
+        self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._connection.sendall(protocol.publisher())
+        self._received = bytearray()
+        self._confirmed = 0
+        self._awaited = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._connection.close()
+
+    def publish(self, messages: Iterator[bytes]) -> None:
+        """All of them; returns when the service has confirmed all."""
+        open_batches: list[int] = []  # the confirmation that ends each
+        while batch := list(islice(messages, _AT_ONCE)):
+            open_batches.append(self._send(batch))
+            if len(open_batches) * _AT_ONCE >= _OPEN_MAX:
+                self._wait(open_batches.pop(0))
+        self._wait(self._awaited)
+
+    def _send(self, batch: Sequence[bytes]) -> int:
+        said, confirmations = self._protocol.publications(batch)
+        self._connection.sendall(said)
+        self._awaited += confirmations
+        return self._awaited
+
+    def _wait(self, confirmation: int) -> None:
+        while self._confirmed < confirmation:
+            data = self._connection.recv(_READ_BYTES)
+            if not data:
+                raise ConnectionError("the service has closed the publisher's connection")
+            self._received += data
+            arrived = self._protocol.take(self._received)
+            self._confirmed += arrived.confirmed
+            if arrived.reply:
+                self._connection.sendall(arrived.reply)

@@ -1,0 +1,55 @@
+"""Sizes: how much the benchmark ``network`` publishes and registers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Counts, unless said otherwise.
+
+    one_messages    of scenario ``one``; ``latency_rounds`` messages one at a time
+    fan_profiles    of scenario ``fan``, for ``fan_messages``
+    path_profiles   of scenario ``paths``, one run each; ``path_messages`` are timed,
+                    ``crash_messages`` published while the broker is killed
+    message_bytes   about, of a message of ``paths`` and ``away``
+    matching        the share of the path profiles that matches a message
+    away_profiles   of scenario ``away``, for ``away_messages``
+    registered      profiles of scenario ``registering``, ``at_once`` requests open
+    seed            of generated profiles and messages
+    seconds         for whatever is waited for; what has not come by then is missing
+    """
+
+    one_messages: int = 10_000
+    latency_rounds: int = 500
+    fan_profiles: int = 100
+    fan_messages: int = 500
+    path_profiles: Sequence[int] = (300, 1_000)
+    path_messages: int = 200
+    crash_messages: int = 60
+    message_bytes: int = 10_000
+    matching: float = 0.16
+    away_profiles: int = 300
+    away_messages: int = 200
+    registered: int = 20_000
+    at_once: int = 50
+    seed: int = 1
+    seconds: float = 600.0
+
+
+QUICK = Sizes(
+    one_messages=200,
+    latency_rounds=5,
+    fan_profiles=4,
+    fan_messages=20,
+    path_profiles=(12,),
+    path_messages=10,
+    crash_messages=20,
+    message_bytes=2_000,
+    away_profiles=6,
+    away_messages=10,
+    registered=30,
+    seconds=60.0,
+)
