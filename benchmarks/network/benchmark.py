@@ -19,7 +19,8 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
@@ -32,6 +33,7 @@ from benchmarks.network.away import measure_away
 from benchmarks.network.fan import measure_fan
 from benchmarks.network.one import measure_one
 from benchmarks.network.paths import measure_paths
+from benchmarks.network.peers import PEERS, measure_peer
 from benchmarks.network.processor import allow_many_files
 from benchmarks.network.registering import measure_registering
 from benchmarks.network.sizes import QUICK, Sizes
@@ -70,6 +72,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--scenario", nargs="+", choices=list(SCENARIOS), default=list(SCENARIOS), help="which"
     )
     parser.add_argument(
+        "--peers",
+        metavar="NAMES",
+        type=_peers,
+        default=(),
+        help=f"other brokers, where they are installed: some of {','.join(PEERS)}",
+    )
+    parser.add_argument(
         "--path-profiles",
         metavar="N",
         type=positive,
@@ -96,17 +105,36 @@ async def _run(options: argparse.Namespace, report: Report) -> None:
     sizes = _sizes(options)
     with tempfile.TemporaryDirectory(prefix="onyx-network-") as directory:
         for name in options.scenario:
-            if sys.stderr.isatty():
-                print(f"network: {name} ...", file=sys.stderr)
-            try:
+            with _told(name):
                 await SCENARIOS[name](sizes, Path(directory) / name, report)
-            except (ExceptionGroup, UserError, ConnectionError) as raised:
-                error = lone_error(raised)
-                if isinstance(error, BenchmarkError):
-                    raise error from None
-                if isinstance(error, UserError | ConnectionError):
-                    raise BenchmarkError(f"{name}: {error}") from error
-                raise
+        for name in options.peers:
+            with _told(name):
+                here = Path(directory) / name
+                await measure_peer(name, options.scenario, sizes, here, report)
+
+
+@contextmanager
+def _told(name: str) -> Iterator[None]:
+    """What goes wrong meanwhile as an error of a benchmark."""
+    if sys.stderr.isatty():
+        print(f"network: {name} ...", file=sys.stderr)
+    try:
+        yield
+    except (ExceptionGroup, UserError, ConnectionError) as raised:
+        error = lone_error(raised)
+        if isinstance(error, BenchmarkError):
+            raise error from None
+        if isinstance(error, UserError | ConnectionError):
+            raise BenchmarkError(f"{name}: {error}") from error
+        raise
+
+
+def _peers(text: str) -> Sequence[str]:
+    names = text.split(",")
+    for name in names:
+        if name not in PEERS:
+            raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(PEERS)}")
+    return names
 
 
 def _sizes(options: argparse.Namespace) -> Sizes:
