@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from xdist.scheduler import LoadScopeScheduling
 
-TOGETHER = ("tests/registration/spark/", "tests/onyx/test_")
+TOGETHER = ("tests/registration/spark/", "tests/onyx/test_", "tests/benchmarks/test_network.py")
 APART = ("tests/simulation/",)
 
 

@@ -24,9 +24,10 @@ import trio
 from benchmarks.network.feed import Feed
 from benchmarks.network.helper import questions, say
 from benchmarks.network.processor import allow_many_files
-from onyx import Delivery, User
+from onyx import Delivery, NetworkUnreachable, Results, User
 
 _CONNECT_AT_ONCE = 50
+_AGAIN_SECONDS = 0.1
 
 
 class Subscribers:
@@ -119,7 +120,7 @@ async def _connect(
 ) -> None:
     left = iter(enumerate(ids))
 
-    async def follow(place: int, results: Any) -> None:
+    async def follow(place: int, results: Results) -> None:
         async for delivery in results:
             subscribers.take(place, delivery)
             results.acknowledge_nowait()
@@ -127,12 +128,22 @@ async def _connect(
     async def work() -> None:
         for place, profile in left:
             results = user.results(profile)
-            await results.connect()
+            await _connected(results)
             nursery.start_soon(follow, place, results)
 
     async with trio.open_nursery() as connecting:
         for _ in range(_CONNECT_AT_ONCE):
             connecting.start_soon(work)
+
+
+async def _connected(results: Results) -> None:
+    """However long a busy broker takes to answer."""
+    while True:
+        try:
+            await results.connect()
+            return
+        except NetworkUnreachable:
+            await trio.sleep(_AGAIN_SECONDS)
 
 
 if __name__ == "__main__":

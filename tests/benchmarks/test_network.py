@@ -1,0 +1,180 @@
+"""``python -m benchmarks network`` on tiny sizes, and what its scenarios are made of."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from benchmarks.__main__ import main
+from benchmarks.benchmark import WrongAnswers
+from benchmarks.network.feed import SMALL_BYTES, Feed, path_feed, small_feed
+from benchmarks.network.peers import PEERS, measure_peer
+from benchmarks.network.protocols import PROTOCOLS
+from benchmarks.network.sizes import QUICK
+from benchmarks.network.subscribers import Subscribers
+from benchmarks.network.takers import compare
+from benchmarks.report import Report
+from onyx import Delivery
+from overlay.link.client_connection import ClientLimits
+from tests.onyx.networks import SAFETY_SECONDS
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process on a machine that has much to do may answer later than people like to wait."""
+    limits = ClientLimits(open_seconds=SAFETY_SECONDS)
+    monkeypatch.setattr("onyx.registration_client.CLIENT_LIMITS", limits)
+
+
+def measured(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, object]:
+    assert main(["network", "--quick", *arguments, "--json"]) == 0
+    values = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert isinstance(values, dict)
+    return values
+
+
+@pytest.mark.parametrize(
+    ("scenario", "promised"),
+    [
+        ("one", {"cpu_us_one", "accepted_per_s", "latency_p50_ms", "one_checked"}),
+        ("fan", {"cpu_us_fan", "deliveries_per_core_s", "fan_checked"}),
+        ("paths", {"lxml_service_ratio_12", "ping_p99_ms", "crash_s", "paths_checked_12"}),
+        ("away", {"away_disk_ratio", "away_publish_ratio", "drain_s"}),
+        ("registering", {"register_per_s", "restart_s"}),
+    ],
+)
+def test_a_scenario_has_the_promised_keys(
+    capsys: pytest.CaptureFixture[str], scenario: str, promised: set[str]
+) -> None:
+    assert measured(capsys, "--scenario", scenario).keys() >= promised
+
+
+def test_a_wrong_delivery_ends_with_exit_code_1(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = Feed.expected
+    monkeypatch.setattr(Feed, "expected", lambda feed, number: right(feed, number - 1))
+    assert main(["network", "--quick", "--scenario", "fan"]) == 1
+    captured = capsys.readouterr()
+    assert "1 should not have come" in captured.err
+    assert not captured.out
+
+
+async def test_a_peer_that_cannot_be_measured_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda program: None)
+    report = Report("network")
+    for name in PEERS:
+        await measure_peer(name, ["one", "fan"], QUICK, tmp_path, report)
+    assert report.to_json()["remarks"] == [
+        "nats: nats-server is not installed",
+        "rabbitmq: not supported yet",
+        "mosquitto: not supported yet",
+        "redis: redis-server is not installed",
+    ]
+
+
+@pytest.mark.parametrize("name", [name for name, peer in PEERS.items() if peer.protocol])
+def test_a_peer(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    if shutil.which(PEERS[name].program) is None:
+        pytest.skip(f"needs {PEERS[name].program}")
+    values = measured(capsys, "--scenario", "one", "fan", "--peers", name)
+    assert values.keys() >= {f"cpu_us_one_{name}", f"cpu_us_fan_{name}"}
+
+
+# What a service says, which messages these are, and how much it confirms.
+SAID = {
+    "framed": (b"\0\0\0\0\0\0\0\5first\0\0\0\6second", 1),
+    "nats": (
+        b'INFO {"a":1}\r\nPONG\r\nMSG benchmark 1 5\r\nfirst\r\nMSG benchmark 1 6\r\nsecond\r\n',
+        1,
+    ),
+    "redis": (
+        (
+            b"*3\r\n$9\r\nsubscribe\r\n$9\r\nbenchmark\r\n:1\r\n"
+            b"*3\r\n$7\r\nmessage\r\n$9\r\nbenchmark\r\n$5\r\nfirst\r\n"
+            b"*3\r\n$7\r\nmessage\r\n$9\r\nbenchmark\r\n$6\r\nsecond\r\n:2\r\n"
+        ),
+        2,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+@pytest.mark.parametrize("piece", [1, 3, 7, 1_000])
+def test_a_protocol_is_read_in_any_pieces(name: str, piece: int) -> None:
+    said, confirmed = SAID[name]
+    received, messages, confirmations = bytearray(), [], 0
+    for at in range(0, len(said), piece):
+        received += said[at : at + piece]
+        arrived = PROTOCOLS[name].take(received)
+        messages += arrived.messages
+        confirmations += arrived.confirmed
+    assert messages == [b"first", b"second"]
+    assert confirmations == confirmed
+    assert not received
+
+
+def test_what_a_service_refuses() -> None:
+    for name, said in (("nats", b"-ERR 'no'\r\n"), ("redis", b"-ERR no\r\n")):
+        with pytest.raises(ConnectionError, match="no"):
+            PROTOCOLS[name].take(bytearray(said))
+
+
+def test_nats_is_answered() -> None:
+    assert PROTOCOLS["nats"].take(bytearray(b"PING\r\n")).reply == b"PONG\r\n"
+
+
+@pytest.mark.parametrize(
+    ("came", "what"),
+    [
+        ([1, 3], "1 are lost, 0 came more than once, 0 should"),
+        ([1, 2, 2, 3], "0 are lost, 1 came more than once, 0 should"),
+        ([1, 2, 3, 4], "0 are lost, 0 came more than once, 1 should"),
+        ([2, 1, 3], "else the order is wrong"),
+    ],
+)
+def test_lost_doubled_and_disordered_deliveries(came: list[int], what: str) -> None:
+    compare([[1, 2, 3]], [[1, 2, 3]])
+    with pytest.raises(WrongAnswers, match=what):
+        compare([[5], [1, 2, 3]], [[5], came])
+
+
+async def test_every_byte_of_a_result_is_compared() -> None:
+    feed = Feed([b"<a x='1'><b/></a>", b"<a/>"], ["/a"])
+    subscribers = Subscribers(feed, ["p1"])
+    for number, result in ((1, b"<a x='1'><b/></a>"), (2, b"<a/>"), (3, b'<a x="1"><b></b></a>')):
+        subscribers.take(0, Delivery("p1", "s1", number, [result]))
+    assert not subscribers.wrong
+    assert subscribers.numbers == [[1, 2, 3]]
+    subscribers.take(0, Delivery("p1", "s1", 4, [b"<a> </a>"]))
+    assert subscribers.wrong.startswith("message 4: ")
+
+
+async def test_results_of_another_source_are_wrong() -> None:
+    subscribers = Subscribers(Feed([b"<a/>"], ["/a"]), ["p1"])
+    subscribers.take(0, Delivery("p1", "s1", 1, [b"<a/>"]))
+    subscribers.take(0, Delivery("p1", "s2", 1, [b"<a/>"]))
+    assert subscribers.wrong
+
+
+def test_feeds(tmp_path: Path) -> None:
+    small = small_feed(2)
+    assert {len(message) for message in small.messages} == {SMALL_BYTES}
+    assert len(set(small.messages)) == len(small.messages)
+    feed = Feed([b"<a/>", b"<b/>", b"<a><b/></a>"], ["/a", "//b"])
+    assert feed.expected(7) == [[1, 3, 4, 6, 7], [2, 3, 5, 6]]
+    assert list(feed.published(3, 2)) == [b"<a><b/></a>", b"<a/>", b"<b/>"]
+    assert Feed.read(feed.write(tmp_path / "feed.json")) == feed
+
+
+def test_path_profiles_match_as_often_as_wished() -> None:
+    profiles, messages = 200, 40
+    feed = path_feed(profiles, messages, QUICK)
+    assert len(set(feed.profiles)) == profiles
+    matches = sum(map(len, feed.expected(messages)))
+    assert matches / profiles / messages == pytest.approx(QUICK.matching, rel=0.2)
