@@ -12,7 +12,8 @@ from benchmarks.benchmark import BenchmarkError
 
 _FILES_WANTED = 16_384
 _LOOK_SECONDS = 0.1
-_LOOKS_MAX = 100
+_QUIET_LOOKS = 3
+_LOOKS_MAX = 6_000
 
 
 def processor_seconds(pid: int) -> float:
@@ -26,13 +27,14 @@ def processor_seconds(pid: int) -> float:
 
 
 async def settled_processor_seconds(pid: int) -> float:
-    """The same once the process has nothing more to do (ten seconds later at most)."""
-    before, now = -1.0, processor_seconds(pid)
+    """The same once the process has nothing more to do: it has used next to nothing for a while."""
+    now, quiet = processor_seconds(pid), 0
     for _ in range(_LOOKS_MAX):
-        if now - before <= 1 / os.sysconf("SC_CLK_TCK"):
+        if quiet == _QUIET_LOOKS:
             break
         await trio.sleep(_LOOK_SECONDS)
         before, now = now, processor_seconds(pid)
+        quiet = quiet + 1 if now - before <= 1 / os.sysconf("SC_CLK_TCK") else 0
     return now
 
 
