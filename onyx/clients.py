@@ -20,6 +20,7 @@ result is delivered until it is acknowledged, and not again in the same run.
 
 from __future__ import annotations
 
+import uuid
 from collections import deque
 from collections.abc import (
     AsyncGenerator,
@@ -252,6 +253,8 @@ class User:
         self._registration = RegistrationClient(registration)
         self._stack = AsyncExitStack()
         self._hosts: dict[str, NetworkClient] = {}
+        self._subscribers: dict[str, ClientConnection] = {}
+        self._opening = trio.Lock()
         self._nursery: trio.Nursery | None = None
 
     async def __aenter__(self) -> Self:
@@ -269,6 +272,7 @@ class User:
     ) -> bool | None:
         self._nursery = None
         self._hosts.clear()
+        self._subscribers.clear()
         return await self._stack.__aexit__(kind, error, traceback)
 
     async def add_profile(
@@ -354,9 +358,32 @@ class User:
         """One profile with its text; RequestFailed "unknown-profile" when there is none."""
         return await self._registration.profile(profile_id)
 
-    def results(self, profile_id: str) -> Results:
-        """The results of a profile, from the first that was not acknowledged yet, without end."""
-        return Results(self._registration, profile_id, self._in_background)
+    def results(self, *profile_ids: str) -> Results:
+        """The results of profiles, from the first that was not acknowledged yet, without end; those
+        of one broker come over one connection."""
+        known = dict.fromkeys(profile_ids)
+        return Results(self._registration, known, self._subscriber, self._start_soon)
+
+    async def all_results(self) -> Results:
+        """Those of all profiles that the user has by now; of all users when there is no name."""
+        known = {each.id: each for each in await self._registration.profiles(self.name)}
+        return Results(self._registration, known, self._subscriber, self._start_soon)
+
+    async def _subscriber(self, address: str) -> ClientConnection:
+        """The connection for results from the broker at an address, kept for the length of the
+        block."""
+        async with self._opening:
+            known = self._subscribers.get(address)
+            if known is None:
+                host, port = host_and_port(address)
+                manager = open_connection(host, port, "subscriber", uuid.uuid4().hex)
+                known = self._subscribers[address] = await self._in_background(manager)
+            return known
+
+    def _start_soon(self, function: Callable[..., Awaitable[object]], *arguments: object) -> None:
+        if self._nursery is None:
+            raise RuntimeError("a User is used inside of its async with block")
+        self._nursery.start_soon(function, *arguments)
 
     async def _host(self, address: str) -> NetworkClient:
         """A connection to a host broker, kept for the length of the block."""

@@ -25,7 +25,6 @@ from overlay.link.client_connection import (
     RemoteError,
     open_client,
 )
-from overlay.link.client_limits import Resumption
 from overlay.nodes import Address
 from registration.plan_census import drift_of
 from registration.planning.plan_drift import Drift
@@ -246,7 +245,6 @@ async def open_connection(
     role: str,
     identity: str,
     patience_seconds: float | None = None,
-    resumption: Resumption | None = None,
 ) -> AsyncIterator[ClientConnection]:
     """``open_client`` with the errors of this package.
 
@@ -262,7 +260,6 @@ async def open_connection(
                 role=role,
                 identity=identity,
                 limits=CLIENT_LIMITS,
-                resumption=resumption,
             )
         )
     except ConnectionFailed as error:

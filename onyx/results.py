@@ -1,30 +1,27 @@
-"""Results: the deliveries of one profile, from whichever broker hosts it.
+"""Results: the deliveries of profiles, from whichever brokers host them.
 
 A profile may move to another host broker (docs/planning.md, "How a profile moves").  The old one
 says so, or has gone away; then the registration service is asked where the profile is, and the
 results go on there, behind the last one that was taken here: no gap, nothing twice.
+
+All profiles of a user that a broker hosts share one connection to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import trio
 
 from onyx.client_values import Delivery, ProfileInfo
 from onyx.errors import NetworkUnreachable, RequestFailed, UserError
-from onyx.registration_client import (
-    RegistrationClient,
-    call,
-    host_and_port,
-    open_connection,
-)
+from onyx.registration_client import RegistrationClient, call
 from overlay.link.client_connection import ClientConnection, RemoteError
-from overlay.link.client_limits import Resumption
-from overlay.link.frames import Delivery as DeliveryFrame
-from overlay.link.link_layer import Arrival
+from overlay.link.delivery_frames import Deliveries, cut
+from overlay.link.inbox import Arrived, Inbox, InboxQueue
 
 MOVED = frozenset({"moved", "unknown-profile"})
 """What a broker says that is not, or not any more, the host of a profile."""
@@ -32,136 +29,192 @@ UNKNOWN_TRIES = 5  # a host broker that the registration service names, and that
 PAUSE_SECONDS = 0.05  # before asking again; doubles
 PAUSE_SECONDS_MAX = 2.0
 LOST_SECONDS = 5.0  # without the host broker before the registration service is asked about it
+CHECKPOINT_EVERY = 16  # deliveries that were there already
 
-InBackground: TypeAlias = Callable[
-    [AbstractAsyncContextManager[ClientConnection], Callable[[ClientConnection], Awaitable[None]]],
-    Awaitable[ClientConnection],
-]
-"""Enters a connection in a task that leaves it when the given function returns."""
+ConnectTo: TypeAlias = Callable[[str], Awaitable[ClientConnection]]
+"""The user's connection to the broker at an address."""
+InBackground: TypeAlias = Callable[..., None]
+"""Starts an asynchronous function with its arguments, for as long as the user's block lasts."""
+
+
+@dataclass(slots=True, eq=False)
+class _Place:
+    """Where the results of a profile come from; ``received`` and ``lost``: at hosts of before."""
+
+    profile: str
+    host: str = ""
+    connection: ClientConnection | None = None
+    inbox: Inbox | None = None
+    received: int = 0
+    lost: int = 0
 
 
 class Results:
-    """An asynchronous iterator over the deliveries of one profile, made by ``User.results``.
+    """An asynchronous iterator over the deliveries of profiles, made by ``User.results``.
 
     A delivery is acknowledged when the next one is asked for, or by ``acknowledge_nowait``.  One
     that was not acknowledged when the process ended comes again in its next run.
     """
 
     def __init__(
-        self, registration: RegistrationClient, profile_id: str, in_background: InBackground
+        self,
+        registration: RegistrationClient,
+        profiles: Mapping[str, ProfileInfo | None],
+        connect_to: ConnectTo,
+        in_background: InBackground,
     ) -> None:
-        self.profile_id = profile_id
+        """``profiles``: by id, with what the registration service has said of them just now."""
+        self._places = {name: _Place(name) for name in profiles}
+        self._known = {name: info for name, info in profiles.items() if info is not None}
         self._registration = registration
+        self._connect_to = connect_to
         self._in_background = in_background
-        self._host = ""
-        self._connection: ClientConnection | None = None
-        self._current: Arrival | None = None
-        self._received = 0  # at the host brokers of before
-        self._lost_before = 0
+        self._queue = InboxQueue()
+        self._unconnected = list(self._places.values())
+        self._current: Arrived | None = None
+        self._results: tuple[Deliveries, list[bytes]] | None = None
+        self._taken_at_once = 0
+
+    @property
+    def profile_ids(self) -> tuple[str, ...]:
+        return tuple(self._places)
+
+    @property
+    def profile_id(self) -> str:
+        """The profile, where it is one."""
+        (name,) = self._places
+        return name
 
     @property
     def lost(self) -> int:
         """How many deliveries were thrown away because nobody took them."""
-        here = 0 if self._connection is None else self._connection.lost
-        return self._lost_before + here
+        return sum(
+            place.lost + (0 if place.inbox is None else place.inbox.lost)
+            for place in self._places.values()
+        )
 
     async def connect(self) -> None:
         """Connect now instead of with the first delivery; RequestFailed "unknown-profile"."""
-        if self._connection is None:
-            await self._connect_to_host()
+        attached = [(place, *await self._attach(place)) for place in self._unconnected]
+        for connection in {connection for _, _, connection, _ in attached}:
+            await call(connection, "sync", {})  # behind it the broker has said no, or has not
+        for place, host, connection, inbox in attached:
+            if inbox.ended is None:
+                self._settle(place, host, connection, inbox)
+            else:
+                await self._connect_to_host(place)
+        self._unconnected.clear()
 
     def __aiter__(self) -> Results:
         return self
 
     async def __anext__(self) -> Delivery:
         self.acknowledge_nowait()
-        await self.connect()
+        if self._unconnected:
+            await self.connect()
         while True:
-            assert self._connection is not None
-            try:
-                arrival = await self._connection.next_delivery()
+            found = self._queue.next_nowait()
+            if isinstance(found, Arrived):
                 break
-            except RemoteError as error:
-                await self._follow(error)
-        frame = arrival.frame
-        assert isinstance(frame, DeliveryFrame)
-        self._current = arrival
-        return Delivery(frame.profile, frame.source, frame.number, frame.results())
+            if found is not None:
+                await self._follow(found)
+                continue
+            for place in self._places.values():
+                if place.connection is not None:
+                    place.connection.send_acknowledgements()
+            await self._queue.wait()
+        # PERF: a turn of the scheduler for each delivery costs more than the delivery.
+        self._taken_at_once += 1
+        if self._taken_at_once >= CHECKPOINT_EVERY:
+            self._taken_at_once = 0
+            await trio.lowlevel.checkpoint()
+        self._current = found
+        frame = found.frame
+        if self._results is None or self._results[0] is not frame:
+            self._results = frame, cut(frame.lengths, frame.payload)
+        return Delivery(found.inbox.profile, frame.source, frame.number, list(self._results[1]))
 
     def acknowledge_nowait(self) -> None:
         """The last delivery is done, whatever happens now."""
-        if self._current is not None and self._connection is not None:
-            self._connection.acknowledge(self._current)
+        if self._current is not None:
+            place = self._places[self._current.inbox.profile]
+            if place.connection is not None and place.inbox is self._current.inbox:
+                place.connection.acknowledge(self._current)
             self._current = None
 
     async def flush(self) -> None:
-        """Return when the host broker has all acknowledgements on disk."""
-        while self._connection is not None:
-            try:
-                await call(self._connection, "sync", {})
-                return
-            except RequestFailed as failure:
-                self._current = None  # not acknowledged: it comes again
-                await self._follow(RemoteError(failure.code, failure.reason))
+        """Return when the host brokers have all acknowledgements on disk."""
+        connections = {place.connection for place in self._places.values()} - {None}
+        for connection in connections:
+            assert connection is not None
+            await call(connection, "sync", {})
 
-    async def _follow(self, error: RemoteError) -> None:
-        """The connection has ended for good: go on at another host broker, or raise why not."""
-        assert self._connection is not None
-        if error.code not in MOVED:
-            raise self._ended(error)
-        self._received = self._connection.processed
-        self._lost_before += self._connection.lost
-        self._connection = None
+    async def _follow(self, inbox: Inbox) -> None:
+        """Nothing comes in an inbox any more: go on at another host broker, or raise why not."""
+        place = self._places[inbox.profile]
+        if place.inbox is not inbox or inbox.ended is None:
+            return
+        if inbox.ended.code not in MOVED:
+            raise self._ended(place, inbox.ended)
+        place.received = inbox.processed
+        place.lost += inbox.lost
+        place.inbox = place.connection = None
         pause = PAUSE_SECONDS
-        while self._connection is None:
+        while place.inbox is None:
             try:
-                await self._connect_to_host()
+                await self._connect_to_host(place)
             except NetworkUnreachable:
                 # As with any connection that is lost: until somebody answers.
                 await trio.sleep(pause)
                 pause = min(2 * pause, PAUSE_SECONDS_MAX)
 
-    async def _connect_to_host(self) -> None:
+    async def _connect_to_host(self, place: _Place) -> None:
         """Wherever that is; it may be about to change."""
         pause, tries = PAUSE_SECONDS, 0
         while True:
-            info = await self._registration.profile(self.profile_id)
-            try:
-                self._connection = await self._open(info)
-                self._host = info.host
+            host, connection, inbox = await self._attach(place)
+            await call(connection, "sync", {})
+            if inbox.ended is None:
+                self._settle(place, host, connection, inbox)
                 return
-            except RequestFailed as failure:
-                tries += failure.code == "unknown-profile"
-                if failure.code not in MOVED or tries == UNKNOWN_TRIES:
-                    raise
+            tries += inbox.ended.code == "unknown-profile"
+            if inbox.ended.code not in MOVED or tries == UNKNOWN_TRIES:
+                raise self._ended(place, inbox.ended)
             await trio.sleep(pause)
             pause = min(2 * pause, PAUSE_SECONDS_MAX)
 
-    async def _open(self, info: ProfileInfo) -> ClientConnection:
-        host, port = host_and_port(info.address)
-        behind = Resumption(f"broker/{info.host}", self._received)
-        manager = open_connection(host, port, "subscriber", self.profile_id, resumption=behind)
-        return await self._in_background(manager, self._watch)
+    async def _attach(self, place: _Place) -> tuple[str, ClientConnection, Inbox]:
+        """At the host that the registration service names; it may say no."""
+        info = self._known.pop(place.profile, None)
+        if info is None:
+            info = await self._registration.profile(place.profile)
+        connection = await self._connect_to(info.address)
+        return info.host, connection, connection.attach(place.profile, place.received, self._queue)
 
-    async def _watch(self, connection: ClientConnection) -> None:
-        """Until the connection has ended for good; when its broker stays away, it is looked
-        whether the profile is still there."""
+    def _settle(self, place: _Place, host: str, connection: ClientConnection, inbox: Inbox) -> None:
+        place.host, place.connection, place.inbox = host, connection, inbox
+        self._in_background(self._watch, place, inbox, connection)
+
+    async def _watch(self, place: _Place, inbox: Inbox, connection: ClientConnection) -> None:
+        """Until an inbox has ended; when its broker stays away, it is looked whether the profile is
+        still there."""
         with suppress(RemoteError):
-            while True:
+            while inbox.ended is None:
                 await connection.wait_lost()
                 with trio.move_on_after(LOST_SECONDS) as scope:
                     await connection.wait_connected()
-                if scope.cancelled_caught and await self._has_moved():
-                    connection.give_up("moved", f"{self.profile_id} has another host broker now")
+                if scope.cancelled_caught and await self._has_moved(place):
+                    detail = f"{place.profile} has another host broker now"
+                    connection.detach(inbox, RemoteError("moved", detail))
 
-    async def _has_moved(self) -> bool:
+    async def _has_moved(self, place: _Place) -> bool:
         with suppress(UserError):
-            return (await self._registration.profile(self.profile_id)).host != self._host
+            return (await self._registration.profile(place.profile)).host != place.host
         return False
 
-    def _ended(self, error: RemoteError) -> RequestFailed:
+    def _ended(self, place: _Place, error: RemoteError) -> RequestFailed:
         reasons = {
-            "forgotten": f"profile {self.profile_id} was removed",
-            "replaced": f"somebody else takes the results of profile {self.profile_id} now",
+            "forgotten": f"profile {place.profile} was removed",
+            "replaced": f"somebody else takes the results of profile {place.profile} now",
         }
         return RequestFailed(error.code, reasons.get(error.code, error.message))

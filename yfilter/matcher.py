@@ -173,13 +173,25 @@ class Matcher:
 
         Raises what ``match`` and, as to the links, its iterator raise.
         """
+        urgent, matching = self._in_stages(message, root)
+        return urgent, self._finish_local(matching, self._stamp)
+
+    def deliver_in_stages(
+        self, message: bytes | ElementStream, root: str = ""
+    ) -> tuple[list[Match], Iterator[Delivered]]:
+        """``match_in_stages`` with finished results for the local profiles, as of ``deliver``."""
+        urgent, local = self._in_stages(message, root)
+        return urgent, self._finish_delivered(local, self._stamp)
+
+    def _in_stages(
+        self, message: bytes | ElementStream, root: str
+    ) -> tuple[list[Match], MessageMatch]:
         matching = self._begin(message, root)
         try:
-            urgent = list(self._urgent(matching))
+            return list(self._urgent(matching)), matching
         except BaseException:
             self._end(matching)
             raise
-        return urgent, self._finish_local(matching, self._stamp)
 
     def matched_ids(self, message: bytes | ElementStream) -> list[str]:
         """The ids of all local profiles that the message matches, at once; in no order.
@@ -226,10 +238,13 @@ class Matcher:
             message = parse_text(message, self._message_limits)
         self._work.messages += 1
         self._work.local_asked += 1
-        return self._delivered(message, self._index.match(message, self._limits.visits_max))
+        found = self._index.match(message, self._limits.visits_max)
+        return self._delivered(message, found, self._stamp)
 
-    def _delivered(self, stream: ElementStream, found: list[int]) -> Iterator[Delivered]:
-        local, stamp, made = self._local, self._stamp, self._local.made
+    def _delivered(
+        self, stream: ElementStream, found: list[int], stamp: int
+    ) -> Iterator[Delivered]:
+        local, made = self._local, self._local.made
         whole = [number for number in found if number not in made] if made else found
         whole_of = local.runs.collect(array("i", whole), len(whole))
         answers = [(number, self._answer(number)) for number in found if number in made]
@@ -360,6 +375,13 @@ class Matcher:
     def _finish_local(self, matching: MessageMatch, stamp: int) -> Iterator[Match]:
         try:
             yield from self._matched_profiles(matching, stamp)
+        finally:
+            self._end(matching)
+
+    def _finish_delivered(self, matching: MessageMatch, stamp: int) -> Iterator[Delivered]:
+        try:
+            self._work.local_asked += 1
+            yield from self._delivered(matching.stream, matching.local(), stamp)
         finally:
             self._end(matching)
 

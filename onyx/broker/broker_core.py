@@ -24,6 +24,8 @@ from formats import WireFormat
 from onyx.broker.broker_requests import BrokerRequests
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.data_plane import DataPlane
+from onyx.broker.deliveries.delivery_log import DELIVERY_SPACE
+from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.live_wait import LiveVersion
 from onyx.broker.match_shares import MatchShares
 from onyx.broker.message_trace import MessageTrace
@@ -40,6 +42,7 @@ from onyx.broker.shape.tree_versions import TreeVersions
 from onyx.broker.shape.tunnels import Tunnels
 from onyx.broker.transformation import Transformation
 from onyx.broker.transformation_requests import TransformationRequests
+from overlay.link.errors import ProtocolError
 from overlay.link.events import (
     Action,
     BatchHandled,
@@ -49,10 +52,12 @@ from overlay.link.events import (
     DialPeers,
     Event,
     Flow,
+    RowsRead,
     TimePassed,
 )
 from overlay.link.frame import Frame
 from overlay.link.frames import (
+    Attach,
     DictionaryHeld,
     DictionaryTrained,
     Hello,
@@ -67,6 +72,7 @@ from overlay.link.frames import (
     Request,
     RoutingDelta,
     SourceAnnounced,
+    Taken,
     TreeReady,
     Undecoded,
 )
@@ -109,14 +115,18 @@ class BrokerCore:
         )
         self.control = ControlPlane(identity, topology, self._links, self._rows)
         matcher = Matcher(message_limits=limits.message)
+        self.mailboxes = Mailboxes(
+            self._links, self._rows, limits.link, limits.delivery_backlog_bytes_max
+        )
         self.query = QueryPlane(
             self.control,
             self._links,
             self._rows,
+            self.mailboxes,
             matcher,
             Transformation(self.control, self._links, self._rows, matcher),
         )
-        self.moves = ProfileMoves(self.control, self.query, self._links, self._rows)
+        self.moves = ProfileMoves(self.control, self.query, self.mailboxes, self._links, self._rows)
         self._shares = MatchShares(
             identity, self.query.profiles, self._links, self._rows, self.control.registration
         )
@@ -130,6 +140,7 @@ class BrokerCore:
             self._rows,
             self.query,
             self.moves,
+            self.mailboxes,
             self._shares,
             clock,
         )
@@ -167,6 +178,8 @@ class BrokerCore:
             Publish: self._handle_publish,
             Message: self._handle_message,
             Undecoded: self._handle_undecoded,
+            Attach: self._handle_attach,
+            Taken: self._handle_taken,
             Request: self._handle_request,
             Relayed: self._handle_relayed,
             **dict.fromkeys(MOVE_SENDERS, self._handle_move),
@@ -189,6 +202,7 @@ class BrokerCore:
         for each in self._tunnels.take_events():
             self._handle_event(each, now)
         self.moves.flush()
+        self.mailboxes.flush()
         self.query.transformation.flush()  # needs are numbered by event, ahead of the rest
         if isinstance(event, BatchHandled):
             self.query.flush()
@@ -198,17 +212,26 @@ class BrokerCore:
             *self._rows.drain(),
             *self._tunnels.carry(self._links.drain()),
         ]
+        actions += self.mailboxes.reads()
         actions += self.data.archive.drain()
         if self.trees.dials_changed:
             self.trees.dials_changed = False
             actions.append(DialPeers(self.control.shapes.dials()))
-        if self.data.has_deferred or self.trained.has_enough or self.query.is_working:
+        if (
+            self.data.has_deferred
+            or self.mailboxes.has_more
+            or self.trained.has_enough
+            or self.query.is_working
+        ):
             actions.append(CallAgain())
         if self.query.has_news:
             actions.append(CallAtEnd())
         return actions
 
     def _handle_event(self, event: Event, now: float) -> None:
+        if isinstance(event, RowsRead) and event.space == DELIVERY_SPACE:
+            self.mailboxes.handle_read(event)
+            return
         for arrival in self._links.handle(event, now):
             self._handle_arrival(arrival)
 
@@ -232,6 +255,7 @@ class BrokerCore:
             "query": self.query.statistics(),
             "moves": self.moves.statistics(),
             "data": self.data.statistics(),
+            "mailboxes": self.mailboxes.statistics(),
             "shares": self._shares.statistics(),
             "compression": self.trained.statistics(),
             "links": self._links.statistics(),
@@ -241,7 +265,7 @@ class BrokerCore:
         }
 
     def _restore(self, stored: Rows) -> None:
-        rows = self._links.restore(stored)
+        rows = self._links.restore(self.mailboxes.restore(stored))
         self.control.restore(rows)
         self.trained.restore(rows)
         self.query.restore(rows)
@@ -266,6 +290,7 @@ class BrokerCore:
         if arrival.frame is None:
             self._tunnels.handle_gone(arrival.peer)
             self._observers.remove(arrival.connection)
+            self.mailboxes.close(arrival.connection)
             self._requests.forget(arrival.connection)
             return
         if isinstance(arrival.frame, Hello):
@@ -288,7 +313,7 @@ class BrokerCore:
         self._handlers[type(arrival.frame)](arrival)
 
     def _check_hello(self, arrival: Arrival) -> None:
-        """Sources are validated against the catalog, subscribers against the profiles here."""
+        """Sources are validated against the catalog."""
         role, _, name = arrival.peer.partition("/")
         if role == "broker" and name not in self.control.shapes.neighbours():
             self._links.refuse(
@@ -299,14 +324,6 @@ class BrokerCore:
                 arrival.connection,
                 "unknown-source",
                 f"{self.identity} is not the root broker of a source {name!r}",
-            )
-        elif role == "subscriber" and self.moves.sends_on(name):
-            self._links.refuse(arrival.connection, "moved", moved_detail(name))
-        elif role == "subscriber" and name not in self.query.profiles:
-            self._links.refuse(
-                arrival.connection,
-                "unknown-profile",
-                f"{self.identity} is not the host broker of a profile {name!r}",
             )
 
     def _publishes_here(self, source: str) -> bool:
@@ -320,6 +337,27 @@ class BrokerCore:
         self._links.refuse(
             arrival.connection, code, detail or f"{frame} from {arrival.peer} is not expected here"
         )
+
+    # --- deliveries -----------------------------------------------------------------------
+
+    def _handle_attach(self, arrival: Arrival) -> None:
+        assert isinstance(arrival.frame, Attach)
+        self.mailboxes.attach(arrival.connection, arrival.frame, self._not_taken_here)
+
+    def _not_taken_here(self, profile: str) -> tuple[str, str] | None:
+        """Why the results of a profile are not to be had from this broker; None if they are."""
+        if self.moves.sends_on(profile):
+            return "moved", moved_detail(profile)
+        if profile not in self.query.profiles:
+            return "unknown-profile", f"{self.identity} is not the host broker of {profile!r}"
+        return None
+
+    def _handle_taken(self, arrival: Arrival) -> None:
+        assert isinstance(arrival.frame, Taken)
+        try:
+            self.mailboxes.take(arrival.connection, arrival.frame)
+        except ProtocolError as error:
+            self._unexpected(arrival, error.code, error.detail)
 
     # --- control plane --------------------------------------------------------------------
 

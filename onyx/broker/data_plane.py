@@ -35,7 +35,8 @@ from formats import (
 )
 from onyx.broker.archive.archive_feed import ArchiveFeed
 from onyx.broker.control_plane import ControlPlane
-from onyx.broker.deferred_deliveries import DeferredDeliveries
+from onyx.broker.deferred_deliveries import DeferredDeliveries, Given
+from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.match_shares import MatchShares
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.observers import Observers
@@ -53,7 +54,13 @@ from overlay.link.link_layer import LinkLayer
 from overlay.link.row_log import RowLog
 from overlay.transformation.reflection import WHOLE
 from yfilter.errors import MatchLimitExceeded
-from yfilter.matches import Match, ProfileMatch, RouteMatch, TransformationMatch
+from yfilter.matches import (
+    Delivered,
+    Match,
+    ProfileMatch,
+    RouteMatch,
+    TransformationMatch,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +80,7 @@ class Taken:
 
     links: list[str]
     left: Mapping[str, ElementStream]
-    local: Iterable[Match]
+    local: Iterable[Given]
 
 
 class DataPlane:
@@ -88,6 +95,7 @@ class DataPlane:
         rows: RowLog,
         query: QueryPlane,
         moves: ProfileMoves,
+        mailboxes: Mailboxes,
         shares: MatchShares,
         clock: Callable[[], float],
     ) -> None:
@@ -99,6 +107,7 @@ class DataPlane:
         self._observers = observers
         self._query = query
         self._moves = moves
+        self._mailboxes = mailboxes
         self._shares = shares
         self._transformation = query.transformation
         self._deferred = DeferredDeliveries(rows)
@@ -323,10 +332,22 @@ class DataPlane:
 
     def _match(self, parcel: Parcel) -> Taken:
         """MatchLimitExceeded."""
-        urgent, local = self._matcher.match_in_stages(parcel.stream, parcel.root)
+        urgent, local = self._in_stages(parcel, parcel.root)
         links, left = _urgent(urgent)
-        local = self._transformation.taking_part(parcel, local)
         return Taken(links, left, local if links else list(local))
+
+    def _in_stages(self, parcel: Parcel, root: str) -> tuple[list[Match], Iterator[Given]]:
+        """What links need of a message, and, when it is asked for, what profiles here get."""
+        if self._transformation.is_whole(parcel):
+            urgent, delivered = self._matcher.deliver_in_stages(parcel.stream, root)
+            return urgent, self._given(delivered)
+        urgent, local = self._matcher.match_in_stages(parcel.stream, root)
+        return urgent, _given_alone(self._transformation.taking_part(parcel, local))
+
+    def _given(self, delivered: Iterable[Delivered]) -> Iterator[Given]:
+        id_of = self._matcher.id_of
+        for one in delivered:
+            yield Given(list(map(id_of, one.numbers)), None if one.exceeded else one.results)
 
     def _act(self, parcel: Parcel, taken: Taken) -> None:
         """Send a message on; then deliver it, or later if it was sent on, or comes behind one that
@@ -340,15 +361,14 @@ class DataPlane:
         else:
             self._deliver_all(parcel, local)
 
-    def _deliver_all(self, parcel: Parcel, local: Iterable[Match]) -> None:
+    def _deliver_all(self, parcel: Parcel, local: Iterable[Given]) -> None:
         """A message that costs the Matcher more than its bound is delivered as far as that; one
         of before a restart that cannot be read any more is counted as abandoned."""
         matched: list[str] = []
         try:
-            for match in local:
-                if isinstance(match, ProfileMatch):
-                    matched.append(match.profile_id)
-                    self._deliver(parcel, match)
+            for profiles, results in local:
+                matched += profiles
+                self._deliver(parcel, profiles, results)
         except MatchLimitExceeded:
             self._counters["match_over_limit"] += 1
         except (MessageRefused, DecodeError):
@@ -356,16 +376,16 @@ class DataPlane:
         self._counters["matched_here"] += bool(matched)
         self._shares.note_matched(matched)
 
-    def _reopen(self, record: dict[str, Any]) -> tuple[Parcel, Iterable[Match]]:
+    def _reopen(self, record: dict[str, Any]) -> tuple[Parcel, Iterable[Given]]:
         """What was deferred when the process ended; only local profiles are left to look at."""
         names = ("root", "source", "number", "hops", "format", "payload", "reflects", "pieces")
         parcel = self._open(*(record[name] for name in names))
         return parcel, self._local_profiles(parcel)
 
-    def _local_profiles(self, parcel: Parcel) -> Iterator[Match]:
+    def _local_profiles(self, parcel: Parcel) -> Iterator[Given]:
         """Lazily, as in ``_match``: nothing is decoded before it is asked for."""
-        _, local = self._matcher.match_in_stages(parcel.stream)
-        yield from self._transformation.taking_part(parcel, local)
+        _, local = self._in_stages(parcel, "")
+        yield from local
 
     def _forward(self, parcel: Parcel, child: str, cut: Cut) -> None:
         packing = self._formats.packing_for(cut.parcel, child)
@@ -394,39 +414,49 @@ class DataPlane:
             bytes=size,
         )
 
-    def _deliver(self, parcel: Parcel, match: ProfileMatch) -> None:
-        """A user whose results are beyond a limit gets a delivery without any."""
-        try:
-            results = match.results()
-            if not results:
-                return
-            is_over_limit = sum(map(len, results)) > self._room
-        except MatchLimitExceeded:
-            is_over_limit = True
-        if is_over_limit:
-            self._counters["results_over_limit"] += 1
+    def _deliver(self, parcel: Parcel, profiles: list[str], results: list[bytes] | None) -> None:
+        """Users whose results are beyond a limit get a delivery without any."""
+        if results is None or sum(map(len, results)) > self._room:
+            self._counters["results_over_limit"] += len(profiles)
             results = []
-        subscriber = f"subscriber/{match.profile_id}"
-        frame = Delivery(
-            profile=match.profile_id,
-            source=parcel.source,
-            number=parcel.number,
-            lengths=[len(result) for result in results],
-            payload=b"".join(results),
-        )
-        if self._moves.intercepts(parcel.root, frame):
+        if self._moves.is_busy:
+            profiles = [
+                profile
+                for profile in profiles
+                if not self._moves.intercepts(
+                    parcel.root,
+                    Delivery(
+                        profile,
+                        parcel.source,
+                        parcel.number,
+                        list(map(len, results)),
+                        b"".join(results),
+                    ),
+                )
+            ]
+        if not profiles:
             return
-        self._links.send(subscriber, match.profile_id, frame)
-        self._counters["delivered"] += 1
-        self._counters["dropped_deliveries"] += self._links.drop_oldest(
-            subscriber,
-            Flow.MESSAGE,
-            match.profile_id,
-            self._limits.delivery_backlog_bytes_max,
+        self._counters["delivered"] += len(profiles)
+        self._counters["dropped_deliveries"] += self._mailboxes.deliver(
+            parcel.source, parcel.number, results, profiles
         )
-        self._observers.note(
-            "delivery", source=parcel.source, number=parcel.number, profile=match.profile_id
-        )
+        if self._observers:
+            for profile in profiles:
+                self._observers.note(
+                    "delivery", source=parcel.source, number=parcel.number, profile=profile
+                )
+
+
+def _given_alone(matches: Iterable[Match]) -> Iterator[Given]:
+    for match in matches:
+        if isinstance(match, ProfileMatch):
+            try:
+                results = match.results()
+            except MatchLimitExceeded:
+                yield Given([match.profile_id], None)
+                continue
+            if results:
+                yield Given([match.profile_id], results)
 
 
 def _urgent(matches: Iterable[Match]) -> tuple[list[str], dict[str, ElementStream]]:

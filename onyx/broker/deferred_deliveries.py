@@ -19,15 +19,22 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from onyx.broker.packing.parcel import Parcel
 from overlay.link.row_log import RowLog, read_record
-from yfilter.matches import Match
 
 DEFERRED_SPACE = "deferred"
 
-Deliver: TypeAlias = Callable[[Parcel, Iterable[Match]], None]
+
+class Given(NamedTuple):
+    """The same results of a message for some profiles; None: more of them than a limit allows."""
+
+    profiles: list[str]
+    results: list[bytes] | None
+
+
+Deliver: TypeAlias = Callable[[Parcel, Iterable[Given]], None]
 
 
 class DeferredDeliveries:
@@ -35,7 +42,7 @@ class DeferredDeliveries:
 
     def __init__(self, rows: RowLog) -> None:
         self._rows = rows
-        self._waiting: deque[tuple[str, Parcel, Iterable[Match]]] = deque()
+        self._waiting: deque[tuple[str, Parcel, Iterable[Given]]] = deque()
         self._last = 0
 
     def __len__(self) -> int:
@@ -44,7 +51,7 @@ class DeferredDeliveries:
     def restore(
         self,
         rows: Iterable[tuple[str, str, bytes]],
-        reopen: Callable[[dict[str, Any]], tuple[Parcel, Iterable[Match]]],
+        reopen: Callable[[dict[str, Any]], tuple[Parcel, Iterable[Given]]],
     ) -> None:
         """``reopen`` makes of a record what ``put`` was given."""
         for space, key, value in sorted(rows):
@@ -52,8 +59,8 @@ class DeferredDeliveries:
                 self._waiting.append((key, *reopen(read_record(value))))
                 self._last = int(key)
 
-    def put(self, parcel: Parcel, matches: Iterable[Match]) -> None:
-        """``matches`` is asked later."""
+    def put(self, parcel: Parcel, given: Iterable[Given]) -> None:
+        """``given`` is asked later."""
         self._last += 1
         key = f"{self._last:016d}"
         record = {
@@ -67,11 +74,11 @@ class DeferredDeliveries:
             "pieces": parcel.pieces,
         }
         self._rows.put(DEFERRED_SPACE, key, record)
-        self._waiting.append((key, parcel, matches))
+        self._waiting.append((key, parcel, given))
 
     def run(self, deliver: Deliver) -> None:
         """All that wait, in order."""
         while self._waiting:
-            key, parcel, matches = self._waiting.popleft()
-            deliver(parcel, matches)
+            key, parcel, given = self._waiting.popleft()
+            deliver(parcel, given)
             self._rows.delete(DEFERRED_SPACE, key)

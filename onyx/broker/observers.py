@@ -27,6 +27,10 @@ class Observers:
     def remove(self, connection: int) -> None:
         self._connections.discard(connection)
 
+    def __bool__(self) -> bool:
+        """Whether anybody watches."""
+        return bool(self._connections)
+
     def note(self, kind: str, **fields: object) -> None:
         """Something happened here; costs nothing when nobody watches."""
         if self._connections:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from formats import ElementStream
 from onyx.broker.control_plane import ControlPlane
+from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.delta_portions import portions, row_key
 from onyx.broker.live_wait import LiveVersion, LiveWaits
 from onyx.broker.transformation import Transformation
@@ -65,6 +66,7 @@ class QueryPlane:
         control: ControlPlane,
         links: LinkLayer,
         rows: RowLog,
+        mailboxes: Mailboxes,
         matcher: Matcher,
         transformation: Transformation,
     ) -> None:
@@ -75,6 +77,7 @@ class QueryPlane:
         self._control = control
         self._links = links
         self._rows = rows
+        self._mailboxes = mailboxes
         self.waits = LiveWaits(rows, lambda root: control.tree(root).path(control.identity)[:-1])
         self._news: dict[str, DeltaSum] = {}  # by own branch: what the parent does not know yet
         self._behind: list[LiveMarker] = []  # what must come after it
@@ -184,7 +187,7 @@ class QueryPlane:
         Returns the version that its absence counts as, for ``waits``.
         """
         old = self.let_go(profile)
-        self._links.forget(f"subscriber/{profile}")
+        self._mailboxes.forget(profile)
         changed = ProfileChanged(profile=profile, version=old.version + 1, text=None, user=old.user)
         self._links.send(self._control.registration, REGISTRATION_KEY, changed)
         self._send_marker(profile, old.version + 1)

@@ -10,6 +10,7 @@ from onyx.broker.shape.tree_versions import SENDERS as TREE_SENDERS
 from onyx.broker.shape.tree_versions import TreeVersions
 from overlay.link.frame import Frame
 from overlay.link.frames import (
+    Attach,
     DictionaryHeld,
     DictionaryTrained,
     LiveMarker,
@@ -23,6 +24,7 @@ from overlay.link.frames import (
     Request,
     RoutingDelta,
     SourceAnnounced,
+    Taken,
     TreeBegun,
     TreeEnded,
     TreeReady,
@@ -53,6 +55,8 @@ SENDERS: Mapping[type[Frame], frozenset[str]] = {
     Publish: frozenset({"source"}),
     Message: frozenset({"parent"}),
     Undecoded: frozenset({"child"}),
+    Attach: frozenset({"subscriber"}),
+    Taken: frozenset({"subscriber"}),
     Request: frozenset({"client", "source", "subscriber"}),
     **MOVE_SENDERS,
     **TREE_SENDERS,

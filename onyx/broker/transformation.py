@@ -228,6 +228,10 @@ class Transformation:
                     self._rows.put(SINCE_SPACE, profile, numbers)
             self._placed.clear()
 
+    def is_whole(self, parcel: Parcel) -> bool:
+        """Whether no profile here can lack anything of a message."""
+        return parcel.reflects == WHOLE or self._control.branch(parcel.root) is None
+
     def taking_part(
         self, parcel: Parcel, matches: Iterable[Match], counts: Counter[str] | None = None
     ) -> Iterator[Match]:
@@ -236,7 +240,7 @@ class Transformation:
         ``counts``; None: in the statistics."""
         counts = self._counters if counts is None else counts
         own = self._control.branch(parcel.root)
-        if parcel.reflects == WHOLE or own is None:
+        if own is None or self.is_whole(parcel):
             yield from matches
             return
         for match in matches:

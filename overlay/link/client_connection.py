@@ -9,15 +9,16 @@
         number = await connection.publish(payload, "xml")     # waits while too much is open
         outcome = await connection.outcome(number)             # accepted, or why it was refused
 
-    async with open_client(host, port, role="subscriber", identity="p7") as connection:
-        async for delivery in connection.deliveries():         # acknowledged when the next is
-            ...                                                # asked for
+    async with open_client(host, port, role="subscriber", identity=uuid) as connection:
+        inbox = connection.attach("p7")                        # and any number of others
+        arrived = await connection.next_delivery(inbox)
+        connection.acknowledge(arrived)
 
 A lost connection is dialled again for as long as the block lasts: publishes that were not settled
 are sent again, deliveries that were not acknowledged come again only if this process never
-received them.  The journal is in memory; what a broker keeps for this peer outlives the process,
-so that a subscriber that starts again gets what it had not acknowledged, a source that starts
-again goes on with the next number.
+received them.  The journal is in memory; what a broker keeps of a profile outlives the process,
+so that a user who starts again gets what was not acknowledged, a source that starts again goes on
+with the next number.
 
 It ends for good, and everything that waits raises, when the peer does not want it: refused at the
 hello, replaced by a newer connection of the same id, or forgotten.
@@ -27,7 +28,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Self
 
@@ -38,8 +39,8 @@ from overlay.link.client_limits import (
     ClientLimits,
     ConnectionFailed,
     RemoteError,
-    Resumption,
 )
+from overlay.link.errors import ProtocolError
 from overlay.link.events import (
     CloseConnection,
     ConnectionLost,
@@ -50,25 +51,33 @@ from overlay.link.events import (
     SendData,
     TimePassed,
 )
-from overlay.link.frame import DURABLE_ROLES
+from overlay.link.frame import DURABLE_ROLES, Frame
 from overlay.link.frames import (
-    Delivery,
+    Attach,
+    Deliveries,
+    Detached,
     ErrorFrame,
     Hello,
+    Missed,
     Observed,
     Publish,
     Refused,
     Request,
     Response,
-    Skipped,
 )
+from overlay.link.inbox import Arrived, Inbox, InboxQueue
 from overlay.link.link_io import Connection
 from overlay.link.link_layer import ANYONE, Arrival, LinkLayer
 from overlay.link.node import open_stream, redial_seconds
+from overlay.link.subscription import Subscription
 
 FINAL_CODES = frozenset({"replaced", "forgotten", "moved", "unsupported-version", "wrong-peer"})
 """Fatal errors after which dialling again would not help; so is any before the hello."""
 TICK_SECONDS = 1.0
+ACKNOWLEDGE_SECONDS = 0.005
+"""What is taken is said together with what is taken in so long after it, or ACKNOWLEDGE_AT_ONCE."""
+ACKNOWLEDGE_AT_ONCE = 64
+CHECKPOINT_EVERY = 16  # deliveries that were there already
 
 __all__ = ["ClientConnection", "ClientLimits", "ConnectionFailed", "RemoteError", "open_client"]
 
@@ -82,15 +91,12 @@ async def open_client(
     identity: str,
     formats: Sequence[str] = (),
     limits: ClientLimits = DEFAULT_CLIENT_LIMITS,
-    resumption: Resumption | None = None,
 ) -> AsyncIterator[ClientConnection]:
     """Connect, and stay connected for the length of the block.
 
     ConnectionFailed if there is no hello within ``open_seconds``, RemoteError if it is refused.
     """
     connection = ClientConnection(host, port, role, identity, formats, limits)
-    if resumption is not None:
-        connection.go_on(resumption)
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(connection._run)
@@ -107,10 +113,7 @@ async def open_client(
 
 
 class ClientConnection:
-    """See the module's text; made by ``open_client``.
-
-    ``lost`` counts deliveries that the broker threw away while this subscriber was away too long.
-    """
+    """See the module's text; made by ``open_client``."""
 
     def __init__(
         self,
@@ -123,7 +126,6 @@ class ClientConnection:
     ) -> None:
         self.peer = ANYONE  # who answered, from the first hello on
         self.formats: Sequence[str] = ()
-        self.lost = 0
         self._where = (host, port)
         self._durable = role in DURABLE_ROLES
         self._identity = identity
@@ -134,7 +136,6 @@ class ClientConnection:
             instance=uuid.uuid4().hex,
             formats=formats,
             limits=limits.link,
-            manual=role == "subscriber",
             notices=True,
         )
         self._transport: Connection | None = None
@@ -143,7 +144,11 @@ class ClientConnection:
         self._answers: dict[str, Response | None] = {}  # None: not answered yet
         self._open_publishes: deque[int] = deque()
         self._outcomes: dict[int, Refused | None] = {}  # refused and settled ones
-        self._deliveries: deque[Arrival] = deque()  # a window of them at most
+        self._subscription = Subscription()
+        self._inboxes: dict[int, Inbox] = {}  # by slot
+        self._acknowledged = 0  # deliveries whose acknowledgement has not left
+        self._to_acknowledge = trio.Event()
+        self._taken_at_once = 0
         self._observed: deque[Mapping[str, object]] = deque()
         self._changed = trio.Event()
         self._counts: Counter[str] = Counter()
@@ -166,6 +171,7 @@ class ClientConnection:
         if transport is None or not self._links.connected(self.peer):
             raise ConnectionFailed(f"{verb}: not connected to {self._where[0]}:{self._where[1]}")
         request = request or uuid.uuid4().hex
+        self.send_acknowledgements()
         self._answers[request] = None
         try:
             self._links.reply(transport.number, Request(request, verb, arguments))
@@ -228,40 +234,70 @@ class ClientConnection:
 
     # --- subscribing ----------------------------------------------------------------------
 
-    def deliveries(self) -> AsyncIterator[Delivery]:
-        """The results, message by message; each is acknowledged when the next is asked for.
+    def attach(self, profile: str, received: int = 0, queue: InboxQueue | None = None) -> Inbox:
+        """Take the deliveries of a profile from now on, behind the ``received``-th; they arrive in
+        a queue of their own, or in one with others.
 
-        One that was being worked on when the process ended comes again in the next run.
+        The inbox ends when the broker does not have the profile, or not any more; a ``call`` that
+        is answered afterwards proves that it has.
         """
-        return _Deliveries(self)
+        self._check_failure()
+        made = self._subscription.attach(profile, received)
+        inbox = Inbox(made, InboxQueue() if queue is None else queue)
+        self._inboxes[made.slot] = inbox
+        if self.connected:
+            self._reply([Attach([(made.slot, profile, received)])])
+        return inbox
 
-    async def next_delivery(self) -> Arrival:
-        """One arrival with a Delivery frame, to be given to ``acknowledge`` when it is done."""
-        while not self._deliveries:
-            await self._wait_changed()
-        await trio.lowlevel.checkpoint()
-        return self._deliveries.popleft()
+    def detach(self, inbox: Inbox, error: RemoteError) -> None:
+        """Nothing more is wanted in an inbox, for a reason that its user is told."""
+        self._subscription.detach(inbox.attachment)
+        self._inboxes.pop(inbox.attachment.slot, None)
+        inbox.end(error)
 
-    def acknowledge(self, arrival: Arrival) -> None:
+    async def next_delivery(self, inbox: Inbox) -> Arrived:
+        """The next one in an inbox's queue; RemoteError with what has ended it."""
+        while True:
+            found = inbox.queue.next_nowait()
+            if isinstance(found, Arrived):
+                await self._checkpoint()
+                return found
+            if found is not None and found.ended is not None:
+                raise RemoteError(found.ended.code, found.ended.message)
+            self.send_acknowledgements()
+            await inbox.queue.wait()
+
+    def acknowledge(self, arrived: Arrived) -> None:
         """Everything up to this delivery is done and need not come again.
 
-        The acknowledgement is on its way then; a ``call`` that is answered afterwards proves that
-        it has arrived.
+        Said soon; a ``call`` that is answered afterwards proves that it has arrived.
         """
-        self._links.processed(arrival.peer, Flow.MESSAGE, arrival.key, arrival.sequence)
-        self._carry_out()
+        self._subscription.take(arrived.inbox.attachment, arrived.number)
+        self._acknowledged += 1
+        if self._acknowledged >= ACKNOWLEDGE_AT_ONCE:
+            self.send_acknowledgements()
+        else:
+            self._to_acknowledge.set()
 
-    def go_on(self, resumption: Resumption) -> None:
-        """Before the first connection: what was taken at another host broker is not to come."""
-        self.peer = resumption.peer
-        journal = self._links.journal(self.peer)
-        journal.go_on_behind(Flow.MESSAGE, self._identity, resumption.received)
+    def send_acknowledgements(self) -> None:
+        """Now, what was acknowledged."""
+        self._acknowledged = 0
+        if self.connected:
+            self._reply(self._subscription.taken())
 
-    @property
-    def processed(self) -> int:
-        """How many deliveries were acknowledged, of all that there ever were."""
-        channel = self._links.journal(self.peer).receiving.get((Flow.MESSAGE, self._identity))
-        return 0 if channel is None else channel.processed
+    async def _checkpoint(self) -> None:
+        # PERF: a turn of the scheduler for each delivery costs more than the delivery.
+        self._taken_at_once += 1
+        if self._taken_at_once >= CHECKPOINT_EVERY:
+            self._taken_at_once = 0
+            await trio.lowlevel.checkpoint()
+
+    async def _acknowledge_soon(self) -> None:
+        while True:
+            await self._to_acknowledge.wait()
+            await trio.sleep(ACKNOWLEDGE_SECONDS)
+            self._to_acknowledge = trio.Event()
+            self.send_acknowledgements()
 
     # --- state ----------------------------------------------------------------------------
 
@@ -296,8 +332,8 @@ class ClientConnection:
             **self._counts,
             "connections": self._connections,
             "open_publishes": len(self._open_publishes),
-            "deliveries_waiting": len(self._deliveries),
-            "lost": self.lost,
+            "inboxes": len(self._inboxes),
+            "deliveries_duplicate": self._subscription.duplicates,
             "links": self._links.statistics(),
         }
 
@@ -309,6 +345,7 @@ class ClientConnection:
         host, port = self._where
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._tick)
+            nursery.start_soon(self._acknowledge_soon)
             while self._failure is None:
                 stream = await open_stream(host, port, self._limits.open_seconds)
                 if stream is not None:
@@ -355,6 +392,8 @@ class ClientConnection:
             self.peer = arrival.peer
             self.formats = frame.formats
             self._counts["hellos"] += 1
+            for attach in self._subscription.attachments():
+                self._links.reply(arrival.connection, attach)
         elif isinstance(frame, Response):
             if frame.request in self._answers:
                 self._answers[frame.request] = frame
@@ -363,14 +402,35 @@ class ClientConnection:
             while len(self._observed) > self._limits.observed_max:
                 self._observed.popleft()
                 self._counts["observed_dropped"] += 1
-        elif isinstance(frame, Delivery):
-            self._deliveries.append(arrival)
+        elif isinstance(frame, Deliveries | Detached | Missed):
+            self._take_delivery(arrival.connection, frame)
         elif isinstance(frame, Refused):
             self._outcomes[frame.number] = frame
-        elif isinstance(frame, Skipped):
-            self.lost += frame.lost
         elif isinstance(frame, ErrorFrame):
             self._take_error(frame)
+
+    def _take_delivery(self, connection: int, frame: Deliveries | Detached | Missed) -> None:
+        if isinstance(frame, Missed):
+            self._subscription.missed(frame)
+        elif isinstance(frame, Detached):
+            attachment = self._subscription.detached(frame)
+            if attachment is not None:
+                self._inboxes.pop(attachment.slot).end(RemoteError(frame.code, frame.detail))
+        else:
+            try:
+                for attachment, number in self._subscription.arrived(frame):
+                    inbox = self._inboxes[attachment.slot]
+                    inbox.queue.put(Arrived(inbox, number, frame))
+            except ProtocolError as error:
+                self._links.refuse(connection, error.code, error.detail)
+
+    def _reply(self, frames: Iterable[Frame]) -> None:
+        """Unsequenced frames on the connection that is there."""
+        transport = self._transport
+        if transport is not None:
+            for frame in frames:
+                self._links.reply(transport.number, frame)
+            self._carry_out()
 
     def _take_error(self, frame: ErrorFrame) -> None:
         self._counts["errors_received"] += 1
@@ -422,27 +482,13 @@ class ClientConnection:
     def _notify(self) -> None:
         self._changed.set()
         self._changed = trio.Event()
+        if self._failure is not None and self._inboxes:
+            for inbox in list(self._inboxes.values()):
+                self.detach(inbox, self._failure)
 
 
 # Iterators as classes: they may be left in the middle, which an async generator may not without
 # being closed explicitly.
-
-
-class _Deliveries:
-    def __init__(self, connection: ClientConnection) -> None:
-        self._connection = connection
-        self._taken: Arrival | None = None
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> Delivery:
-        if self._taken is not None:
-            self._connection.acknowledge(self._taken)
-            self._taken = None
-        self._taken = await self._connection.next_delivery()
-        assert isinstance(self._taken.frame, Delivery)
-        return self._taken.frame
 
 
 class _ObservedEvents:

@@ -37,12 +37,4 @@ class ClientLimits:
     link: LinkLimits = DEFAULT_LINK_LIMITS
 
 
-@dataclass(frozen=True, slots=True)
-class Resumption:
-    """A subscriber goes on at ``peer`` ("broker/B2"), having taken all through ``received``."""
-
-    peer: str
-    received: int
-
-
 DEFAULT_CLIENT_LIMITS = ClientLimits()

@@ -12,8 +12,9 @@ from overlay.link.events import Flow
 PROTOCOL_VERSION = 1
 
 ROLES = frozenset({"broker", "registration", "source", "subscriber", "client"})
-DURABLE_ROLES = frozenset({"broker", "registration", "source", "subscriber"})
-"""Channels exist between two processes of these roles; a client only asks and is answered."""
+DURABLE_ROLES = frozenset({"broker", "registration", "source"})
+"""Channels exist between two processes of these roles; a client only asks and is answered, and what
+a subscriber takes has numbers of its own (delivery_frames.py)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,8 +37,15 @@ from overlay.link.control_frames import (
     Response,
     Skipped,
 )
-from overlay.link.message_frames import (
+from overlay.link.delivery_frames import (
+    Attach,
+    Deliveries,
     Delivery,
+    Detached,
+    Missed,
+    Taken,
+)
+from overlay.link.message_frames import (
     DictionaryTrained,
     Message,
     Publish,
@@ -65,8 +72,11 @@ from overlay.link.query_frames import (
 __all__ = [
     "VALIDATIONS",
     "Ack",
+    "Attach",
     "BranchReady",
+    "Deliveries",
     "Delivery",
+    "Detached",
     "DictionaryHeld",
     "DictionaryTrained",
     "ErrorFrame",
@@ -75,6 +85,7 @@ __all__ = [
     "LiveMarker",
     "LiveReached",
     "Message",
+    "Missed",
     "NeedsDelta",
     "Observed",
     "PartitionsMatched",
@@ -97,6 +108,7 @@ __all__ = [
     "Skipped",
     "SourceAnnounced",
     "SourceReady",
+    "Taken",
     "TreeBegun",
     "TreeEnded",
     "TreeReady",

@@ -1,13 +1,13 @@
-"""Frames of the message flow: messages and results, and what goes down a tree ahead of them."""
+"""Frames of the message flow: messages, and what goes down a tree ahead of them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 from overlay.link.carried_message import CarriedMessage
-from overlay.link.frame import MessageFrame, check_lengths, on_the_wire
-from overlay.link.frame_fields import BODY, Bound, Detail, Name, SequenceNumber
+from overlay.link.frame import MessageFrame, on_the_wire
+from overlay.link.frame_fields import Detail, Name, SequenceNumber
 
 
 @on_the_wire
@@ -78,32 +78,3 @@ class Message(CarriedMessage, MessageFrame):
     """A message on its way down a broadcast tree."""
 
     type: ClassVar[str] = "message"
-
-
-@on_the_wire
-@dataclass(frozen=True, slots=True)
-class Delivery(MessageFrame):
-    """The results of ``profile`` on one message: ``payload`` is the results end to end,
-    ``lengths`` the bytes of each.
-
-    None at all: there are some, but beyond a limit, on their size or on the cost of making them.
-    """
-
-    type: ClassVar[str] = "delivery"
-
-    profile: Name
-    source: Name
-    number: SequenceNumber
-    lengths: Annotated[list[int], Bound(1_000_000), BODY]
-    payload: bytes
-
-    def check(self) -> None:
-        check_lengths(self.lengths, self.payload)
-
-    def results(self) -> list[bytes]:
-        """The results one by one."""
-        results, start = [], 0
-        for length in self.lengths:
-            results.append(self.payload[start : start + length])
-            start += length
-        return results

@@ -204,7 +204,7 @@ class _Node:
         ahead: list[Event] = []  # of what the core has asked for itself
         try:
             while True:
-                batch = ahead or await self._batch()
+                batch = [*ahead, *self._waiting()] if ahead else await self._batch()
                 leaving: list[_Leaving] = []
                 reads: list[ReadRows] = []
                 again: list[Event] = []
@@ -328,10 +328,12 @@ class _Node:
 
     async def _batch(self) -> list[Event]:
         """All events that wait, at least one, at most ``batch_events``."""
-        events = [await self._inbox.receive()]
-        while len(events) < self._limits.batch_events:
+        return [await self._inbox.receive(), *self._waiting()]
+
+    def _waiting(self) -> Iterator[Event]:
+        """Events that are there, some less than ``batch_events``."""
+        for _ in range(self._limits.batch_events - 1):
             try:
-                events.append(self._inbox.receive_nowait())
+                yield self._inbox.receive_nowait()
             except trio.WouldBlock:
-                break
-        return events
+                return

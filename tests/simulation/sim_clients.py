@@ -6,12 +6,16 @@ They stand for well-behaved clients that do not die: what they were told they re
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from overlay.link.events import Action, Event, Flow
-from overlay.link.frames import Delivery, Hello, Publish, Refused, Request, Response
+from overlay.link.delivery_frames import Deliveries, Detached, Missed, cut
+from overlay.link.events import Action, Event, TimePassed
+from overlay.link.frame import Frame
+from overlay.link.frames import Hello, Publish, Refused, Request, Response
 from overlay.link.limits import LinkLimits
 from overlay.link.link_layer import LinkLayer
+from overlay.link.subscription import Subscription
 
 
 class SourceClient:
@@ -50,31 +54,56 @@ class SubscriberClient:
         self.moves = 0
         self.got: Counter[tuple[str, int]] = Counter()  # (source, number) -> times
         self.results: dict[tuple[str, int], list[bytes]] = {}
+        self.detached = ""
+        self._must_attach = True
+        self._subscription = Subscription()
+        self._attachment = self._subscription.attach(profile)
         self._links = LinkLayer(
             role="subscriber", identity=profile, instance=instance, formats=[], limits=limits
         )
 
     @property
     def is_lost(self) -> bool:
-        return not self._links.connected(f"broker/{self.host}")
+        return bool(self.detached) or not self._links.connected(f"broker/{self.host}")
 
     def follow(self, host: str) -> None:
         """The results come from another host broker now, behind what has come from this one."""
-        key = (Flow.MESSAGE, self.profile)
-        channel = self._links.journal(f"broker/{self.host}").receiving.get(key)
-        received = 0 if channel is None else channel.last
-        self._links.journal(f"broker/{host}").go_on_behind(*key, received)
+        self._subscription.detach(self._attachment)
+        self._attachment = self._subscription.attach(self.profile, self._attachment.last)
+        self.moves += host != self.host
         self.host = host
-        self.moves += 1
+        self.detached = ""
+        self._must_attach = True
 
     def handle(self, event: Event, now: float) -> list[Action]:
         for arrival in self._links.handle(event, now):
             frame = arrival.frame
-            if isinstance(frame, Delivery):
-                assert arrival.peer == f"broker/{self.host}"
-                self.got[frame.source, frame.number] += 1
-                self.results[frame.source, frame.number] = frame.results()
+            if arrival.peer != f"broker/{self.host}":
+                continue
+            if isinstance(frame, Hello):
+                self._must_attach = True
+            elif isinstance(frame, Detached):
+                if self._subscription.detached(frame) is not None:
+                    self.detached = frame.code
+            elif isinstance(frame, Missed):
+                self._subscription.missed(frame)
+            elif isinstance(frame, Deliveries):
+                for attachment, number in self._subscription.arrived(frame):
+                    self.got[frame.source, frame.number] += 1
+                    self.results[frame.source, frame.number] = cut(frame.lengths, frame.payload)
+                    self._subscription.take(attachment, number)
+                self._reply(arrival.connection, self._subscription.taken())
+        connection = self._links.connection_of(f"broker/{self.host}")
+        if isinstance(event, TimePassed) and self.detached:
+            self.follow(self.host)  # as a user who asks again
+        if connection is not None and self._must_attach:
+            self._must_attach = False
+            self._reply(connection, self._subscription.attachments())
         return self._links.drain()
+
+    def _reply(self, connection: int, frames: Iterable[Frame]) -> None:
+        for frame in frames:
+            self._links.reply(connection, frame)
 
 
 @dataclass

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 import pytest
 
+from overlay.link.events import Flow
 from overlay.network_shape import is_connected
 from overlay.nodes import Address, BrokerNode, Link, Place, Transformation
 from overlay.topology import Topology, to_toml
@@ -312,6 +313,8 @@ def test_what_a_lost_root_broker_had_passed_on_goes_its_way(seed: int) -> None:
     net.break_link(*map("broker/{}".format, random.choice(beside)))
     for _ in range(10):
         scenario.publish(source, b'<m a="1"><part b="2">word1</part></m>')
+    key = f"broker/{lost}", Flow.MESSAGE, source.source
+    scenario.wait(lambda: source.links.acknowledged(*key) == 20, "not all are accepted")
     net.run_until(lambda: False, 2.0)
     net.remove(f"broker/{lost}")
     changed = scenario.without(lost)

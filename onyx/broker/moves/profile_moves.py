@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from onyx.broker.control_plane import ControlPlane
+from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.moves.releases import Releases
 from onyx.broker.moves.standbys import Standbys
 from onyx.broker.moves.watersheds import Watersheds
@@ -42,13 +43,22 @@ class ProfileMoves:
     """``leaving`` and ``coming`` are the two halves."""
 
     def __init__(
-        self, control: ControlPlane, query: QueryPlane, links: LinkLayer, rows: RowLog
+        self,
+        control: ControlPlane,
+        query: QueryPlane,
+        mailboxes: Mailboxes,
+        links: LinkLayer,
+        rows: RowLog,
     ) -> None:
         self._query = query
         self.watersheds = Watersheds(control, links, rows)
-        self.leaving = Releases(query, links, rows, self.watersheds, control.registration)
+        self.leaving = Releases(
+            query, mailboxes, links, rows, self.watersheds, control.registration
+        )
         bytes_max = control.topology.limits.delivery_backlog_bytes_max
-        self.coming = Standbys(query, links, rows, self.watersheds, control.registration, bytes_max)
+        self.coming = Standbys(
+            query, mailboxes, links, rows, self.watersheds, control.registration, bytes_max
+        )
 
     def restore(self, rows: list[tuple[str, str, bytes]]) -> None:
         """The query plane must have been restored before."""
@@ -76,6 +86,11 @@ class ProfileMoves:
                 self.watersheds.handle_marker(frame)
             case WatershedReached():
                 self._handle_watersheds(self.watersheds.handle_reached(frame))
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether there are deliveries that ``intercepts`` has to be asked about."""
+        return bool(self.coming or self.leaving)
 
     def intercepts(self, root: str, delivery: Delivery) -> bool:
         """Whether what a message of a tree gives for a profile is not to be delivered from here

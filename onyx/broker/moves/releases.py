@@ -13,14 +13,12 @@ to the new host.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 
+from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.moves.watersheds import Watersheds
 from onyx.broker.query_plane import QueryPlane
-from overlay.link.channels import SendingChannel
-from overlay.link.events import Flow
-from overlay.link.frame_codec import LENGTH_BYTES, decode
 from overlay.link.frames import Delivery
 from overlay.link.link_layer import LinkLayer
 from overlay.link.move_frames import HandedOver, HandoverWanted, ProfileReleased, ReleaseProfile
@@ -51,6 +49,7 @@ class Releases:
     def __init__(
         self,
         query: QueryPlane,
+        mailboxes: Mailboxes,
         links: LinkLayer,
         rows: RowLog,
         watersheds: Watersheds,
@@ -58,6 +57,7 @@ class Releases:
     ) -> None:
         """``registration`` is the peer that leads."""
         self._query = query
+        self._mailboxes = mailboxes
         self._links = links
         self._rows = rows
         self._watersheds = watersheds
@@ -68,6 +68,10 @@ class Releases:
 
     def __contains__(self, profile: str) -> bool:
         return profile in self._releases
+
+    def __bool__(self) -> bool:
+        """Whether a profile is leaving."""
+        return bool(self._releases)
 
     def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
         for space, key, value in rows:
@@ -133,7 +137,7 @@ class Releases:
             del self._releases[profile]
             self._reading.discard(profile)
             self._rows.delete(RELEASE_SPACE, profile)
-            self._links.forget(f"subscriber/{profile}")
+            self._mailboxes.forget(profile)
 
     def statistics(self) -> dict[str, int]:
         return {
@@ -145,11 +149,10 @@ class Releases:
 
     def _hand_over(self, profile: str, after: int) -> None:
         """The next portion, now or when it has been read from the store."""
-        release, channel = self._releases[profile], self._channel(profile)
-        portion = list(_portion(channel, after))
-        if not portion and max(after, channel.floor) < channel.last:
+        release, box = self._releases[profile], self._mailboxes.box(profile)
+        portion = self._mailboxes.portion(profile, after, PORTION_BYTES)
+        if not portion and max(after, box.floor) < box.last:
             self._reading.add(profile)
-            self._links.journal(f"subscriber/{profile}").read(Flow.MESSAGE, profile, after)
             return
         self._reading.discard(profile)
         self._put(profile, replace(release, wanted=None))
@@ -165,7 +168,6 @@ class Releases:
                 payload=delivery.payload,
             )
             self._links.send(self._registration, REGISTRATION_KEY, handed)
-            channel.release(position)
 
     def _let_go(self, profile: str) -> None:
         name = _watershed_name(profile)
@@ -174,17 +176,15 @@ class Releases:
         self._put(profile, replace(release, is_done=True))
         self._counters["released"] += 1
         self._query.let_go(profile)
-        connection = self._links.connection_of(f"subscriber/{profile}")
-        if connection is not None:
-            self._links.refuse(connection, "moved", moved_detail(profile))
-        channel = self._channel(profile)
+        self._mailboxes.send_away(profile, "moved", moved_detail(profile))
+        box = self._mailboxes.box(profile)
         released = ProfileReleased(
             profile=profile,
             move=release.move,
             version=release.version,
-            acknowledged=channel.acknowledged,
-            floor=channel.floor,
-            last=channel.last,
+            acknowledged=box.acknowledged,
+            floor=box.floor,
+            last=box.last,
             watershed=sorted(watershed.numbers.items()),
         )
         self._links.send(self._registration, REGISTRATION_KEY, released)
@@ -193,10 +193,6 @@ class Releases:
         self._releases[profile] = release
         self._rows.put(RELEASE_SPACE, profile, asdict(release))
 
-    def _channel(self, profile: str) -> SendingChannel:
-        sending = self._links.journal(f"subscriber/{profile}").sending
-        return sending.get((Flow.MESSAGE, profile)) or SendingChannel(Flow.MESSAGE, profile)
-
 
 def moved_detail(profile: str) -> str:
     return f"{profile} has another host broker now; the registration service knows which"
@@ -204,14 +200,3 @@ def moved_detail(profile: str) -> str:
 
 def _watershed_name(profile: str) -> str:
     return f"{_KIND}/{profile}"
-
-
-def _portion(channel: SendingChannel, after: int) -> Iterator[tuple[int, Delivery]]:
-    size = 0
-    for position, data in channel.frames(after):
-        frame = decode(data[LENGTH_BYTES:]).frame
-        assert isinstance(frame, Delivery)
-        yield position, frame
-        size += len(data)
-        if size >= PORTION_BYTES:
-            return

@@ -6,7 +6,7 @@
        | live
     StandingBy         what matches is kept
        | ProfileReleased, with the watershed
-    HandedOver ...     what waited at the old host goes into the subscriber's channel, then what was
+    HandedOver ...     what waited at the old host goes into the profile's mailbox, then what was
        |               kept beyond the watershed; what is not beyond it the old host has delivered
     ProfileTaken       a profile of this broker
        | WatershedReached, for a watershed (watersheds.py) that this broker asks for
@@ -16,9 +16,8 @@ Nothing needs to be kept before the profile is live here: the watershed is asked
 that comes until then is on the old host's side of it.  Nor anything of an older version: the old
 host lets go only of a version that is live here.
 
-The subscriber's channel moves with its numbers.  A subscriber says in its hello what it has, and
-here as there is sent what comes behind that: the link layer's own rule, and no other, makes each
-result arrive once.
+The mailbox moves with its numbers.  A subscriber says when it attaches what it has, and here as
+there is sent what comes behind that: so each result arrives once.
 
 A message on that side may be slower on its way here than it was on its way to the old host; so also
 when the profile is taken, what it gives is left out until none can come any more.
@@ -33,10 +32,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.live_wait import LiveVersion
 from onyx.broker.moves.watersheds import Watersheds
 from onyx.broker.query_plane import QueryPlane
-from overlay.link.events import Flow
 from overlay.link.frames import Delivery
 from overlay.link.link_layer import LinkLayer
 from overlay.link.move_frames import (
@@ -89,6 +88,7 @@ class Standbys:
     def __init__(
         self,
         query: QueryPlane,
+        mailboxes: Mailboxes,
         links: LinkLayer,
         rows: RowLog,
         watersheds: Watersheds,
@@ -98,6 +98,7 @@ class Standbys:
         """``registration`` is the peer that leads; ``backlog_bytes_max`` bounds the results that
         are kept of one profile."""
         self._query = query
+        self._mailboxes = mailboxes
         self._links = links
         self._rows = rows
         self._watersheds = watersheds
@@ -109,6 +110,10 @@ class Standbys:
 
     def __contains__(self, profile: str) -> bool:
         return profile in self._standbys
+
+    def __bool__(self) -> bool:
+        """Whether a profile is on its way, or not settled yet."""
+        return bool(self._standbys or self._settling)
 
     def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
         kept = []
@@ -168,8 +173,7 @@ class Standbys:
         floor = frame.floor
         if standby.thrown:  # the oldest goes, and what waits there is older still
             floor = frame.last + standby.thrown
-        journal = self._links.journal(f"subscriber/{frame.profile}")
-        journal.take_over(Flow.MESSAGE, frame.profile, frame.acknowledged, floor)
+        self._mailboxes.take_over(frame.profile, frame.acknowledged, floor)
         self._store(frame.profile)
         self._go_on(frame.profile, standby, floor)
 
@@ -269,10 +273,8 @@ class Standbys:
         self._watersheds.begin(f"{_KIND}/{profile}", standby.move, self._query.table.roots)
 
     def _send(self, delivery: Delivery) -> None:
-        peer = f"subscriber/{delivery.profile}"
-        self._links.send(peer, delivery.profile, delivery)
-        self._counters["dropped"] += self._links.drop_oldest(
-            peer, Flow.MESSAGE, delivery.profile, self._backlog_bytes_max
+        self._counters["dropped"] += self._mailboxes.deliver(
+            delivery.source, delivery.number, delivery.results(), [delivery.profile]
         )
 
     def _throw_away(self, standby: _Standby) -> None:

@@ -1,0 +1,120 @@
+"""Mailbox: the deliveries of one profile, from the first that its user has not taken.
+
+::
+
+    1 ........ floor | floor+1 ... sent | ........... last
+    gone             | on the wire      | waiting
+
+Numbers begin at 1 and leave no gap; of each delivery only the position in the log is here, 8 bytes.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from collections.abc import Iterator
+
+_COMPACT_AT = 1024  # positions at the front that are in no use
+
+
+class Mailbox:
+    """``acknowledged``: by the user, ever; ``shift``: a delivery's number less that of its row.
+
+    ``since``: the log's last position when it was made; what is in the log before is another's of
+    this name.  ``line`` and ``slot``: the connection that it is attached to, by number, 0 for none.
+    ``is_queued``: it waits for its turn there.
+    """
+
+    __slots__ = (
+        "_in_flight",
+        "_positions",
+        "_start",
+        "acknowledged",
+        "backlog_bytes",
+        "floor",
+        "in_flight_bytes",
+        "is_queued",
+        "line",
+        "profile",
+        "sent",
+        "shift",
+        "since",
+        "slot",
+    )
+
+    def __init__(self, profile: str, since: int = 0) -> None:
+        self.profile = profile
+        self.since = since
+        self.acknowledged = self.floor = self.sent = self.shift = 0
+        self.backlog_bytes = 0
+        self.line = self.slot = 0
+        self.is_queued = False
+        self.in_flight_bytes = 0
+        self._in_flight: deque[tuple[int, int]] = deque()  # (number, bytes)
+        self._positions = array("Q")
+        self._start = 0
+
+    @property
+    def last(self) -> int:
+        """The highest number given out."""
+        return self.floor + len(self._positions) - self._start
+
+    def append(self, position: int, size: int) -> int:
+        """A delivery more; its number."""
+        self._positions.append(position)
+        self.backlog_bytes += size
+        return self.floor + len(self._positions) - self._start
+
+    def position(self, number: int) -> int:
+        """Where a delivery is in the log; it must be there."""
+        return self._positions[self._start + number - self.floor - 1]
+
+    def waiting(self, after: int) -> Iterator[tuple[int, int]]:
+        """(number, position) of all behind ``after`` that are there."""
+        for number in range(max(after, self.floor) + 1, self.last + 1):
+            yield number, self.position(number)
+
+    def begin(self, received: int) -> None:
+        """A new connection, whose user has all through ``received``."""
+        self._in_flight.clear()
+        self.in_flight_bytes = 0
+        self.sent = received
+
+    def send(self, size: int) -> int:
+        """The next delivery is on the wire from now on; its number."""
+        self.sent += 1
+        self._in_flight.append((self.sent, size))
+        self.in_flight_bytes += size
+        return self.sent
+
+    def is_open(self, frames_max: int, bytes_max: int) -> bool:
+        """Whether the next one may go now; one always may."""
+        return not self._in_flight or (
+            len(self._in_flight) < frames_max and self.in_flight_bytes < bytes_max
+        )
+
+    def take(self, through: int) -> list[int]:
+        """The user has all through a number; the positions that are held no more."""
+        self.acknowledged = max(self.acknowledged, through)
+        self.sent = max(self.sent, through)
+        while self._in_flight and self._in_flight[0][0] <= through:
+            self.in_flight_bytes -= self._in_flight.popleft()[1]
+        return self.remove(through)
+
+    def remove(self, through: int) -> list[int]:
+        """Forget all through a number; their positions.  The caller has their sizes."""
+        count = min(through, self.last) - self.floor
+        self.floor = max(self.floor, through)
+        if count <= 0:
+            return []
+        gone = self._positions[self._start : self._start + count].tolist()
+        self._start += count
+        if self._start > _COMPACT_AT and 2 * self._start > len(self._positions):
+            del self._positions[: self._start]
+            self._start = 0
+        return gone
+
+    def adopt(self, received: int) -> None:
+        """Go on behind a number beyond all that were given out: the store was lost."""
+        self.shift += received - self.floor
+        self.floor = self.acknowledged = received

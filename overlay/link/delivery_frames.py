@@ -1,0 +1,176 @@
+"""Frames between a subscriber and a host broker.
+
+They are unsequenced, for deliveries have numbers of their own.  One connection carries the results
+of any number of profiles.  Each has a *slot* on it, a number that the subscriber chooses; the
+numbers of its deliveries begin at 1, leave no gap, and go on over all connections and brokers::
+
+    Attach     ──>   profile p7 in slot 3, of which I have taken all through 41
+              <──    Deliveries   a result of a message, in slot 3 its 42nd, in slot 9 its 7th
+    Taken      ──>   all in slot 3 through 42, all in slot 9 through 7
+              <──    Missed       in slot 3 all through 50 were thrown away, expect the next
+              <──    Detached     slot 3 is over, and why
+
+Columns are packed: slots and counts of 4 bytes, numbers of deliveries of 8, the lowest byte first.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, TypeAlias
+
+from overlay.link.errors import ProtocolError
+from overlay.link.events import Flow
+from overlay.link.frame import Frame, check_lengths, on_the_wire
+from overlay.link.frame_fields import (
+    BODY,
+    CLAIMED_SEQUENCE_MAX,
+    Bound,
+    Detail,
+    Name,
+    SequenceNumber,
+)
+
+SLOTS_MAX = 65_536  # of one frame
+
+Slot: TypeAlias = Annotated[int, Bound(2**32 - 1)]
+Slots: TypeAlias = Annotated[bytes, Bound(4 * SLOTS_MAX), BODY]
+Numbers: TypeAlias = Annotated[bytes, Bound(8 * SLOTS_MAX), BODY]
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """The results of ``profile`` on message ``number`` of ``source``: ``payload`` is the results
+    end to end, ``lengths`` the bytes of each.
+
+    None at all: there are some, but beyond a limit, on their size or on the cost of making them.
+    """
+
+    profile: str
+    source: str
+    number: int
+    lengths: list[int]
+    payload: bytes
+
+    def results(self) -> list[bytes]:
+        """The results one by one."""
+        return cut(self.lengths, self.payload)
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Attach(Frame):
+    """(slot, profile, the number through which its deliveries were taken), each from now on.
+
+    A profile is taken by one connection at a time, the last that asked for it.
+    """
+
+    type: ClassVar[str] = "attach"
+
+    profiles: Annotated[list[tuple[Slot, Name, SequenceNumber]], Bound(SLOTS_MAX), BODY]
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Detached(Frame):
+    """Nothing comes in this slot any more: ``code`` is "unknown-profile", "moved", "forgotten" or
+    "replaced"."""
+
+    type: ClassVar[str] = "detached"
+
+    slot: Slot
+    code: Name
+    detail: Detail
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Deliveries(Frame):
+    """What message ``number`` of ``source`` gives for all profiles of this connection that have the
+    same results of it: a slot each, and its number there."""
+
+    type: ClassVar[str] = "deliveries"
+    flow: ClassVar[Flow] = Flow.MESSAGE
+
+    source: Name
+    number: SequenceNumber
+    lengths: Annotated[list[int], Bound(1_000_000), BODY]
+    slots: Slots
+    numbers: Numbers
+    payload: bytes
+
+    def check(self) -> None:
+        check_lengths(self.lengths, self.payload)
+        check_columns(self.slots, self.numbers)
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Taken(Frame):
+    """In each slot all through a number is done and need not come again."""
+
+    type: ClassVar[str] = "taken"
+
+    slots: Slots
+    numbers: Numbers
+
+    def check(self) -> None:
+        check_columns(self.slots, self.numbers)
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Missed(Frame):
+    """In a slot all through a number will not come; ``lost`` of them nobody had taken."""
+
+    type: ClassVar[str] = "missed"
+    flow: ClassVar[Flow] = Flow.MESSAGE
+
+    slot: Slot
+    through: SequenceNumber
+    lost: int
+
+
+def cut(lengths: list[int], payload: bytes) -> list[bytes]:
+    """Results that lie end to end, one by one."""
+    results, start = [], 0
+    for length in lengths:
+        results.append(payload[start : start + length])
+        start += length
+    return results
+
+
+def packed_slots(slots: list[int]) -> bytes:
+    return _little(array("I", slots)).tobytes()
+
+
+def packed_numbers(numbers: list[int]) -> bytes:
+    return _little(array("Q", numbers)).tobytes()
+
+
+def columns(frame: Deliveries | Taken) -> zip[tuple[int, int]]:
+    """(slot, number), one after the other."""
+    slots, numbers = array("I", frame.slots), array("Q", frame.numbers)
+    return zip(_little(slots), _little(numbers), strict=True)
+
+
+def check_columns(slots: bytes, numbers: bytes) -> None:
+    """ProtocolError unless that is as many slots as numbers, each within its bound."""
+    if len(slots) % 4 or len(numbers) != 2 * len(slots):
+        raise ProtocolError(
+            "bad-field",
+            f"slots of {len(slots)} bytes, numbers of {len(numbers)}; expected 4 and 8 bytes each",
+        )
+    largest = max(_little(array("Q", numbers)), default=0)
+    if largest > CLAIMED_SEQUENCE_MAX:
+        raise ProtocolError(
+            "bad-field", f"a number is {largest}; expected 0 to {CLAIMED_SEQUENCE_MAX}"
+        )
+
+
+def _little(column: array[int]) -> array[int]:
+    """The same column with the lowest byte first, or back."""
+    if sys.byteorder == "big":
+        column.byteswap()
+    return column

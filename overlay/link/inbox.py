@@ -1,0 +1,81 @@
+"""Inbox: where the deliveries of one profile arrive; any number of them share one queue."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import trio
+
+from overlay.link.client_limits import RemoteError
+from overlay.link.delivery_frames import Deliveries
+from overlay.link.subscription import Attachment
+
+
+class Arrived(NamedTuple):
+    """A delivery with its number in the inbox; to be given to ``acknowledge`` when it is done."""
+
+    inbox: Inbox
+    number: int
+    frame: Deliveries
+
+
+@dataclass(slots=True, eq=False)
+class Inbox:
+    """``ended``: why nothing comes any more."""
+
+    attachment: Attachment
+    queue: InboxQueue
+    ended: RemoteError | None = None
+
+    @property
+    def profile(self) -> str:
+        return self.attachment.profile
+
+    @property
+    def processed(self) -> int:
+        """How many deliveries were acknowledged, of all that there ever were."""
+        return self.attachment.processed
+
+    @property
+    def lost(self) -> int:
+        """How many were thrown away because nobody took them."""
+        return self.attachment.lost
+
+    def end(self, error: RemoteError) -> None:
+        if self.ended is None:
+            self.ended = error
+            self.queue.put_ended(self)
+
+
+@dataclass(slots=True, eq=False)
+class InboxQueue:
+    """What has arrived in some inboxes, in order; then those that have ended."""
+
+    _arrived: deque[Arrived] = field(default_factory=deque)
+    _ended: deque[Inbox] = field(default_factory=deque)
+    _changed: trio.Event = field(default_factory=trio.Event)
+
+    def __len__(self) -> int:
+        return len(self._arrived)
+
+    def put(self, arrived: Arrived) -> None:
+        self._arrived.append(arrived)
+        self._changed.set()
+
+    def put_ended(self, inbox: Inbox) -> None:
+        self._ended.append(inbox)
+        self._changed.set()
+
+    def next_nowait(self) -> Arrived | Inbox | None:
+        """The next arrival, or an inbox that has ended when there is none."""
+        if self._arrived:
+            return self._arrived.popleft()
+        return self._ended.popleft() if self._ended else None
+
+    async def wait(self) -> None:
+        """Until there is something; at once if there is."""
+        if not self._arrived and not self._ended:
+            self._changed = trio.Event()
+            await self._changed.wait()
