@@ -6,7 +6,7 @@ is handled at once, and what the core sends back is kept at the peer it was for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 from typing import Protocol, TypeVar
 
@@ -31,11 +31,21 @@ from overlay.link.events import (
     TimePassed,
 )
 from overlay.link.frame import Frame
-from overlay.link.frames import ErrorFrame, Request, Response
+from overlay.link.frames import (
+    Deliveries,
+    Delivery,
+    Detached,
+    ErrorFrame,
+    Hello,
+    Missed,
+    Request,
+    Response,
+)
 from overlay.link.limits import DEFAULT_LINK_LIMITS, LinkLimits
 from overlay.link.link_layer import LinkLayer
+from overlay.link.subscription import Subscription
 
-AnyFrame = TypeVar("AnyFrame", bound=Frame)
+Got = TypeVar("Got")
 
 
 EVERY_FORMAT = tuple(wire_format.value for wire_format in WireFormat)
@@ -53,7 +63,7 @@ class Peer:
     ) -> None:
         self.name = f"{role}/{name}"
         self.number = 0  # of its connection, at the core
-        self.got: list[Frame] = []
+        self.got: list[Frame | Delivery] = []
         self.closed = False
         self._beside = beside
         self.withhold = False
@@ -106,10 +116,10 @@ class Peer:
     def answer(self, request: str) -> Response | None:
         return next((r for r in self.all(Response) if r.request == request), None)
 
-    def all(self, kind: type[AnyFrame]) -> list[AnyFrame]:
+    def all(self, kind: type[Got]) -> list[Got]:
         return [frame for frame in self.got if isinstance(frame, kind)]
 
-    def take(self, kind: type[AnyFrame]) -> list[AnyFrame]:
+    def take(self, kind: type[Got]) -> list[Got]:
         """All frames of a kind that came since the last take."""
         found = self.all(kind)
         self.got = [frame for frame in self.got if not isinstance(frame, kind)]
@@ -132,13 +142,56 @@ class Peer:
     def _take(self, event: Event) -> None:
         for arrival in self.links.handle(event, 0.0):
             if arrival.frame is not None:
-                self.got.append(arrival.frame)
+                self._get(arrival.frame)
         self._flush()
+
+    def _get(self, frame: Frame) -> None:
+        self.got.append(frame)
 
     def _flush(self) -> None:
         for action in self.links.drain():
             if isinstance(action, SendData) and not self.closed:
                 self._beside.tell(DataReceived(self.number, action.data))
+
+
+class SubscriberPeer(Peer):
+    """Takes the results of one profile, ``received`` of them elsewhere; each as a Delivery."""
+
+    def __init__(self, beside: Beside, profile: str, limits: LinkLimits, received: int = 0) -> None:
+        super().__init__(beside, "subscriber", profile, limits, ())
+        self._subscription = Subscription()
+        self.attachment = self._subscription.attach(profile, received)
+
+    @property
+    def error(self) -> str:
+        """Why nothing comes any more."""
+        detached = self.all(Detached)
+        return detached[-1].code if detached else super().error
+
+    def _get(self, frame: Frame) -> None:
+        super()._get(frame)
+        if isinstance(frame, Hello):
+            self._say(self._subscription.attachments())
+        elif isinstance(frame, Missed):
+            self._subscription.missed(frame)
+        elif isinstance(frame, Deliveries):
+            for attachment, number in self._subscription.arrived(frame):
+                self.got.append(
+                    Delivery(
+                        attachment.profile,
+                        frame.source,
+                        frame.number,
+                        frame.lengths,
+                        frame.payload,
+                    )
+                )
+                self._subscription.take(attachment, number)
+            if not self.withhold:
+                self._say(self._subscription.taken())
+
+    def _say(self, frames: Iterable[Frame]) -> None:
+        for frame in frames:
+            self.links.reply(1, frame)
 
 
 class Beside:
@@ -158,6 +211,11 @@ class Beside:
 
     def peer(self, role: str, name: str, formats: Sequence[str] = EVERY_FORMAT) -> Peer:
         return Peer(self, role, name, self._limits, formats).connect()
+
+    def subscriber(self, profile: str, received: int = 0) -> SubscriberPeer:
+        peer = SubscriberPeer(self, profile, self._limits, received)
+        peer.connect()
+        return peer
 
     def stored(self) -> list[tuple[str, str, bytes]]:
         return [(space, key, value) for (space, key), value in self.rows.items()]

@@ -332,7 +332,7 @@ def test_results_wait_for_their_subscriber() -> None:
     setting.announce()
     setting.place(f"for $n in {SF} return <hit>{{$n/@edition.area}}</hit>")
     setting.brokers["B1"].send("B1", message())
-    subscriber = setting.beside.peer("subscriber", "p1")
+    subscriber = setting.beside.subscriber("p1")
     (delivery,) = subscriber.all(Delivery)
     assert (delivery.source, delivery.number) == ("s1", 1)
     assert delivery.results() == [b'<hit edition.area="SF"/>']
@@ -351,7 +351,7 @@ def test_a_user_is_told_of_results_beyond_a_limit() -> None:
     got = {
         profile: [
             (frame.number, len(frame.results()))
-            for frame in setting.beside.peer("subscriber", profile).all(Delivery)
+            for frame in setting.beside.subscriber(profile).all(Delivery)
         ]
         for profile in ("p1", "p2")
     }
@@ -420,7 +420,6 @@ def test_observers_see_what_happens() -> None:
     [
         ("broker", "B2", "unknown-broker"),  # no neighbour of B4
         ("source", "s1", "unknown-source"),  # its root is B1
-        ("subscriber", "p9", "unknown-profile"),
     ],
 )
 def test_strangers_are_refused_at_the_door(role: str, name: str, code: str) -> None:
@@ -428,6 +427,11 @@ def test_strangers_are_refused_at_the_door(role: str, name: str, code: str) -> N
     setting.announce()
     stranger = setting.beside.peer(role, name)
     assert (stranger.error, stranger.closed) == (code, True)
+
+
+def test_a_subscriber_is_told_of_a_profile_that_is_not_here() -> None:
+    subscriber = Setting().beside.subscriber("p9")
+    assert (subscriber.error, subscriber.closed) == ("unknown-profile", False)
 
 
 @pytest.mark.parametrize(
@@ -442,9 +446,10 @@ def test_frames_from_the_wrong_peer_end_its_connection_and_nothing_else(frame: F
     setting = Setting()
     setting.announce()
     setting.place(SF)
-    subscriber = setting.beside.peer("subscriber", "p1")
-    subscriber.send("p1", frame)
-    assert subscriber.error == "not-expected"
+    subscriber = setting.beside.subscriber("p1")
+    stranger = setting.brokers["B5"]
+    stranger.send("p1", frame)
+    assert stranger.error == "not-expected"
     setting.brokers["B1"].send("B1", message())
     assert subscriber.connect().all(Delivery) != []
 
@@ -506,7 +511,7 @@ def test_profiles_routes_sources_and_undelivered_results_survive_a_restart() -> 
     setting.restart()
     setting.brokers["B1"].send("B1", message(number=2))
     assert [frame.number for frame in setting.brokers["B5"].all(Message)] == [2]
-    subscriber = setting.beside.peer("subscriber", "p1")
+    subscriber = setting.beside.subscriber("p1")
     assert [frame.number for frame in subscriber.all(Delivery)] == [1, 2]
     assert all(decode(f.payload, WireFormat.TEXT) for f in subscriber.all(Delivery))
 

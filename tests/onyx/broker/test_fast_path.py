@@ -7,7 +7,7 @@ import msgpack
 from onyx.broker.broker_core import BrokerCore
 from overlay.link.events import Action, CallAgain, SendData
 from overlay.link.frame_codec import LENGTH_BYTES, decode
-from overlay.link.frames import Ack, Delivery, Message
+from overlay.link.frames import Ack, Deliveries, Delivery, Message
 from overlay.link.row_log import read_record
 from tests.beside import Beside
 from tests.onyx.broker.test_broker_core import FIGURE4, NEWS, SF, Setting, delta, message
@@ -43,7 +43,7 @@ class Fast(Setting):
         self.announce()
         self.brokers["B5"].send("B1", delta(SF))
         self.place(SF)
-        self.subscriber = self.beside.peer("subscriber", "p1")
+        self.subscriber = self.beside.subscriber("p1")
         self.watched.calls.clear()
 
     def die(self) -> None:
@@ -60,7 +60,7 @@ class Fast(Setting):
 def test_the_message_leaves_in_a_call_of_its_own_and_the_delivery_in_the_next() -> None:
     setting = Fast()
     setting.brokers["B1"].send("B1", message())
-    assert setting.watched.calls[:2] == [[Message, Ack], [Delivery]]
+    assert setting.watched.calls[:2] == [[Message, Ack], [Deliveries]]
     assert setting.deferred_rows() == 0
     assert setting.core.data.statistics()["deferred"] == 1
 
@@ -70,7 +70,7 @@ def test_there_is_one_call_where_no_link_waits_for_it() -> None:
     setting.brokers["B5"].send("B1", delta(removed=(SF,)))
     setting.watched.calls.clear()
     setting.brokers["B1"].send("B1", message())
-    assert setting.watched.calls[0] == [Delivery, Ack]
+    assert setting.watched.calls[0] == [Deliveries, Ack]
 
 
 def test_deliveries_keep_the_order_of_their_messages() -> None:
@@ -78,7 +78,7 @@ def test_deliveries_keep_the_order_of_their_messages() -> None:
     setting = Fast()
     setting.place("/nitf/other", profile="p2")
     setting.place("/nitf", profile="p3")
-    subscriber = setting.beside.peer("subscriber", "p3")
+    subscriber = setting.beside.subscriber("p3")
     setting.watched.hold = True
     setting.brokers["B1"].send("B1", message())
     setting.brokers["B1"].send("B1", message(b"<nitf><other/></nitf>", number=2))

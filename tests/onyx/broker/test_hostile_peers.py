@@ -8,6 +8,7 @@ from typing import Any, get_type_hints
 
 import pytest
 
+from overlay.link.delivery_frames import Attach, packed_numbers, packed_slots
 from overlay.link.errors import ProtocolError
 from overlay.link.frame import FRAME_TYPES, Frame
 from overlay.link.frames import Hello
@@ -53,6 +54,15 @@ def random_frame(random: Random) -> Frame:
         field.name: random_value(random, str(hints[field.name]), field.name)
         for field in fields(kind)
     }
+    if "slots" in values:
+        slots = [random.randrange(4) for _ in range(random.randrange(4))]
+        values["slots"] = packed_slots(slots)
+        values["numbers"] = packed_numbers([random.choice([0, 1, 2, 10**9]) for _ in slots])
+    if kind is Attach:
+        values["profiles"] = [
+            (random.randrange(4), random.choice(["p1", "p9", ""]), random.choice([0, 1, 10**9]))
+            for _ in range(random.randrange(4))
+        ]
     if "lengths" in values:
         values["lengths"] = [len(values["payload"])]
     return kind(**values)

@@ -11,11 +11,11 @@ from overlay.link.frames import (
     Delivery,
     LiveMarker,
     LiveReached,
+    Missed,
     ProfileChanged,
     ProfileLive,
     Response,
     RoutingDelta,
-    Skipped,
 )
 from overlay.link.move_frames import (
     HandedOver,
@@ -69,7 +69,7 @@ class Moving(Setting):
             self.brokers["B1"].send("B1", reached)
 
     def subscriber(self) -> Peer:
-        return self.beside.peer("subscriber", "p1")
+        return self.beside.subscriber("p1")
 
 
 def numbers(peer: Peer) -> list[int]:
@@ -119,8 +119,8 @@ def test_what_waited_comes_first_then_what_was_kept_beyond_the_watershed(restart
     step()
     subscriber = setting.subscriber()
     assert numbers(subscriber) == [3, 4, 8, 9]
-    (skipped,) = subscriber.all(Skipped)
-    assert (skipped.through, skipped.lost) == (2, 1), "as the old host would have said"
+    (missed,) = subscriber.all(Missed)
+    assert (missed.through, missed.lost) == (2, 1), "as the old host would have said"
     setting.publish(6, 10)  # the first had a slow way here
     assert numbers(subscriber) == [10]
     step()
@@ -135,9 +135,7 @@ def test_who_has_taken_results_elsewhere_goes_on_behind_them() -> None:
     setting.lead(released(acknowledged=1, floor=1, last=3, watershed=3))
     setting.publish(4)
     setting.lead(handed_over(2), handed_over(3, ends=True))
-    subscriber = Peer(setting.beside, "subscriber", "p1", setting.topology.limits.link, [])
-    subscriber.links.journal("broker/B4").go_on_behind(Delivery.flow, "p1", 2)
-    assert numbers(subscriber.connect()) == [3, 4]
+    assert numbers(setting.beside.subscriber("p1", received=2)) == [3, 4]
 
 
 def test_of_what_is_kept_the_oldest_goes_and_with_it_what_waited_at_the_old_host() -> None:
@@ -150,9 +148,9 @@ def test_of_what_is_kept_the_oldest_goes_and_with_it_what_waited_at_the_old_host
     assert setting.registration.all(HandoverWanted) == []
     assert setting.registration.all(ProfileTaken) == [ProfileTaken("p1", 5, 1)]
     subscriber = setting.subscriber()
-    (skipped,) = subscriber.all(Skipped)
+    (missed,) = subscriber.all(Missed)
     # 2 to 5 of the old host, and of the messages beyond the watershed 4 to 6.
-    assert (skipped.through, skipped.lost) == (8, 7)
+    assert (missed.through, missed.lost) == (8, 7)
     assert numbers(subscriber) == [7, 8, 9, 10]
 
 

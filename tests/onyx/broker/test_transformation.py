@@ -66,7 +66,7 @@ def text_of(frame: Message) -> bytes:
 
 
 def subscriber(setting: Setting, profile: str = "p1") -> Peer:
-    return setting.beside.peer("subscriber", profile)
+    return setting.beside.subscriber(profile)
 
 
 def results(peer: Peer) -> list[list[bytes]]:

@@ -1,0 +1,321 @@
+"""What is delivered is kept once, comes once and in order to whoever takes it, and then goes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from random import Random
+
+import pytest
+
+from onyx.broker.deliveries import mailboxes as mailboxes_module
+from onyx.broker.deliveries.delivery_log import DELIVERY_SPACE
+from onyx.broker.deliveries.mailboxes import MAILBOX_SPACE, Mailboxes
+from overlay.link.delivery_frames import Attach, Deliveries, Detached, Missed, Taken, cut
+from overlay.link.errors import ProtocolError, StoreError
+from overlay.link.events import Put
+from overlay.link.frame import Frame
+from overlay.link.limits import LinkLimits
+from overlay.link.row_log import RowLog
+from overlay.link.subscription import Attachment, Subscription
+from tests.beside import rows_read
+
+SMALL = LinkLimits(window_frames=3, window_bytes=400, journal_memory_bytes=300)
+
+
+class User:
+    """One connection that takes profiles; ``got`` by profile: (source, number, results)."""
+
+    def __init__(self, world: World, connection: int) -> None:
+        self.connection = connection
+        self.subscription = Subscription()
+        self.attached: dict[str, Attachment] = {}
+        self.frames: list[Frame] = []
+        self.missed: dict[str, int] = defaultdict(int)
+        self._world = world
+
+    def attach(self, profile: str, received: int = 0) -> None:
+        made = self.attached[profile] = self.subscription.attach(profile, received)
+        self._world.attach(self.connection, Attach([(made.slot, profile, received)]))
+
+    def get(self, frame: Frame) -> None:
+        self.frames.append(frame)
+        if isinstance(frame, Deliveries):
+            for attachment, _ in self.subscription.arrived(frame):
+                result = frame.source, frame.number, cut(frame.lengths, frame.payload)
+                self._world.got[attachment.profile].append(result)
+        elif isinstance(frame, Missed):
+            self.missed[self._profile(frame.slot)] += self.subscription.missed(frame)
+        elif isinstance(frame, Detached):
+            self.attached.pop(self._profile(frame.slot))
+            self.subscription.detached(frame)
+
+    def take(self, profile: str) -> None:
+        """All that has come."""
+        attachment = self.attached[profile]
+        self.subscription.take(attachment, attachment.last)
+        for frame in self.subscription.taken():
+            self._world.mailboxes.take(self.connection, frame)
+
+    def of(self, kind: type[Frame]) -> list[Frame]:
+        return [frame for frame in self.frames if isinstance(frame, kind)]
+
+    def _profile(self, slot: int) -> str:
+        return next(name for name, each in self.attached.items() if each.slot == slot)
+
+
+class World:
+    """Mailboxes with their disk and their users."""
+
+    def __init__(self, limits: LinkLimits = SMALL, backlog: int = 1 << 20) -> None:
+        self.disk: dict[tuple[str, str], bytes] = {}
+        self.users: dict[int, User] = {}
+        self.got: dict[str, list[tuple[str, int, list[bytes]]]] = defaultdict(list)
+        self.refused: dict[int, str] = {}
+        self.puts = 0
+        self._limits = limits
+        self._backlog = backlog
+        self.restart()
+
+    def restart(self) -> None:
+        """All connections are gone, what was committed is there."""
+        self.users.clear()
+        self._rows = RowLog()
+        self.mailboxes = Mailboxes(self, self._rows, self._limits, self._backlog)  # type: ignore[arg-type]
+        rows = [(space, key, value) for (space, key), value in self.disk.items()]
+        assert list(self.mailboxes.restore(rows)) == []
+
+    def user(self, connection: int) -> User:
+        self.users[connection] = User(self, connection)
+        return self.users[connection]
+
+    def attach(self, connection: int, frame: Attach) -> None:
+        self.mailboxes.attach(connection, frame, lambda profile: None)
+
+    def settle(self) -> None:
+        """As a node: rows, then reads, again until nothing is left to do."""
+        while True:
+            self.mailboxes.flush()
+            for action in self._rows.drain():
+                if isinstance(action, Put):
+                    self.disk[action.space, action.key] = action.value
+                    self.puts += 1
+                else:
+                    self.disk.pop((action.space, action.key), None)
+            reads = self.mailboxes.reads()
+            for asked in reads:
+                self.mailboxes.handle_read(rows_read(asked, self.disk))
+            if not reads and not self.mailboxes.has_more:
+                return
+
+    def rows(self, space: str) -> int:
+        return sum(name == space for name, _ in self.disk)
+
+    # What mailboxes ask of a link layer.
+
+    def reply(self, connection: int, frame: Frame) -> None:
+        if connection in self.users:
+            self.users[connection].get(frame)
+
+    def refuse(self, connection: int, code: str, detail: str) -> None:
+        self.refused[connection] = code
+
+
+def test_equal_results_are_one_row_and_one_frame() -> None:
+    world = World(LinkLimits())
+    user = world.user(1)
+    profiles = [f"p{number}" for number in range(100)]
+    for profile in profiles:
+        user.attach(profile)
+    world.settle()
+    puts = world.puts
+    world.mailboxes.deliver("s1", 1, [b"<a/>"], profiles)
+    world.settle()
+    assert world.puts == puts + 1
+    assert len(user.of(Deliveries)) == 1
+    assert all(world.got[profile] == [("s1", 1, [b"<a/>"])] for profile in profiles)
+    for profile in profiles:
+        user.take(profile)
+    world.settle()
+    assert world.rows(DELIVERY_SPACE) == 0
+    assert world.rows(MAILBOX_SPACE) == 100
+
+
+def test_what_waits_for_many_who_are_away_is_on_disk_once() -> None:
+    world = World(LinkLimits())
+    profiles = [f"p{number}" for number in range(1000)]
+    body = b"x" * 4000
+    for number in range(1, 11):
+        world.mailboxes.deliver("s1", number, [body], profiles)
+    world.settle()
+    stored = sum(len(value) for (space, _), value in world.disk.items() if space == DELIVERY_SPACE)
+    assert stored < 10 * (len(body) + 10 * len(profiles))
+    assert world.rows(DELIVERY_SPACE) == 10
+
+
+def test_a_user_who_comes_back_gets_what_was_not_taken_and_nothing_else() -> None:
+    world = World(LinkLimits())
+    user = world.user(1)
+    user.attach("p1")
+    for number in (1, 2, 3):
+        world.mailboxes.deliver("s1", number, [b"%d" % number], ["p1"])
+    world.settle()
+    user.subscription.take(user.attached["p1"], 2)
+    (taken,) = user.subscription.taken()
+    world.mailboxes.take(1, taken)
+    world.settle()
+    world.got.clear()
+    world.restart()
+    world.user(2).attach("p1", 0)  # a process that remembers nothing
+    world.settle()
+    assert world.got["p1"] == [("s1", 3, [b"3"])]
+
+
+def test_beyond_the_bound_the_oldest_goes_and_is_told() -> None:
+    world = World(LinkLimits(), backlog=1000)
+    for number in range(1, 21):
+        world.mailboxes.deliver("s1", number, [b"x" * 100], ["p1"])
+    world.settle()
+    user = world.user(1)
+    user.attach("p1")
+    world.settle()
+    numbers = [number for _, number, _ in world.got["p1"]]
+    assert numbers == list(range(21 - len(numbers), 21))
+    assert user.missed["p1"] == 20 - len(numbers)
+    assert user.attached["p1"].last == 20
+
+
+def test_the_last_who_asks_takes_a_profile() -> None:
+    world = World()
+    first, second = world.user(1), world.user(2)
+    first.attach("p1")
+    second.attach("p1")
+    world.mailboxes.deliver("s1", 1, [b"1"], ["p1"])
+    world.settle()
+    (detached,) = first.of(Detached)
+    assert isinstance(detached, Detached)
+    assert detached.code == "replaced"
+    assert not first.of(Deliveries)
+    assert len(second.of(Deliveries)) == 1
+
+
+def test_a_profile_that_is_forgotten_leaves_nothing() -> None:
+    world = World()
+    user = world.user(1)
+    user.attach("p1")
+    for number in range(1, 10):
+        world.mailboxes.deliver("s1", number, [b"%d" % number], ["p1", "p2"])
+    world.settle()
+    world.mailboxes.forget("p1")
+    world.mailboxes.forget("p2")
+    world.settle()
+    assert world.disk == {}
+    (detached,) = user.of(Detached)
+    assert isinstance(detached, Detached)
+    assert detached.code == "forgotten"
+
+
+def test_a_name_that_is_used_again_gets_nothing_of_before() -> None:
+    """Also after a restart, while another mailbox still holds what both once got."""
+    world = World()
+    world.mailboxes.deliver("s1", 1, [b"1"], ["p1", "p2"])
+    world.mailboxes.forget("p1")
+    world.mailboxes.deliver("s1", 2, [b"2"], ["p1"])
+    world.settle()
+    world.restart()
+    world.user(1).attach("p1")
+    world.settle()
+    assert world.got["p1"] == [("s1", 2, [b"2"])]
+
+
+def test_what_was_never_sent_cannot_be_taken() -> None:
+    world = World()
+    user = world.user(1)
+    user.attach("p1")
+    attachment = user.attached["p1"]
+    user.subscription.take(attachment, 7)
+    (taken,) = user.subscription.taken()
+    with pytest.raises(ProtocolError, match="never sent"):
+        world.mailboxes.take(1, taken)
+    world.mailboxes.take(9, Taken(b"", b""))  # a connection that attached nothing
+
+
+def test_no_call_sends_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mailboxes_module, "SENT_AT_ONCE", 10)
+    world = World(LinkLimits())
+    for number in range(1, 51):
+        world.mailboxes.deliver("s1", number, [b"%d" % number], ["p1"])
+    world.user(1).attach("p1")
+    world.mailboxes.flush()
+    assert len(world.got["p1"]) == 10
+    assert world.mailboxes.has_more
+    world.settle()
+    assert len(world.got["p1"]) == 50
+
+
+def test_a_damaged_row_is_told() -> None:
+    world = World()
+    world.mailboxes.deliver("s1", 1, [b"1"], ["p1"])
+    world.settle()
+    key = next(key for key in world.disk if key[0] == DELIVERY_SPACE)
+    for damaged in (b"", b"\x80", b"\xc1"):
+        world.disk[key] = damaged
+        with pytest.raises(StoreError, match=key[1]):
+            world.restart()
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_everything_comes_once_and_in_order_whatever_breaks(seed: int) -> None:
+    """Connections that end, processes that restart, profiles taken by one and by another."""
+    print(f"seed {seed}")
+    random = Random(seed)
+    world = World()
+    profiles = [f"p{number}" for number in range(6)]
+    expected: dict[str, list[tuple[str, int, list[bytes]]]] = defaultdict(list)
+    received = dict.fromkeys(profiles, 0)  # as a user remembers it
+    connections = iter(range(1, 10_000))
+
+    def note() -> None:
+        for user in world.users.values():
+            for profile, attachment in user.attached.items():
+                received[profile] = max(received[profile], attachment.last)
+
+    for number in range(1, 201):
+        kind = random.random()
+        if kind < 0.5:
+            some = random.sample(profiles, random.randint(1, len(profiles)))
+            results = [random.randbytes(random.choice((3, 120)))]
+            world.mailboxes.deliver("s1", number, results, some)
+            for profile in some:
+                expected[profile].append(("s1", number, results))
+        elif kind < 0.65:
+            user = world.user(next(connections))
+            for profile in random.sample(profiles, 3):
+                user.attach(profile, received[profile])
+        elif kind < 0.9 and world.users:
+            user = random.choice(list(world.users.values()))
+            if user.attached:
+                user.take(random.choice(list(user.attached)))
+        elif kind < 0.95 and world.users:
+            note()
+            gone = random.choice(list(world.users))
+            del world.users[gone]
+            world.mailboxes.close(gone)
+        elif kind > 0.97:
+            world.settle()
+            note()
+            world.restart()
+        world.settle()
+        note()
+    last = world.user(next(connections))
+    for profile in profiles:
+        last.attach(profile, received[profile])
+    while any(len(world.got[profile]) < len(expected[profile]) for profile in profiles):
+        for profile in profiles:
+            last.take(profile)
+        world.settle()
+    assert world.got == expected
+    for profile in profiles:
+        last.take(profile)
+    world.settle()
+    assert world.rows(DELIVERY_SPACE) == 0
+    assert world.mailboxes.statistics()["waiting_bytes"] == 0
