@@ -118,22 +118,16 @@ async def _answer(
 async def _connect(
     subscribers: Subscribers, user: User, ids: Sequence[str], nursery: trio.Nursery
 ) -> None:
-    left = iter(enumerate(ids))
+    places = {profile: place for place, profile in enumerate(ids)}
+    results = user.results(*ids)
+    await _connected(results)
 
-    async def follow(place: int, results: Results) -> None:
+    async def follow() -> None:
         async for delivery in results:
-            subscribers.take(place, delivery)
+            subscribers.take(places[delivery.profile], delivery)
             results.acknowledge_nowait()
 
-    async def work() -> None:
-        for place, profile in left:
-            results = user.results(profile)
-            await _connected(results)
-            nursery.start_soon(follow, place, results)
-
-    async with trio.open_nursery() as connecting:
-        for _ in range(_CONNECT_AT_ONCE):
-            connecting.start_soon(work)
+    nursery.start_soon(follow)
 
 
 async def _connected(results: Results) -> None:
