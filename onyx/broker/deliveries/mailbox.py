@@ -11,7 +11,6 @@ Numbers begin at 1 and leave no gap; of each delivery only the position in the l
 from __future__ import annotations
 
 from array import array
-from collections import deque
 from collections.abc import Iterator
 
 _COMPACT_AT = 1024  # positions at the front that are in no use
@@ -22,15 +21,15 @@ class Mailbox:
 
     ``since``: the log's last position when it was made; what is in the log before is another's of
     this name.  ``line`` and ``slot``: the connection that it is attached to, by number, 0 for none.
-    ``is_queued``: it waits for its turn there.
+    ``is_queued``: it waits for its turn there; what is in flight is behind ``confirmed``.
     """
 
     __slots__ = (
-        "_in_flight",
         "_positions",
         "_start",
         "acknowledged",
         "backlog_bytes",
+        "confirmed",
         "floor",
         "in_flight_bytes",
         "is_queued",
@@ -45,12 +44,11 @@ class Mailbox:
     def __init__(self, profile: str, since: int = 0) -> None:
         self.profile = profile
         self.since = since
-        self.acknowledged = self.floor = self.sent = self.shift = 0
+        self.acknowledged = self.floor = self.sent = self.confirmed = self.shift = 0
         self.backlog_bytes = 0
         self.line = self.slot = 0
         self.is_queued = False
         self.in_flight_bytes = 0
-        self._in_flight: deque[tuple[int, int]] = deque()  # (number, bytes)
         self._positions = array("Q")
         self._start = 0
 
@@ -76,29 +74,32 @@ class Mailbox:
 
     def begin(self, received: int) -> None:
         """A new connection, whose user has all through ``received``."""
-        self._in_flight.clear()
         self.in_flight_bytes = 0
-        self.sent = received
+        self.sent = self.confirmed = received
 
     def send(self, size: int) -> int:
         """The next delivery is on the wire from now on; its number."""
         self.sent += 1
-        self._in_flight.append((self.sent, size))
         self.in_flight_bytes += size
         return self.sent
 
     def is_open(self, frames_max: int, bytes_max: int) -> bool:
         """Whether the next one may go now; one always may."""
-        return not self._in_flight or (
-            len(self._in_flight) < frames_max and self.in_flight_bytes < bytes_max
-        )
+        in_flight = self.sent - self.confirmed
+        return not in_flight or (in_flight < frames_max and self.in_flight_bytes < bytes_max)
+
+    def skip(self) -> int:
+        """The oldest were thrown away before they were sent; how many of them nobody had taken."""
+        lost = self.floor - max(self.sent, self.acknowledged)
+        self.confirmed += self.floor - self.sent
+        self.sent = self.floor
+        return lost
 
     def take(self, through: int) -> list[int]:
         """The user has all through a number; the positions that are held no more."""
         self.acknowledged = max(self.acknowledged, through)
-        self.sent = max(self.sent, through)
-        while self._in_flight and self._in_flight[0][0] <= through:
-            self.in_flight_bytes -= self._in_flight.popleft()[1]
+        self.confirmed = max(self.confirmed, through)
+        self.sent = max(self.confirmed, self.sent)
         return self.remove(through)
 
     def remove(self, through: int) -> list[int]:

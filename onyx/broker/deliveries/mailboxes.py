@@ -15,6 +15,8 @@ space          key                      value
 =============  =======================  ============================================================
 delivery       a position               see delivery_log.py
 mailbox        the profile              acknowledged, floor, shift, since (see mailbox.py)
+change         a number                 the same of all mailboxes that have changed in a call, which
+                                        counts instead; None for one that is gone
 =============  =======================  ============================================================
 """
 
@@ -47,10 +49,11 @@ from overlay.link.link_layer import LinkLayer
 from overlay.link.row_log import RowLog, read_record
 
 MAILBOX_SPACE = "mailbox"
-SPACES = (DELIVERY_SPACE, MAILBOX_SPACE)
+CHANGE_SPACE = "mailbox-change"
 
 SENT_AT_ONCE = 4_096  # deliveries of one call; then others have their turn
 SENT_BYTES_AT_ONCE = 4 * 1024 * 1024
+WRITTEN_SECONDS = 1.0  # between two times that mailboxes become rows of their own
 READ_AHEAD = 32  # deliveries of a mailbox that are read from the store together
 
 Row = tuple[str, str, bytes]
@@ -81,23 +84,37 @@ class Mailboxes:
         self._lines: dict[int, _Line] = {}
         self._busy: dict[int, _Line] = {}  # by connection, with something to send
         self._reading: dict[int, _Line] = {}  # by connection, that wait for the store
-        self._changed: dict[str, Mailbox] = {}  # whose row is to be written
+        self._changed: dict[str, Mailbox | None] = {}  # in this call; None: it is gone
+        self._unwritten: dict[str, None] = {}  # whose row is of before some changes
+        self._first_change = self._last_change = 0  # that there are rows of
+        self._written_at = 0.0
         self._counters: Counter[str] = Counter()
 
     def restore(self, rows: Iterable[Row]) -> Iterator[Row]:
         """Take back its rows, in any order; the others come out."""
         records: list[tuple[int, Sequence[str], Sequence[int]]] = []
+        states: dict[str, list[int] | None] = {}
+        changes: list[tuple[str, list[tuple[str, list[int] | None]]]] = []
         for space, key, value in rows:
             if space == DELIVERY_SPACE:
                 records.append(self._log.restore(key, value))
             elif space == MAILBOX_SPACE:
-                stored = read_record(value)
-                box = self._boxes[key] = Mailbox(key, stored["since"])
-                box.acknowledged, box.floor = stored["acknowledged"], stored["floor"]
-                box.shift = stored["shift"]
-                self._log.last = max(self._log.last, box.since)
+                states[key] = read_record(value)["state"]
+            elif space == CHANGE_SPACE:
+                changes.append((key, read_record(value)["states"]))
             else:
                 yield space, key, value
+        for key, changed in sorted(changes, key=lambda change: change[0]):
+            states.update((profile, state) for profile, state in changed)
+            self._unwritten.update((profile, None) for profile, _ in changed)
+            self._last_change = int(key)
+            self._first_change = self._first_change or self._last_change
+        self._first_change = self._first_change or 1
+        for profile, state in states.items():
+            if state is not None:
+                box = self._boxes[profile] = Mailbox(profile, state[3])
+                box.acknowledged, box.floor, box.shift = state[:3]
+                self._log.last = max(self._log.last, box.since)
         for position, profiles, numbers in sorted(records, key=lambda record: record[0]):
             self._restore_record(position, profiles, numbers)
 
@@ -157,6 +174,7 @@ class Mailboxes:
             line.boxes[slot] = box
             box.begin(received)
             self._release(box, box.take(received))
+            box.in_flight_bytes = 0
             self._queue(line, box)
 
     def take(self, connection: int, frame: Taken) -> None:
@@ -170,8 +188,13 @@ class Mailboxes:
                 raise ProtocolError(
                     "not-expected", f"delivery {number} of {box.profile!r} was never sent"
                 )
+            before = box.backlog_bytes
             self._release(box, box.take(number))
-            if not box.is_queued:
+            if box.confirmed == box.sent:
+                box.in_flight_bytes = 0
+            else:
+                box.in_flight_bytes -= before - box.backlog_bytes
+            if box.sent < box.last and not box.is_queued:
                 self._queue(line, box)
 
     def close(self, connection: int) -> None:
@@ -194,9 +217,29 @@ class Mailboxes:
                     break
             if not line.queue or connection in self._reading:
                 self._busy.pop(connection, None)
-        for profile, box in self._changed.items():
-            names = ("acknowledged", "floor", "shift", "since")
-            self._rows.put(MAILBOX_SPACE, profile, {name: getattr(box, name) for name in names})
+        if self._changed:
+            self._note_changed()
+
+    def tick(self, now: float) -> None:
+        """Once a second what has changed meanwhile becomes a row for each mailbox."""
+        if now < self._written_at + WRITTEN_SECONDS or not self._unwritten:
+            return
+        self._written_at = now
+        for profile in self._unwritten:
+            box = self._boxes.get(profile)
+            if box is not None:
+                self._rows.put(MAILBOX_SPACE, profile, {"state": _state(box)})
+        self._unwritten.clear()
+        for number in range(self._first_change, self._last_change + 1):
+            self._rows.delete(CHANGE_SPACE, f"{number:016d}")
+        self._first_change = self._last_change + 1
+
+    def _note_changed(self) -> None:
+        """One row for all mailboxes that have changed in this call."""
+        self._last_change += 1
+        states = [(profile, _state(box)) for profile, box in self._changed.items()]
+        self._rows.put(CHANGE_SPACE, f"{self._last_change:016d}", {"states": states})
+        self._unwritten.update(dict.fromkeys(self._changed))
         self._changed.clear()
 
     def reads(self) -> list[ReadRows]:
@@ -214,12 +257,11 @@ class Mailboxes:
     def forget(self, profile: str) -> None:
         """A profile is gone, with all that waits for its user."""
         box = self._boxes.pop(profile, None)
-        self._changed.pop(profile, None)
         if box is not None:
             self._detach(box, "forgotten", f"profile {profile!r} was removed")
             self._release(box, box.remove(box.last))
-            self._changed.pop(profile, None)
             self._rows.delete(MAILBOX_SPACE, profile)
+            self._changed[profile] = None
 
     def send_away(self, profile: str, code: str, detail: str) -> None:
         """Whoever takes a profile does so no longer here."""
@@ -306,9 +348,7 @@ class Mailboxes:
     def _queue(self, line: _Line, box: Mailbox) -> None:
         """The next delivery of a mailbox has its turn, if there is one and the window is open."""
         if box.sent < box.floor:
-            lost = box.floor - max(box.sent, box.acknowledged)
-            self._send(line, Missed(box.slot, box.floor, lost))
-            box.sent = box.floor
+            self._send(line, Missed(box.slot, box.floor, box.skip()))
         is_open = box.is_open(self._limits.window_frames, self._limits.window_bytes)
         if box.sent < box.last and is_open:
             box.is_queued = True
@@ -352,7 +392,8 @@ class Mailboxes:
         self._log.let_go(record)
         if self._send(line, frame):
             for box in boxes:
-                self._queue(line, box)
+                if box.sent < box.last:
+                    self._queue(line, box)
         return len(boxes), record.size
 
     def _read_ahead(self, box: Mailbox, number: int) -> None:
@@ -406,6 +447,10 @@ class Mailboxes:
         if line is not None and not box.is_queued:
             self._queue(line, box)
         return len(gone)
+
+
+def _state(box: Mailbox | None) -> tuple[int, int, int, int] | None:
+    return None if box is None else (box.acknowledged, box.floor, box.shift, box.since)
 
 
 def _leave(box: Mailbox) -> None:

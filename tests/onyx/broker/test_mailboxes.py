@@ -9,7 +9,7 @@ import pytest
 
 from onyx.broker.deliveries import mailboxes as mailboxes_module
 from onyx.broker.deliveries.delivery_log import DELIVERY_SPACE
-from onyx.broker.deliveries.mailboxes import MAILBOX_SPACE, Mailboxes
+from onyx.broker.deliveries.mailboxes import CHANGE_SPACE, MAILBOX_SPACE, Mailboxes
 from overlay.link.delivery_frames import Attach, Deliveries, Detached, Missed, Taken, cut
 from overlay.link.errors import ProtocolError, StoreError
 from overlay.link.events import Put
@@ -72,6 +72,7 @@ class World:
         self.got: dict[str, list[tuple[str, int, list[bytes]]]] = defaultdict(list)
         self.refused: dict[int, str] = {}
         self.puts = 0
+        self._now = 0.0
         self._limits = limits
         self._backlog = backlog
         self.restart()
@@ -107,6 +108,12 @@ class World:
             if not reads and not self.mailboxes.has_more:
                 return
 
+    def tick(self) -> None:
+        """A second later."""
+        self._now += 1.0
+        self.mailboxes.tick(self._now)
+        self.settle()
+
     def rows(self, space: str) -> int:
         return sum(name == space for name, _ in self.disk)
 
@@ -137,7 +144,10 @@ def test_equal_results_are_one_row_and_one_frame() -> None:
         user.take(profile)
     world.settle()
     assert world.rows(DELIVERY_SPACE) == 0
+    assert world.puts == puts + 2, "all that was taken is one row, too"
+    world.tick()
     assert world.rows(MAILBOX_SPACE) == 100
+    assert world.rows(CHANGE_SPACE) == 0
 
 
 def test_what_waits_for_many_who_are_away_is_on_disk_once() -> None:
@@ -208,6 +218,7 @@ def test_a_profile_that_is_forgotten_leaves_nothing() -> None:
     world.mailboxes.forget("p1")
     world.mailboxes.forget("p2")
     world.settle()
+    world.tick()
     assert world.disk == {}
     (detached,) = user.of(Detached)
     assert isinstance(detached, Detached)
@@ -300,6 +311,8 @@ def test_everything_comes_once_and_in_order_whatever_breaks(seed: int) -> None:
             gone = random.choice(list(world.users))
             del world.users[gone]
             world.mailboxes.close(gone)
+        elif 0.95 < kind < 0.97:
+            world.tick()
         elif kind > 0.97:
             world.settle()
             note()
