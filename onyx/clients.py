@@ -33,6 +33,7 @@ from collections.abc import (
 )
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -359,15 +360,13 @@ class User:
         return await self._registration.profile(profile_id)
 
     def results(self, *profile_ids: str) -> Results:
-        """The results of profiles, from the first that was not acknowledged yet, without end; those
-        of one broker come over one connection."""
-        known = dict.fromkeys(profile_ids)
-        return Results(self._registration, known, self._subscriber, self._start_soon)
+        """The results of profiles, from the first that was not acknowledged yet, without end.
 
-    async def all_results(self) -> Results:
-        """Those of all profiles that the user has by now; of all users when there is no name."""
-        known = {each.id: each for each in await self._registration.profiles(self.name)}
-        return Results(self._registration, known, self._subscriber, self._start_soon)
+        Where none is named, those of all that the user has when it connects.  What one broker hosts
+        comes over one connection.
+        """
+        find = None if profile_ids else partial(self._registration.profiles, self.name)
+        return Results(self._registration, profile_ids, self._subscriber, self._start_soon, find)
 
     async def _subscriber(self, address: str) -> ClientConnection:
         """The connection for results from the broker at an address, kept for the length of the

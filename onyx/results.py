@@ -9,7 +9,7 @@ All profiles of a user that a broker hosts share one connection to it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -59,13 +59,15 @@ class Results:
     def __init__(
         self,
         registration: RegistrationClient,
-        profiles: Mapping[str, ProfileInfo | None],
+        profile_ids: Iterable[str],
         connect_to: ConnectTo,
         in_background: InBackground,
+        find: Callable[[], Awaitable[Iterable[ProfileInfo]]] | None = None,
     ) -> None:
-        """``profiles``: by id, with what the registration service has said of them just now."""
-        self._places = {name: _Place(name) for name in profiles}
-        self._known = {name: info for name, info in profiles.items() if info is not None}
+        """``find``: what to ask for the profiles when it connects, where none is named."""
+        self._places = {name: _Place(name) for name in profile_ids}
+        self._known: dict[str, ProfileInfo] = {}  # what was said of them just now
+        self._find = find
         self._registration = registration
         self._connect_to = connect_to
         self._in_background = in_background
@@ -88,13 +90,23 @@ class Results:
     @property
     def lost(self) -> int:
         """How many deliveries were thrown away because nobody took them."""
-        return sum(
-            place.lost + (0 if place.inbox is None else place.inbox.lost)
-            for place in self._places.values()
-        )
+        return sum(self.lost_by_profile().values())
+
+    def lost_by_profile(self) -> dict[str, int]:
+        """The same, of the profiles that have lost any."""
+        lost = {
+            name: place.lost + (0 if place.inbox is None else place.inbox.lost)
+            for name, place in self._places.items()
+        }
+        return {name: count for name, count in lost.items() if count}
 
     async def connect(self) -> None:
         """Connect now instead of with the first delivery; RequestFailed "unknown-profile"."""
+        if self._find is not None:
+            self._known = {info.id: info for info in await self._find()}
+            self._places = {name: _Place(name) for name in self._known}
+            self._unconnected = list(self._places.values())
+            self._find = None
         attached = [(place, *await self._attach(place)) for place in self._unconnected]
         for connection in {connection for _, _, connection, _ in attached}:
             await call(connection, "sync", {})  # behind it the broker has said no, or has not
@@ -110,7 +122,7 @@ class Results:
 
     async def __anext__(self) -> Delivery:
         self.acknowledge_nowait()
-        if self._unconnected:
+        if self._unconnected or self._find is not None:
             await self.connect()
         while True:
             found = self._queue.next_nowait()

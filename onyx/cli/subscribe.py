@@ -17,7 +17,7 @@ from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.client_values import Delivery
 from onyx.clients import FAREWELL_SECONDS, User
 from onyx.data_directory import write_atomically
-from onyx.errors import EXIT_OK, UnwritableOutput
+from onyx.errors import EXIT_OK, UnwritableOutput, UsageError
 from onyx.results import Results
 
 DETAILS = f"""\
@@ -37,6 +37,7 @@ Runs until it is interrupted, or for --count messages.
 EXAMPLES = """\
   onyx subscribe p1
   onyx subscribe p1 p2 --directory results/
+  onyx subscribe --user ann                     all profiles that ann has
   onyx subscribe p1 --count 1 --json
 """
 
@@ -45,7 +46,8 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_verb(
         subparsers, "subscribe", "take the results of profiles", details=DETAILS, examples=EXAMPLES
     )
-    parser.add_argument("profiles", metavar="PROFILE", nargs="+", help="id of a profile")
+    parser.add_argument("profiles", metavar="PROFILE", nargs="*", help="id of a profile")
+    parser.add_argument("--user", metavar="NAME", help="all profiles that a user has by now")
     parser.add_argument(
         "--directory", metavar="DIR", type=Path, help="write each result to a file in DIR"
     )
@@ -60,6 +62,8 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if bool(arguments.profiles) == (arguments.user is not None):
+        raise UsageError("name profiles, or a user with --user; not both, and not neither")
     writer = _Writer(arguments.directory, arguments.json, arguments.count)
     trio.run(_subscribe, arguments, writer)
     return EXIT_OK
@@ -67,33 +71,29 @@ def run(arguments: argparse.Namespace) -> int:
 
 async def _subscribe(arguments: argparse.Namespace, writer: _Writer) -> None:
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async with User(registration_address(arguments)) as user:
-            taken = [user.results(profile) for profile in dict.fromkeys(arguments.profiles)]
-            for results in taken:
-                await results.connect()
+        async with User(registration_address(arguments), arguments.user or "") as user:
+            results = user.results(*arguments.profiles)
+            await results.connect()
             try:
                 async with background_tasks() as nursery:
-                    for results in taken:
-                        nursery.start_soon(_take, results, writer, nursery.cancel_scope)
+                    nursery.start_soon(_take, results, writer, nursery.cancel_scope)
                     async for _ in signals:
                         break
             except BaseExceptionGroup as group:
                 raise lone_error(group) from None
-            await _say_farewell(taken)
-            for results in taken:
-                if results.lost:
-                    print(
-                        f"onyx: {results.profile_id}: {results.lost} deliveries were thrown away "
-                        "because nobody took them in time",
-                        file=sys.stderr,
-                    )
+            await _say_farewell(results)
+            for profile, lost in results.lost_by_profile().items():
+                print(
+                    f"onyx: {profile}: {lost} deliveries were thrown away "
+                    "because nobody took them in time",
+                    file=sys.stderr,
+                )
 
 
-async def _say_farewell(taken: list[Results]) -> None:
+async def _say_farewell(results: Results) -> None:
     """See to it that the brokers know what was taken, if they are there."""
     with trio.move_on_after(FAREWELL_SECONDS) as scope:
-        for results in taken:
-            await results.flush()
+        await results.flush()
     if scope.cancelled_caught:
         print("onyx: a broker does not answer; the last results may come again", file=sys.stderr)
 
@@ -101,8 +101,6 @@ async def _say_farewell(taken: list[Results]) -> None:
 async def _take(results: Results, writer: _Writer, scope: trio.CancelScope) -> None:
     """Write what comes; a delivery counts as taken once it is written."""
     async for delivery in results:
-        if writer.is_done:  # by another profile's task, just now
-            return
         is_last = writer.write(delivery)
         results.acknowledge_nowait()
         if is_last:

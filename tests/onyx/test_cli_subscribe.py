@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from onyx.cli.main import main
 from onyx.cli.subscribe import _Writer
 from onyx.client_values import Delivery
 
@@ -21,6 +22,14 @@ def test_results_beyond_a_limit_are_said_in_their_place(
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err.startswith("onyx: p1: message 7 of s1 matches, but its results are beyond")
+
+
+@pytest.mark.parametrize("arguments", [[], ["p1", "--user", "ann"]])
+def test_profiles_are_named_or_a_user_is(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["subscribe", *arguments]) == 2
+    assert "name profiles, or a user with --user" in capsys.readouterr().err
 
 
 def test_results_beyond_a_limit_as_json(capsys: pytest.CaptureFixture[str]) -> None:

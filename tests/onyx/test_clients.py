@@ -145,6 +145,32 @@ async def test_a_removed_profile_gets_nothing_any_more(registration: str) -> Non
         assert [profile.id for profile in await user.profiles()] == [kept.id]
 
 
+async def test_all_profiles_of_a_user_come_over_one_connection_a_broker(registration: str) -> None:
+    source = await DataSource.register(registration, location=NORTH)
+    async with source, User(registration, "hopper") as user:
+        here = [await user.add_profile(f"//temp[. >= {n}]", location=NORTH) for n in range(20)]
+        there = await user.add_profile("for $x in //city return $x", location=SOUTH)
+        assert {profile.host for profile in here} == {"B1"} != {there.host}
+        for number in range(20):
+            await source.publish(report("Oslo", number))
+        results = user.results()
+        got: dict[str, list[int]] = {}
+        for _ in range(20 * 21 // 2 + 20):
+            delivery = await anext(results)
+            got.setdefault(delivery.profile, []).append(delivery.number)
+        results.acknowledge_nowait()
+        await results.flush()
+        assert got == {
+            there.id: list(range(1, 21)),
+            **{profile.id: list(range(n + 1, 21)) for n, profile in enumerate(here)},
+        }
+        async with NetworkClient(here[0].address) as client:
+            statistics = await client.call("statistics")
+        mailboxes = statistics["mailboxes"]
+        assert isinstance(mailboxes, dict)
+        assert (mailboxes["subscribers"], mailboxes["attached"]) == (1, 20)
+
+
 async def test_what_was_not_acknowledged_comes_again_and_nothing_else_does(
     registration: str,
 ) -> None:
