@@ -3,8 +3,8 @@
 ::
 
     SendingChannel     1 ........ floor | floor+1 ... sent_through | ........... last
-                       gone             | on the wire (window)     | waiting
-                       ReceivingChannel 1 .. processed .. last | the next must be last + 1
+                       acknowledged     | on the wire (window)     | waiting
+    ReceivingChannel   1 ................................... last  | the next must be last + 1
 
 Sequence numbers start at 1 and leave no gap.  These classes hold positions and frames, nothing
 durable: rows are the journal's business.
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from overlay.link.errors import ProtocolError
 from overlay.link.events import Flow
@@ -25,10 +25,9 @@ from overlay.link.limits import WINDOW_FRAMES_CEILING, LinkLimits
 class SendingChannel:
     """Frames for one peer on one (flow, key), oldest first, until they are acknowledged.
 
-    Invariants: the journal holds exactly ``floor + 1 .. last``; ``acknowledged <= floor``; what
-    is on the wire is ``in_flight``, also when it has been dropped from the journal meanwhile, so
-    that a slow receiver's window stays closed.  Of every frame the size is here, its bytes as far
-    as ``memory`` has room; the others are ``missing`` and ``put_back`` from the store.
+    Invariants: the journal holds exactly ``floor + 1 .. last``; what was sent on this connection
+    and is not acknowledged is ``in_flight``.  Of every frame the size is here, its bytes as far as
+    ``memory`` has room; the others are ``missing`` and ``put_back`` from the store.
     """
 
     __slots__ = (
@@ -36,7 +35,6 @@ class SendingChannel:
         "_in_flight",
         "_memory",
         "_sizes",
-        "acknowledged",
         "backlog_bytes",
         "confirmed",
         "floor",
@@ -51,8 +49,7 @@ class SendingChannel:
     def __init__(self, flow: Flow, key: str, memory: FrameMemory = UNBOUNDED) -> None:
         self.flow = flow
         self.key = key
-        self.floor = 0
-        self.acknowledged = 0  # by a hello or an Ack, ever
+        self.floor = 0  # acknowledged, by a hello or an Ack, ever
         self.confirmed = 0  # by an Ack, in this run of the process
         self.sent_through = 0  # on this connection
         self.shift = 0  # a frame's number less that of its row
@@ -71,14 +68,13 @@ class SendingChannel:
 
     @property
     def has_waiting(self) -> bool:
-        """Whether something (a frame, or the news that frames are gone) is not on the wire."""
+        """Whether a frame is not on the wire."""
         return self.sent_through < self.last
 
     @property
     def must_read(self) -> bool:
         """Whether the next frame to send has to come from the store."""
-        following = max(self.sent_through, self.floor) + 1
-        return following <= self.last and following not in self._frames
+        return self.has_waiting and self.sent_through + 1 not in self._frames
 
     def append(self, data: bytes) -> None:
         """Add the encoded frame with the number ``last + 1``."""
@@ -101,9 +97,9 @@ class SendingChannel:
             self._memory.used -= len(self._frames.pop(sequence))
             self._memory.released += 1
 
-    def missing(self, after: int, limits: LinkLimits) -> range:
-        """The next frames behind ``after`` that are in the store only, a window of them at most."""
-        first = following = max(after, self.floor) + 1
+    def missing(self, limits: LinkLimits) -> range:
+        """The next frames to send that are in the store only, a window of them at most."""
+        first = following = self.sent_through + 1
         size = 0
         while following <= self.last and following not in self._frames:
             size += self._size(following)
@@ -119,67 +115,44 @@ class SendingChannel:
             self._keep(sequence, data)
             self._memory.read += 1
 
-    def frames(self, after: int = 0) -> Iterator[tuple[int, bytes]]:
-        """What the journal holds beyond ``after``, oldest first, up to the first that is not in
-        memory."""
-        for sequence in range(max(after, self.floor) + 1, self.last + 1):
-            if sequence not in self._frames:
-                return
-            yield sequence, self._frames[sequence]
-
     def begin(self, received: int) -> None:
-        """A new connection, on which the peer has everything up to ``received``."""
+        """A new connection, on which the peer has everything up to ``received``; what it has
+        acknowledged is gone, whatever it says."""
         self._in_flight.clear()
         self.in_flight_bytes = 0
-        self.sent_through = received
+        self.sent_through = max(received, self.floor)
 
     def trim(self, through: int) -> range:
         """Forget frames up to ``through``, which the peer has; returns the numbers removed."""
-        self.acknowledged = max(self.acknowledged, through)
         self.sent_through = max(self.sent_through, through)
         while self._in_flight and self._in_flight[0][0] <= through:
             self.in_flight_bytes -= self._in_flight.popleft()[1]
-        return self._remove(through)
-
-    def drop(self, bytes_max: int) -> range:
-        """Remove the oldest frames until at most ``bytes_max`` are left; returns the numbers."""
-        through, left = self.floor, self.backlog_bytes
-        for size in self._sizes:
-            if left <= bytes_max:
-                break
-            left -= size
-            through += 1
-        return self._remove(through)
+        removed = range(self.floor + 1, min(through, self.last) + 1)
+        for sequence in removed:
+            if sequence in self._frames:
+                self._memory.used -= len(self._frames.pop(sequence))
+        self.backlog_bytes -= sum(self._sizes[: len(removed)])
+        del self._sizes[: len(removed)]
+        self.floor = max(self.floor, through)
+        return removed
 
     def adopt(self, received: int, renumber: Callable[[bytes, int], bytes]) -> None:
         """Go on after ``received``, a number beyond all that this journal knows to have given
         out (its store was lost); waiting frames get new numbers, and keep their rows."""
         shift = received - self.floor
         self.shift += shift
-        self.floor = self.acknowledged = received
+        self.floor = received
         waiting, self._frames = self._frames, {}
         for sequence, data in waiting.items():
             self._memory.used -= len(data)
             self._keep(sequence + shift, renumber(data, sequence + shift))
 
     def window_open(self, limits: LinkLimits) -> bool:
-        """Whether the next thing to send may go now; one frame always may."""
-        if not self._in_flight:
-            return True
-        following = self.sent_through + 1
-        size = self._size(following) if self.floor < following <= self.last else 0
-        return (
+        """Whether the next frame, which waits, may go now; one always may."""
+        return not self._in_flight or (
             len(self._in_flight) < limits.window_frames
-            and self.in_flight_bytes + size <= limits.window_bytes
+            and self.in_flight_bytes + self._size(self.sent_through + 1) <= limits.window_bytes
         )
-
-    def skip_dropped(self) -> tuple[int, int] | None:
-        """If the next frames are gone: (last one gone, how many nobody acknowledged)."""
-        if self.sent_through >= self.floor:
-            return None
-        lost = self.floor - max(self.sent_through, self.acknowledged)
-        self.sent_through = self.floor
-        return self.floor, lost
 
     def take_next(self) -> bytes:
         """The next waiting frame, which is on the wire from now on."""
@@ -198,32 +171,18 @@ class SendingChannel:
         self._frames[sequence] = data
         self._memory.used += len(data)
 
-    def _remove(self, through: int) -> range:
-        removed = range(self.floor + 1, min(through, self.last) + 1)
-        for sequence in removed:
-            if sequence in self._frames:
-                self._memory.used -= len(self._frames.pop(sequence))
-        self.backlog_bytes -= sum(self._sizes[: len(removed)])
-        del self._sizes[: len(removed)]
-        self.floor = max(self.floor, through)
-        return removed
-
 
 class ReceivingChannel:
-    """How far one channel from one peer has been received.
+    """How far one channel from one peer has been received: ``last`` has been handed to the core,
+    is stored, and is what the peer is told."""
 
-    ``last`` has been handed to the core; ``processed`` is what the peer is told and what is
-    stored.  They differ only where the core acknowledges by itself.
-    """
+    __slots__ = ("flow", "key", "last", "told")
 
-    __slots__ = ("flow", "key", "last", "processed", "told")
-
-    def __init__(self, flow: Flow, key: str, processed: int = 0) -> None:
+    def __init__(self, flow: Flow, key: str, last: int = 0) -> None:
         self.flow = flow
         self.key = key
-        self.last = processed
-        self.processed = processed
-        self.told = processed  # by hello or Ack, on this connection
+        self.last = last
+        self.told = last  # by hello or Ack, on this connection
 
     def accept(self, sequence: int) -> bool:
         """Whether the frame is new; a gap or a frame far beyond any window is fatal."""

@@ -63,8 +63,7 @@ class Ack(Frame):
 class Skipped(Frame):
     """Frames up to ``through`` on channel (``about``, ``key``) will not come; expect the next.
 
-    ``lost`` of them were thrown away before anyone acknowledged them; the others had been
-    acknowledged to this sender before (by a receiver that has since lost its memory of it).
+    This receiver has acknowledged them; one that starts anew without a store knows no more of it.
     """
 
     type: ClassVar[str] = "skipped"
@@ -72,7 +71,6 @@ class Skipped(Frame):
     about: FlowNumber
     key: Name
     through: SequenceNumber
-    lost: SequenceNumber
 
 
 @on_the_wire

@@ -5,9 +5,12 @@ remembered by its number.  Together with the rule of ``events`` (rows are commit
 anything leaves) every frame of a channel arrives exactly once and in order:
 
 - a sender numbers without gaps, resends everything after the peer's last number, and never
-  forgets a frame that was not acknowledged (except by ``drop_oldest``, which it announces);
+  forgets a frame that was not acknowledged;
 - a receiver drops what it already has, refuses a gap, and stores its new number together with
   whatever the core made of the frame.
+
+A receiver without a store, as a source, has lost its memory when it starts anew: it is told with
+Skipped what it has acknowledged.
 
 What waits need not all be in memory (frame_memory.py): ``reads`` says what is to be read back.  How
 it is stored: journal_rows.py.
@@ -54,7 +57,6 @@ class Journal:
         "_changed_inboxes",
         "_frame_bytes_max",
         "_limits",
-        "_manual",
         "_memory",
         "_pending_rows",
         "_ready",
@@ -62,40 +64,29 @@ class Journal:
         "_unacknowledged",
         "adopted",
         "delivery_rate",
-        "dropped",
         "duplicates",
         "instance",
         "online",
         "peer",
         "receiving",
         "sending",
-        "skipped",
     )
 
-    def __init__(
-        self,
-        peer: str,
-        limits: LinkLimits,
-        *,
-        manual: bool = False,
-        memory: FrameMemory = UNBOUNDED,
-    ) -> None:
-        """``manual``: frames count as processed only by ``processed()``, not on arrival."""
+    def __init__(self, peer: str, limits: LinkLimits, *, memory: FrameMemory = UNBOUNDED) -> None:
         self.peer = peer
         self.online = False
         self.instance = ""  # the run of the peer's process that was met last
         self.delivery_rate = DeliveryRate()
         self.sending: dict[ChannelName, SendingChannel] = {}
         self.receiving: dict[ChannelName, ReceivingChannel] = {}
-        self.adopted = self.dropped = self.duplicates = self.skipped = 0
+        self.adopted = self.duplicates = 0
         self._limits = limits
-        self._manual = manual
         self._memory = memory
         self._frame_bytes_max = limits.frame_bytes_max
         # Channels with something to send and an open window, in turn.
         self._ready: dict[ChannelName, SendingChannel] = {}
-        # Channels that cannot go on before rows are read: up from which number.
-        self._to_read: dict[ChannelName, tuple[SendingChannel, int]] = {}
+        # Channels that cannot go on before rows are read.
+        self._to_read: dict[ChannelName, SendingChannel] = {}
         # Channels whose peer is to be sent an Ack.
         self._unacknowledged: dict[ChannelName, ReceivingChannel] = {}
         self._pending_rows: list[Put | Delete] = []
@@ -123,16 +114,10 @@ class Journal:
         """A frame that was sent, or waits for its turn, may leave the memory."""
         self.sending[flow, key].release(sequence)
 
-    def read(self, flow: Flow, key: str, after: int) -> None:
-        """Ask for the frames behind ``after`` that are in the store only."""
-        channel = self.sending[flow, key]
-        if not channel.is_reading:
-            self._to_read[flow, key] = channel, after
-
     def reads(self) -> Iterator[ReadRows]:
         """What is to be read when the rows up to now are stored; ``put_back`` takes it."""
-        for channel, after in self._to_read.values():
-            missing = channel.missing(after, self._limits)
+        for channel in self._to_read.values():
+            missing = channel.missing(self._limits)
             if missing:
                 channel.is_reading = True
                 first, last = (self._frame_key(channel, n) for n in (missing[0], missing[-1]))
@@ -167,40 +152,22 @@ class Journal:
         self.delivery_rate.acknowledged(before - channel.in_flight_bytes, now)
         self._refresh(channel)
 
-    def drop_oldest(self, flow: Flow, key: str, bytes_max: int) -> int:
-        """Give up the oldest frames of a channel beyond ``bytes_max``; returns how many."""
-        channel = self.sending.get((flow, key))
-        if channel is None or channel.backlog_bytes <= bytes_max:
-            return 0
-        removed = channel.drop(bytes_max)
-        self._delete_frames(channel, removed)
-        self._changed_floors[flow, key] = channel
-        self.dropped += len(removed)
-        self._refresh(channel)
-        return len(removed)
-
     def transmissions(self, now: float) -> Iterator[tuple[Flow, bytes]]:
         """What may go on the wire now: (flow to queue in, encoded frame), channel by channel in
         turn.  Raises a fatal ProtocolError for a frame that this peer does not accept."""
         while self._ready:
             name, channel = next(iter(self._ready.items()))
             del self._ready[name]
-            gone = channel.skip_dropped()
-            if gone is not None:
-                through, lost = gone
-                notice = Skipped(channel.flow, channel.key, through, lost)
-                yield channel.flow, encode(notice)
-            elif channel.has_waiting:
-                data = channel.take_next()
-                if len(data) - LENGTH_BYTES > self._frame_bytes_max:
-                    raise ProtocolError(
-                        "peer-limit",
-                        f"a frame of {len(data)} bytes waits, {self.peer} accepts "
-                        f"{self._frame_bytes_max}",
-                        fatal=True,
-                    )
-                self.delivery_rate.sent(len(data), now)
-                yield channel.flow, data
+            data = channel.take_next()
+            if len(data) - LENGTH_BYTES > self._frame_bytes_max:
+                raise ProtocolError(
+                    "peer-limit",
+                    f"a frame of {len(data)} bytes waits, {self.peer} accepts "
+                    f"{self._frame_bytes_max}",
+                    fatal=True,
+                )
+            self.delivery_rate.sent(len(data), now)
+            yield channel.flow, data
             self._refresh(channel)
 
     # --- receiving ------------------------------------------------------------------------
@@ -213,37 +180,21 @@ class Journal:
             # Sent again, so our acknowledgement was not heard.
             self._unacknowledged[flow, key] = channel
             return False
-        if not self._manual:
-            self._process(channel, sequence)
+        self._note_received(channel)
         return True
 
-    def skip(self, frame: Skipped) -> int:
-        """The peer will not send these; returns how many of them are missed for good."""
+    def skip(self, frame: Skipped) -> None:
+        """So much was acknowledged here, in a run of which nothing is known any more."""
         channel = self._receiving_channel(Flow(frame.about), frame.key)
-        if frame.through <= channel.last:
-            return 0
-        # The peer may not know yet how much has come: it counts from our last hello.
-        lost = min(frame.lost, frame.through - channel.last)
-        if channel.processed == channel.last:
-            self._process(channel, frame.through)
-        channel.last = frame.through
-        channel.told = max(channel.told, frame.through)
-        self.skipped += lost
-        return lost
-
-    def processed(self, flow: Flow, key: str, sequence: int) -> None:
-        """The core is done with everything up to ``sequence`` (manual acknowledgement)."""
-        channel = self._receiving_channel(flow, key)
-        if sequence > channel.last:
-            raise ValueError(f"{sequence} of channel {key!r} was never received")
-        if sequence > channel.processed:
-            self._process(channel, sequence)
+        if frame.through > channel.last:
+            channel.last = channel.told = frame.through
+            self._note_received(channel)
 
     def received(self) -> list[tuple[int, str, int]]:
-        """For a hello: (flow, key, last number processed) of every channel."""
+        """For a hello: (flow, key, last number received) of every channel."""
         for channel in self.receiving.values():
-            channel.told = channel.processed
-        return [(int(c.flow), c.key, c.processed) for c in self.receiving.values()]
+            channel.told = channel.last
+        return [(int(c.flow), c.key, c.last) for c in self.receiving.values()]
 
     @property
     def owes_acknowledgements(self) -> bool:
@@ -257,25 +208,14 @@ class Journal:
     def told(self, channel: ReceivingChannel) -> Ack:
         """The Ack for a channel, which is owed no longer."""
         del self._unacknowledged[channel.flow, channel.key]
-        channel.told = max(channel.told, channel.processed)
-        return Ack(channel.flow, channel.key, channel.processed)
+        channel.told = channel.last
+        return Ack(channel.flow, channel.key, channel.last)
 
     def has_waiting(self, flow: Flow) -> bool:
         """Whether any frame on this flow is not on the wire yet."""
         return any(c.has_waiting for c in self.sending.values() if c.flow is flow)
 
-    # --- channels that move ---------------------------------------------------------------
-
-    def take_over(self, flow: Flow, key: str, acknowledged: int, floor: int) -> None:
-        """A channel that another process has begun goes on here: the next frame is ``floor + 1``,
-        the peer is known to have had what was ``acknowledged``."""
-        channel = self._sending_channel(flow, key)
-        channel.acknowledged, channel.floor = acknowledged, floor
-        self._changed_floors[flow, key] = channel
-
-    def go_on_behind(self, flow: Flow, key: str, received: int) -> None:
-        """So much has come on this channel from the process where it was before."""
-        self.receiving[flow, key] = ReceivingChannel(flow, key, received)
+    # --- channels that end ----------------------------------------------------------------
 
     def is_drained(self, flow: Flow, keys: Iterable[str]) -> bool:
         """Whether the peer has acknowledged everything on the channels of a flow."""
@@ -285,7 +225,7 @@ class Journal:
     def forget_channels(self, keys: Collection[str]) -> None:
         """Delete the channels with these keys, in both directions."""
         for name, sender in [entry for entry in self.sending.items() if entry[0][1] in keys]:
-            self._delete_frames(sender, sender.drop(0))
+            self._delete_frames(sender, sender.trim(sender.last))
             self._pending_rows.append(Delete(OUTBOX_FLOOR, self._channel_key(sender)))
             for known in (self.sending, self._ready, self._changed_floors, self._to_read):
                 known.pop(name, None)
@@ -296,11 +236,18 @@ class Journal:
 
     # --- connections ----------------------------------------------------------------------
 
-    def resume(self, received: Iterable[tuple[int, str, int]], frame_bytes_max: int) -> None:
-        """Both hellos are exchanged: trim what the peer has, send the rest, acknowledge all."""
+    def resume(
+        self, received: Iterable[tuple[int, str, int]], frame_bytes_max: int
+    ) -> list[Skipped]:
+        """Both hellos are exchanged: trim what the peer has, send the rest, acknowledge all.
+
+        Returns what goes ahead of that, each in the flow that it is about: what the peer has
+        acknowledged, on channels of which it says less.
+        """
         self.online = True
         self._frame_bytes_max = frame_bytes_max
         has = {(Flow(flow), key): sequence for flow, key, sequence in received}
+        skipped = []
         for flow, key in has:
             self._sending_channel(flow, key, bounded=True)
         for name, channel in self.sending.items():
@@ -309,8 +256,11 @@ class Journal:
                 self._adopt(channel, sequence)
             channel.begin(sequence)
             self._trim(channel, sequence)
+            if sequence < channel.floor:
+                skipped.append(Skipped(channel.flow, channel.key, channel.floor))
             self._refresh(channel)
         self._unacknowledged = dict(self.receiving)
+        return skipped
 
     def suspend(self) -> None:
         """The connection is gone."""
@@ -326,11 +276,11 @@ class Journal:
         rows = self._pending_rows
         self._pending_rows = []
         for sender in self._changed_floors.values():
-            numbers = [sender.acknowledged, sender.floor]
+            numbers = [sender.floor, sender.floor]
             value = msgpack.packb([*numbers, sender.shift] if sender.shift else numbers)
             rows.append(Put(OUTBOX_FLOOR, self._channel_key(sender), value))
         for receiver in self._changed_inboxes.values():
-            value = msgpack.packb([receiver.processed])
+            value = msgpack.packb([receiver.last])
             rows.append(Put(INBOX, self._channel_key(receiver), value))
         self._changed_floors.clear()
         self._changed_inboxes.clear()
@@ -340,7 +290,7 @@ class Journal:
         """The rows whose removal makes the peer unknown; the journal is of no use after that."""
         rows: list[Delete] = []
         for sender in self.sending.values():
-            for sequence in sender.drop(0):
+            for sequence in sender.trim(sender.last):
                 rows.append(Delete(OUTBOX, self._frame_key(sender, sequence)))
             rows.append(Delete(OUTBOX_FLOOR, self._channel_key(sender)))
         for receiver in self.receiving.values():
@@ -349,7 +299,7 @@ class Journal:
 
     def restore_floor(self, flow: Flow, key: str, value: bytes) -> None:
         channel = self._sending_channel(flow, key)
-        channel.acknowledged, channel.floor, *shift = read_numbers(value, 2, 3)
+        _, channel.floor, *shift = read_numbers(value, 2, 3)
         channel.shift = sum(shift)
 
     def restore_frame(
@@ -363,20 +313,18 @@ class Journal:
         channel.restore(sequence, size, value)
 
     def restore_inbox(self, flow: Flow, key: str, value: bytes) -> None:
-        (processed,) = read_numbers(value, 1, 1)
-        self.receiving[flow, key] = ReceivingChannel(flow, key, processed)
+        (last,) = read_numbers(value, 1, 1)
+        self.receiving[flow, key] = ReceivingChannel(flow, key, last)
 
     def statistics(self) -> dict[str, object]:
         return {
             "online": self.online,
             "bytes_per_second": self.delivery_rate.bytes_per_second,
             "adopted": self.adopted,
-            "dropped": self.dropped,
             "duplicates": self.duplicates,
-            "skipped": self.skipped,
             "sending": {
                 f"{channel.flow.name.lower()}:{channel.key}": {
-                    "acknowledged": channel.acknowledged,
+                    "acknowledged": channel.floor,
                     "last": channel.last,
                     "backlog_bytes": channel.backlog_bytes,
                 }
@@ -418,13 +366,13 @@ class Journal:
         name = (channel.flow, channel.key)
         self._ready.pop(name, None)
         if self.online and channel.has_waiting and channel.window_open(self._limits):
-            if channel.must_read and channel.sent_through >= channel.floor:
-                self.read(channel.flow, channel.key, channel.sent_through)
-            else:
+            if not channel.must_read:
                 self._ready[name] = channel
+            elif not channel.is_reading:
+                self._to_read[name] = channel
 
     def _trim(self, channel: SendingChannel, through: int) -> None:
-        if through > channel.acknowledged:
+        if through > channel.floor:
             self._changed_floors[channel.flow, channel.key] = channel
         self._delete_frames(channel, channel.trim(through))
 
@@ -434,8 +382,7 @@ class Journal:
         self._changed_floors[channel.flow, channel.key] = channel
         self.adopted += 1
 
-    def _process(self, channel: ReceivingChannel, sequence: int) -> None:
-        channel.processed = sequence
+    def _note_received(self, channel: ReceivingChannel) -> None:
         self._changed_inboxes[channel.flow, channel.key] = channel
         self._unacknowledged[channel.flow, channel.key] = channel
 

@@ -34,9 +34,9 @@ class LinkLimits:
     hello_seconds        a connection without a hello after so long is closed (``hello-timeout``)
 
     How much may wait in a journal is not bounded here: the core sees ``backlog_bytes`` and
-    withholds acknowledgements (``may_acknowledge``) or drops (``drop_oldest``).  Nor is there a
-    window over all channels of a connection: one held-up channel would then hold up the others,
-    and back-pressure that crosses from tree to tree can go round in a circle.
+    withholds acknowledgements (``may_acknowledge``).  Nor is there a window over all channels of a
+    connection: one held-up channel would then hold up the others, and back-pressure that crosses
+    from tree to tree can go round in a circle.
     """
 
     frame_bytes_max: int = 16 * 1024 * 1024

@@ -6,8 +6,8 @@
                  ... links.send(peer, key, frame) ...
              return links.drain()                       # rows, then what leaves
 
-A peer is "role/id" ("broker/B1", "source/s1", "subscriber/p7", "client/<uuid>"); a connection is
-a number that the shell gives.  Channels exist between two processes of durable roles.
+A peer is "role/id" ("broker/B1", "source/s1", "client/<uuid>"); a connection is a number that the
+shell gives.  Channels exist between two processes of durable roles.
 
 What the core sees of a connection, in this order:
 
@@ -19,8 +19,8 @@ What the core sees of a connection, in this order:
    Exactly one for each Hello arrival.  A newer connection of the same peer replaces the old one:
    the old one's None comes before the new one's Hello.
 
-With ``notices=True`` (for clients) ErrorFrame and Skipped arrive too; a refused dialler sees the
-ErrorFrame without a Hello before it, ``peer`` being whom it dialled.
+With ``notices=True`` (for clients) ErrorFrame arrives too; a refused dialler sees it without a
+Hello before it, ``peer`` being whom it dialled.
 
 Acknowledgements are made in ``drain()``, one per channel.  They travel ahead of everything on the
 control flow, except those to a source: an Ack tells a source that its messages were accepted
@@ -31,7 +31,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from overlay.link.arrival import ANYONE, Arrival, always
 from overlay.link.errors import ProtocolError, StoreError
@@ -72,15 +71,11 @@ class LinkLayer:
         formats: Sequence[str],
         limits: LinkLimits,
         may_acknowledge: Callable[[str, Flow, str], bool] = always,
-        manual: bool = False,
         notices: bool = False,
         stored: bool = False,
     ) -> None:
         """``may_acknowledge(peer, flow, key)`` False withholds acknowledgements, so that the
         peer's window fills: back-pressure.  It is asked again in every ``drain``.
-
-        ``manual``: frames count as taken only when the core says so with ``processed``; until
-        then a peer keeps them, also across connections.
 
         ``stored``: rows are kept and can be read again, so that not all that waits is in memory.
         """
@@ -92,7 +87,6 @@ class LinkLayer:
         self._formats = list(formats)
         self._limits = limits
         self._may_acknowledge = may_acknowledge
-        self._manual = manual
         self._notices = notices
         self._memory = FrameMemory(limits.journal_memory_bytes) if stored else UNBOUNDED
         self._sessions: dict[int, Session] = {}
@@ -203,25 +197,9 @@ class LinkLayer:
             # Rows of this very call may already be on their way: keep the order.
             self._forgotten_rows += [*journal.rows(), *journal.forgotten()]
 
-    def drop_oldest(self, peer: str, flow: Flow, key: str, bytes_max: int) -> int:
-        """Throw away a channel's oldest unacknowledged frames beyond ``bytes_max``; returns how
-        many.  The receiver is told with Skipped, so that it does not take it for a gap."""
-        journal = self._journals.get(peer)
-        if journal is None:
-            return 0
-        count = journal.drop_oldest(flow, key, bytes_max)
-        if count:
-            self._changed[peer] = journal
-            self._transmit(journal)
-        return count
-
-    def processed(self, peer: str, flow: Flow, key: str, sequence: int) -> None:
-        """The core is done with everything up to ``sequence`` (with ``manual`` only)."""
-        self.journal(peer).processed(flow, key, sequence)
-
     def journal(self, peer: str) -> Journal:
-        """The channels from and to a peer, for whoever moves one from process to process; what is
-        changed there is stored with the next ``drain``."""
+        """The channels from and to a peer, for whoever looks at them or ends some; what is changed
+        there is stored with the next ``drain``."""
         journal = self._changed[peer] = self._journal(peer)
         return journal
 
@@ -357,7 +335,8 @@ class LinkLayer:
         if self._durable(session.peer):
             journal = self._journal(session.peer)
             self._changed[session.peer] = journal
-            journal.resume(hello.received, hello.frame_bytes_max)
+            for skipped in journal.resume(hello.received, hello.frame_bytes_max):
+                session.send(skipped, Flow(skipped.about))
             self._transmit(journal)
 
     def _handle_error(self, session: Session, frame: ErrorFrame) -> Iterator[Arrival]:
@@ -381,9 +360,7 @@ class LinkLayer:
             journal.acknowledge(frame, self._now)
             self._transmit(journal)
         elif isinstance(frame, Skipped):
-            lost = journal.skip(frame)
-            if lost and self._notices:
-                yield Arrival(session.connection, session.peer, replace(frame, lost=lost))
+            journal.skip(frame)
         elif journal.accept(frame.flow, envelope.key, envelope.sequence):
             yield Arrival(session.connection, session.peer, frame, envelope.key, envelope.sequence)
 
@@ -453,7 +430,5 @@ class LinkLayer:
     def _journal(self, peer: str) -> Journal:
         journal = self._journals.get(peer)
         if journal is None:
-            journal = self._journals[peer] = Journal(
-                peer, self._limits, manual=self._manual, memory=self._memory
-            )
+            journal = self._journals[peer] = Journal(peer, self._limits, memory=self._memory)
         return journal

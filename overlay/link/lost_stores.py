@@ -40,9 +40,9 @@ def check_store(role: str, identity: str, journal: Journal, hello: Hello) -> Non
             raise _lost(f"{role}/{identity}", known)
     if hello.instance != journal.instance:
         for name, channel in journal.sending.items():
-            number = taken.get(name, channel.acknowledged if taken else 0)
-            if number < channel.acknowledged:
-                known = f"{number} of {channel.acknowledged} frames of channel {name[1]!r}"
+            number = taken.get(name, channel.floor if taken else 0)
+            if number < channel.floor:
+                known = f"{number} of {channel.floor} frames of channel {name[1]!r}"
                 raise _lost(journal.peer, f"it has {known} that it has acknowledged")
     journal.instance = hello.instance
 

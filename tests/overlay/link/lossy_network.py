@@ -25,7 +25,7 @@ from overlay.link.events import (
     TimePassed,
 )
 from overlay.link.flow_scheduler import FlowScheduler
-from overlay.link.frames import LiveMarker, Message, Skipped
+from overlay.link.frames import LiveMarker, Message
 from overlay.link.limits import LinkLimits
 from overlay.link.link_layer import LinkLayer
 from tests.beside import rows_read
@@ -36,17 +36,8 @@ LIMITS = LinkLimits(window_frames=4, window_bytes=600, keepalive_seconds=10, hel
 class Node:
     """A process: a link layer, its committed rows, and what it has received."""
 
-    def __init__(
-        self,
-        name: str,
-        peer: str,
-        generator: random.Random,
-        memory_bytes: int,
-        drop_bytes_max: int = 0,
-    ) -> None:
-        """``drop_bytes_max``: the oldest frames beyond it are given up after each send; 0 none."""
+    def __init__(self, name: str, peer: str, generator: random.Random, memory_bytes: int) -> None:
         self._memory_bytes = memory_bytes
-        self.drop_bytes_max = drop_bytes_max
         self.name = name
         self.peer = peer
         self.rows: dict[tuple[str, str], bytes] = {}
@@ -69,7 +60,6 @@ class Node:
             formats=[],
             limits=replace(LIMITS, journal_memory_bytes=self._memory_bytes),
             may_acknowledge=lambda peer, flow, key: not self.withhold,
-            notices=True,
             stored=True,
         )
         self.links.restore((space, key, value) for (space, key), value in self.rows.items())
@@ -80,10 +70,6 @@ class Node:
         taken = self._taken
         if event is not None:
             for arrival in self.links.handle(event, now):
-                if isinstance(arrival.frame, Skipped):
-                    skipped = arrival.frame
-                    channel = f"{skipped.about}{skipped.key}{skipped.through:06d}"
-                    actions.append(Put("lost", channel, b"%d" % skipped.lost))
                 if arrival.sequence:
                     assert isinstance(arrival.frame, Message | LiveMarker)
                     number = (
@@ -113,10 +99,6 @@ class Node:
     def sent(self) -> dict[str, list[int]]:
         return self._by_channel("sent")
 
-    def lost(self) -> int:
-        """How many frames the peer gave up, as far as it told."""
-        return sum(int(value) for (space, _), value in self.rows.items() if space == "lost")
-
     def _by_channel(self, wanted: str) -> dict[str, list[int]]:
         result: dict[str, list[int]] = {}
         for (space, _), value in sorted(self.rows.items()):
@@ -142,8 +124,6 @@ class Node:
                 root=key, source="s", number=number, format="xml", hops=1, payload=payload
             )
         sequence = self.links.send(self.peer, key, frame)
-        if self.drop_bytes_max:
-            self.links.drop_oldest(self.peer, frame.flow, key, self.drop_bytes_max)
         entry = f"{int(frame.flow)}|{key}|{number}"
         return Put("sent", f"{int(frame.flow)}{key}{sequence:06d}", entry.encode())
 
@@ -160,10 +140,9 @@ class Pipe:
 class LossyNetwork:
     """Node A dials node B; ``step`` does one random thing."""
 
-    def __init__(self, seed: int, drop_bytes_max: int = 0) -> None:
-        """``drop_bytes_max``: for A, see Node."""
+    def __init__(self, seed: int) -> None:
         self.generator = random.Random(seed)
-        self.a = Node("A", "broker/B", self.generator, (1, 2000, 2**30)[seed % 3], drop_bytes_max)
+        self.a = Node("A", "broker/B", self.generator, (1, 2000, 2**30)[seed % 3])
         self.b = Node("B", "broker/A", self.generator, (1, 2000, 2**30)[seed // 3 % 3])
         self.now = 0.0
         self.connections = 0
@@ -205,13 +184,8 @@ class LossyNetwork:
                 return
 
     def settled(self) -> bool:
-        """Whether everything has arrived, or is known to be lost."""
-        if self.b.sent() != self.a.taken():
-            return False
-        if not self.a.drop_bytes_max:
-            return self.a.sent() == self.b.taken()
-        sent, _ = self.totals()
-        return sent == sum(map(len, self.b.taken().values())) + self.b.lost()
+        """Whether everything has arrived."""
+        return self.a.sent() == self.b.taken() and self.b.sent() == self.a.taken()
 
     def _call(self, node: Node, event: Event | None, sends: int, calm: bool) -> None:
         actions = node.handle(event, self.now, sends)

@@ -29,8 +29,6 @@ def make_links(
     *,
     limits: LinkLimits = LIMITS,
     may_acknowledge: Callable[[str, Flow, str], bool] = always,
-    manual: bool = False,
-    notices: bool = False,
 ) -> LinkLayer:
     return LinkLayer(
         role=role,
@@ -39,8 +37,6 @@ def make_links(
         formats=["xml"],
         limits=limits,
         may_acknowledge=may_acknowledge,
-        manual=manual,
-        notices=notices,
     )
 
 

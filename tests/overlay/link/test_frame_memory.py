@@ -9,13 +9,13 @@ import pytest
 
 from overlay.link.errors import StoreError
 from overlay.link.events import Action, DataReceived, Delete, Flow, Put, ReadRows, RowsRead
-from overlay.link.frames import Ack, Delivery
+from overlay.link.frames import Ack, Message
 from overlay.link.limits import LinkLimits
 from overlay.link.link_layer import LinkLayer
 from tests.beside import rows_read
 from tests.overlay.link.pair import Hand, hello, sent
 
-PEER, KEY = "subscriber/p7", "p7"
+PEER, KEY = "source/s1", "B1"
 MEMORY = 5_000
 LIMITS = LinkLimits(window_frames=4, window_bytes=10_000, journal_memory_bytes=MEMORY)
 
@@ -43,7 +43,7 @@ class Disk:
 
     def send(self, *numbers: int) -> None:
         for number in numbers:
-            self.hand.links.send(PEER, KEY, delivery(number))
+            self.hand.links.send(PEER, KEY, message(number))
         self.carry_out(self.hand.drain())
 
     def carry_out(self, actions: list[Action]) -> list[Action]:
@@ -67,7 +67,7 @@ class Disk:
         """The numbers that come, up to the window."""
         self.hand.open(connection)
         channels = [(3, KEY, received)] if received else []
-        self.hand.receive(hello("subscriber", "p7", received=channels), connection=connection)
+        self.hand.receive(hello("source", "s1", received=channels), connection=connection)
         return numbers(self.carry_out(self.hand.actions))
 
     def acknowledge(self, sequence: int) -> list[int]:
@@ -75,12 +75,12 @@ class Disk:
         return numbers(self.carry_out(self.hand.actions))
 
 
-def delivery(number: int) -> Delivery:
-    return Delivery("p7", "s1", number, [1000], b"x" * 1000)
+def message(number: int) -> Message:
+    return Message("B1", "s1", number, "xml", 0, b"x" * 1000)
 
 
 def numbers(actions: list[Action]) -> list[int]:
-    return [frame.number for frame in sent(actions) if isinstance(frame, Delivery)]
+    return [frame.number for frame in sent(actions) if isinstance(frame, Message)]
 
 
 @pytest.mark.parametrize("restarted", [False, True])
@@ -117,7 +117,7 @@ def test_a_peer_that_is_there_and_keeps_up_costs_no_reading_when_there_is_no_roo
     disk = Disk(replace(LIMITS, journal_memory_bytes=1))
     disk.connect()
     for number in range(1, 11):
-        disk.hand.links.send(PEER, KEY, delivery(number))
+        disk.hand.links.send(PEER, KEY, message(number))
         assert numbers(disk.carry_out(disk.hand.drain())) == [number]
         disk.acknowledge(number)
     assert (disk.reads, disk.memory()["frames_read_back"]) == (0, 0)
@@ -131,14 +131,6 @@ def test_what_was_on_the_wire_is_read_again_after_a_lost_connection() -> None:
     assert disk.connect(2, received=2) == [3, 4, 5, 6]
 
 
-def test_the_oldest_go_from_the_store_and_the_rest_is_read() -> None:
-    disk = Disk(replace(LIMITS, journal_memory_bytes=1))
-    disk.send(*range(1, 11))
-    assert disk.hand.links.drop_oldest(PEER, Flow.MESSAGE, KEY, 3_300) == 7
-    disk.carry_out(disk.hand.drain())
-    assert disk.connect() == [8, 9, 10]
-
-
 @pytest.mark.parametrize("restarted", [False, True])
 @pytest.mark.parametrize("memory", [1, 3_000, 1_000_000])
 def test_numbers_adopted_from_a_peer_are_those_of_frames_in_the_store_too(
@@ -148,7 +140,7 @@ def test_numbers_adopted_from_a_peer_are_those_of_frames_in_the_store_too(
     disk = Disk(limits)
     disk.send(*range(1, 7))
     disk.hand.open()
-    disk.hand.receive(hello("subscriber", "p7", received=[(3, KEY, 100)]))
+    disk.hand.receive(hello("source", "s1", received=[(3, KEY, 100)]))
     got = numbers(disk.carry_out(disk.hand.actions))
     disk.send(7)
     if restarted:
@@ -159,7 +151,7 @@ def test_numbers_adopted_from_a_peer_are_those_of_frames_in_the_store_too(
     disk.acknowledge(107)
     assert {space for space, _ in disk.rows} == {"outbox-floor"}
     disk.started(limits)
-    assert disk.hand.links.send(PEER, KEY, delivery(8)) == 108
+    assert disk.hand.links.send(PEER, KEY, message(8)) == 108
 
 
 def test_a_row_that_is_gone_is_said() -> None:
@@ -174,19 +166,20 @@ def test_a_row_that_is_gone_is_said() -> None:
 def test_rows_of_a_forgotten_peer_come_to_nothing() -> None:
     disk = Disk()
     disk.hand.event(RowsRead("outbox", f"{PEER}|3|{KEY}|{1:016d}", ()))
-    assert not disk.hand.links.peers("subscriber")
+    assert not disk.hand.links.peers("source")
     disk.hand.event(DataReceived(9, b"from nobody"))
 
 
-def test_what_is_dropped_or_acknowledged_before_it_is_read_is_not_missed() -> None:
+def test_what_is_acknowledged_before_it_is_read_is_not_missed() -> None:
     disk = Disk(replace(LIMITS, journal_memory_bytes=1))
     disk.send(*range(1, 6))
     disk.hand.open()
-    disk.hand.receive(hello("subscriber", "p7"))
+    disk.hand.receive(hello("source", "s1"))
     asked = disk.hand.actions
-    disk.hand.links.drop_oldest(PEER, Flow.MESSAGE, KEY, 0)
-    assert numbers(disk.carry_out([*asked, *disk.hand.drain()])) == []
+    disk.hand.receive(Ack(3, KEY, 5))
+    assert numbers(disk.carry_out([*disk.hand.actions, *asked])) == []
     disk.send(6)
+    assert disk.acknowledge(6) == []
     assert disk.memory()["bytes"] == 0
 
 

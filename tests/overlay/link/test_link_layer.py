@@ -1,4 +1,4 @@
-"""LinkLayer: hello and resume, acknowledgements, windows, replacement, dropping, errors."""
+"""LinkLayer: hello and resume, acknowledgements, windows, replacement, forgetting, errors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from overlay.link.frame import Frame
 from overlay.link.frame_codec import LENGTH_BYTES, decode, encode
 from overlay.link.frames import (
     Ack,
-    Delivery,
     ErrorFrame,
     Hello,
     Message,
@@ -33,8 +32,12 @@ def ready(number: int) -> SourceReady:
     return SourceReady(f"s{number}")
 
 
-def delivery(number: int, size: int = 10) -> Delivery:
-    return Delivery("p7", "s1", number, [size], b"x" * size)
+def message(number: int, size: int = 10) -> Message:
+    return Message("B1", "s1", number, "xml", 0, b"x" * size)
+
+
+def refused(number: int) -> Refused:
+    return Refused("s1", number, "malformed", "r", 1, 1)
 
 
 def errors(frames: list[Frame]) -> list[tuple[str, bool]]:
@@ -256,11 +259,11 @@ class TestChannels:
 
     def test_the_window_in_bytes_always_lets_one_frame_go(self) -> None:
         hand = Hand(make_links(limits=LinkLimits(window_bytes=50)))
-        hand.meet("subscriber", "p7")
+        hand.meet()
         for number in (1, 2, 3):
-            hand.links.send("subscriber/p7", "p7", delivery(number, 500))
-        assert sent(hand.drain()) == [delivery(1, 500)]
-        assert hand.receive(Ack(3, "p7", 1)) == [delivery(2, 500)]
+            hand.links.send("broker/B2", "B1", message(number, 500))
+        assert sent(hand.drain()) == [message(1, 500)]
+        assert hand.receive(Ack(3, "B1", 1)) == [message(2, 500)]
 
     def test_channels_take_turns(self) -> None:
         links = make_links()
@@ -288,11 +291,12 @@ class TestChannels:
         assert errors(hand.receive(Ack(1, "k", 2))) == [("not-expected", False)]
         assert hand.links.backlog_bytes("broker/B2", Flow.CATALOG, "k") > 0
 
-    def test_clients_have_no_channels(self) -> None:
+    @pytest.mark.parametrize("role", ["client", "subscriber"])
+    def test_who_only_asks_or_takes_has_no_channels(self, role: str) -> None:
         hand = Hand(make_links())
-        hand.meet("client", "c1")
+        hand.meet(role, "c1")
         with pytest.raises(ValueError, match="no channels"):
-            hand.links.send("client/c1", "k", ready(1))
+            hand.links.send(f"{role}/c1", "k", ready(1))
         assert errors(hand.receive(ready(1), "k", 1)) == [("not-expected", True)]
 
     def test_send_is_for_sequenced_frames_reply_for_the_others(self) -> None:
@@ -318,8 +322,8 @@ class TestChannels:
     def test_a_frame_that_the_peer_does_not_accept(self) -> None:
         hand = Hand(make_links())
         hand.open()
-        hand.receive(hello("subscriber", "p7", frame_bytes_max=65_536))
-        hand.links.send("subscriber/p7", "p7", delivery(1, 100_000))
+        hand.receive(hello(frame_bytes_max=65_536))
+        hand.links.send("broker/B2", "B1", message(1, 100_000))
         actions = hand.drain()
         assert errors(sent(actions)) == [("peer-limit", True)]
         assert closed(actions) == [1]
@@ -327,9 +331,9 @@ class TestChannels:
     def test_a_frame_beyond_the_bound_is_not_taken(self) -> None:
         hand = Hand(make_links(limits=LinkLimits(frame_bytes_max=65_536)))
         with pytest.raises(ProtocolError, match="at most 65536"):
-            hand.links.send("subscriber/p7", "p7", delivery(1, 65_536))
-        assert hand.links.backlog_bytes("subscriber/p7", Flow.MESSAGE, "p7") == 0
-        assert hand.links.send("subscriber/p7", "p7", delivery(1)) == 1
+            hand.links.send("broker/B2", "B1", message(1, 65_536))
+        assert hand.links.backlog_bytes("broker/B2", Flow.MESSAGE, "B1") == 0
+        assert hand.links.send("broker/B2", "B1", message(1)) == 1
 
 
 class TestSource:
@@ -340,11 +344,10 @@ class TestSource:
         hand.receive(Publish("s1", "xml", b"<a>"), "s1", 1)
         hand.lose()
         hand.open(2)
-        refused = Refused("s1", 1, "malformed", "r", 1, 1)
-        links.send("source/s1", "s1", refused)
+        links.send("source/s1", "s1", refused(1))
         hand.receive(hello("source", "s1"), connection=2)
         flows = [a.flow for a in hand.actions if isinstance(a, SendData)]
-        assert sent(hand.actions)[1:] == [refused, Ack(3, "s1", 1)]
+        assert sent(hand.actions)[1:] == [refused(1), Ack(3, "s1", 1)]
         assert flows[1:] == [Flow.MESSAGE, Flow.MESSAGE]
 
     def test_the_acknowledgement_waits_for_refusals_beyond_the_window(self) -> None:
@@ -352,7 +355,7 @@ class TestSource:
         hand = Hand(links)
         hand.meet("source", "s1")
         for number in (1, 2):
-            links.send("source/s1", "s1", Refused("s1", number, "malformed", "r", 1, 1))
+            links.send("source/s1", "s1", refused(number))
         hand.drain()
         assert hand.receive(Publish("s1", "xml", b"<a>"), "s1", 1) == []
         frames = hand.receive(Ack(3, "s1", 1))
@@ -393,27 +396,33 @@ class TestLostState:
 
     def test_a_peer_that_has_lost_its_memory_is_told_where_to_go_on(self) -> None:
         hand = Hand(make_links())
-        hand.meet("subscriber", "p7")
+        hand.meet("source", "s1")
         for number in (1, 2, 3):
-            hand.links.send("subscriber/p7", "p7", delivery(number))
+            hand.links.send("source/s1", "s1", refused(number))
         hand.drain()
-        hand.receive(Ack(3, "p7", 2))
+        hand.receive(Ack(3, "s1", 2))
         hand.lose()
-        frames = hand.meet("subscriber", "p7", connection=2)
-        assert frames == [Skipped(3, "p7", 2, 0), delivery(3)]
+        frames = hand.meet("source", "s1", connection=2)
+        assert frames == [Skipped(3, "s1", 2), refused(3)]
+        flows = [a.flow for a in hand.actions if isinstance(a, SendData)]
+        assert flows[1:] == [Flow.MESSAGE, Flow.MESSAGE]
+        hand.receive(Ack(3, "s1", 3), connection=2)
+        hand.lose(2)
+        assert hand.meet("source", "s1", connection=3) == [Skipped(3, "s1", 3)], "nothing waits"
 
     def test_skipped_moves_the_receiver_on(self) -> None:
-        hand = Hand(make_links("subscriber", "p7", notices=True))
+        hand = Hand(make_links("source", "s1"))
         hand.open(dialled="broker/B2")
         hand.receive(hello())
-        assert hand.receive(Skipped(3, "p7", 2, 0)) == [Ack(3, "p7", 2)]
+        assert hand.receive(Skipped(3, "s1", 2)) == [Ack(3, "s1", 2)]
         assert hand.arrivals == []
-        hand.receive(delivery(3), "p7", 3)
-        assert [a.frame for a in hand.arrivals] == [delivery(3)]
-        hand.receive(Skipped(3, "p7", 9, 5))
-        assert [a.frame for a in hand.arrivals] == [Skipped(3, "p7", 9, 5)]
-        hand.receive(Skipped(3, "p7", 9, 5))
-        assert hand.arrivals == []
+        hand.receive(refused(3), "s1", 3)
+        assert [a.frame for a in hand.arrivals] == [refused(3)]
+        assert hand.receive(Skipped(3, "s1", 2)) == [], "that is less than has come"
+        hand.lose()
+        (said,) = hand.open(2, "broker/B2")
+        assert isinstance(said, Hello)
+        assert said.received == [(3, "s1", 3)]
 
     def test_restart_goes_on_with_the_next_number(self) -> None:
         hand = Hand(make_links())
@@ -445,60 +454,41 @@ class TestLostState:
             make_links().restore([row])
 
 
-class TestDropping:
-    def test_an_absent_subscriber_keeps_the_newest_and_is_told(self) -> None:
-        hand = Hand(make_links())
-        rows: dict[tuple[str, str], bytes] = {}
-        for number in range(1, 11):
-            hand.links.send("subscriber/p7", "p7", delivery(number, 100))
-        keep(rows, hand.drain())
-        size = len(encode(delivery(1, 100), "p7", 1))
-        assert hand.links.drop_oldest("subscriber/p7", Flow.MESSAGE, "p7", 3 * size) == 7
-        keep(rows, hand.drain())
-        assert sum(space == "outbox" for space, _ in rows) == 3
-        assert hand.links.drop_oldest("subscriber/p7", Flow.MESSAGE, "p7", 3 * size) == 0
-        again = make_links()
-        again.restore((space, key, value) for (space, key), value in rows.items())
-        for links in (hand.links, again):
-            frames = Hand(links).meet("subscriber", "p7")
-            assert frames == [
-                Skipped(3, "p7", 7, 7),
-                *(delivery(number, 100) for number in (8, 9, 10)),
-            ]
-
-    def test_frames_on_the_wire_are_not_lost_to_a_connected_peer(self) -> None:
-        hand = Hand(make_links(limits=LinkLimits(window_frames=2)))
-        hand.meet("subscriber", "p7")
-        for number in range(1, 7):
-            hand.links.send("subscriber/p7", "p7", delivery(number))
-        assert sent(hand.drain()) == [delivery(1), delivery(2)]
-        size = len(encode(delivery(1), "p7", 1))
-        assert hand.links.drop_oldest("subscriber/p7", Flow.MESSAGE, "p7", size) == 5
-        assert sent(hand.drain()) == []  # the window is closed all the same
-        # 1 and 2 were on the wire; 3, 4 and 5 never were.
-        assert hand.receive(Ack(3, "p7", 2)) == [Skipped(3, "p7", 5, 3), delivery(6)]
-
-    def test_nothing_to_drop(self) -> None:
-        links = make_links()
-        assert links.drop_oldest("subscriber/p7", Flow.MESSAGE, "p7", 0) == 0
-        assert links.drain() == []
-
-
 class TestForget:
     def test_all_rows_go_and_the_connection_too(self) -> None:
         hand = Hand(make_links())
         rows: dict[tuple[str, str], bytes] = {}
-        hand.meet("subscriber", "p7")
-        hand.links.send("subscriber/p7", "p7", delivery(1))
+        hand.meet()
+        hand.receive(message(1), "B2", 1)
+        keep(rows, hand.actions)
+        hand.links.send("broker/B2", "B1", message(1))
         keep(rows, hand.drain())
-        hand.links.send("subscriber/p7", "p7", delivery(2))
-        hand.links.forget("subscriber/p7")
+        hand.links.send("broker/B2", "B1", message(2))
+        hand.links.forget("broker/B2")
         actions = hand.drain()
         keep(rows, actions)
         assert rows == {}
         assert ("forgotten", True) in errors(sent(actions))
         assert closed(actions) == [1]
-        assert not hand.links.connected("subscriber/p7")
+        assert not hand.links.connected("broker/B2")
+
+    def test_all_rows_of_channels_that_end_go(self) -> None:
+        hand = Hand(make_links())
+        rows: dict[tuple[str, str], bytes] = {}
+        hand.meet()
+        for key in ("B1", "B1@2"):
+            hand.receive(message(1), key, 1)
+            keep(rows, hand.actions)
+            for number in (1, 2):
+                hand.links.send("broker/B2", key, message(number))
+            keep(rows, hand.drain())
+            hand.receive(Ack(3, key, 1))
+            keep(rows, hand.actions)
+        hand.links.journal("broker/B2").forget_channels({"B1"})
+        keep(rows, hand.drain())
+        assert {key.split("|")[2] for _, key in rows} == {"B1@2"}
+        assert hand.links.backlog_bytes("broker/B2", Flow.MESSAGE, "B1") == 0
+        assert hand.links.connected("broker/B2")
 
     def test_after_forgetting_a_channel_begins_where_the_peer_is(self) -> None:
         hand = Hand(make_links("source", "s1"))
@@ -507,27 +497,6 @@ class TestForget:
         hand.drain()
         hand.meet(received=[(1, "k", 1)])
         assert hand.links.send("broker/B2", "k", ready(2)) == 2
-
-
-class TestManual:
-    def test_only_what_was_processed_is_told(self) -> None:
-        hand = Hand(make_links("subscriber", "p7", manual=True))
-        hand.open(dialled="broker/B2")
-        hand.receive(hello())
-        data = b"".join(encode(delivery(n), "p7", n) for n in (1, 2, 3))
-        assert hand.bytes(data) == []
-        assert len(hand.arrivals) == 3
-        hand.links.processed("broker/B2", Flow.MESSAGE, "p7", 2)
-        assert sent(hand.drain()) == [Ack(3, "p7", 2)]
-        hand.lose()
-        (said,) = hand.open(2, "broker/B2")
-        assert isinstance(said, Hello)
-        assert said.received == [(3, "p7", 2)]
-        hand.receive(hello(), connection=2)
-        hand.receive(delivery(3), "p7", 3, connection=2)
-        assert hand.arrivals == []  # it is still here
-        with pytest.raises(ValueError, match="never received"):
-            hand.links.processed("broker/B2", Flow.MESSAGE, "p7", 4)
 
 
 class TestKeepAlive:

@@ -70,7 +70,7 @@ def test_whoever_has_what_he_acknowledged_is_welcome() -> None:
     assert hand.links.refusal("broker/B2") == ""
 
 
-def test_subscribers_may_have_lost_their_memory() -> None:
+def test_sources_may_have_lost_their_memory() -> None:
     hand = Hand(make_links())
     hand.meet("source", "s1")
     hand.links.send("source/s1", "a", SourceReady("s1"))
