@@ -29,7 +29,7 @@ ERROR_CODES: Mapping[str, str] = MappingProxyType(
         "window-exceeded": "more unacknowledged frames on a channel than any window allows",
         "too-many-channels": "more channels than are kept for one peer",
         "too-many-errors": "too many wrong frames on one connection",
-        "peer-limit": "a frame of the journal is longer than this peer accepts",
+        "peer-limit": "a frame that waits is longer than this peer accepts",
     }
 )
 """Every code that the link layer itself sends; cores add their own to Refused and Response."""

@@ -78,8 +78,8 @@ class ProfileReleased(QueryFrame):
     """The old host has delivered up to the ``watershed`` (source, number; of a source that is not
     there, nothing), and lets go.
 
-    Its channel to the subscriber stands at ``last``, of which ``acknowledged`` were acknowledged
-    and all up to ``floor`` are gone; the rest waits to be handed over.
+    Its mailbox stands at ``last``, of which the user has taken all through ``acknowledged``, and
+    all through ``floor`` are gone; the rest waits to be handed over.
     """
 
     type: ClassVar[str] = "profile-released"
@@ -108,8 +108,8 @@ class HandoverWanted(QueryFrame):
 @on_the_wire
 @dataclass(frozen=True, slots=True)
 class HandedOver(QueryFrame):
-    """A delivery that waited at the old host with number ``position`` on the subscriber's channel,
-    the number that it keeps; ``ends``: ask for more."""
+    """A delivery that waited at the old host with number ``position`` in the mailbox, which it
+    keeps; ``ends``: ask for more."""
 
     type: ClassVar[str] = "handed-over"
 

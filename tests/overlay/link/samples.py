@@ -8,11 +8,15 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
+from overlay.link.delivery_frames import packed_numbers, packed_slots
 from overlay.link.frame import FRAME_TYPES, Frame
+from overlay.link.frame_fields import CLAIMED_SEQUENCE_MAX
 from overlay.link.frames import (
     Ack,
+    Attach,
     BranchReady,
-    Delivery,
+    Deliveries,
+    Detached,
     DictionaryHeld,
     DictionaryTrained,
     ErrorFrame,
@@ -21,6 +25,7 @@ from overlay.link.frames import (
     LiveMarker,
     LiveReached,
     Message,
+    Missed,
     NeedsDelta,
     Observed,
     PartitionsMatched,
@@ -43,6 +48,7 @@ from overlay.link.frames import (
     Skipped,
     SourceAnnounced,
     SourceReady,
+    Taken,
     TreeBegun,
     TreeEnded,
     TreeReady,
@@ -64,7 +70,7 @@ from overlay.link.move_frames import (
 SAMPLES: tuple[Frame, ...] = (
     Hello(1, "broker", "B1", "run-1", ["xml", "binary"], 65_536, [(3, "B1", 42), (2, "B1", 7)]),
     Ack(3, "B1", 42),
-    Skipped(3, "p7", 12, 3),
+    Skipped(3, "s1", 12),
     Ping(1),
     Pong(1),
     ErrorFrame("too-long", "frame of 9 bytes announced; at most 8", True),
@@ -102,13 +108,17 @@ SAMPLES: tuple[Frame, ...] = (
     TreeBegun("B1@2"),
     TreeEnded("B1"),
     Message("B1", "s1", 3, "xml", 1, b"<quote/>", 7, b"\x00\x93\x90\x90\xc4\x00"),
-    Delivery("p7", "s1", 3, [3, 4], b"<a/><bc/>"[:7]),
+    Attach([(3, "p7", 41), (9, "p8", 0)]),
+    Deliveries("s1", 3, [3, 4], packed_slots([3, 9]), packed_numbers([42, 7]), b"<a/><bc"),
+    Taken(packed_slots([3, 9]), packed_numbers([42, 7])),
+    Missed(3, 50, 8),
+    Detached(3, "moved", "p7 has another host broker now"),
     StandBy("p7", 5, "Ann", "/quote", 2),
     StandingBy("p7", 5, 2),
     ReleaseProfile("p7", 5, 2),
     ProfileReleased("p7", 5, 2, 10, 12, 15, [("s1", 40), ("s2", 0)]),
     HandoverWanted("p7", 5, 12),
-    HandedOver("p7", 5, 13, True, "s1", 39, [3, 4], b"<a/><bc/>"[:7]),
+    HandedOver("p7", 5, 13, True, "s1", 39, [3, 4], b"<a/><bc"),
     ProfileTaken("p7", 5, 2),
     MoveEnded("p7", 5),
     WatershedMarker("B1", "B4", 5),
@@ -177,7 +187,30 @@ def frames_of(cls: type[Frame]) -> st.SearchStrategy[Frame]:
         }
     if cls is SourceAnnounced:
         values["validation"] = st.sampled_from(["off", "report", "reject"])
-    if cls in (Delivery, HandedOver):
+    if cls in (Deliveries, Taken):
+        columns = st.lists(
+            st.tuples(st.integers(0, 2**32 - 1), st.integers(0, CLAIMED_SEQUENCE_MAX)), max_size=6
+        )
+        return columns.flatmap(lambda entries: _with_columns(cls, values, entries))
+    return _with_lengths(cls, values)
+
+
+def _with_columns(
+    cls: type[Frame], values: Mapping[str, st.SearchStrategy[Any]], entries: list[tuple[int, int]]
+) -> st.SearchStrategy[Frame]:
+    """``slots`` and ``numbers`` go together."""
+    columns = {
+        "slots": st.just(packed_slots([slot for slot, _ in entries])),
+        "numbers": st.just(packed_numbers([number for _, number in entries])),
+    }
+    return _with_lengths(cls, {**values, **columns})
+
+
+def _with_lengths(
+    cls: type[Frame], values: Mapping[str, st.SearchStrategy[Any]]
+) -> st.SearchStrategy[Frame]:
+    """``lengths``, where a frame has them, are those of the payload."""
+    if "lengths" in values:
         return st.lists(st.binary(max_size=20), max_size=6).flatmap(
             lambda results: st.builds(
                 cls,

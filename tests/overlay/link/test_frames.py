@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from overlay.link.delivery_frames import SLOTS_MAX, columns, packed_numbers, packed_slots
 from overlay.link.errors import ERROR_CODES, ProtocolError
 from overlay.link.events import Flow
 from overlay.link.frame import FRAME_TYPES, Frame, on_the_wire
@@ -19,14 +20,18 @@ from overlay.link.frame_codec import LENGTH_BYTES, FrameDecoder, decode, encode
 from overlay.link.frame_fields import CLAIMED_SEQUENCE_MAX, MAP_DEPTH_MAX, SEQUENCE_MAX
 from overlay.link.frames import (
     Ack,
-    Delivery,
+    Attach,
+    Deliveries,
+    Detached,
     Hello,
+    Missed,
     Ping,
     PlaceProfile,
     ProfileChanged,
     Request,
     RoutingDelta,
     SourceAnnounced,
+    Taken,
 )
 from overlay.link.move_frames import HandedOver
 from tests.overlay.link.samples import ANY_FRAME, SAMPLES, place
@@ -68,26 +73,27 @@ def test_samples_cover_every_frame_type() -> None:
     assert {type(frame) for frame in SAMPLES} == set(FRAME_TYPES.values())
 
 
-def test_only_sequenced_frames_leave_the_control_flow() -> None:
+def test_only_sequenced_frames_and_deliveries_leave_the_control_flow() -> None:
     for cls in FRAME_TYPES.values():
-        assert cls.sequenced == (cls.flow is not Flow.CONTROL)
+        if cls in (Deliveries, Missed):
+            assert (cls.sequenced, cls.flow) == (False, Flow.MESSAGE)
+        else:
+            assert cls.sequenced == (cls.flow is not Flow.CONTROL)
 
 
 @pytest.mark.parametrize("vector", VECTORS["valid"], ids=lambda vector: vector["type"])
 def test_vectors_encode_and_decode(vector: dict[str, Any]) -> None:
     cls = FRAME_TYPES[vector["type"]]
     values = dict(vector["fields"])
-    for name in ("payload", "pieces"):
-        if name in values:
+    for name in ("payload", "pieces", "slots", "numbers"):
+        if isinstance(values.get(name), str):
             values[name] = bytes.fromhex(values[name])
     if cls is Hello:
         values["received"] = [tuple(entry) for entry in values["received"]]
-    for name in values.keys() & {"watershed", "numbers"}:
-        values[name] = [tuple(entry) for entry in values[name]]
     if cls is SourceAnnounced:
         values["compression"] = [(form, bytes.fromhex(d)) for form, d in values["compression"]]
-    for name in ("matched", "trees", "down"):
-        if name in values:
+    for name in ("matched", "trees", "down", "watershed", "numbers", "profiles"):
+        if isinstance(values.get(name), list):
             values[name] = [tuple(entry) for entry in values[name]]
     frame = cls(**values)
     key, sequence = vector.get("key", ""), vector.get("sequence", 0)
@@ -164,7 +170,7 @@ def test_each_header_field_has_a_type(frame: Frame) -> None:
 @pytest.mark.parametrize("frame", SAMPLES, ids=lambda frame: frame.type)
 def test_bytes_left_over_are_refused_where_there_is_no_payload(frame: Frame) -> None:
     data = encode(frame, *place(frame))[LENGTH_BYTES:] + b"\x00"
-    if isinstance(frame, Delivery | HandedOver):
+    if isinstance(frame, Deliveries | HandedOver):
         assert refusal(data).code == "bad-field"  # the lengths no longer add up
     elif hasattr(frame, "payload"):
         values = {field.name: getattr(frame, field.name) for field in fields(frame)}
@@ -199,7 +205,22 @@ def test_no_beginning_of_a_frame_is_taken_for_another(frame: Frame) -> None:
         (SourceAnnounced("s", "n", "r", None, float("nan"), 1, "x", "dtd", "off", []), "bad-field"),
         (SourceAnnounced("s", "n", "r", None, 1.0, 1, "x", "dtd", "maybe", []), "bad-field"),
         (SourceAnnounced("s", "n", "r", None, float("inf"), 1, "x", "dtd", "off", []), "bad-field"),
-        (Delivery("p", "s", 1, [1], b""), "bad-field"),
+        (Deliveries("s", 1, [1], b"", b"", b""), "bad-field"),
+        (Deliveries("s", 1, [], bytes(4), b"", b""), "bad-field"),
+        (Deliveries("s", 1, [], b"", bytes(8), b""), "bad-field"),
+        (Taken(bytes(4), bytes(7)), "bad-field"),
+        (Taken(bytes(4), bytes(16)), "bad-field"),
+        (Taken(bytes(5), bytes(10)), "bad-field"),
+        (Taken(bytes(6), bytes(12)), "bad-field"),
+        (Taken(bytes(4), packed_numbers([CLAIMED_SEQUENCE_MAX + 1])), "bad-field"),
+        (Taken(bytes(8), packed_numbers([0, 2**64 - 1])), "bad-field"),
+        (Taken(bytes(4 * SLOTS_MAX + 4), bytes(8 * SLOTS_MAX + 8)), "too-long"),
+        (Missed(2**32, 1, 1), "bad-field"),
+        (Missed(1, CLAIMED_SEQUENCE_MAX + 1, 1), "bad-field"),
+        (Attach([(2**32, "p", 0)]), "bad-field"),
+        (Attach([(1, "p", CLAIMED_SEQUENCE_MAX + 1)]), "bad-field"),
+        (Attach([(1, "p", 0)] * (SLOTS_MAX + 1)), "too-long"),
+        (Detached(2**32, "moved", ""), "bad-field"),
         (Hello(1, "king", "B1", "i", [], 65_536, []), "bad-field"),
         (Hello(1, "broker", "", "i", [], 65_536, []), "bad-field"),
         (Hello(1, "broker", "a|b", "i", [], 65_536, []), "bad-field"),
@@ -220,10 +241,43 @@ def test_long_texts_travel_in_the_body() -> None:
         PlaceProfile("p", "u", text, 1, ""),
         ProfileChanged("p", 1, text, "u"),
         RoutingDelta("r", [text], [text]),
-        Delivery("p", "s", 1, [0] * 100_000, b""),
+        Deliveries("s", 1, [0] * 100_000, bytes(4 * SLOTS_MAX), bytes(8 * SLOTS_MAX), b""),
+        Attach([(slot, f"profile-{slot}", slot) for slot in range(SLOTS_MAX)]),
         Hello(1, "broker", "a", "i", [], 65_536, [(3, f"key-{n}", n) for n in range(10_000)]),
     ):
         assert decode(encode(frame, *place(frame))[LENGTH_BYTES:]).frame == frame
+
+
+@pytest.mark.parametrize(
+    ("slots", "numbers"),
+    [
+        (bytes(4), b""),
+        (b"", bytes(8)),
+        (bytes(3), bytes(6)),
+        (bytes(4), bytes(9)),
+        (bytes(4), packed_numbers([CLAIMED_SEQUENCE_MAX + 1])),
+        (bytes(8), packed_numbers([1, 2**64 - 1])),
+        ("text", bytes(8)),
+        (bytes(4), [1]),
+    ],
+)
+def test_columns_that_do_not_go_together_are_refused(slots: object, numbers: object) -> None:
+    whole = {"slots": packed_slots([1]), "numbers": packed_numbers([CLAIMED_SEQUENCE_MAX])}
+    assert decode(frame_from({"t": "taken"}, msgpack.packb(whole))).frame == Taken(**whole)
+    for header, others in (
+        ({"t": "taken"}, {}),
+        ({"t": "deliveries", "source": "s1", "number": 1}, {"lengths": []}),
+    ):
+        body = msgpack.packb({**others, "slots": slots, "numbers": numbers})
+        error = refusal(frame_from(header, body))
+        assert (error.code, error.fatal) == ("bad-field", False)
+
+
+def test_columns_are_little_endian() -> None:
+    assert packed_slots([1, 2**32 - 1]).hex() == "01000000ffffffff"
+    assert packed_numbers([42, 2**40]).hex() == "2a000000000000000000000000010000"
+    frame = Taken(packed_slots([3, 9]), packed_numbers([42, 7]))
+    assert list(columns(frame)) == [(3, 42), (9, 7)]
 
 
 def test_a_header_that_is_too_long_does_not_leave() -> None:
