@@ -51,7 +51,7 @@ from overlay.link.events import (
     SendData,
     TimePassed,
 )
-from overlay.link.frame import DURABLE_ROLES, Frame
+from overlay.link.frame import Frame
 from overlay.link.frames import (
     Attach,
     Deliveries,
@@ -71,7 +71,7 @@ from overlay.link.link_layer import ANYONE, Arrival, LinkLayer
 from overlay.link.node import open_stream, redial_seconds
 from overlay.link.subscription import Subscription
 
-FINAL_CODES = frozenset({"replaced", "forgotten", "moved", "unsupported-version", "wrong-peer"})
+FINAL_CODES = frozenset({"replaced", "forgotten", "unsupported-version", "wrong-peer"})
 """Fatal errors after which dialling again would not help; so is any before the hello."""
 TICK_SECONDS = 1.0
 ACKNOWLEDGE_SECONDS = 0.005
@@ -127,7 +127,6 @@ class ClientConnection:
         self.peer = ANYONE  # who answered, from the first hello on
         self.formats: Sequence[str] = ()
         self._where = (host, port)
-        self._durable = role in DURABLE_ROLES
         self._identity = identity
         self._limits = limits
         self._links = LinkLayer(

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 import trio
 
+from overlay.link.delivery_frames import columns, packed_numbers, packed_slots
 from overlay.link.events import Action, Event, Flow, Put
 from overlay.link.frames import (
-    Delivery,
+    Attach,
+    Deliveries,
+    Detached,
     Hello,
     Message,
+    Missed,
     Observed,
     Publish,
     Refused,
     Request,
     Response,
+    Taken,
 )
 from overlay.link.limits import LinkLimits
 from overlay.link.link_layer import LinkLayer
@@ -31,11 +37,25 @@ async def until(condition: Callable[[], bool]) -> None:
             await _WAITING.park()
 
 
+@dataclass(slots=True)
+class CounterMailbox:
+    """The deliveries of a profile, 1 to ``last``, those through ``gone`` thrown away; taken by
+    ``slot`` of ``connection``, 0 for none."""
+
+    last: int = 0
+    gone: int = 0
+    taken: int = 0
+    sent: int = 0
+    connection: int = 0
+    slot: int = 0
+
+
 class CounterCore:
-    """A broker that keeps every payload, forwards none, and delivers on request.
+    """A broker that keeps every payload, forwards none, and delivers on request, without windows.
 
     Verbs: "echo" (its arguments), "fail" (an error), "silent" (no answer), "deliver" (``count``
-    deliveries to profile p7), "observe" (``count`` observed events).
+    deliveries to profile p7, having forgotten to send ``left_out``), "detach" (p7, with a
+    ``code``), "hang-up" (all who take deliveries), "observe" (``count`` observed events).
     """
 
     def __init__(
@@ -43,7 +63,8 @@ class CounterCore:
     ) -> None:
         rows = list(rows)
         self.taken = [value for space, _, value in sorted(rows) if space == "taken"]
-        self.known = {"s1", "p7", "A", "B", "c1"}
+        self.known = {"s1", "u1", "u2", "A", "B", "c1"}
+        self.mailboxes = {"p7": CounterMailbox(), "p8": CounterMailbox()}
         self.hold = False
         self.links = LinkLayer(
             role="broker",
@@ -69,6 +90,17 @@ class CounterCore:
                     self.links.send(arrival.peer, arrival.key, refused)
             elif isinstance(frame, Request):
                 self._answer(arrival.connection, frame)
+            elif isinstance(frame, Attach):
+                self._attach(arrival.connection, frame)
+            elif isinstance(frame, Taken):
+                for slot, number in columns(frame):
+                    for box in self.mailboxes.values():
+                        if (box.connection, box.slot) == (arrival.connection, slot):
+                            box.taken = max(box.taken, number)
+            elif frame is None:
+                for box in self.mailboxes.values():
+                    if box.connection == arrival.connection:
+                        box.connection = 0
         rows, self._rows = self._rows, []
         actions = [*rows, *self.links.drain()]
         _WAITING.unpark_all()
@@ -82,10 +114,40 @@ class CounterCore:
     def backlog(self, peer: str) -> int:
         return self.links.backlog_bytes(peer, Flow.MESSAGE, "root")
 
-    def deliver(self, count: int) -> None:
-        for number in range(1, count + 1):
-            frame = Delivery("p7", "s1", number, [1], b"%d" % (number % 10))
-            self.links.send("subscriber/p7", "p7", frame)
+    def deliver(self, count: int, profile: str = "p7") -> None:
+        box = self.mailboxes[profile]
+        box.last += count
+        self._send(box)
+
+    def _attach(self, connection: int, frame: Attach) -> None:
+        for slot, profile, received in frame.profiles:
+            box = self.mailboxes.get(profile)
+            if box is None:
+                self.links.reply(connection, Detached(slot, "unknown-profile", "it is not here"))
+                continue
+            self._detach(box, "replaced")
+            box.connection, box.slot, box.sent = connection, slot, received
+            box.taken = max(box.taken, received)
+            self._send(box)
+
+    def _detach(self, box: CounterMailbox, code: str) -> None:
+        if box.connection:
+            self.links.reply(box.connection, Detached(box.slot, code, "it is over"))
+            box.connection = 0
+
+    def _send(self, box: CounterMailbox) -> None:
+        if not box.connection:
+            return
+        if box.sent < max(box.gone, box.taken):
+            through = max(box.gone, box.taken)
+            lost = through - max(box.sent, box.taken)
+            self.links.reply(box.connection, Missed(box.slot, through, lost))
+            box.sent = through
+        while box.sent < box.last:
+            box.sent += 1
+            place = packed_slots([box.slot]), packed_numbers([box.sent])
+            frame = Deliveries("s1", box.sent, [1], *place, b"%d" % (box.sent % 10))
+            self.links.reply(box.connection, frame)
 
     def _take(self, payload: bytes) -> None:
         self._rows.append(Put("taken", f"{len(self.taken):06d}", payload))
@@ -100,7 +162,18 @@ class CounterCore:
             error = {"code": "no-way", "message": "it failed"}
             self.links.reply(connection, Response(frame.request, False, error))
         elif frame.verb == "deliver":
+            left_out = frame.arguments.get("left_out", 0)
+            assert isinstance(left_out, int)
+            self.mailboxes["p7"].last += left_out
+            self.mailboxes["p7"].sent += left_out
             self.deliver(count)
+            self.links.reply(connection, Response(frame.request, True, {}))
+        elif frame.verb == "detach":
+            self._detach(self.mailboxes["p7"], str(frame.arguments["code"]))
+            self.links.reply(connection, Response(frame.request, True, {}))
+        elif frame.verb == "hang-up":
+            for line in {box.connection for box in self.mailboxes.values()} - {0}:
+                self.links.refuse(line, "silent", "that is enough for now")
             self.links.reply(connection, Response(frame.request, True, {}))
         elif frame.verb == "observe":
             for number in range(count):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -9,13 +11,14 @@ import trio
 import trio.testing
 
 from overlay.link.client_connection import (
+    ClientConnection,
     ClientLimits,
     ConnectionFailed,
     RemoteError,
     open_client,
 )
 from overlay.link.events import Flow
-from overlay.link.frames import Delivery
+from overlay.link.inbox import Arrived, Inbox, InboxQueue
 from overlay.link.limits import LinkLimits
 from tests.overlay.link.counter_core import REFUSED, until
 from tests.overlay.link.test_node import Network
@@ -232,49 +235,199 @@ async def test_a_second_process_of_the_same_source_replaces_the_first(tmp_path: 
             assert second.connected
 
 
-async def test_deliveries_are_acknowledged_when_the_next_is_asked_for(tmp_path: Path) -> None:
+async def test_a_source_that_starts_again_is_told_what_became_of_its_messages(
+    tmp_path: Path,
+) -> None:
+    """The broker has refused messages of runs of which this one knows nothing."""
+    network = Network(tmp_path)
+    async with network.run("B") as core:
+        for expected in (1, 2, 3):
+            async with open_client(
+                "127.0.0.1", network.ports["B"], role="source", identity="s1"
+            ) as source:
+                with trio.fail_after(20):
+                    assert await source.publish(REFUSED, "xml") == expected
+                    refused = await source.outcome(expected)
+                assert refused is not None
+                assert refused.number == expected
+                await until(lambda: core.links.backlog_bytes("source/s1", Flow.MESSAGE, "s1") == 0)
+            await until(lambda: not core.links.connected("source/s1"))
+
+
+@asynccontextmanager
+async def subscribed(network: Network, identity: str = "u1") -> AsyncIterator[ClientConnection]:
+    with trio.fail_after(20):
+        async with open_client(
+            "127.0.0.1", network.ports["B"], role="subscriber", identity=identity
+        ) as subscriber:
+            yield subscriber
+
+
+async def take(subscriber: ClientConnection, inbox: Inbox, count: int) -> list[Arrived]:
+    return [await subscriber.next_delivery(inbox) for _ in range(count)]
+
+
+def numbers(arrived: Iterable[Arrived]) -> list[int]:
+    found = []
+    for each in arrived:
+        assert each.number == each.frame.number
+        found.append(each.number)
+    return found
+
+
+async def test_what_was_not_acknowledged_comes_again_in_the_next_run(tmp_path: Path) -> None:
     network = Network(tmp_path)
     async with network.run("B", (), lambda core: core.deliver(5)) as core:
 
-        async def take(count: int) -> list[int]:
+        async def run(count: int) -> list[int]:
             """Take some, and leave while still at work on the last."""
-            taken: list[int] = []
-            async with open_client(
-                "127.0.0.1", network.ports["B"], role="subscriber", identity="p7"
-            ) as subscriber:
-                with trio.fail_after(20):
-                    async for delivery in subscriber.deliveries():
-                        assert isinstance(delivery, Delivery)
-                        taken.append(delivery.number)
-                        if len(taken) == count:
-                            await until(lambda: _backlog(core) == 6 - taken[-1])
-                            break
-                assert subscriber.lost == 0
-            await until(lambda: not core.links.connected("subscriber/p7"))
-            return taken
+            async with subscribed(network) as subscriber:
+                inbox = subscriber.attach("p7")
+                arrived = await take(subscriber, inbox, count)
+                for each in arrived[:-1]:
+                    subscriber.acknowledge(each)
+                await subscriber.call("echo", {})
+                assert core.mailboxes["p7"].taken == arrived[-1].number - 1
+                assert inbox.processed == arrived[-1].number - 1
+                assert inbox.lost == 0
+            await until(lambda: not core.links.connected("subscriber/u1"))
+            return numbers(arrived)
 
-        assert await take(3) == [1, 2, 3]
-        assert await take(3) == [3, 4, 5]
-        assert await take(1) == [5]
+        assert await run(3) == [1, 2, 3]
+        assert await run(3) == [3, 4, 5]
+        assert await run(1) == [5]
 
 
-def _backlog(core: object) -> int:
-    """Deliveries that p7 has not acknowledged."""
-    statistics = core.links.statistics()  # type: ignore[attr-defined]
-    channel = statistics["journals"]["subscriber/p7"]["sending"]["message:p7"]
-    return int(channel["last"] - channel["acknowledged"])
+async def test_over_a_lost_connection_nothing_comes_twice(tmp_path: Path) -> None:
+    network = Network(tmp_path)
+    async with (
+        network.run("B", (), lambda core: core.deliver(5)) as core,
+        open_client("127.0.0.1", network.ports["B"], role="client", identity="c1") as client,
+        subscribed(network) as subscriber,
+    ):
+        inbox = subscriber.attach("p7")
+        arrived = await take(subscriber, inbox, 5)
+        subscriber.acknowledge(arrived[1])
+        with pytest.raises(ConnectionFailed, match="lost"):
+            await subscriber.call("hang-up", {})
+        await subscriber.wait_connected()
+        assert subscriber.connection_number == 2
+        await client.call("deliver", {"count": 2})
+        again = await take(subscriber, inbox, 2)
+        assert numbers([*arrived, *again]) == [1, 2, 3, 4, 5, 6, 7]
+        assert subscriber.statistics()["deliveries_duplicate"] == 3
+        subscriber.acknowledge(arrived[4])
+        await subscriber.call("echo", {})
+        assert core.mailboxes["p7"].taken == 5, "of the connection before"
 
 
-async def test_a_subscriber_learns_how_many_were_dropped(tmp_path: Path) -> None:
+async def test_acknowledgements_are_said_soon_and_together(tmp_path: Path) -> None:
+    network = Network(tmp_path)
+    async with (
+        network.run("B", (), lambda core: core.deliver(200)) as core,
+        subscribed(network) as subscriber,
+    ):
+        for arrived in await take(subscriber, subscriber.attach("p7"), 200):
+            subscriber.acknowledge(arrived)
+        await until(lambda: core.mailboxes["p7"].taken == 200)
+
+
+async def test_a_subscriber_learns_how_many_were_missed(tmp_path: Path) -> None:
     network = Network(tmp_path)
     async with network.run("B", (), lambda core: core.deliver(9)) as core:
-        size = core.links.backlog_bytes("subscriber/p7", Flow.MESSAGE, "p7")
-        core.links.drop_oldest("subscriber/p7", Flow.MESSAGE, "p7", size // 3)
-        async with open_client(
-            "127.0.0.1", network.ports["B"], role="subscriber", identity="p7"
-        ) as subscriber:
-            with trio.fail_after(20):
-                async for delivery in subscriber.deliveries():
-                    assert delivery.number == 7
-                    break
-            assert subscriber.lost == 6
+        core.mailboxes["p7"].taken, core.mailboxes["p7"].gone = 2, 6
+        async with subscribed(network) as subscriber:
+            inbox = subscriber.attach("p7")
+            assert numbers(await take(subscriber, inbox, 3)) == [7, 8, 9]
+            assert inbox.lost == 4
+
+
+async def test_a_gap_ends_the_connection_and_is_closed_by_the_next(tmp_path: Path) -> None:
+    network = Network(tmp_path)
+    async with (
+        network.run("B", (), lambda core: core.deliver(1)) as core,
+        open_client("127.0.0.1", network.ports["B"], role="client", identity="c1") as client,
+        subscribed(network) as subscriber,
+    ):
+        inbox = subscriber.attach("p7")
+        arrived = await take(subscriber, inbox, 1)
+        await client.call("deliver", {"left_out": 2, "count": 1})
+        arrived += await take(subscriber, inbox, 3)
+        assert numbers(arrived) == [1, 2, 3, 4]
+        assert subscriber.connection_number == 2
+        assert core.mailboxes["p7"].sent == 4
+
+
+async def test_profiles_share_a_connection_and_a_queue(tmp_path: Path) -> None:
+    network = Network(tmp_path)
+    async with network.run("B") as core, subscribed(network) as subscriber:
+        queue = InboxQueue()
+        inboxes = [subscriber.attach(profile, queue=queue) for profile in ("p7", "p8")]
+        await subscriber.call("echo", {})
+        core.deliver(1)
+        core.deliver(2, "p8")
+        await subscriber.call("echo", {})
+        arrived = await take(subscriber, inboxes[0], 3)
+        assert sorted((each.inbox.profile, each.number) for each in arrived) == [
+            ("p7", 1),
+            ("p8", 1),
+            ("p8", 2),
+        ]
+
+
+@pytest.mark.parametrize("code", ["moved", "forgotten"])
+async def test_an_inbox_ends_with_what_the_broker_says(tmp_path: Path, code: str) -> None:
+    network = Network(tmp_path)
+    async with network.run("B") as core, subscribed(network) as subscriber:
+        ended, other = subscriber.attach("p7"), subscriber.attach("p8")
+        await subscriber.call("deliver", {"count": 1})
+        assert numbers(await take(subscriber, ended, 1)) == [1]
+        await subscriber.call("detach", {"code": code})
+        with pytest.raises(RemoteError) as caught:
+            await subscriber.next_delivery(ended)
+        assert caught.value.code == code
+        assert ended.ended is not None
+        core.deliver(1, "p8")
+        await subscriber.call("echo", {})
+        assert numbers(await take(subscriber, other, 1)) == [1]
+        assert subscriber.statistics()["inboxes"] == 1
+
+
+async def test_a_profile_that_the_broker_does_not_have(tmp_path: Path) -> None:
+    network = Network(tmp_path)
+    async with network.run("B"), subscribed(network) as subscriber:
+        with pytest.raises(RemoteError) as caught:
+            await subscriber.next_delivery(subscriber.attach("p9"))
+        assert caught.value.code == "unknown-profile"
+
+
+async def test_who_attaches_later_takes_the_profile(tmp_path: Path) -> None:
+    network = Network(tmp_path)
+    async with (
+        network.run("B") as core,
+        subscribed(network) as first,
+        subscribed(network, "u2") as second,
+    ):
+        taken, kept = first.attach("p7"), first.attach("p8")
+        await first.call("echo", {})
+        inbox = second.attach("p7")
+        with pytest.raises(RemoteError) as caught:
+            await first.next_delivery(taken)
+        assert caught.value.code == "replaced"
+        assert kept.ended is None
+        core.deliver(1)
+        await second.call("echo", {})
+        assert numbers(await take(second, inbox, 1)) == [1]
+
+
+async def test_all_inboxes_end_with_the_connection(tmp_path: Path) -> None:
+    network = Network(tmp_path)
+    async with network.run("B"), subscribed(network) as first:
+        inboxes = [first.attach(profile) for profile in ("p7", "p8")]
+        async with subscribed(network):
+            for inbox in inboxes:
+                with pytest.raises(RemoteError) as caught:
+                    await first.next_delivery(inbox)
+                assert caught.value.code == "replaced"
+        with pytest.raises(RemoteError):
+            first.attach("p7")
