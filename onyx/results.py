@@ -72,6 +72,7 @@ class Results:
         self._connect_to = connect_to
         self._in_background = in_background
         self._queue = InboxQueue()
+        self._connections: set[ClientConnection] = set()  # all that there ever were
         self._unconnected = list(self._places.values())
         self._current: Arrived | None = None
         self._results: tuple[Deliveries, list[bytes]] | None = None
@@ -131,9 +132,8 @@ class Results:
             if found is not None:
                 await self._follow(found)
                 continue
-            for place in self._places.values():
-                if place.connection is not None:
-                    place.connection.send_acknowledgements()
+            for connection in self._connections:
+                connection.send_acknowledgements()
             await self._queue.wait()
         # PERF: a turn of the scheduler for each delivery costs more than the delivery.
         self._taken_at_once += 1
@@ -156,9 +156,7 @@ class Results:
 
     async def flush(self) -> None:
         """Return when the host brokers have all acknowledgements on disk."""
-        connections = {place.connection for place in self._places.values()} - {None}
-        for connection in connections:
-            assert connection is not None
+        for connection in list(self._connections):
             await call(connection, "sync", {})
 
     async def _follow(self, inbox: Inbox) -> None:
@@ -205,6 +203,7 @@ class Results:
 
     def _settle(self, place: _Place, host: str, connection: ClientConnection, inbox: Inbox) -> None:
         place.host, place.connection, place.inbox = host, connection, inbox
+        self._connections.add(connection)
         self._in_background(self._watch, place, inbox, connection)
 
     async def _watch(self, place: _Place, inbox: Inbox, connection: ClientConnection) -> None:

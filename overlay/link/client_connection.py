@@ -150,6 +150,8 @@ class ClientConnection:
         self._taken_at_once = 0
         self._observed: deque[Mapping[str, object]] = deque()
         self._changed = trio.Event()
+        self._moved_on = trio.Event()  # the connection came, went, or has ended for good
+        self._was_connected = False
         self._counts: Counter[str] = Counter()
 
     # --- asking ---------------------------------------------------------------------------
@@ -308,7 +310,7 @@ class ClientConnection:
     async def wait_connected(self) -> None:
         """Wait until the other side is there (again); RemoteError if it never will be."""
         while not self.connected:
-            await self._wait_changed()
+            await self._wait_moved_on()
 
     @property
     def connection_number(self) -> int:
@@ -319,7 +321,7 @@ class ClientConnection:
         """Wait until the present connection is gone."""
         transport = self._transport
         while transport is not None and self._transport is transport:
-            await self._wait_changed()
+            await self._wait_moved_on()
 
     def give_up(self, code: str, message: str) -> None:
         """Dial no more; whoever waits is told this."""
@@ -473,6 +475,12 @@ class ClientConnection:
         await self._changed.wait()
         self._check_failure()
 
+    async def _wait_moved_on(self) -> None:
+        """The same, but only until the connection has come or gone: many may wait for that."""
+        self._check_failure()
+        await self._moved_on.wait()
+        self._check_failure()
+
     def _check_failure(self) -> None:
         if self._failure is not None:
             # A new object: it may be raised in several tasks, each with its own traceback.
@@ -481,6 +489,11 @@ class ClientConnection:
     def _notify(self) -> None:
         self._changed.set()
         self._changed = trio.Event()
+        is_connected = self._transport is not None and self.connected
+        if is_connected != self._was_connected or self._failure is not None:
+            self._was_connected = is_connected
+            self._moved_on.set()
+            self._moved_on = trio.Event()
         if self._failure is not None and self._inboxes:
             for inbox in list(self._inboxes.values()):
                 self.detach(inbox, self._failure)
