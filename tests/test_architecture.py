@@ -16,6 +16,7 @@ FILE_LINES_MAX = 550  # a file may be long where it is one idea told in order
 SHELLS = {
     "formats/build.py",
     "overlay/link/client_connection.py",
+    "overlay/link/event_queue.py",
     "overlay/link/inbox.py",
     "overlay/link/link_io.py",
     "overlay/link/node.py",

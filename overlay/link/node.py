@@ -26,6 +26,7 @@ from zlib import crc32
 
 import trio
 
+from overlay.link.event_queue import EventQueue
 from overlay.link.events import (
     Action,
     ArchiveMessage,
@@ -69,8 +70,9 @@ class RowStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NodeLimits:
-    """inbox_events          events that may wait; beyond, readers wait
+    """inbox_events          events of one connection that may wait; beyond, its reader waits
     batch_events          events handled before one commit
+    batch_seconds         or as many as take so long
     unsaved_changes       changes nobody was told about that may wait for the next commit
     connections_max       accepted at once; one more is closed right away
     tick_seconds          between two TimePassed
@@ -79,8 +81,9 @@ class NodeLimits:
     redial_seconds_max    and stays here; a connection that lasted so long starts anew
     """
 
-    inbox_events: int = 256
+    inbox_events: int = 16
     batch_events: int = 64
+    batch_seconds: float = 0.01
     unsaved_changes: int = 1024
     connections_max: int = 1024
     tick_seconds: float = 1.0
@@ -196,7 +199,7 @@ class _Node:
         self._connections: dict[int, Connection] = {}
         self._accepted = 0
         self._numbers = 0
-        self._inbox_send, self._inbox = trio.open_memory_channel[Event](limits.inbox_events)
+        self._inbox = EventQueue(limits.inbox_events)
 
     async def process(self) -> None:
         """The one task that touches the core."""
@@ -204,11 +207,13 @@ class _Node:
         ahead: list[Event] = []  # of what the core has asked for itself
         try:
             while True:
-                batch = [*ahead, *self._waiting()] if ahead else await self._batch()
+                if not ahead:
+                    await self._inbox.wait()
+                batch: list[Event] = []
                 leaving: list[_Leaving] = []
                 reads: list[ReadRows] = []
                 again: list[Event] = []
-                for action in self._handle(batch):
+                for action in self._handle(ahead, batch):
                     if isinstance(action, Put | Delete):
                         unsaved.append(action)
                     elif isinstance(action, ReadRows):
@@ -240,15 +245,29 @@ class _Node:
             for each in reads
         ]
 
-    def _handle(self, batch: list[Event]) -> Iterator[Action]:
-        """What the core makes of a batch, and of its end if it asks for that."""
+    def _handle(self, ahead: list[Event], batch: list[Event]) -> Iterator[Action]:
+        """What the core makes of events, and of their end if it asks for that: of those ahead, then
+        of others that wait, as many as belong together; ``batch`` has them then."""
         asked = False
-        for event in batch:
+        for event in self._together(ahead):
+            batch.append(event)
             for action in self._core.handle(event, self._clock()):
                 asked |= isinstance(action, CallAtEnd)
                 yield action
         if asked:
             yield from self._core.handle(BatchHandled(), self._clock())
+
+    def _together(self, ahead: list[Event]) -> Iterator[Event]:
+        """Events that are handled before one commit."""
+        began = self._clock()
+        yield from ahead
+        for _ in range(len(ahead), self._limits.batch_events):
+            event = self._inbox.next_nowait()
+            if event is None:
+                return
+            yield event
+            if self._clock() - began >= self._limits.batch_seconds:
+                return
 
     def _is_due(self, batch: list[Event], unsaved: list[Put | Delete]) -> bool:
         """Changes that nobody is told about (an acknowledgement came in, a row can go) wait for
@@ -277,7 +296,7 @@ class _Node:
     async def tick(self) -> None:
         while True:
             await trio.sleep(self._limits.tick_seconds)
-            await self._inbox_send.send(TimePassed())
+            await self._inbox.put(TimePassed())
 
     async def accept(self, stream: trio.abc.Stream) -> None:
         if self._accepted >= self._limits.connections_max:
@@ -321,19 +340,7 @@ class _Node:
         connection = Connection(self._numbers, stream, self._limits.connection)
         self._connections[connection.number] = connection
         try:
-            await self._inbox_send.send(ConnectionOpened(connection.number, peer))
-            await connection.run(self._inbox_send.send)
+            await self._inbox.put(ConnectionOpened(connection.number, peer))
+            await connection.run(self._inbox.put)
         finally:
             del self._connections[connection.number]
-
-    async def _batch(self) -> list[Event]:
-        """All events that wait, at least one, at most ``batch_events``."""
-        return [await self._inbox.receive(), *self._waiting()]
-
-    def _waiting(self) -> Iterator[Event]:
-        """Events that are there, some less than ``batch_events``."""
-        for _ in range(self._limits.batch_events - 1):
-            try:
-                yield self._inbox.receive_nowait()
-            except trio.WouldBlock:
-                return

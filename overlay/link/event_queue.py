@@ -1,0 +1,55 @@
+"""EventQueue: events that wait for a core, one connection's after another's in turn.
+
+However much one connection has to say, another's next event is handled after one of each that
+speaks: so a request is answered while messages pour in.  Of one connection the order is kept.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+import trio
+
+from overlay.link.events import ConnectionLost, ConnectionOpened, DataReceived, Event
+
+
+class EventQueue:
+    """``put`` waits while a connection has ``events_max`` waiting; TCP pushes back."""
+
+    def __init__(self, events_max: int) -> None:
+        self._events_max = events_max
+        self._waiting: dict[int, deque[Event]] = {}  # by connection, 0 for none; in turn
+        self._room: dict[int, trio.Event] = {}  # for which readers wait
+        self._arrived = trio.Event()
+
+    async def put(self, event: Event) -> None:
+        """One more event of a connection, or of the node itself."""
+        number = 0
+        if isinstance(event, ConnectionOpened | DataReceived | ConnectionLost):
+            number = event.connection
+        while len(self._waiting.get(number, ())) >= self._events_max:
+            room = self._room.setdefault(number, trio.Event())
+            await room.wait()
+        self._waiting.setdefault(number, deque()).append(event)
+        self._arrived.set()
+        await trio.lowlevel.checkpoint()
+
+    async def wait(self) -> None:
+        """Until there is an event."""
+        await trio.lowlevel.checkpoint()
+        while not self._waiting:
+            self._arrived = trio.Event()
+            await self._arrived.wait()
+
+    def next_nowait(self) -> Event | None:
+        """The next event of the connection whose turn it is; None if there is none."""
+        for number, events in self._waiting.items():
+            event = events.popleft()
+            del self._waiting[number]
+            if events:
+                self._waiting[number] = events  # behind the others
+            room = self._room.pop(number, None)
+            if room is not None:
+                room.set()
+            return event
+        return None
