@@ -57,9 +57,6 @@ class InboxQueue:
     _ended: deque[Inbox] = field(default_factory=deque)
     _changed: trio.Event = field(default_factory=trio.Event)
 
-    def __len__(self) -> int:
-        return len(self._arrived)
-
     def put(self, arrived: Arrived) -> None:
         self._arrived.append(arrived)
         self._changed.set()

@@ -50,10 +50,6 @@ class Subscription:
         self._attached: dict[int, Attachment] = {}
         self._taken: dict[int, Attachment] = {}
 
-    def __bool__(self) -> bool:
-        """Whether there are profiles left."""
-        return bool(self._attached)
-
     def attach(self, profile: str, received: int = 0) -> Attachment:
         """One profile more, of which all through ``received`` was taken; to be told."""
         self._slots += 1

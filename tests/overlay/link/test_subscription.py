@@ -170,12 +170,10 @@ class TestSlots:
         former = subscription.attach("p1")
         arrived(subscription, (former.slot, 1))
         assert subscription.detached(Detached(former.slot, "moved", "")) is former
-        assert not subscription
         again = subscription.attach("p1", former.processed)
         assert again.slot != former.slot
         assert arrived(subscription, (former.slot, 2), (again.slot, 1)) == [("p1", 1)]
         assert subscription.detached(Detached(former.slot, "moved", "")) is None
-        assert subscription
 
     def test_one_who_attaches_again_goes_on_behind_what_was_taken(self) -> None:
         subscription = Subscription()
@@ -196,7 +194,6 @@ def test_what_has_arrived_comes_before_the_end_of_an_inbox() -> None:
     ended.end(RemoteError("moved", "it is elsewhere"))
     ended.end(RemoteError("forgotten", "that was not the reason"))
     queue.put(Arrived(other, 1, frame))
-    assert len(queue) == 2
     assert [queue.next_nowait() for _ in range(4)] == [
         Arrived(ended, 1, frame),
         Arrived(other, 1, frame),
