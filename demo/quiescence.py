@@ -78,3 +78,4 @@ def _backlogs(statistics: Statistics) -> Iterator[int]:
         for channel, state in journal["sending"].items():
             if channel.startswith("message:"):
                 yield state["backlog_bytes"]
+    yield statistics["mailboxes"]["waiting_bytes"]

@@ -166,7 +166,7 @@ class Results:
             return
         if inbox.ended.code not in MOVED:
             raise self._ended(place, inbox.ended)
-        place.received = inbox.processed
+        place.received = inbox.attachment.last  # all of which is taken, or was missed
         place.lost += inbox.lost
         place.inbox = place.connection = None
         pause = PAUSE_SECONDS

@@ -22,18 +22,17 @@ from benchmarks.benchmark import WrongAnswers
 from benchmarks.placement.network import make_message, make_profile, make_topology, message_xml
 from benchmarks.tables.timed_network import TimedNetwork
 from onyx.broker.broker_core import BrokerCore
+from onyx.broker.deliveries.delivery_log import DELIVERY_SPACE
 from overlay.link.events import Action, Event, Put
-from overlay.link.frame_codec import LENGTH_BYTES, decode
 from overlay.link.frames import (
-    Delivery,
     PlaceProfile,
     Publish,
     Request,
     Response,
     SourceAnnounced,
 )
-from overlay.link.journal_rows import OUTBOX
 from overlay.link.link_layer import LinkLayer
+from overlay.link.row_log import read_record
 from overlay.topology import Topology
 from registration.catalog import REGISTRATION_KEY
 
@@ -199,10 +198,10 @@ class Churn:
 
     def _note_row(self, peer: str, row: Put, moment: float) -> None:
         """What is stored for a user is what is delivered."""
-        if row.space == OUTBOX and row.key.startswith("subscriber/"):
-            frame = decode(row.value[LENGTH_BYTES:]).frame
-            if isinstance(frame, Delivery):
-                self._delivered[frame.profile, frame.source, frame.number] += 1
+        if row.space == DELIVERY_SPACE:
+            stored = read_record(row.value)
+            for profile in stored["profiles"]:
+                self._delivered[profile, stored["source"], stored["number"]] += 1
 
     def _judge(self) -> tuple[int, int]:
         """(missed, false): deliveries that had to be made and were not, and the other way round;

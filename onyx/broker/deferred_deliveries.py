@@ -5,7 +5,7 @@ at.  For that to be felt on the wire, what a message means for the links is comm
 first, and what it means for users is worked out in a second call (``events.CallAgain``)::
 
     first call    Message to children (outbox) + this row + what was received (inbox)   one commit
-    second call   Delivery to users (outbox) + this row deleted                         one commit
+    second call   results for users (delivery) + this row deleted                       one commit
 
 So a crash in between loses nothing and doubles nothing: the row is found again, and only local
 profiles are looked at.  Before anything but a message is handled, all that is deferred is done:

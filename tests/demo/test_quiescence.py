@@ -16,6 +16,7 @@ def statistics(**data: Any) -> dict[str, Any]:
         "data": {"crossings": {}, **data},
         "query": {"matcher": {"over_limit": 0}},
         "links": {"journals": {}},
+        "mailboxes": {"waiting_bytes": 0},
         "unexpected": {},
     }
 
@@ -48,9 +49,9 @@ def test_counters_are_sums_over_all_brokers() -> None:
     other = statistics(received=4, delivered=1)
     other["links"]["journals"] = {
         "broker/B1": {"sending": {"message:B1": {"backlog_bytes": 7}}},
-        "subscriber/p1": {"sending": {"message:p1": {"backlog_bytes": 5}}},
         "broker/B3": {"sending": {"query:B1": {"backlog_bytes": 100}}},
     }
+    other["mailboxes"]["waiting_bytes"] = 5
     counters = read_counters({"B1": one, "B2": other})
     assert counters == Counters(3, 4, 4, 2, 12)
     assert not counters.balanced

@@ -178,15 +178,15 @@ class Mailboxes:
             self._queue(line, box)
 
     def take(self, connection: int, frame: Taken) -> None:
-        """Deliveries are done; a number that was never sent is a ProtocolError."""
+        """Deliveries are done; a number that was never given out is a ProtocolError."""
         line = self._lines.get(connection)
         for slot, number in columns(frame):
             box = None if line is None else line.boxes.get(slot)
             if line is None or box is None:
                 continue  # it was detached meanwhile
-            if number > box.sent:
+            if number > box.last:  # over an earlier connection it may have been sent
                 raise ProtocolError(
-                    "not-expected", f"delivery {number} of {box.profile!r} was never sent"
+                    "not-expected", f"delivery {number} of {box.profile!r} was never given out"
                 )
             before = box.backlog_bytes
             self._release(box, box.take(number))
@@ -366,8 +366,9 @@ class Mailboxes:
             if box is None or not box.is_queued:
                 continue
             box.is_queued = False
-            if box.sent < box.floor or box.position(box.sent + 1) != position:
-                self._queue(line, box)  # the oldest have gone meanwhile
+            has_next = box.floor <= box.sent < box.last
+            if not has_next or box.position(box.sent + 1) != position:
+                self._queue(line, box)  # the oldest have gone, or were taken, meanwhile
                 continue
             boxes.append(box)
         if not boxes:

@@ -69,7 +69,7 @@ class _Kept:
 
 @dataclass(slots=True)
 class _Standby:
-    """``watershed`` and ``last`` (of the old host's channel) once the old host has let go."""
+    """``watershed`` and ``last`` (of the old host's mailbox) once the old host has let go."""
 
     move: int
     version: int

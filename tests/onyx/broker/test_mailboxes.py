@@ -10,7 +10,16 @@ import pytest
 from onyx.broker.deliveries import mailboxes as mailboxes_module
 from onyx.broker.deliveries.delivery_log import DELIVERY_SPACE
 from onyx.broker.deliveries.mailboxes import CHANGE_SPACE, MAILBOX_SPACE, Mailboxes
-from overlay.link.delivery_frames import Attach, Deliveries, Detached, Missed, Taken, cut
+from overlay.link.delivery_frames import (
+    Attach,
+    Deliveries,
+    Detached,
+    Missed,
+    Taken,
+    cut,
+    packed_numbers,
+    packed_slots,
+)
 from overlay.link.errors import ProtocolError, StoreError
 from overlay.link.events import Put
 from overlay.link.frame import Frame
@@ -238,6 +247,27 @@ def test_a_name_that_is_used_again_gets_nothing_of_before() -> None:
     assert world.got["p1"] == [("s1", 2, [b"2"])]
 
 
+def test_what_came_over_an_earlier_connection_may_be_taken_over_the_next() -> None:
+    """Before it is sent once more: all of it, or the first part."""
+    for taken in (4, 10):
+        world = World(LinkLimits())
+        for number in range(1, 11):
+            world.mailboxes.deliver("s1", number, [b"%d" % number], ["p1"])
+        world.user(1).attach("p1")
+        world.settle()
+        del world.users[1]
+        world.mailboxes.close(1)
+        world.got.clear()
+        user = world.user(2)
+        user.attach("p1", 0)
+        slot = user.attached["p1"].slot
+        world.mailboxes.take(2, Taken(packed_slots([slot]), packed_numbers([taken])))
+        user.attached["p1"].last = taken
+        world.mailboxes.deliver("s1", 11, [b"11"], ["p1"])
+        world.settle()
+        assert [number for _, number, _ in world.got["p1"]] == list(range(taken + 1, 12))
+
+
 def test_what_was_never_sent_cannot_be_taken() -> None:
     world = World()
     user = world.user(1)
@@ -245,7 +275,7 @@ def test_what_was_never_sent_cannot_be_taken() -> None:
     attachment = user.attached["p1"]
     user.subscription.take(attachment, 7)
     (taken,) = user.subscription.taken()
-    with pytest.raises(ProtocolError, match="never sent"):
+    with pytest.raises(ProtocolError, match="never given out"):
         world.mailboxes.take(1, taken)
     world.mailboxes.take(9, Taken(b"", b""))  # a connection that attached nothing
 
