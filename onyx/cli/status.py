@@ -144,6 +144,7 @@ def _row(node: str, address: str, statistics: Statistics | None) -> tuple[object
     if "catalog" in statistics:
         profiles = statistics["catalog"]["profiles"]
         return (node, address, "up", profiles, *[None] * 5, waiting)
+    waiting += statistics["mailboxes"]["stored_bytes"]
     data = statistics["data"]
     return (
         node,

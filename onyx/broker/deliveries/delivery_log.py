@@ -132,7 +132,11 @@ class DeliveryLog:
         self._memory.read += 1
 
     def statistics(self) -> dict[str, object]:
-        return {"records": len(self.records), "memory": self._memory.statistics()}
+        return {
+            "records": len(self.records),
+            "stored_bytes": sum(record.size for record in self.records.values()),
+            "memory": self._memory.statistics(),
+        }
 
 
 def _key(position: int) -> str:

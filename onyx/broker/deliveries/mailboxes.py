@@ -305,8 +305,9 @@ class Mailboxes:
         return found
 
     def statistics(self) -> dict[str, object]:
-        """``waiting``: deliveries that nobody has taken, with ``waiting_bytes``; ``subscribers``:
-        connections that take any, ``attached`` profiles."""
+        """``waiting``: deliveries that nobody has taken, with ``waiting_bytes``; ``stored_bytes``:
+        the results of these, each once; ``subscribers``: connections that take any, ``attached``
+        profiles."""
         boxes = self._boxes.values()
         return {
             "mailboxes": len(self._boxes),

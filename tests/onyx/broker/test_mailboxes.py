@@ -168,6 +168,8 @@ def test_what_waits_for_many_who_are_away_is_on_disk_once() -> None:
     world.settle()
     stored = sum(len(value) for (space, _), value in world.disk.items() if space == DELIVERY_SPACE)
     assert stored < 10 * (len(body) + 10 * len(profiles))
+    sizes = world.mailboxes.statistics()
+    assert sizes["waiting_bytes"] == 1000 * int(str(sizes["stored_bytes"]))
     assert world.rows(DELIVERY_SPACE) == 10
 
 
