@@ -28,7 +28,7 @@ def serve(
     paths: Sequence[lxml.etree.XPath],
     subscribers: list[socket.socket | None],
 ) -> None:
-    """Accepts subscribers and then a publisher, whose messages it passes on until he ends."""
+    """Accepts subscribers and then a publisher, whose messages it passes on until that ends."""
     while True:
         connection, _ = listener.accept()
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

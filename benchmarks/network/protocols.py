@@ -44,7 +44,7 @@ class ServiceProtocol(Protocol):
 class Framed:
     """That of ``lxml_service``: a length of four bytes, then the message; one of no bytes confirms.
 
-    A connection begins with four bytes: 0 from a publisher, from a subscriber his number from 1.
+    A connection begins with four bytes: 0 from a publisher, from a subscriber its number from 1.
     """
 
     def subscription(self, number: int) -> bytes:

@@ -6,8 +6,8 @@
            └──> mailboxes: its position, 8 bytes for each profile
     flush   ──> connections: to each the record once, with the slots of its profiles that get it
 
-A user who is away is a number: through what he has taken.  Whoever comes gets what is behind it, as
-far as the window of each profile allows; what has been taken is forgotten, and a record with the
+A user who is away is a number: through what they have taken.  Whoever comes gets what is behind it,
+as far as the window of each profile allows; what has been taken is forgotten, and a record with the
 last mailbox that held it.
 
 =============  =======================  ============================================================
