@@ -151,7 +151,7 @@ class ClientConnection:
         self._observed: deque[Mapping[str, object]] = deque()
         self._changed = trio.Event()
         self._moved_on = trio.Event()  # the connection came, went, or has ended for good
-        self._was_connected = False
+        self._was: tuple[Connection | None, bool] = None, False
         self._counts: Counter[str] = Counter()
 
     # --- asking ---------------------------------------------------------------------------
@@ -489,9 +489,9 @@ class ClientConnection:
     def _notify(self) -> None:
         self._changed.set()
         self._changed = trio.Event()
-        is_connected = self._transport is not None and self.connected
-        if is_connected != self._was_connected or self._failure is not None:
-            self._was_connected = is_connected
+        now = self._transport, self.connected
+        if now != self._was or self._failure is not None:
+            self._was = now
             self._moved_on.set()
             self._moved_on = trio.Event()
         if self._failure is not None and self._inboxes:

@@ -321,6 +321,19 @@ async def test_over_a_lost_connection_nothing_comes_twice(tmp_path: Path) -> Non
         assert core.mailboxes["p7"].taken == 5, "of the connection before"
 
 
+async def test_a_connection_that_never_was_answered_is_lost_as_any_other() -> None:
+    """The other side takes it, says no hello, and hangs up: nothing was connected meanwhile."""
+    client, server = trio.testing.memory_stream_pair()
+    connection = ClientConnection("nowhere", 1, "client", "c1", (), ClientLimits())
+    with trio.fail_after(10):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(connection._run_connection, client)
+            await trio.testing.wait_all_tasks_blocked()
+            nursery.start_soon(connection.wait_lost)
+            await trio.testing.wait_all_tasks_blocked()
+            await server.aclose()
+
+
 async def test_acknowledgements_are_said_soon_and_together(tmp_path: Path) -> None:
     network = Network(tmp_path)
     async with (
