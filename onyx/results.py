@@ -29,7 +29,6 @@ UNKNOWN_TRIES = 5  # a host broker that the registration service names, and that
 PAUSE_SECONDS = 0.05  # before asking again; doubles
 PAUSE_SECONDS_MAX = 2.0
 LOST_SECONDS = 5.0  # without the host broker before the registration service is asked about it
-CHECKPOINT_EVERY = 16  # deliveries that were there already
 
 ConnectTo: TypeAlias = Callable[[str], Awaitable[ClientConnection]]
 """The user's connection to the broker at an address."""
@@ -76,11 +75,6 @@ class Results:
         self._unconnected = list(self._places.values())
         self._current: Arrived | None = None
         self._results: tuple[Deliveries, list[bytes]] | None = None
-        self._taken_at_once = 0
-
-    @property
-    def profile_ids(self) -> tuple[str, ...]:
-        return tuple(self._places)
 
     @property
     def profile_id(self) -> str:
@@ -125,21 +119,8 @@ class Results:
         self.acknowledge_nowait()
         if self._unconnected or self._find is not None:
             await self.connect()
-        while True:
-            found = self._queue.next_nowait()
-            if isinstance(found, Arrived):
-                break
-            if found is not None:
-                await self._follow(found)
-                continue
-            for connection in self._connections:
-                connection.send_acknowledgements()
-            await self._queue.wait()
-        # PERF: a turn of the scheduler for each delivery costs more than the delivery.
-        self._taken_at_once += 1
-        if self._taken_at_once >= CHECKPOINT_EVERY:
-            self._taken_at_once = 0
-            await trio.lowlevel.checkpoint()
+        while not isinstance(found := await self._queue.next(self._send_acknowledgements), Arrived):
+            await self._follow(found)
         self._current = found
         frame = found.frame
         if self._results is None or self._results[0] is not frame:
@@ -153,6 +134,10 @@ class Results:
             if place.connection is not None and place.inbox is self._current.inbox:
                 place.connection.acknowledge(self._current)
             self._current = None
+
+    def _send_acknowledgements(self) -> None:
+        for connection in self._connections:
+            connection.send_acknowledgements()
 
     async def flush(self) -> None:
         """Return when the host brokers have all acknowledgements on disk."""

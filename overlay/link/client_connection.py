@@ -77,7 +77,6 @@ TICK_SECONDS = 1.0
 ACKNOWLEDGE_SECONDS = 0.005
 """What is taken is said together with what is taken in so long after it, or ACKNOWLEDGE_AT_ONCE."""
 ACKNOWLEDGE_AT_ONCE = 64
-CHECKPOINT_EVERY = 16  # deliveries that were there already
 
 __all__ = ["ClientConnection", "ClientLimits", "ConnectionFailed", "RemoteError", "open_client"]
 
@@ -147,7 +146,6 @@ class ClientConnection:
         self._inboxes: dict[int, Inbox] = {}  # by slot
         self._acknowledged = 0  # deliveries whose acknowledgement has not left
         self._to_acknowledge = trio.Event()
-        self._taken_at_once = 0
         self._observed: deque[Mapping[str, object]] = deque()
         self._changed = trio.Event()
         self._moved_on = trio.Event()  # the connection came, went, or has ended for good
@@ -258,15 +256,11 @@ class ClientConnection:
 
     async def next_delivery(self, inbox: Inbox) -> Arrived:
         """The next one in an inbox's queue; RemoteError with what has ended it."""
-        while True:
-            found = inbox.queue.next_nowait()
-            if isinstance(found, Arrived):
-                await self._checkpoint()
-                return found
-            if found is not None and found.ended is not None:
-                raise RemoteError(found.ended.code, found.ended.message)
-            self.send_acknowledgements()
-            await inbox.queue.wait()
+        found = await inbox.queue.next(self.send_acknowledgements)
+        if isinstance(found, Arrived):
+            return found
+        assert found.ended is not None
+        raise RemoteError(found.ended.code, found.ended.message)
 
     def acknowledge(self, arrived: Arrived) -> None:
         """Everything up to this delivery is done and need not come again.
@@ -285,13 +279,6 @@ class ClientConnection:
         self._acknowledged = 0
         if self.connected:
             self._reply(self._subscription.taken())
-
-    async def _checkpoint(self) -> None:
-        # PERF: a turn of the scheduler for each delivery costs more than the delivery.
-        self._taken_at_once += 1
-        if self._taken_at_once >= CHECKPOINT_EVERY:
-            self._taken_at_once = 0
-            await trio.lowlevel.checkpoint()
 
     async def _acknowledge_soon(self) -> None:
         while True:
@@ -322,11 +309,6 @@ class ClientConnection:
         transport = self._transport
         while transport is not None and self._transport is transport:
             await self._wait_moved_on()
-
-    def give_up(self, code: str, message: str) -> None:
-        """Dial no more; whoever waits is told this."""
-        self._failure = self._failure or RemoteError(code, message)
-        self._notify()
 
     def statistics(self) -> dict[str, object]:
         return {
