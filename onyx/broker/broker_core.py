@@ -199,7 +199,7 @@ class BrokerCore:
         if isinstance(event, TimePassed):
             self._watch.tick(now)
             self._tunnels.tick(now)
-            self.mailboxes.tick(now)
+            self.mailboxes.tick()
         for each in self._tunnels.take_events():
             self._handle_event(each, now)
         self.moves.flush()

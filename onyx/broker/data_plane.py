@@ -420,19 +420,11 @@ class DataPlane:
             self._counters["results_over_limit"] += len(profiles)
             results = []
         if self._moves.is_busy:
+            what = parcel.source, parcel.number, list(map(len, results)), b"".join(results)
             profiles = [
                 profile
                 for profile in profiles
-                if not self._moves.intercepts(
-                    parcel.root,
-                    Delivery(
-                        profile,
-                        parcel.source,
-                        parcel.number,
-                        list(map(len, results)),
-                        b"".join(results),
-                    ),
-                )
+                if not self._moves.intercepts(parcel.root, Delivery(profile, *what))
             ]
         if not profiles:
             return

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeAlias
 
 from onyx.broker.packing.parcel import Parcel
-from overlay.link.row_log import RowLog, read_record
+from overlay.link.row_log import RowLog, number_key, read_record
 
 DEFERRED_SPACE = "deferred"
 
@@ -62,7 +62,7 @@ class DeferredDeliveries:
     def put(self, parcel: Parcel, given: Iterable[Given]) -> None:
         """``given`` is asked later."""
         self._last += 1
-        key = f"{self._last:016d}"
+        key = number_key(self._last)
         record = {
             "root": parcel.root,
             "source": parcel.source,

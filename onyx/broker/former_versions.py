@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from overlay.link.row_log import RowLog, read_record
+from overlay.link.row_log import RowLog, number_key, read_record
 
 FORMER_MAX = 16_384
 FORMER_TEXT_MAX = 16 * 1024 * 1024
@@ -124,4 +124,4 @@ class FormerVersions:
 
 
 def _row_key(former: _Former) -> str:
-    return f"{former.number:016d}"
+    return number_key(former.number)

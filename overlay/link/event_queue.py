@@ -43,13 +43,14 @@ class EventQueue:
 
     def next_nowait(self) -> Event | None:
         """The next event of the connection whose turn it is; None if there is none."""
-        for number, events in self._waiting.items():
-            event = events.popleft()
-            del self._waiting[number]
-            if events:
-                self._waiting[number] = events  # behind the others
-            room = self._room.pop(number, None)
-            if room is not None:
-                room.set()
-            return event
-        return None
+        number = next(iter(self._waiting), None)
+        if number is None:
+            return None
+        events = self._waiting.pop(number)
+        event = events.popleft()
+        if events:
+            self._waiting[number] = events  # behind the others
+        room = self._room.pop(number, None)
+        if room is not None:
+            room.set()
+        return event

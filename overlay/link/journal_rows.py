@@ -23,6 +23,7 @@ import msgpack
 
 from overlay.link.errors import StoreError
 from overlay.link.events import Flow
+from overlay.link.row_log import number_key
 
 OUTBOX = "outbox"
 OUTBOX_FLOOR = "outbox-floor"
@@ -66,7 +67,7 @@ def channel_key(peer: str, flow: Flow, key: str) -> str:
 
 
 def frame_key(channel: str, number: int) -> str:
-    return f"{channel}|{number:016d}"
+    return f"{channel}|{number_key(number)}"
 
 
 def parse_frame_key(key: str) -> tuple[str, Flow, str, int]:

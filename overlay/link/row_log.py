@@ -17,6 +17,11 @@ from overlay.link.events import Delete, Put
 Record = Mapping[str, Any]
 
 
+def number_key(number: int) -> str:
+    """The key of a row that has a number; keys are in the order of these."""
+    return f"{number:016d}"
+
+
 class RowLog:
     """Put and Delete actions in the order in which they were asked for."""
 

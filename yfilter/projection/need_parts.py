@@ -104,11 +104,6 @@ class Place:
     def is_used(self) -> bool:
         return bool(self.binding or self.there or self.kept or self.touched)
 
-    @property
-    def marks(self) -> bool:
-        """Whether anything is kept because of such an element."""
-        return bool(self.kept or self.touched)
-
     def keep(self, looked: Looked, groups: int, wanted: bool) -> None:
         """What groups keep there, or keep no more."""
         kept = self.kept.get(looked, 0) & ~groups | (groups if wanted else 0)

@@ -20,7 +20,7 @@ from typing import Any
 from overlay.link.errors import StoreError
 from overlay.link.events import ReadRows, RowsRead
 from overlay.link.frame_memory import FrameMemory
-from overlay.link.row_log import RowLog, read_record
+from overlay.link.row_log import RowLog, number_key, read_record
 
 DELIVERY_SPACE = "delivery"
 RECORD_BYTES = 64  # what a record counts for besides its payload
@@ -75,7 +75,7 @@ class DeliveryLog:
             "profiles": profiles,
             "numbers": numbers,
         }
-        self._rows.put(DELIVERY_SPACE, _key(self.last), stored)
+        self._rows.put(DELIVERY_SPACE, number_key(self.last), stored)
         return record
 
     def restore(self, key: str, value: bytes) -> tuple[int, Sequence[str], Sequence[int]]:
@@ -97,7 +97,7 @@ class DeliveryLog:
             del self.records[position]
             if record.payload is not None:
                 self._memory.used -= record.size
-            self._rows.delete(DELIVERY_SPACE, _key(position))
+            self._rows.delete(DELIVERY_SPACE, number_key(position))
 
     def let_go(self, record: Record) -> None:
         """Leave a record's bytes to the store if there is no room for them."""
@@ -115,7 +115,9 @@ class DeliveryLog:
         """What is to be read when the rows up to now are stored; ``put_back`` takes it."""
         new = [position for position, is_said in self._asked.items() if not is_said]
         self._asked.update(dict.fromkeys(new, True))
-        return [ReadRows(DELIVERY_SPACE, _key(position), _key(position)) for position in new]
+        return [
+            ReadRows(DELIVERY_SPACE, number_key(position), number_key(position)) for position in new
+        ]
 
     def put_back(self, rows: RowsRead) -> None:
         """What was asked for; StoreError when it is not there."""
@@ -137,10 +139,6 @@ class DeliveryLog:
             "stored_bytes": sum(record.size for record in self.records.values()),
             "memory": self._memory.statistics(),
         }
-
-
-def _key(position: int) -> str:
-    return f"{position:016d}"
 
 
 def _read(key: str, value: bytes) -> dict[str, Any]:

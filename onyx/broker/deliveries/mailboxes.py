@@ -46,14 +46,13 @@ from overlay.link.events import ReadRows, RowsRead
 from overlay.link.frame import Frame
 from overlay.link.limits import LinkLimits
 from overlay.link.link_layer import LinkLayer
-from overlay.link.row_log import RowLog, read_record
+from overlay.link.row_log import RowLog, number_key, read_record
 
 MAILBOX_SPACE = "mailbox"
 CHANGE_SPACE = "mailbox-change"
 
 SENT_AT_ONCE = 4_096  # deliveries of one call; then others have their turn
 SENT_BYTES_AT_ONCE = 4 * 1024 * 1024
-WRITTEN_SECONDS = 1.0  # between two times that mailboxes become rows of their own
 READ_AHEAD = 32  # deliveries of a mailbox that are read from the store together
 
 Row = tuple[str, str, bytes]
@@ -86,8 +85,7 @@ class Mailboxes:
         self._reading: dict[int, _Line] = {}  # by connection, that wait for the store
         self._changed: dict[str, Mailbox | None] = {}  # in this call; None: it is gone
         self._unwritten: dict[str, None] = {}  # whose row is of before some changes
-        self._first_change = self._last_change = 0  # that there are rows of
-        self._written_at = 0.0
+        self._changes: list[str] = []  # the keys of rows of changes, in order
         self._counters: Counter[str] = Counter()
 
     def restore(self, rows: Iterable[Row]) -> Iterator[Row]:
@@ -107,9 +105,7 @@ class Mailboxes:
         for key, changed in sorted(changes, key=lambda change: change[0]):
             states.update((profile, state) for profile, state in changed)
             self._unwritten.update((profile, None) for profile, _ in changed)
-            self._last_change = int(key)
-            self._first_change = self._first_change or self._last_change
-        self._first_change = self._first_change or 1
+            self._changes.append(key)
         for profile, state in states.items():
             if state is not None:
                 box = self._boxes[profile] = Mailbox(profile, state[3])
@@ -130,7 +126,7 @@ class Mailboxes:
     ) -> int:
         """The same results of a message for some profiles, each named once; how many of former
         messages had to go for want of room."""
-        boxes = [self._boxes.get(profile) or self._box(profile) for profile in profiles]
+        boxes = [self._box(profile) for profile in profiles]
         numbers = [box.last + 1 - box.shift for box in boxes]
         record = self._log.append(source, number, results, profiles, numbers)
         position, size, dropped = self._log.last, record.size, 0
@@ -160,7 +156,7 @@ class Mailboxes:
             if refused is not None:
                 self._send(line, Detached(slot, *refused))
                 continue
-            box = self._boxes.get(profile) or self._box(profile)
+            box = self._box(profile)
             if box.line:
                 self._detach(box, "replaced", f"somebody else takes {profile!r} now")
             former = line.boxes.get(slot)
@@ -213,34 +209,23 @@ class Mailboxes:
                 sent, size = self._send_next(line)
                 room -= sent
                 room_bytes -= size
-                if not sent and line.connection in self._reading:
+                if connection in self._reading:
                     break
             if not line.queue or connection in self._reading:
                 self._busy.pop(connection, None)
         if self._changed:
             self._note_changed()
 
-    def tick(self, now: float) -> None:
-        """Once a second what has changed meanwhile becomes a row for each mailbox."""
-        if now < self._written_at + WRITTEN_SECONDS or not self._unwritten:
-            return
-        self._written_at = now
+    def tick(self) -> None:
+        """Now and then: what has changed meanwhile becomes a row for each mailbox."""
         for profile in self._unwritten:
             box = self._boxes.get(profile)
             if box is not None:
                 self._rows.put(MAILBOX_SPACE, profile, {"state": _state(box)})
+        for key in self._changes:
+            self._rows.delete(CHANGE_SPACE, key)
         self._unwritten.clear()
-        for number in range(self._first_change, self._last_change + 1):
-            self._rows.delete(CHANGE_SPACE, f"{number:016d}")
-        self._first_change = self._last_change + 1
-
-    def _note_changed(self) -> None:
-        """One row for all mailboxes that have changed in this call."""
-        self._last_change += 1
-        states = [(profile, _state(box)) for profile, box in self._changed.items()]
-        self._rows.put(CHANGE_SPACE, f"{self._last_change:016d}", {"states": states})
-        self._unwritten.update(dict.fromkeys(self._changed))
-        self._changed.clear()
+        self._changes.clear()
 
     def reads(self) -> list[ReadRows]:
         """What is to be read from the store; ``handle_read`` takes it."""
@@ -320,6 +305,15 @@ class Mailboxes:
         }
 
     # --- helpers --------------------------------------------------------------------------
+
+    def _note_changed(self) -> None:
+        """One row for all mailboxes that have changed in this call."""
+        key = number_key(int(self._changes[-1]) + 1 if self._changes else 1)
+        states = [(profile, _state(box)) for profile, box in self._changed.items()]
+        self._rows.put(CHANGE_SPACE, key, {"states": states})
+        self._changes.append(key)
+        self._unwritten.update(dict.fromkeys(self._changed))
+        self._changed.clear()
 
     def _box(self, profile: str) -> Mailbox:
         box = self._boxes.get(profile)

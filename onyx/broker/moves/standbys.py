@@ -46,7 +46,7 @@ from overlay.link.move_frames import (
     StandBy,
     StandingBy,
 )
-from overlay.link.row_log import RowLog, read_record
+from overlay.link.row_log import RowLog, number_key, read_record
 from registration.catalog import REGISTRATION_KEY
 
 STANDBY_SPACE = "standby"
@@ -221,7 +221,7 @@ class Standbys:
             return
         standby.rows += 1
         kept = _Kept(
-            row=f"{delivery.profile}|{standby.rows:016d}",
+            row=f"{delivery.profile}|{number_key(standby.rows)}",
             source=delivery.source,
             number=delivery.number,
             lengths=tuple(delivery.lengths),

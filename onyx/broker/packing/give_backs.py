@@ -26,7 +26,7 @@ from onyx.broker.packing.codebook import Codebook, wire_format_of
 from onyx.broker.packing.parcel import Parcel
 from overlay.link.frames import Message, Undecoded
 from overlay.link.link_layer import LinkLayer
-from overlay.link.row_log import RowLog, read_record
+from overlay.link.row_log import RowLog, number_key, read_record
 
 GIVEN_BACK_SPACE = "given-back"
 _NO_MEANS = frozenset({"unknown-dictionary", "unknown-format"})
@@ -131,4 +131,4 @@ class GiveBacks:
 
 
 def _row_key(tree: str, source: str, number: int) -> str:
-    return f"{tree}|{source}|{number:016d}"
+    return f"{tree}|{source}|{number_key(number)}"

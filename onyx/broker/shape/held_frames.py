@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from overlay.link.frame_codec import LENGTH_BYTES, decode, encode
 from overlay.link.link_layer import Arrival
-from overlay.link.row_log import RowLog, read_record
+from overlay.link.row_log import RowLog, number_key, read_record
 
 HELD_SPACE = "held"
 
@@ -44,7 +44,7 @@ class HeldFrames:
         """A frame of a tree that has to wait."""
         assert arrival.frame is not None
         self._last += 1
-        key = f"{self._last:016d}"
+        key = number_key(self._last)
         frame = encode(arrival.frame, arrival.key, arrival.sequence)
         self._rows.put(HELD_SPACE, key, {"peer": arrival.peer, "frame": frame})
         self._waiting.setdefault(arrival.key, deque()).append((key, arrival))

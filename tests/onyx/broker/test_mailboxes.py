@@ -81,7 +81,6 @@ class World:
         self.got: dict[str, list[tuple[str, int, list[bytes]]]] = defaultdict(list)
         self.refused: dict[int, str] = {}
         self.puts = 0
-        self._now = 0.0
         self._limits = limits
         self._backlog = backlog
         self.restart()
@@ -119,8 +118,7 @@ class World:
 
     def tick(self) -> None:
         """A second later."""
-        self._now += 1.0
-        self.mailboxes.tick(self._now)
+        self.mailboxes.tick()
         self.settle()
 
     def rows(self, space: str) -> int:
