@@ -33,8 +33,6 @@ cdef class Candidates(Offers):
     cpdef object registrations(self, SubscriberRuns runs)
     cdef int _take_groups(self, int at, int end, int element) except -1
     cdef int _take_group(self, int at, int end, int row, int ancestor) except -1
-    cdef int _take_wanted(self, int place, int element) except -1
-    cdef int _take(self, int query, int residual, int element) except -1
     cdef int _wait(self, int query, int record, int element) except -1
     cdef int _verify(self) except -1
     cdef bint _is_found(self, int query) noexcept

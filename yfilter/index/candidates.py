@@ -49,7 +49,7 @@ else:
     from yfilter.index.message_view import MessageView
     from yfilter.index.names_below import ANSWER_PERHAPS, ANSWER_YES
     from yfilter.index.offers import Offers
-    from yfilter.index.residual_rows import CODE_ABSOLUTE, CODE_DEPTH, CODE_SHIFT, CODE_TWIG
+    from yfilter.index.residual_rows import CODE_ABSOLUTE, CODE_DEPTH
     from yfilter.index.residuals import Residuals
     from yfilter.index.subscriber_runs import SubscriberRuns
     from yfilter.index.trie import Trie
@@ -129,11 +129,14 @@ class Candidates(Offers):
         i: cython.int
         self._cover_found(sure + quick + slow + self._lists[place + LIST_GROUPS] + len(self._query))
         self.residuals.visits += 1 + ((quick + slow) >> 3)
+        is_new: cython.bint = self._lists[place + LIST_EPOCH] != self._epoch
+        self._lists[place + LIST_EPOCH] = self._epoch  # once a message is enough for the sure ones
         if self._groups is not None:
-            return self._take_wanted(place, element)
+            if is_new:
+                self._take_sure(place, element)
+            return self._take_unsure(place, element)
         self.candidates += quick + slow
-        if self._lists[place + LIST_EPOCH] != self._epoch:  # once a message is enough for these
-            self._lists[place + LIST_EPOCH] = self._epoch
+        if is_new:
             for i in range(at, at + sure):
                 self._find(self._lists[i + LISTED_QUERY])
         at += sure
@@ -211,55 +214,18 @@ class Candidates(Offers):
         end: cython.int = place + LIST_QUERIES + SLOW_WIDTH * high
         residual: cython.int
         self._cover_found(high - low + len(self._query))
+        if self._groups is not None:
+            return Offers._take_range(self, place, element)
         self.residuals.visits += 1 + ((high - low) >> 3)
-        if self._groups is None:
-            self.candidates += high - low
+        self.candidates += high - low
         while at < end:
             residual = self._lists[at + LISTED_RESIDUAL]
-            if self._groups is not None:
-                self._take(self._lists[at + LISTED_QUERY], residual, element)
-            elif residual < 0:
+            if residual < 0:
                 if self.is_possible(self._lists[at + LISTED_REQUIRED]):
                     self._wait(self._lists[at + LISTED_QUERY], -residual, element)
             elif residual == 0 or self.residuals.ancestor_holds(residual, element):
                 self._find(self._lists[at + LISTED_QUERY])
             at += SLOW_WIDTH
-        return 0
-
-    def _take_wanted(self, place: cython.int, element: cython.int) -> cython.int:
-        """As ``_take_list``, for queries that lead to links."""
-        sure: cython.int = self._lists[place + LIST_SURE]
-        quick: cython.int = self._lists[place + LIST_QUICK]
-        slow: cython.int = self._lists[place + LIST_SLOW]
-        end: cython.int
-        code: cython.int
-        count: cython.int
-        twig: cython.int
-        at: cython.int = place + LIST_QUERIES
-        i: cython.int
-        _i: cython.int
-        if self._lists[place + LIST_EPOCH] != self._epoch:
-            self._lists[place + LIST_EPOCH] = self._epoch
-            for i in range(at, at + sure):
-                self._take(self._lists[i + LISTED_QUERY], 0, element)
-        at += sure
-        end = at + QUICK_WIDTH * quick
-        while at < end:
-            self._take(self._lists[at + LISTED_QUERY], self._lists[at + LISTED_RESIDUAL], element)
-            at += QUICK_WIDTH
-        end = at + SLOW_WIDTH * slow
-        while at < end:
-            self._take(self._lists[at + LISTED_QUERY], self._lists[at + LISTED_RESIDUAL], element)
-            at += SLOW_WIDTH
-        end = at + self._lists[place + LIST_GROUPS]
-        while at < end:
-            code = CODE_TWIG | self._lists[at + GROUP_POSITION]
-            count = self._lists[at + GROUP_COUNT]
-            at += GROUP_QUERIES
-            for _i in range(count):
-                twig = self._lists[at + LISTED_TWIG]
-                self._take(self._lists[at + LISTED_QUERY], twig << CODE_SHIFT | code, element)
-                at += GROUPED_WIDTH
         return 0
 
     def _take(self, query: cython.int, residual: cython.int, element: cython.int) -> cython.int:

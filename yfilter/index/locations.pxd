@@ -19,4 +19,3 @@ cdef class Locations(Offers):
     cpdef int end(self) except -1
     cpdef object visits(self)
     cpdef bint holds(self, int hit) except -1
-    cdef int _meet(self, int element, int query, int residual) except -1

@@ -20,26 +20,8 @@ if cython.compiled:
     from cython.cimports.yfilter.index.offers import Offers
     from cython.cimports.yfilter.index.residuals import Residuals
 else:
-    from yfilter.index.accept_lists import (
-        GROUP_COUNT,
-        GROUP_POSITION,
-        GROUP_QUERIES,
-        GROUPED_WIDTH,
-        LIST_GROUPS,
-        LIST_QUERIES,
-        LIST_QUICK,
-        LIST_SLOW,
-        LIST_SURE,
-        LISTED_QUERY,
-        LISTED_REQUIRED,
-        LISTED_RESIDUAL,
-        LISTED_TWIG,
-        QUICK_WIDTH,
-        SLOW_WIDTH,
-    )
     from yfilter.index.message_view import MessageView
     from yfilter.index.offers import Offers
-    from yfilter.index.residual_rows import CODE_SHIFT, CODE_TWIG
     from yfilter.index.residuals import Residuals
 
 
@@ -104,52 +86,7 @@ class Locations(Offers):
             return self.residuals.ancestor_holds(residual, element)
         return self.residuals.hold(-residual, element) or self.residuals.operators.gave_up
 
-    def _take_list(self, place: cython.int, element: cython.int) -> cython.int:
-        lists: cython.int[::1] = self._lists
-        at: cython.int = place + LIST_QUERIES
-        end: cython.int = at + lists[place + LIST_SURE]
-        position: cython.int
-        self.residuals.visits += 1 + ((end - at) >> 3)
-        while at < end:
-            self._meet(element, lists[at], 0)
-            at += 1
-        end = at + QUICK_WIDTH * lists[place + LIST_QUICK]
-        while at < end:
-            self._meet(element, lists[at + LISTED_QUERY], lists[at + LISTED_RESIDUAL])
-            at += QUICK_WIDTH
-        end = at + SLOW_WIDTH * lists[place + LIST_SLOW]
-        while at < end:
-            if self.is_possible(lists[at + LISTED_REQUIRED]):
-                self._meet(element, lists[at + LISTED_QUERY], lists[at + LISTED_RESIDUAL])
-            at += SLOW_WIDTH
-        end = at + lists[place + LIST_GROUPS]
-        while at < end:  # groups of queries, each with a twig
-            position = lists[at + GROUP_POSITION]
-            count: cython.int = lists[at + GROUP_COUNT]
-            at += GROUP_QUERIES
-            while count:
-                self._meet(
-                    element,
-                    lists[at + LISTED_QUERY],
-                    lists[at + LISTED_TWIG] << CODE_SHIFT | CODE_TWIG | position,
-                )
-                at += GROUPED_WIDTH
-                count -= 1
-        return 0
-
-    def _take_range(self, place: cython.int, element: cython.int) -> cython.int:
-        at: cython.int = place + LIST_QUERIES + SLOW_WIDTH * self._low
-        end: cython.int = place + LIST_QUERIES + SLOW_WIDTH * self._high
-        self.residuals.visits += 1 + ((self._high - self._low) >> 3)
-        while at < end:
-            if self.is_possible(self._lists[at + LISTED_REQUIRED]):
-                self._meet(
-                    element, self._lists[at + LISTED_QUERY], self._lists[at + LISTED_RESIDUAL]
-                )
-            at += SLOW_WIDTH
-        return 0
-
-    def _meet(self, element: cython.int, query: cython.int, residual: cython.int) -> cython.int:
+    def _take(self, query: cython.int, residual: cython.int, element: cython.int) -> cython.int:
         i: cython.int = self.count
         if i >= len(self._met_element):
             self._met_element = grown(self._met_element, 2 * i)

@@ -20,6 +20,9 @@ cdef class Offers:
     cdef int settle(self, AcceptLists accepts) except -1
     cdef bint is_any_wanted(self) noexcept
     cdef bint is_possible(self, int required) noexcept
+    cdef int _take(self, int query, int residual, int element) except -1
+    cdef int _take_sure(self, int place, int element) except -1
+    cdef int _take_unsure(self, int place, int element) except -1
     cdef int _take_list(self, int place, int element) except -1
     cdef int _take_range(self, int place, int element) except -1
     cdef int _compare(self, AcceptLists accepts, int offer) except -1

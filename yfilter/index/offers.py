@@ -18,10 +18,28 @@ if cython.compiled:
     from cython.cimports.yfilter.index.message_view import MessageView
     from cython.cimports.yfilter.index.residuals import Residuals
 else:
-    from yfilter.index.accept_lists import LIST_BOUNDS, LIST_RANGED, AcceptLists
+    from yfilter.index.accept_lists import (
+        GROUP_COUNT,
+        GROUP_POSITION,
+        GROUP_QUERIES,
+        GROUPED_WIDTH,
+        LIST_BOUNDS,
+        LIST_GROUPS,
+        LIST_QUERIES,
+        LIST_QUICK,
+        LIST_RANGED,
+        LIST_SLOW,
+        LIST_SURE,
+        LISTED_QUERY,
+        LISTED_RESIDUAL,
+        LISTED_TWIG,
+        QUICK_WIDTH,
+        SLOW_WIDTH,
+        AcceptLists,
+    )
     from yfilter.index.atoms import AT_LEAST, AT_MOST, LESS
     from yfilter.index.message_view import MessageView
-    from yfilter.index.residual_rows import REQUIRED_ATOM, REQUIRED_SHIFT
+    from yfilter.index.residual_rows import CODE_SHIFT, CODE_TWIG, REQUIRED_ATOM, REQUIRED_SHIFT
     from yfilter.index.residuals import Residuals
 
 
@@ -98,13 +116,60 @@ class Offers:
             return self.view.has_atom(required >> REQUIRED_SHIFT)
         return required == 0 or self.residuals.seen(required >> REQUIRED_SHIFT)
 
+    def _take(self, query: cython.int, residual: cython.int, element: cython.int) -> cython.int:
+        """A query that is met at an element, and what is left of it to verify."""
+        raise NotImplementedError
+
     def _take_list(self, place: cython.int, element: cython.int) -> cython.int:
         """The queries of a list at an element."""
-        raise NotImplementedError
+        self.residuals.visits += 1 + (self._lists[place + LIST_SURE] >> 3)
+        self._take_sure(place, element)
+        return self._take_unsure(place, element)
+
+    def _take_sure(self, place: cython.int, element: cython.int) -> cython.int:
+        """Those of a list that leave nothing to verify."""
+        at: cython.int = place + LIST_QUERIES
+        end: cython.int = at + self._lists[place + LIST_SURE]
+        while at < end:
+            self._take(self._lists[at + LISTED_QUERY], 0, element)
+            at += 1
+        return 0
+
+    def _take_unsure(self, place: cython.int, element: cython.int) -> cython.int:
+        """The others: with an equality of an ancestor, with a record, and those with a twig."""
+        at: cython.int = place + LIST_QUERIES + self._lists[place + LIST_SURE]
+        end: cython.int = at + QUICK_WIDTH * self._lists[place + LIST_QUICK]
+        code: cython.int
+        count: cython.int
+        twig: cython.int
+        _i: cython.int
+        while at < end:
+            self._take(self._lists[at + LISTED_QUERY], self._lists[at + LISTED_RESIDUAL], element)
+            at += QUICK_WIDTH
+        end = at + SLOW_WIDTH * self._lists[place + LIST_SLOW]
+        while at < end:
+            self._take(self._lists[at + LISTED_QUERY], self._lists[at + LISTED_RESIDUAL], element)
+            at += SLOW_WIDTH
+        end = at + self._lists[place + LIST_GROUPS]
+        while at < end:
+            code = CODE_TWIG | self._lists[at + GROUP_POSITION]
+            count = self._lists[at + GROUP_COUNT]
+            at += GROUP_QUERIES
+            for _i in range(count):
+                twig = self._lists[at + LISTED_TWIG]
+                self._take(self._lists[at + LISTED_QUERY], twig << CODE_SHIFT | code, element)
+                at += GROUPED_WIDTH
+        return 0
 
     def _take_range(self, place: cython.int, element: cython.int) -> cython.int:
         """Those of a ranged list from ``_low`` on, up to before ``_high``."""
-        raise NotImplementedError
+        at: cython.int = place + LIST_QUERIES + SLOW_WIDTH * self._low
+        end: cython.int = place + LIST_QUERIES + SLOW_WIDTH * self._high
+        self.residuals.visits += 1 + ((self._high - self._low) >> 3)
+        while at < end:
+            self._take(self._lists[at + LISTED_QUERY], self._lists[at + LISTED_RESIDUAL], element)
+            at += SLOW_WIDTH
+        return 0
 
     def _compare(self, accepts: AcceptLists, offer: cython.int) -> cython.int:
         """Of a ranged list those whose number compares so with the message's."""
