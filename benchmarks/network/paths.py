@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -116,7 +117,8 @@ async def _measure_lxml(feed: Feed, sizes: Sizes, directory: Path) -> _Run:
         number = len(feed.profiles)
         async with plain_takers(file, "framed", port, number, sizes.seconds) as takers:
             await takers.connect()
-            with await trio.to_thread.run_sync(PlainPublisher, PROTOCOLS["framed"], port) as line:
+            line = await trio.to_thread.run_sync(PlainPublisher, PROTOCOLS["framed"], port)
+            with closing(line):
                 await trio.to_thread.run_sync(line.publish, feed.published(_WARM))
                 before_theirs = (await takers.wait(warm)).processor_seconds
                 before = processor_seconds(service.pid)

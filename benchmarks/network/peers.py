@@ -11,7 +11,7 @@ import socket
 import subprocess
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -115,7 +115,7 @@ async def _measure(
     protocol = PROTOCOLS[PEERS[name].protocol]
     async with plain_takers(file, PEERS[name].protocol, port, number, sizes.seconds) as takers:
         await takers.connect()
-        with PlainPublisher(protocol, port) as line:
+        with closing(PlainPublisher(protocol, port)) as line:
             await trio.to_thread.run_sync(line.publish, feed.published(_WARM))
             await takers.wait(_WARM * number)
             before = await settled_processor_seconds(pid)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from types import TracebackType
-from typing import Self
 
-from benchmarks.network.protocols import ServiceProtocol
+from benchmarks.network.protocols import ServiceProtocol, receive
 
 _READ_BYTES = 1 << 16
 _AT_ONCE = 32  # messages that are written together
@@ -16,7 +14,7 @@ _OPEN_MAX = 256  # messages that are not confirmed, as many as a DataSource has 
 
 
 class PlainPublisher:
-    """A connection to publish on; a context manager.  Blocks: for a thread."""
+    """A connection to publish on, until ``close``.  Blocks: for a thread."""
 
     def __init__(self, protocol: ServiceProtocol, port: int) -> None:
         self._protocol = protocol
@@ -27,15 +25,7 @@ class PlainPublisher:
         self._confirmed = 0
         self._awaited = 0
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
         self._connection.close()
 
     def publish(self, messages: Iterator[bytes]) -> None:
@@ -55,11 +45,5 @@ class PlainPublisher:
 
     def _wait(self, confirmation: int) -> None:
         while self._confirmed < confirmation:
-            data = self._connection.recv(_READ_BYTES)
-            if not data:
-                raise ConnectionError("the service has closed the publisher's connection")
-            self._received += data
-            arrived = self._protocol.take(self._received)
+            arrived = receive(self._protocol, self._connection, self._received, _READ_BYTES)
             self._confirmed += arrived.confirmed
-            if arrived.reply:
-                self._connection.sendall(arrived.reply)

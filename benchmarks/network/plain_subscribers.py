@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks.network.feed import Feed
 from benchmarks.network.helper import say
 from benchmarks.network.processor import allow_many_files
-from benchmarks.network.protocols import PROTOCOLS, ServiceProtocol
+from benchmarks.network.protocols import PROTOCOLS, ServiceProtocol, receive
 
 _READ_BYTES = 1 << 18
 
@@ -87,14 +87,9 @@ class PlainSubscribers:
             self._selector.register(connection, selectors.EVENT_READ, subscriber)
 
     def _receive(self, subscriber: _Subscriber) -> None:
-        data = subscriber.connection.recv(_READ_BYTES)
-        if not data:
-            raise ConnectionError("the service has closed a subscriber's connection")
-        subscriber.received += data
-        arrived = self._protocol.take(subscriber.received)
+        connection, received = subscriber.connection, subscriber.received
+        arrived = receive(self._protocol, connection, received, _READ_BYTES)
         self._confirmed += arrived.confirmed
-        if arrived.reply:
-            subscriber.connection.sendall(arrived.reply)
         numbers = subscriber.numbers
         for message in arrived.messages:
             place = self._places.get(message)

@@ -6,6 +6,7 @@ way or another; whoever publishes many messages waits for that.
 
 from __future__ import annotations
 
+import socket
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -39,6 +40,21 @@ class ServiceProtocol(Protocol):
 
     def take(self, received: bytearray) -> Arrived:
         """Takes what is whole off the front."""
+
+
+def receive(
+    protocol: ServiceProtocol, connection: socket.socket, received: bytearray, bytes_max: int
+) -> Arrived:
+    """What comes next on a connection, of which ``received`` is not whole yet; it is told what it
+    is to be told at once.  ConnectionError when the service has closed it."""
+    data = connection.recv(bytes_max)
+    if not data:
+        raise ConnectionError("the service has closed the connection")
+    received += data
+    arrived = protocol.take(received)
+    if arrived.reply:
+        connection.sendall(arrived.reply)
+    return arrived
 
 
 class Framed:

@@ -26,7 +26,6 @@ from benchmarks.network.helper import questions, say
 from benchmarks.network.processor import allow_many_files
 from onyx import Delivery, NetworkUnreachable, Results, User
 
-_CONNECT_AT_ONCE = 50
 _AGAIN_SECONDS = 0.1
 
 
