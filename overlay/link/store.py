@@ -10,7 +10,7 @@ One process at a time: the file is locked from opening to ``close``.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -20,6 +20,7 @@ from overlay.link.events import Delete, Put
 
 APPLICATION_ID = 0x4F4E5958  # "ONYX", in the header of the file
 FORMAT_VERSION = 1
+_NEXT_SPACE = "SELECT min(space) FROM rows WHERE space > ?"
 
 
 class Store:
@@ -64,9 +65,12 @@ class Store:
     ) -> None:
         self.close()
 
-    def rows(self) -> Iterator[tuple[str, str, bytes]]:
-        """All rows (space, key, value), by space and key."""
-        yield from self._connection.execute("SELECT space, key, value FROM rows ORDER BY 1, 2")
+    def rows(self, without: Collection[str] = ()) -> Iterator[tuple[str, str, bytes]]:
+        """The rows (space, key, value), by space and key; those of the spaces ``without`` are
+        neither given nor read from the disk."""
+        for space in self._spaces():
+            if space not in without:
+                yield from self.load((space,))
 
     def read(self, space: str, first: str, last: str) -> tuple[tuple[str, bytes], ...]:
         """The rows (key, value) of a space with keys from ``first`` to ``last``, by key."""
@@ -82,6 +86,13 @@ class Store:
             yield from self._connection.execute(
                 "SELECT space, key, value FROM rows WHERE space = ? ORDER BY key", (space,)
             )
+
+    def _spaces(self) -> list[str]:
+        """The spaces that have rows, in order; one look-up each."""
+        found: list[str] = []
+        while (row := self._connection.execute(_NEXT_SPACE, found[-1:] or [""]).fetchone())[0]:
+            found.append(row[0])
+        return found
 
     def commit(self, changes: Iterable[Put | Delete]) -> None:
         """Carry the changes out in order, all or none, and have them on disk on return."""

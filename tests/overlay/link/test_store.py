@@ -25,6 +25,15 @@ def test_rows_are_there_after_closing(tmp_path: Path) -> None:
         assert store.statistics()["commits"] == 0
 
 
+def test_spaces_can_be_left_out(tmp_path: Path) -> None:
+    with Store(tmp_path / "s.db") as store:
+        store.commit([Put(space, key, b"1") for space in ("a", "a-body", "b") for key in "kl"])
+        assert [row[:2] for row in store.rows(without=("a-body", "c"))] == [
+            (space, key) for space in ("a", "b") for key in "kl"
+        ]
+        assert len(list(store.rows())) == 6
+
+
 def test_changes_happen_in_order(tmp_path: Path) -> None:
     with Store(tmp_path / "s.db") as store:
         store.commit([Put("a", "k", b"1"), Delete("a", "k"), Put("a", "k", b"2")])
