@@ -1,8 +1,9 @@
 """RowLog: the changes that a core wants made to its durable store.
 
 The parts of a core (catalog, profiles, routing table) write records here while they handle an
-event; the core hands them out with its other actions.  A record is a flat mapping that msgpack
-can carry; ``read_record`` gives it back when the core is restored.
+event; the core hands them out with its other actions.  Parts declare what they store as tables
+(tables.py).  Elsewhere a record is a flat mapping that msgpack can carry; ``read_record`` gives it
+back when the core is restored.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ class RowLog:
 
     def put(self, space: str, key: str, record: Record) -> None:
         self._actions.append(Put(space, key, msgpack.packb(dict(record))))
+
+    def put_bytes(self, space: str, key: str, value: bytes) -> None:
+        self._actions.append(Put(space, key, value))
 
     def delete(self, space: str, key: str) -> None:
         self._actions.append(Delete(space, key))

@@ -1,0 +1,209 @@
+"""Table: the rows of one space of a store, each a record of one type.
+
+A core's part declares its spaces once, and writes and reads records::
+
+    @dataclass(frozen=True, slots=True)
+    class HeldRow:
+        peer: str
+        frame: bytes
+
+    HELD = Table("held", HeldRow)
+
+    HELD.put(rows, key, HeldRow("broker/B1", frame))        # into a RowLog
+    record = HELD.read(key, value)                          # at a restart
+
+What is on disk is a MessagePack map with the fields' names, and each value is checked when it is
+read, by the annotation of its field.  A field that is new has a default, for rows of before.
+
+=======================  ===========================================================
+annotation               what is stored
+=======================  ===========================================================
+int, float, bool, str,   itself
+bytes, an Enum of str
+``X | None``             X or nil
+``list[X]``, ``set[X]``  a list; a set's in order
+``tuple[X, ...]``        a list
+``tuple[X, Y]``          a list of just these
+``dict[str, X]``         a map; as well ``Mapping``
+``object``               anything
+=======================  ===========================================================
+
+The type of a record may also be one of these itself, where a row has no fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from enum import Enum
+from types import NoneType, UnionType
+from typing import Any, Generic, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
+
+import msgpack
+
+from overlay.link.errors import StoreError
+from overlay.link.row_log import RowLog
+
+R = TypeVar("R")
+
+Read: TypeAlias = Callable[[Any], Any]
+"""A stored value -> the value as the record holds it; _Unexpected."""
+
+_SCALARS = {
+    int: "an integer",
+    float: "a number",
+    bool: "a bool",
+    str: "text",
+    bytes: "bytes",
+}
+
+
+class _Unexpected(Exception):
+    """A stored value is not what was expected; says where within the row, and what it is."""
+
+    def __init__(self, expected: str, found: object, where: str = "it is ") -> None:
+        super().__init__(f"{where}{type(found).__name__}; expected {expected}")
+        self.expected, self.found, self.where = expected, found, where
+
+
+class Table(Generic[R]):
+    """One space; ``record`` is the type of its records."""
+
+    __slots__ = ("_names", "_read", "space")
+
+    def __init__(self, space: str, record: type[R]) -> None:
+        self.space = space
+        self._read = _reader(record)
+        self._names = tuple(each.name for each in fields(record)) if is_dataclass(record) else None
+
+    def put(self, rows: RowLog, key: str, record: R) -> None:
+        stored: object = record
+        if self._names is not None:
+            stored = {name: getattr(record, name) for name in self._names}
+        rows.put_bytes(self.space, key, msgpack.packb(stored, default=_plain))
+
+    def delete(self, rows: RowLog, key: str) -> None:
+        rows.delete(self.space, key)
+
+    def read(self, key: str, value: bytes) -> R:
+        """A record that was put; StoreError says which row is not one, and what was expected."""
+        try:
+            return self._read(msgpack.unpackb(value))  # type: ignore[no-any-return]
+        except _Unexpected as error:
+            detail = str(error)
+        except ValueError as error:
+            detail = f"not MessagePack: {error}"
+        raise StoreError(f"row {key!r} of space {self.space!r} is bad: {detail}")
+
+
+def _plain(value: object) -> object:
+    """What MessagePack has no type for."""
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} cannot be stored")
+
+
+def _reader(hint: Any) -> Read:
+    """How values of a type are read; a TypeError here is a mistake in a record's type."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if hint is object:
+        return _anything
+    if hint in _SCALARS:
+        return _scalar(hint)
+    if is_dataclass(hint):
+        return _record(hint)
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return _enum(hint)
+    if origin is UnionType or NoneType in arguments:
+        (inner,) = (argument for argument in arguments if argument is not NoneType)
+        return _optional(_reader(inner))
+    if origin is tuple and arguments[-1] is not Ellipsis:
+        return _tuple([_reader(argument) for argument in arguments])
+    if origin in (list, set, tuple):
+        return _values(origin, _reader(arguments[0]))
+    if origin in (dict, Mapping):
+        return _map(_reader(arguments[1]))
+    raise TypeError(f"no table can hold {hint!r}")
+
+
+def _anything(value: Any) -> Any:
+    return value
+
+
+def _scalar(kind: type) -> Read:
+    def scalar(value: Any) -> Any:
+        if type(value) is kind:
+            return value
+        if kind is float and type(value) is int:
+            return float(value)
+        raise _Unexpected(_SCALARS[kind], value)
+
+    return scalar
+
+
+def _enum(kind: type[Enum]) -> Read:
+    def enum(value: Any) -> Any:
+        try:
+            return kind(value)
+        except ValueError:
+            raise _Unexpected(f"one of {[each.value for each in kind]}", value) from None
+
+    return enum
+
+
+def _optional(read: Read) -> Read:
+    return lambda value: None if value is None else read(value)
+
+
+def _values(kind: type, read: Read) -> Read:
+    def values(value: Any) -> Any:
+        if type(value) is not list:
+            raise _Unexpected("a list", value)
+        return kind(map(read, value))
+
+    return values
+
+
+def _tuple(reads: list[Read]) -> Read:
+    def values(value: Any) -> Any:
+        if type(value) is not list or len(value) != len(reads):
+            raise _Unexpected(f"a list of {len(reads)}", value)
+        return tuple(read(each) for read, each in zip(reads, value, strict=True))
+
+    return values
+
+
+def _map(read: Read) -> Read:
+    def mapping(value: Any) -> Any:
+        if type(value) is not dict:
+            raise _Unexpected("a map", value)
+        return {key: read(each) for key, each in value.items()}
+
+    return mapping
+
+
+def _record(kind: Any) -> Read:
+    hints = get_type_hints(kind)
+    reads = {each.name: _reader(hints[each.name]) for each in fields(kind)}
+    needed = {
+        each.name
+        for each in fields(kind)
+        if each.default is MISSING and each.default_factory is MISSING
+    }
+    described = f"a map with {', '.join(reads) or 'nothing'}"
+
+    def record(value: Any) -> Any:
+        if type(value) is not dict or not needed <= value.keys() <= reads.keys():
+            raise _Unexpected(described, value)
+        found = {}
+        for name, each in value.items():
+            try:
+                found[name] = reads[name](each)
+            except _Unexpected as error:
+                where = f"field {name!r} is "
+                raise _Unexpected(error.expected, error.found, where) from None
+        return kind(**found)
+
+    return record
