@@ -36,6 +36,8 @@ from overlay.topology import Topology, TopologyError, load_topology
 from registration.service import run_registration
 
 READY = b"ready\n"
+SWITCH_SECONDS = 0.0005
+"""How long a thread that commits waits for the interpreter, at each of its statements."""
 
 log = logging.getLogger("onyx.process")
 
@@ -82,6 +84,7 @@ async def run_node_process(
     DataDirectoryInUse when the node is running already, StoreUnusable when its store cannot be
     used.
     """
+    sys.setswitchinterval(SWITCH_SECONDS)
     directory = DataDirectory(topology.data_directory)
     with directory.node_locked(node_id), _opened(directory.store_file(node_id)) as store:
         listener.setblocking(False)

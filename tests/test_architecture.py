@@ -17,6 +17,7 @@ SHELLS = {
     "formats/build.py",
     "overlay/link/client_connection.py",
     "overlay/link/event_queue.py",
+    "overlay/link/group_commit.py",
     "overlay/link/inbox.py",
     "overlay/link/link_io.py",
     "overlay/link/node.py",

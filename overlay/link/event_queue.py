@@ -2,15 +2,23 @@
 
 However much one connection has to say, another's next event is handled after one of each that
 speaks: so a request is answered while messages pour in.  Of one connection the order is kept.
+What a core has asked for itself is ahead of all.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 
 import trio
 
-from overlay.link.events import ConnectionLost, ConnectionOpened, DataReceived, Event
+from overlay.link.events import (
+    CalledAgain,
+    ConnectionLost,
+    ConnectionOpened,
+    DataReceived,
+    Event,
+)
 
 
 class EventQueue:
@@ -18,6 +26,7 @@ class EventQueue:
 
     def __init__(self, events_max: int) -> None:
         self._events_max = events_max
+        self._ahead: deque[Event] = deque()
         self._waiting: dict[int, deque[Event]] = {}  # by connection, 0 for none; in turn
         self._room: dict[int, trio.Event] = {}  # for which readers wait
         self._arrived = trio.Event()
@@ -34,15 +43,30 @@ class EventQueue:
         self._arrived.set()
         await trio.lowlevel.checkpoint()
 
+    def put_ahead_nowait(self, events: Iterable[Event]) -> None:
+        """What a core has asked for; CalledAgain waits there once at most."""
+        for event in events:
+            if not (isinstance(event, CalledAgain) and self.calls_again):
+                self._ahead.append(event)
+        self._arrived.set()
+
+    @property
+    def calls_again(self) -> bool:
+        """Whether CalledAgain waits."""
+        return any(isinstance(event, CalledAgain) for event in self._ahead)
+
     async def wait(self) -> None:
         """Until there is an event."""
         await trio.lowlevel.checkpoint()
-        while not self._waiting:
+        while not (self._ahead or self._waiting):
             self._arrived = trio.Event()
             await self._arrived.wait()
 
     def next_nowait(self) -> Event | None:
-        """The next event of the connection whose turn it is; None if there is none."""
+        """What is ahead, or the next event of the connection whose turn it is; None if there is
+        none."""
+        if self._ahead:
+            return self._ahead.popleft()
         number = next(iter(self._waiting), None)
         if number is None:
             return None

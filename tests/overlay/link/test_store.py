@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -40,6 +41,24 @@ def test_changes_happen_in_order(tmp_path: Path) -> None:
         store.commit([Put("a", "l", b"1"), Delete("a", "l")])
         assert list(store.rows()) == [("a", "k", b"2")]
         assert store.statistics()["puts"] == 3
+
+
+def test_a_commit_of_any_size_is_what_its_changes_make_one_after_the_other(tmp_path: Path) -> None:
+    random = Random(5)
+    rows: dict[tuple[str, str], bytes] = {}
+    with Store(tmp_path / "s.db") as store:
+        for size in (1, 3, 4, 5, 16, 63, 64, 65, 256, 257, 341, 1500):
+            changes: list[Put | Delete] = []
+            for number in range(size):
+                name = random.choice("ab"), str(random.randrange(size))
+                if random.random() < 0.6:
+                    changes.append(Put(*name, b"%d of %d" % (number, size)))
+                    rows[name] = changes[-1].value
+                else:
+                    changes.append(Delete(*name))
+                    rows.pop(name, None)
+            store.commit(changes)
+            assert {(space, key): value for space, key, value in store.rows()} == rows
 
 
 def test_all_or_nothing(tmp_path: Path) -> None:

@@ -1,0 +1,206 @@
+"""GroupCommit: what batches of events want, committed in a thread while the next one is handled.
+
+::
+
+    batch 1  ─> group ───────────── commit ─> leaves
+    batch 2      ─> group ┐                            one commit at a time
+    batch 3           ─> group ┴─────────── commit ─> leaves
+
+What leaves does so behind the commit of its own batch and of all before it, in order.  Changes
+that nobody is told about (an acknowledgement came in, a row can go) wait for the next commit that
+is due: a crash before only makes a peer say it again.  What waits is bounded: beyond
+``gathered_rows`` or ``gathered_bytes`` no batch is handled before the commit that runs is done.
+So is it where rows are to be read, which are those that all batches up to then have left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+import trio
+
+from overlay.link.events import (
+    Action,
+    ArchiveMessage,
+    CallAgain,
+    CallAtEnd,
+    CalledAgain,
+    CloseConnection,
+    Delete,
+    DialPeers,
+    Event,
+    Put,
+    ReadRows,
+    RowsRead,
+    SendData,
+)
+
+Leaving: TypeAlias = SendData | CloseConnection | ArchiveMessage | DialPeers
+
+
+class RowStore(Protocol):
+    """What is needed of a store (``store.Store``)."""
+
+    def commit(self, changes: Iterable[Put | Delete]) -> None:
+        """All or none, durable on return."""
+        ...
+
+    def read(self, space: str, first: str, last: str) -> tuple[tuple[str, bytes], ...]:
+        """Rows (key, value) of a space, by key, from the first to the last."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CommitLimits:
+    """unsaved_rows     changes nobody was told about that may wait for the next commit
+    gathered_rows    changes that are gathered while a commit runs; beyond, no batch is handled
+    gathered_bytes   bytes of changes and of what leaves behind them, likewise
+    """
+
+    unsaved_rows: int = 1024
+    gathered_rows: int = 4096
+    gathered_bytes: int = 16 * 1024 * 1024
+
+
+DEFAULT_COMMIT_LIMITS = CommitLimits()
+
+
+@dataclass(slots=True)
+class Group:
+    """What one batch wants, or several that are committed together; ``bytes`` of it all."""
+
+    changes: list[Put | Delete] = field(default_factory=list)
+    leaving: list[Leaving] = field(default_factory=list)
+    reads: list[ReadRows] = field(default_factory=list)
+    calls_again: bool = False
+    bytes: int = 0
+
+    def take(self, actions: Iterable[Action]) -> None:
+        """Actions of one call more."""
+        for action in actions:
+            if isinstance(action, Put):
+                self.changes.append(action)
+                self.bytes += len(action.value)
+            elif isinstance(action, Delete):
+                self.changes.append(action)
+            elif isinstance(action, ReadRows):
+                self.reads.append(action)
+            elif isinstance(action, CallAgain):
+                self.calls_again = True
+            elif not isinstance(action, CallAtEnd):
+                self.leaving.append(action)
+                if isinstance(action, SendData):
+                    self.bytes += len(action.data)
+
+    def join(self, batch: Group) -> None:
+        self.changes += batch.changes
+        self.leaving += batch.leaving
+        self.reads += batch.reads
+        self.bytes += batch.bytes
+
+
+class GroupCommit:
+    """``add`` batches in the order in which they were handled; ``run`` commits them."""
+
+    def __init__(
+        self,
+        store: RowStore,
+        hand_out: Callable[[list[Leaving]], None],
+        tell: Callable[[list[Event]], None],
+        limits: CommitLimits = DEFAULT_COMMIT_LIMITS,
+    ) -> None:
+        """``hand_out`` gets what leaves, ``tell`` answers to ReadRows and CallAgain."""
+        self._store = store
+        self._hand_out = hand_out
+        self._tell = tell
+        self._limits = limits
+        self._gathered = Group()
+        self._is_due = False
+        self._under_way: Group | None = None
+        self._is_lost = False  # nothing may be stored behind a commit that failed
+        self._due = trio.Event()
+        self._room = trio.Event()
+
+    def add(self, batch: Group, *, is_due: bool = False) -> None:
+        """A batch that was handled, the whole of it; ``is_due``: changes that nobody is told about
+        have waited for long enough."""
+        gathered = self._gathered
+        gathered.join(batch)
+        limits = self._limits
+        self._is_due |= (
+            bool(gathered.leaving or gathered.reads)
+            or (is_due and bool(gathered.changes))
+            or len(gathered.changes) >= limits.unsaved_rows
+            or gathered.bytes >= limits.gathered_bytes
+        )
+        if self._is_due and self._under_way is None and not (gathered.changes or gathered.reads):
+            self._gathered, self._is_due = Group(), False
+            self._hand_out(gathered.leaving)
+        if self._is_due:
+            self._due.set()
+        if batch.calls_again:
+            self._call_again()
+
+    async def wait_room(self) -> None:
+        """Until one more batch may be handled."""
+        while self._is_full():
+            self._room = trio.Event()
+            await self._room.wait()
+
+    async def run(self) -> None:
+        """Commit, and let leave what waits for that; an error of the store ends it."""
+        while True:
+            while not self._is_due:
+                self._due = trio.Event()
+                await self._due.wait()
+            group = self._under_way = self._gathered
+            self._gathered, self._is_due = Group(), False
+            self._room.set()
+            told: list[Event] = []
+            if group.changes or group.reads:
+                told = await trio.to_thread.run_sync(self._carry_out, group)
+            self._under_way = None
+            self._hand_out(group.leaving)
+            if group.calls_again:
+                told.append(CalledAgain())
+            self._tell(told)
+            self._room.set()
+
+    def save_rest(self) -> None:
+        """At the end, when ``run`` has ended: what was handled and nobody was told about."""
+        if not self._is_lost:
+            waiting = [] if self._under_way is None else self._under_way.changes
+            waiting += self._gathered.changes
+            if waiting:
+                self._store.commit(waiting)
+
+    def _call_again(self) -> None:
+        """Once what leaves has left: with this group, or with the one whose commit runs, or now."""
+        if self._is_due:
+            self._gathered.calls_again = True
+        elif self._under_way is None or not self._under_way.calls_again:
+            self._tell([CalledAgain()])
+
+    def _is_full(self) -> bool:
+        under_way, gathered = self._under_way, self._gathered
+        if gathered.reads or (under_way is not None and under_way.reads):
+            return True
+        return self._is_due and (
+            len(gathered.changes) + len(gathered.leaving) >= self._limits.gathered_rows
+            or gathered.bytes >= self._limits.gathered_bytes
+        )
+
+    def _carry_out(self, group: Group) -> list[Event]:
+        """In a thread: store, then read."""
+        self._is_lost = True
+        if group.changes:
+            self._store.commit(group.changes)
+        told: list[Event] = [
+            RowsRead(each.space, each.first, self._store.read(each.space, each.first, each.last))
+            for each in group.reads
+        ]
+        group.changes = []
+        self._is_lost = False
+        return told
