@@ -7,11 +7,16 @@ messages, in which order, and every byte of them.  Scenarios:
 ===========  =====================================================================================
 one          one publisher, one subscriber of everything, small messages; beside ``--peers``
 fan          one publisher, 100 subscribers of everything, small messages; beside ``--peers``
-paths        path profiles of which 16 % match, beside a service made with lxml; answers of the
-             broker meanwhile; the broker killed among its deliveries
-away         messages published while the users are away, who come later
+paths        path profiles of which 16 % match, beside a service made with lxml; the broker killed
+             among its deliveries
+away         messages that all want, published while the users are away, who come later
+away-paths   many path profiles whose users are away; the broker killed before they come
+large        messages of 20,000 quotes for 1,000 FLWOR profiles
 registering  many profiles registered; the broker killed and started again with them
 ===========  =====================================================================================
+
+In all of them but the last the broker is pinged while it is at work, beside what is timed where
+that takes processor time from it.
 """
 
 from __future__ import annotations
@@ -30,28 +35,33 @@ import trio
 from benchmarks import machine
 from benchmarks.benchmark import Benchmark, BenchmarkError, count, positive
 from benchmarks.network.away import measure_away
+from benchmarks.network.away_paths import measure_away_paths
 from benchmarks.network.fan import measure_fan
+from benchmarks.network.large import measure_large
 from benchmarks.network.one import measure_one
 from benchmarks.network.paths import measure_paths
 from benchmarks.network.peers import PEERS, measure_peer
+from benchmarks.network.pings import NetworkReport
 from benchmarks.network.processor import allow_many_files
 from benchmarks.network.registering import measure_registering
 from benchmarks.network.sizes import QUICK, Sizes
-from benchmarks.report import Report
 from formats.build import build_info
 from onyx import UserError
 from onyx.background import lone_error
 
-Scenario: TypeAlias = Callable[[Sizes, Path, Report], Awaitable[None]]
+Scenario: TypeAlias = Callable[[Sizes, Path, NetworkReport], Awaitable[None]]
 
 SCENARIOS: Mapping[str, Scenario] = {
     "one": measure_one,
     "fan": measure_fan,
     "paths": measure_paths,
     "away": measure_away,
+    "away-paths": measure_away_paths,
+    "large": measure_large,
     "registering": measure_registering,
 }
 _SIZES = (
+    ("--users", "to share the profiles out to, each with a connection (default: 1,000)"),
     ("--one-messages", "of one (default: 10,000)"),
     ("--latency-rounds", "messages of one, one at a time (default: 500)"),
     ("--fan-profiles", "of fan (default: 100)"),
@@ -59,8 +69,13 @@ _SIZES = (
     ("--path-messages", "of paths (default: 200)"),
     ("--crash-messages", "of paths, while the broker is killed (default: 60)"),
     ("--message-bytes", "of paths and away (default: 10,000)"),
-    ("--away-profiles", "of away (default: 300)"),
-    ("--away-messages", "of away (default: 200)"),
+    ("--away-profiles", "of away (default: 1,000)"),
+    ("--away-messages", "of away (default: 100)"),
+    ("--waiting-profiles", "of away-paths (default: 6,103)"),
+    ("--waiting-messages", "of away-paths (default: 500)"),
+    ("--large-profiles", "of large (default: 1,000)"),
+    ("--large-quotes", "in a message of large (default: 20,000)"),
+    ("--large-messages", "of large (default: 3)"),
     ("--registered", "profiles of registering (default: 20,000)"),
     ("--seconds", "to wait for anything (default: 600)"),
 )
@@ -83,17 +98,24 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=positive,
         nargs="+",
-        help="of paths, one run each (default: 300 and 1,000)",
+        help="of paths, one run each (default: 1,000 and 10,000)",
     )
     for name, text in _SIZES:
         parser.add_argument(name, metavar="N", type=positive, help=text)
+    parser.add_argument(
+        "--yfilter",
+        metavar="DIR",
+        type=Path,
+        help="messages and profiles-path.txt.gz of YFilter's release, for away-paths "
+        "(default: generated ones)",
+    )
     parser.add_argument("--seed", metavar="N", type=count, help="of what is generated (default: 1)")
     parser.add_argument("--quick", action="store_true", help="tiny sizes: to see that it runs")
 
 
-def run(options: argparse.Namespace) -> Report:
+def run(options: argparse.Namespace) -> NetworkReport:
     """Measures as the options say; raises WrongAnswers where a delivery is wrong."""
-    report = Report("network")
+    report = NetworkReport()
     report.condition("machine", "machine", machine.description())
     report.condition("build", "build", build_info())
     allow_many_files()
@@ -101,7 +123,7 @@ def run(options: argparse.Namespace) -> Report:
     return report
 
 
-async def _run(options: argparse.Namespace, report: Report) -> None:
+async def _run(options: argparse.Namespace, report: NetworkReport) -> None:
     sizes = _sizes(options)
     with tempfile.TemporaryDirectory(prefix="onyx-network-") as directory:
         for name in options.scenario:
@@ -111,6 +133,7 @@ async def _run(options: argparse.Namespace, report: Report) -> None:
             with _told(name):
                 here = Path(directory) / name
                 await measure_peer(name, options.scenario, sizes, here, report)
+    report.summary()
 
 
 @contextmanager
@@ -139,7 +162,7 @@ def _peers(text: str) -> Sequence[str]:
 
 def _sizes(options: argparse.Namespace) -> Sizes:
     names = [name.strip("-").replace("-", "_") for name, _ in _SIZES]
-    given = {name: getattr(options, name) for name in (*names, "path_profiles", "seed")}
+    given = {name: getattr(options, name) for name in (*names, "path_profiles", "seed", "yfilter")}
     base = QUICK if options.quick else Sizes()
     return replace(base, **{name: value for name, value in given.items() if value is not None})
 

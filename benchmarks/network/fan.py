@@ -7,14 +7,14 @@ from pathlib import Path
 
 from benchmarks.network.feed import small_feed
 from benchmarks.network.onyx_network import onyx_network, publish, publisher, register
+from benchmarks.network.pings import NetworkReport, pinged
 from benchmarks.network.sizes import Sizes
 from benchmarks.network.takers import onyx_takers
-from benchmarks.report import Report
 
 _WARM = 20
 
 
-async def measure_fan(sizes: Sizes, directory: Path, report: Report) -> None:
+async def measure_fan(sizes: Sizes, directory: Path, report: NetworkReport) -> None:
     """Processor time a delivery."""
     directory.mkdir()
     number, messages = sizes.fan_profiles, sizes.fan_messages
@@ -22,7 +22,7 @@ async def measure_fan(sizes: Sizes, directory: Path, report: Report) -> None:
     file = feed.write(directory / "feed.json")
     async with onyx_network(directory / "network") as network, publisher(network) as source:
         ids = await register(network, feed.profiles, sizes.at_once)
-        async with onyx_takers(file, network.registration, ids, sizes.seconds) as takers:
+        async with onyx_takers(file, network.registration, ids, sizes) as takers:
             await takers.connect()
             await publish(source, feed.published(_WARM))
             warm = await takers.wait(_WARM * number)
@@ -31,9 +31,13 @@ async def measure_fan(sizes: Sizes, directory: Path, report: Report) -> None:
             await publish(source, feed.published(messages, _WARM))
             taken = await takers.wait((_WARM + messages) * number)
             used = await network.processor_seconds() - before
-            checked = await takers.check(feed.expected(_WARM + messages))
+            async with pinged(network, report, "fan"):
+                await publish(source, feed.published(messages, _WARM + messages))
+                await takers.wait((_WARM + 2 * messages) * number)
+            checked = await takers.check(feed.expected(_WARM + 2 * messages))
     deliveries = messages * number
     report.figure("fan_profiles", "fan: profiles of everything", number)
+    report.figure("fan_users", "fan: users, each with a connection", min(sizes.users, number))
     report.figure("fan_messages", "fan: messages", messages)
     label = "fan: processor time of the broker, a delivery"
     report.figure("cpu_us_fan", label, used / deliveries * 1e6, "us")

@@ -1,4 +1,4 @@
-"""OnyxNetwork: ``onyx up`` of one broker, in processes of its own and a directory of its own."""
+"""OnyxNetwork: ``onyx up`` of a few brokers, in processes and a directory of their own."""
 
 from __future__ import annotations
 
@@ -16,24 +16,15 @@ from benchmarks.benchmark import BenchmarkError
 from benchmarks.network.helper import Helper, running
 from benchmarks.network.processor import disk_bytes, settled_processor_seconds
 from onyx import DataSource, User
+from onyx.registration_client import NetworkClient
 
 BROKER = "B1"
-_TOPOLOGY = """name = "benchmark"
-
-[registration]
-id = "R1"
-listen = "127.0.0.1:0"
-
-[[broker]]
-id = "B1"
-listen = "127.0.0.1:0"
-"""
 _START_SECONDS = 60.0
 
 
 class OnyxNetwork:
-    """A network that is up: ``registration`` and ``broker`` are "host:port", ``pid`` the broker's
-    process, another one after ``kill_broker``."""
+    """A network that is up: ``registration`` and ``broker``, the first, are "host:port", ``pid``
+    the broker's process, another one after ``kill_broker``."""
 
     def __init__(self, launcher: Helper, directory: Path) -> None:
         self.registration = ""
@@ -56,6 +47,13 @@ class OnyxNetwork:
         """The data directory, all of it."""
         return disk_bytes(self._data)
 
+    async def longest_turn_ms(self) -> float | None:
+        """Processor time, of the longest turn of the broker; None where it does not tell."""
+        async with NetworkClient(self.broker) as client:
+            statistics = await client.statistics()
+        turn: float | None = statistics.get("node", {}).get("longest_turn_ms")
+        return turn
+
     async def kill_broker(self) -> None:
         """SIGKILL; returns when the launcher has started it again and it is ready."""
         os.kill(self.pid, signal.SIGKILL)
@@ -71,11 +69,12 @@ class OnyxNetwork:
 
 
 @asynccontextmanager
-async def onyx_network(directory: Path) -> AsyncIterator[OnyxNetwork]:
-    """A network that is new, with its data below a directory; ended with the block."""
+async def onyx_network(directory: Path, brokers: int = 1) -> AsyncIterator[OnyxNetwork]:
+    """A network that is new, of brokers in a line, with its data below a directory; ended with the
+    block."""
     directory.mkdir(parents=True)
     file = directory / "network.toml"
-    file.write_text(_TOPOLOGY, encoding="utf-8")
+    file.write_text(_line(brokers), encoding="utf-8")
     data = str(directory / "data")
     command = [sys.executable, "-m", "onyx", "up", str(file), "--data", data, "--json"]
     async with running("onyx up", command) as launcher:
@@ -84,10 +83,28 @@ async def onyx_network(directory: Path) -> AsyncIterator[OnyxNetwork]:
         yield network
 
 
+def place_of(broker: int) -> tuple[float, float]:
+    """Where the n-th broker of a line stands, from 1: latitude and longitude."""
+    return 0.0, 10.0 * broker
+
+
+def _line(brokers: int) -> str:
+    parts = ['name = "benchmark"', _node("registration", "R1")]
+    for number in range(1, brokers + 1):
+        parts.append(_node("[broker]", f"B{number}") + f"\nplace = {list(place_of(number))}")
+    for number in range(1, brokers):
+        parts.append(f'[[link]]\nends = ["B{number}", "B{number + 1}"]')
+    return "\n\n".join(parts) + "\n"
+
+
+def _node(kind: str, name: str) -> str:
+    return f'[{kind}]\nid = "{name}"\nlisten = "127.0.0.1:0"'
+
+
 @asynccontextmanager
 async def publisher(network: OnyxNetwork) -> AsyncIterator[DataSource]:
-    """A new source, connected."""
-    source = await DataSource.register(network.registration, name="benchmark")
+    """A new source, connected, at the first broker."""
+    source = await DataSource.register(network.registration, name="benchmark", location=place_of(1))
     async with source:
         yield source
 
@@ -99,15 +116,17 @@ async def publish(source: DataSource, messages: Iterator[bytes]) -> None:
             raise BenchmarkError(f"message {outcome.number} was refused: {outcome.reason}")
 
 
-async def register(network: OnyxNetwork, texts: Sequence[str], at_once: int) -> list[str]:
-    """Profiles, so many requests at once, until all are live; their ids."""
+async def register(
+    network: OnyxNetwork, texts: Sequence[str], at_once: int, broker: int = 1
+) -> list[str]:
+    """Profiles at the n-th broker, so many requests at once, until all are live; their ids."""
     ids = [""] * len(texts)
     left = iter(enumerate(texts))
     async with User(network.registration, "benchmark") as user, trio.open_nursery() as nursery:
 
         async def work() -> None:
             for place, text in left:
-                ids[place] = (await user.add_profile(text)).id
+                ids[place] = (await user.add_profile(text, location=place_of(broker))).id
 
         for _ in range(at_once):
             nursery.start_soon(work)

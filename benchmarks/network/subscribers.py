@@ -1,7 +1,8 @@
 """``python -m benchmarks.network.subscribers``: the users of an Onyx network, in one process.
 
-Each profile's results are taken by ``User.results``, as any program would.  The job is
-``{"feed": FILE, "registration": ADDRESS, "ids": [...]}``; ``{"ready": true}`` answers it.  Then::
+Results are taken by ``User.results``, as any program would; the profiles are shared out to so many
+users, each of whom has a connection.  The job is ``{"feed": FILE, "registration": ADDRESS,
+"ids": [...], "users": N}``; ``{"ready": true}`` answers it.  Then::
 
     {"connect": true}   connects all; answered when they are
     {"await": 500}      answered when so many deliveries have come, since the start of the process:
@@ -15,8 +16,8 @@ Invariant: what is compared is every byte of every result.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
 
 import lxml.etree
 import trio
@@ -27,6 +28,7 @@ from benchmarks.network.processor import allow_many_files
 from onyx import Delivery, NetworkUnreachable, Results, User
 
 _AGAIN_SECONDS = 0.1
+_AT_ONCE = 20  # that connect
 
 
 class Subscribers:
@@ -37,8 +39,9 @@ class Subscribers:
         self.count = 0
         self.last = 0.0
         self.wrong = ""
-        self._messages = feed.messages
-        self._forms: dict[int, bytes] = {}  # results that lxml has found to be the same document
+        self._feed = feed
+        # Results that lxml has found to be the same documents, by profile (0: of all) and message.
+        self._forms: dict[tuple[int, int], Sequence[bytes]] = {}
         self._source = ""
         self._awaited = 0
         self._came = trio.Event()
@@ -47,7 +50,7 @@ class Subscribers:
         """One delivery of the profile at a place."""
         self.numbers[place].append(delivery.number)
         self._source = self._source or delivery.source
-        if len(delivery.results) != 1 or not self._is_right(delivery):
+        if not self._is_right(place, delivery):
             self.wrong = self.wrong or f"message {delivery.number}: {delivery.results!r:.500}"
         self.count += 1
         self.last = time.perf_counter()
@@ -61,16 +64,16 @@ class Subscribers:
         if self.count < count:
             await self._came.wait()
 
-    def _is_right(self, delivery: Delivery) -> bool:
-        place = (delivery.number - 1) % len(self._messages)
-        message, result = self._messages[place], delivery.results[0]
+    def _is_right(self, place: int, delivery: Delivery) -> bool:
         if delivery.source != self._source:
             return False
-        if result in (message, self._forms.get(place)):
+        wanted, results = self._feed.results(place, delivery.number), delivery.results
+        key = place if self._feed.answers else 0, delivery.number % len(self._feed.messages)
+        if results in (wanted, self._forms.get(key)):
             return True
-        if _canonical(result) != _canonical(message):
+        if list(map(_canonical, results)) != list(map(_canonical, wanted)):
             return False
-        self._forms[place] = result
+        self._forms[key] = results
         return True
 
 
@@ -84,49 +87,47 @@ async def main() -> None:
     allow_many_files()
     lines = questions()
     job = await lines.next()
-    ids = job["ids"]
-    subscribers = Subscribers(Feed.read(job["feed"]), ids)
+    subscribers = Subscribers(Feed.read(job["feed"]), job["ids"])
     say({"ready": True})
-    async with User(job["registration"]) as user, trio.open_nursery() as nursery:
+    async with AsyncExitStack() as stack, trio.open_nursery() as nursery:
+        users = [
+            await stack.enter_async_context(User(job["registration"])) for _ in range(job["users"])
+        ]
         while True:
             try:
                 question = await lines.next()
             except EOFError:
                 break
-            await _answer(question, subscribers, user, ids, nursery)
+            if "connect" in question:
+                await _connect(subscribers, users, job["ids"], nursery)
+                say({"connected": len(job["ids"])})
+            elif "await" in question:
+                await subscribers.wait(question["await"])
+                say({"at": subscribers.last, "processor_seconds": time.process_time()})
+            else:
+                say({"numbers": subscribers.numbers, "wrong": subscribers.wrong})
         nursery.cancel_scope.cancel()
 
 
-async def _answer(
-    question: Mapping[str, Any],
-    subscribers: Subscribers,
-    user: User,
-    ids: Sequence[str],
-    nursery: trio.Nursery,
-) -> None:
-    if "connect" in question:
-        await _connect(subscribers, user, ids, nursery)
-        say({"connected": len(ids)})
-    elif "await" in question:
-        await subscribers.wait(question["await"])
-        say({"at": subscribers.last, "processor_seconds": time.process_time()})
-    else:
-        say({"numbers": subscribers.numbers, "wrong": subscribers.wrong})
-
-
 async def _connect(
-    subscribers: Subscribers, user: User, ids: Sequence[str], nursery: trio.Nursery
+    subscribers: Subscribers, users: Sequence[User], ids: Sequence[str], nursery: trio.Nursery
 ) -> None:
     places = {profile: place for place, profile in enumerate(ids)}
-    results = user.results(*ids)
-    await _connected(results)
+    left = iter([user.results(*ids[at :: len(users)]) for at, user in enumerate(users)])
 
-    async def follow() -> None:
+    async def follow(results: Results) -> None:
         async for delivery in results:
             subscribers.take(places[delivery.profile], delivery)
             results.acknowledge_nowait()
 
-    nursery.start_soon(follow)
+    async def work() -> None:
+        for results in left:
+            await _connected(results)
+            nursery.start_soon(follow, results)
+
+    async with trio.open_nursery() as connecting:
+        for _ in range(_AT_ONCE):
+            connecting.start_soon(work)
 
 
 async def _connected(results: Results) -> None:

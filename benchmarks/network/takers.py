@@ -11,6 +11,7 @@ import trio
 
 from benchmarks.benchmark import WrongAnswers
 from benchmarks.network.helper import Helper, helper
+from benchmarks.network.sizes import Sizes
 
 _SURPLUS_SECONDS = 0.3
 
@@ -74,13 +75,14 @@ def compare(expected: Sequence[Sequence[int]], numbers: Sequence[Sequence[int]])
 
 @asynccontextmanager
 async def onyx_takers(
-    feed: str, registration: str, ids: Sequence[str], seconds: float
+    feed: str, registration: str, ids: Sequence[str], sizes: Sizes
 ) -> AsyncIterator[Takers]:
-    """Users who take the results of these profiles; not connected yet."""
-    job = {"feed": feed, "registration": registration, "ids": ids}
+    """Users who take the results of these profiles, shared out to them; not connected yet."""
+    users = min(sizes.users, len(ids))
+    job = {"feed": feed, "registration": registration, "ids": ids, "users": users}
     async with helper("benchmarks.network.subscribers", job) as process:
         await process.answer()
-        yield Takers(process, seconds)
+        yield Takers(process, sizes.seconds)
 
 
 @asynccontextmanager

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
+import lxml.etree
 import pytest
 
 from benchmarks.__main__ import main
-from benchmarks.benchmark import WrongAnswers
-from benchmarks.network.feed import SMALL_BYTES, Feed, path_feed, small_feed
+from benchmarks.benchmark import BenchmarkError, WrongAnswers
+from benchmarks.network.feed import SMALL_BYTES, Feed, path_feed, small_feed, yfilter_feed
+from benchmarks.network.large import quotes_feed
 from benchmarks.network.peers import PEERS, measure_peer
+from benchmarks.network.pings import NetworkReport
 from benchmarks.network.protocols import PROTOCOLS
 from benchmarks.network.sizes import QUICK
 from benchmarks.network.subscribers import Subscribers
 from benchmarks.network.takers import compare
-from benchmarks.report import Report
 from onyx import Delivery
 from overlay.link.client_connection import ClientLimits
 from tests.onyx.networks import SAFETY_SECONDS
@@ -39,10 +43,12 @@ def measured(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, o
 @pytest.mark.parametrize(
     ("scenario", "promised"),
     [
-        ("one", {"cpu_us_one", "accepted_per_s", "latency_p50_ms", "one_checked"}),
+        ("one", {"cpu_us_one", "accepted_per_s", "line_p50_commits", "one_checked"}),
         ("fan", {"cpu_us_fan", "deliveries_per_core_s", "fan_checked"}),
-        ("paths", {"lxml_service_ratio_12", "ping_p99_ms", "crash_s", "paths_checked_12"}),
+        ("paths", {"lxml_service_ratio_12", "ping_p99_ms", "crash_s_12", "paths_checked_12"}),
         ("away", {"away_disk_ratio", "away_publish_ratio", "drain_s"}),
+        ("away-paths", {"away_paths_accepted_s", "away_paths_checked", "ping_p99_ms"}),
+        ("large", {"large_delivered_s", "large_checked", "longest_turn_ms"}),
         ("registering", {"register_per_s", "restart_s"}),
     ],
 )
@@ -67,7 +73,7 @@ async def test_a_peer_that_cannot_be_measured_is_told(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(shutil, "which", lambda program: None)
-    report = Report("network")
+    report = NetworkReport()
     for name in PEERS:
         await measure_peer(name, ["one", "fan"], QUICK, tmp_path, report)
     assert report.to_json()["remarks"] == [
@@ -170,6 +176,61 @@ def test_feeds(tmp_path: Path) -> None:
     assert feed.expected(7) == [[1, 3, 4, 6, 7], [2, 3, 5, 6]]
     assert list(feed.published(3, 2)) == [b"<a><b/></a>", b"<a/>", b"<b/>"]
     assert Feed.read(feed.write(tmp_path / "feed.json")) == feed
+
+
+def test_paths_of_yfilters_release(tmp_path: Path) -> None:
+    (tmp_path / "messages").mkdir()
+    (tmp_path / "messages" / "outFile1.xml").write_bytes(b"<nitf/>")
+    with gzip.open(tmp_path / "profiles-path.txt.gz", "wt", encoding="utf-8") as lines:
+        lines.write("/nitf\n//head\n/nitf/body\n")
+    feed = yfilter_feed(tmp_path, 2)
+    assert feed == Feed([b"<nitf/>"], ["/nitf", "//head"])
+    assert feed.expected(2) == [[1, 2], []]
+    with pytest.raises(BenchmarkError, match="has 1 messages and 3 profiles"):
+        yfilter_feed(tmp_path, 4)
+
+
+def test_quotes_have_the_results_that_profiles_construct(tmp_path: Path) -> None:
+    feed = quotes_feed(replace(QUICK, large_quotes=2_000, large_messages=1))
+    trees = [lxml.etree.fromstring(message) for message in feed.messages]
+    for place, chosen in enumerate(
+        [
+            "@symbol = 'S0'",
+            "last >= 2500 and last < 2600",
+            "@symbol = 'S1'",
+            "last >= 7500 and last < 7600",
+        ]
+    ):
+        quotes = trees[0].xpath(f"/quotes/quote[{chosen}]")
+        assert quotes
+        assert [
+            (result.tag, result.get("symbol"), result.findtext("last"))
+            for result in map(lxml.etree.fromstring, feed.results(place, 1))
+        ] == [(f"hit{place}", quote.get("symbol"), quote.findtext("last")) for quote in quotes]
+    assert Feed.read(feed.write(tmp_path / "feed.json")) == feed
+
+
+async def test_several_results_of_a_profile_are_compared() -> None:
+    feed = Feed([b"<a/>"], ["p", "q"], [[[b"<x/>", b"<y/>"]], [[b"<z a='1'/>"]]])
+    subscribers = Subscribers(feed, ["p1", "p2"])
+    subscribers.take(0, Delivery("p1", "s1", 1, [b"<x/>", b"<y/>"]))
+    subscribers.take(1, Delivery("p2", "s1", 1, [b'<z a="1"/>']))
+    assert not subscribers.wrong
+    subscribers.take(0, Delivery("p1", "s1", 2, [b"<x/>"]))
+    assert subscribers.wrong.startswith("message 2: ")
+
+
+def test_the_summary_is_over_all_scenarios() -> None:
+    report = NetworkReport()
+    report.pings("one", "one", [1.0] * 10)
+    report.turn("one", "one", 7.0)
+    report.pings("fan", "fan", [50.0] * 10)
+    report.turn("fan", "fan", None)
+    report.summary()
+    assert report.value("ping_p99_ms_one") == 1.0
+    assert report.value("ping_p99_ms") == 50.0
+    assert report.value("pings") == 20
+    assert report.value("longest_turn_ms") == 7.0
 
 
 def test_path_profiles_match_as_often_as_wished() -> None:
