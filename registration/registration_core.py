@@ -58,9 +58,12 @@ class RegistrationCore:
         identity: str,
         instance: str,
         rows: Iterable[tuple[str, str, bytes]] = (),
+        node: Callable[[], Mapping[str, object]] = dict,
     ) -> None:
-        """``instance`` is new for every start; ``rows`` is what the store held."""
+        """``instance`` is new for every start; ``rows`` is what the store held; ``node`` says how
+        the shell fares, for statistics."""
         self.identity = identity
+        self._node = node
         self._rows = RowLog()
         self.catalog = Catalog(self._rows)
         self._links = LinkLayer(
@@ -140,6 +143,7 @@ class RegistrationCore:
             "requests": self._requests.statistics(),
             "links": self._links.statistics(),
             "unexpected": dict(self._counters),
+            "node": dict(self._node()),
         }
 
     # --- arrivals -------------------------------------------------------------------------

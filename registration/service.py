@@ -13,6 +13,7 @@ import trio
 from overlay.link.node import run_node
 from overlay.link.peer_watch import PeerWatch
 from overlay.link.store import Store
+from overlay.link.turns import Turns
 from overlay.topology import Topology
 from registration.registration_core import RegistrationCore
 
@@ -25,13 +26,19 @@ async def run_registration(
     ready: Callable[[], None],
 ) -> None:
     """Run the registration service until cancelled; ``ready`` is called when it listens."""
-    core = RegistrationCore(topology, identity, uuid.uuid4().hex, store.rows())
+    turns = Turns()
+    core = RegistrationCore(topology, identity, uuid.uuid4().hex, store.rows(), turns.statistics)
     watch = PeerWatch(core, (), ready)
     async with trio.open_nursery() as nursery:
 
         async def run(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
             await run_node(
-                watch, listeners=listeners, dials={}, store=store, task_status=task_status
+                watch,
+                listeners=listeners,
+                dials={},
+                store=store,
+                turns=turns,
+                task_status=task_status,
             )
 
         await nursery.start(run)

@@ -22,6 +22,7 @@ from overlay.link.lost_stores import CODE
 from overlay.link.node import run_node
 from overlay.link.peer_watch import PeerWatch
 from overlay.link.store import Store
+from overlay.link.turns import Turns
 from overlay.topology import Topology
 
 log = logging.getLogger("onyx.broker")
@@ -42,6 +43,7 @@ async def run_broker(
     archive: MessageArchive | None = None
     if topology.archive.directory is not None:
         archive = MessageArchive(broker_id, topology.archive)
+    turns = Turns()
     core = BrokerCore(
         topology,
         broker_id,
@@ -49,6 +51,7 @@ async def run_broker(
         store.rows(),
         time.thread_time,
         archive.statistics if archive else dict,
+        turns.statistics,
     )
     peers = [f"registration/{node.id}" for node in topology.registration]
     peers += [f"broker/{neighbour}" for neighbour in topology.neighbours(broker_id)]
@@ -72,6 +75,7 @@ async def run_broker(
                     dials=dials(topology, broker_id),
                     store=store,
                     archive=archive.take if archive else None,
+                    turns=turns,
                     task_status=task_status,
                 )
 

@@ -96,13 +96,15 @@ class BrokerCore:
         rows: Rows = (),
         clock: Callable[[], float] = lambda: 0.0,
         archive: Callable[[], Mapping[str, object]] = dict,
+        node: Callable[[], Mapping[str, object]] = dict,
     ) -> None:
         """``instance`` is new for every start; ``rows`` is what the store held; ``clock`` gives
         seconds of processor time, by which links with the format "auto" choose (one that stands
-        still: by bytes alone); ``archive`` says how the shell's archive fares, for statistics."""
+        still: by bytes alone); ``archive`` and ``node`` say how the shell fares, for statistics."""
         limits = topology.limits
         self.identity = identity
         self._archive = archive
+        self._node = node
         self._rows = RowLog()
         self._links = LinkLayer(
             role="broker",
@@ -263,6 +265,7 @@ class BrokerCore:
             "archive": {**self.data.archive.statistics(), **self._archive()},
             "observers": self._observers.statistics(),
             "unexpected": dict(self._counters),
+            "node": dict(self._node()),
         }
 
     def _restore(self, stored: Rows) -> None:

@@ -19,7 +19,9 @@ from overlay.toml_table import did_you_mean, quote
 DETAILS = f"""\
 For every broker: the profiles it hosts, the sources it is the root broker of, messages
 published here, received from and sent to other brokers, delivered to users, refused,
-and the bytes that wait for a neighbour or a user. Counted since the process started.
+the bytes that wait for a neighbour or a user, and the longest time that its processor was
+busy with one thing, so that everybody else waited (--json also says with what, and the
+longest of the last minute). Counted since the process started.
 
 For every link whose format is "auto": what each format would cost there, the quickest
 first, and which one is in force ("now").
@@ -49,6 +51,7 @@ HEADING = (
     "DELIVERED",
     "REFUSED",
     "WAITING BYTES",
+    "LONGEST TURN MS",
 )
 
 FORMAT_HEADING = ("LINK", "", "FORMAT", "BYTES", "ENCODING US", "DECODING US", "MESSAGE US")
@@ -136,14 +139,11 @@ async def _collect(
 def _row(node: str, address: str, statistics: Statistics | None) -> tuple[object, ...]:
     if statistics is None:
         return (node, address, "no answer", *(None for _ in HEADING[3:]))
-    waiting = sum(
-        channel["backlog_bytes"]
-        for journal in statistics["links"]["journals"].values()
-        for channel in journal["sending"].values()
-    )
+    waiting = statistics["links"]["backlog_bytes"]
+    longest = statistics["node"]["longest_turn_ms"]
     if "catalog" in statistics:
         profiles = statistics["catalog"]["profiles"]
-        return (node, address, "up", profiles, *[None] * 5, waiting)
+        return (node, address, "up", profiles, *[None] * 5, waiting, longest)
     waiting += statistics["mailboxes"]["stored_bytes"]
     data = statistics["data"]
     return (
@@ -155,6 +155,7 @@ def _row(node: str, address: str, statistics: Statistics | None) -> tuple[object
         sum(data["crossings"].values()),
         *(data.get(key, 0) for key in ("delivered", "refused")),
         waiting,
+        longest,
     )
 
 

@@ -31,6 +31,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
 
 from overlay.link.arrival import ANYONE, Arrival, always
 from overlay.link.errors import ProtocolError, StoreError
@@ -55,6 +56,9 @@ from overlay.link.lost_stores import check_store
 from overlay.link.session import Session, SessionState
 
 __all__ = ["ANYONE", "Arrival", "LinkLayer", "always"]
+
+SHOWN_MAX = 100  # connections, and peers with journals, in statistics
+TICKED_AT_ONCE = 256  # sessions that are told that time has passed, at least
 
 
 class LinkLayer:
@@ -96,6 +100,8 @@ class LinkLayer:
         self._announced: set[int] = set()  # connections whose Hello the core has seen
         self._refusals: dict[str, str] = {}  # of peers that are dialled, or have a journal
         self._gone: list[Arrival] = []
+        self._to_tick: list[Session] = []
+        self._ticked_at_once = TICKED_AT_ONCE
         self._forgotten_rows: list[Action] = []
         self._sends: list[Action] = []
         self._counts: Counter[str] = Counter()
@@ -136,9 +142,7 @@ class LinkLayer:
                 session.lost()
                 self._retire(session)
         elif isinstance(event, TimePassed):
-            for session in list(self._sessions.values()):
-                session.tick(now)
-                self._retire_if_closed(session)
+            self._tick(now)
         yield from self._departures()
 
     def send(self, peer: str, key: str, frame: Frame) -> int:
@@ -255,15 +259,43 @@ class LinkLayer:
         return rows
 
     def statistics(self) -> dict[str, object]:
+        """``connections`` and ``journals`` of SHOWN_MAX each, ``backlog_bytes`` of all."""
+        others = (peer for peer in self._journals if not peer.startswith("source/"))
+        sources = (peer for peer in self._journals if peer.startswith("source/"))
         return {
             **self._counts,
             "refusals": dict(self._refusals),
             "memory": self._memory.statistics(),
-            "connections": {str(n): s.statistics() for n, s in self._sessions.items()},
-            "journals": {peer: j.statistics() for peer, j in self._journals.items()},
+            "open": len(self._sessions),
+            "connections": {
+                str(number): session.statistics()
+                for number, session in islice(self._sessions.items(), SHOWN_MAX)
+            },
+            "peers": len(self._journals),
+            "journals": {
+                peer: self._journals[peer].statistics()
+                for peer in islice(chain(others, sources), SHOWN_MAX)
+            },
+            "backlog_bytes": sum(
+                channel.backlog_bytes
+                for journal in self._journals.values()
+                for channel in journal.sending.values()
+            ),
         }
 
     # --- events ---------------------------------------------------------------------------
+
+    def _tick(self, now: float) -> None:
+        """An eighth of the sessions after the other, where there are many: all in one turn would
+        take long."""
+        if not self._to_tick:
+            self._to_tick = list(self._sessions.values())
+            self._ticked_at_once = max(TICKED_AT_ONCE, len(self._to_tick) // 8 + 1)
+        for session in self._to_tick[-self._ticked_at_once :]:
+            if not session.closed:
+                session.tick(now)
+                self._retire_if_closed(session)
+        del self._to_tick[-self._ticked_at_once :]
 
     def _handle_opened(self, event: ConnectionOpened, now: float) -> None:
         session = Session(event.connection, event.peer, self._limits, now, self._sends)

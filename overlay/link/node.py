@@ -49,6 +49,7 @@ from overlay.link.group_commit import (
     RowStore,
 )
 from overlay.link.link_io import DEFAULT_CONNECTION_LIMITS, Connection, ConnectionLimits
+from overlay.link.turns import Turns
 
 
 class Core(Protocol):
@@ -109,6 +110,7 @@ async def run_node(
     clock: Callable[[], float] = trio.current_time,
     limits: NodeLimits = DEFAULT_NODE_LIMITS,
     archive: Callable[[ArchiveMessage], None] | None = None,
+    turns: Turns | None = None,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Run ``core`` until cancelled; started once it accepts connections.
@@ -116,9 +118,10 @@ async def run_node(
     ``dials`` maps peers ("role/id") to (host, port) for ``connect``; each is dialled again
     whenever its connection is lost; the core may change whom (``DialPeers``).  For two nodes that
     know each other only one may dial.  ``archive`` is given what is to be archived, and does not
-    block.  The listeners are closed at the end, the store is not.
+    block; ``turns`` is told how long each took.  The listeners are closed at the end, the store is
+    not.
     """
-    node = _Node(core, store, connect, clock, limits, archive)
+    node = _Node(core, store, connect, clock, limits, archive, turns or Turns())
     await node.run(listeners, dials, task_status)
 
 
@@ -160,6 +163,7 @@ class _Node:
         clock: Callable[[], float],
         limits: NodeLimits,
         archive: Callable[[ArchiveMessage], None] | None,
+        turns: Turns,
     ) -> None:
         self._archive = archive
         self._core = core
@@ -167,6 +171,7 @@ class _Node:
         self._connect = connect
         self._clock = clock
         self._limits = limits
+        self._turns = turns
         self._dialling: dict[str, _Dialling] = {}
         self._connections: dict[int, Connection] = {}
         self._accepted = 0
@@ -210,7 +215,8 @@ class _Node:
         that."""
         batch = Group()
         at_end = is_tick = False
-        began = time.thread_time()
+        began = before = time.thread_time()
+        longest, kind = 0.0, ""
         for _ in range(self._limits.batch_events):
             event = self._inbox.next_nowait()
             if event is None:
@@ -219,13 +225,21 @@ class _Node:
             actions = self._core.handle(event, self._clock())
             at_end |= any(isinstance(action, CallAtEnd) for action in actions)
             batch.take(actions)
-            if time.thread_time() - began >= self._limits.batch_seconds:
+            after = time.thread_time()
+            if after - before > longest:
+                longest, kind = after - before, type(event).__name__
+            before = after
+            if after - began >= self._limits.batch_seconds:
                 break
         if at_end:
             batch.take(self._core.handle(BatchHandled(), self._clock()))
+            if time.thread_time() - before > longest:
+                kind = BatchHandled.__name__
         self._commits.add(batch, is_due=is_tick)
+        self._turns.note(kind, time.thread_time() - began, self._clock())
 
     def _hand_out(self, leaving: list[Leaving]) -> None:
+        began = time.thread_time()
         for action in leaving:
             if isinstance(action, ArchiveMessage):
                 if self._archive is not None:
@@ -241,6 +255,7 @@ class _Node:
                 connection.send_nowait(action.flow, action.data)
             else:
                 connection.close_nowait(action.reason)
+        self._turns.note("sending", time.thread_time() - began, self._clock())
 
     async def _tick(self) -> None:
         while True:

@@ -6,13 +6,14 @@ from onyx.cli.status import HEADING, _row
 
 
 def test_what_waits_is_for_brokers_and_for_users() -> None:
-    channel = {"backlog_bytes": 7}
     statistics = {
-        "links": {"journals": {"broker/B2": {"sending": {"message:B1": channel}}}},
+        "links": {"backlog_bytes": 7},
+        "node": {"longest_turn_ms": 1.5},
         "mailboxes": {"stored_bytes": 5},
         "query": {"profiles": 3},
         "data": {"crossings": {"B2": 1}, "published": 1, "delivered": 2},
     }
     row = dict(zip(HEADING, _row("B1", "127.0.0.1:1", statistics), strict=True))
     assert row["WAITING BYTES"] == 12
+    assert row["LONGEST TURN MS"] == 1.5
     assert (row["PROFILES"], row["DELIVERED"]) == (3, 2)

@@ -24,7 +24,7 @@ from overlay.link.frames import (
     TreeReady,
 )
 from overlay.link.limits import WINDOW_FRAMES_CEILING, LinkLimits
-from overlay.link.link_layer import ANYONE
+from overlay.link.link_layer import ANYONE, SHOWN_MAX, TICKED_AT_ONCE
 from tests.overlay.link.pair import LIMITS, Hand, closed, hello, make_links, sent
 
 
@@ -517,6 +517,21 @@ class TestKeepAlive:
         assert errors(seen[-1][1]) == [("silent", True)]
         assert [a.frame for a in hand.arrivals] == [None]
 
+    def test_very_many_are_asked_little_by_little(self) -> None:
+        hand = Hand(make_links())
+        count = TICKED_AT_ONCE * 10
+        for connection in range(1, count + 1):
+            hand.meet("client", f"c{connection}", connection=connection)
+        hand.now = 10.0
+        pings: list[int] = []
+        while sum(pings) < count:
+            actions = hand.event(TimePassed())
+            assert all(isinstance(frame, Ping) for frame in sent(actions))
+            pings.append(len(actions))
+            hand.now += 1
+        assert max(pings) <= count // 8 + 1
+        assert len(pings) == 8
+
     def test_any_bytes_keep_it_alive(self) -> None:
         hand = Hand(make_links())
         hand.meet()
@@ -610,3 +625,21 @@ def keep(rows: dict[tuple[str, str], bytes], actions: list[Action]) -> None:
             rows[action.space, action.key] = action.value
         elif isinstance(action, Delete):
             rows.pop((action.space, action.key), None)
+
+
+def test_statistics_show_some_of_very_many() -> None:
+    hand = Hand(make_links())
+    for connection in range(1, SHOWN_MAX + 50):
+        hand.meet("source", f"s{connection}", connection=connection)
+        hand.links.send(f"source/s{connection}", "k", Refused("s", 1, "c", "r", 0, 0))
+    hand.links.send("broker/B2", "k", TreeReady("t", "s1"))
+    statistics = hand.links.statistics()
+    connections, journals = statistics["connections"], statistics["journals"]
+    assert isinstance(connections, dict)
+    assert isinstance(journals, dict)
+    assert (statistics["open"], len(connections)) == (SHOWN_MAX + 49, SHOWN_MAX)
+    assert (statistics["peers"], len(journals)) == (SHOWN_MAX + 50, SHOWN_MAX)
+    assert next(iter(journals)) == "broker/B2"
+    assert isinstance(statistics["backlog_bytes"], int)
+    of_one = journals["source/s1"]["sending"]["message:k"]["backlog_bytes"]
+    assert statistics["backlog_bytes"] > of_one * (SHOWN_MAX + 49) > 0
