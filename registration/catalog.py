@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from overlay.link.frames import SourceAnnounced
 from overlay.link.row_log import RowLog, read_record
@@ -98,8 +98,8 @@ def announcement(entry: SourceEntry) -> SourceAnnounced:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileEntry:
+# PERF: a tuple, as there are a million of them (``benchmarks network``, registering).
+class ProfileEntry(NamedTuple):
     """A user's profile; ``version`` counts its updates from 1, ``placed`` says that the host
     broker has it, ``live`` that every broker on the way from every root broker knew version
     ``live`` of it (0: none yet).  ``near``: it insists on a broker near its user."""
@@ -115,16 +115,9 @@ class ProfileEntry:
     near: bool = False
 
     def record(self) -> dict[str, Any]:
-        return {
-            "user": self.user,
-            "host": self.host,
-            "text": self.text,
-            "version": self.version,
-            "request": self.request,
-            "placed": self.placed,
-            "live": self.live,
-            "near": self.near,
-        }
+        record = self._asdict()
+        del record["profile"]
+        return record
 
     @classmethod
     def from_record(cls, profile: str, record: dict[str, Any]) -> ProfileEntry:
@@ -157,9 +150,14 @@ class Catalog:
 
     def new_id(self, kind: str) -> str:
         """A fresh id, "s1", "p1", ...; numbers are never used again."""
-        self._numbers[kind] += 1
+        return f"{kind}{self.new_numbers(kind, 1)}"
+
+    def new_numbers(self, kind: str, count: int) -> int:
+        """The first of so many fresh ones in a row."""
+        first = self._numbers[kind] + 1
+        self._numbers[kind] += count
         self._rows.put(NUMBER_SPACE, kind, {"last": self._numbers[kind]})
-        return f"{kind}{self._numbers[kind]}"
+        return first
 
     def find_request(self, request: str) -> str | None:
         """The id that an earlier request with the same request id was given."""
@@ -192,7 +190,7 @@ class Catalog:
         entry = self.profiles.get(profile)
         if entry is None:
             return None
-        entry = replace(entry, **changes)
+        entry = entry._replace(**changes)
         self.put_profile(entry)
         return entry
 
@@ -208,9 +206,11 @@ class Catalog:
 
     def _index_profile(self, entry: ProfileEntry) -> None:
         known = self.profiles.get(entry.profile)
+        self.profiles[entry.profile] = entry
+        if known is not None and known.host == entry.host:
+            return
         if known is not None:
             self.profiles_by_broker[known.host] -= 1
         self.profiles_by_broker[entry.host] += 1
-        self.profiles[entry.profile] = entry
         if entry.request:
             self._by_request[entry.request] = entry.profile

@@ -12,14 +12,22 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from overlay.link.events import Action, CallAgain, Event, TimePassed
+from overlay.link.events import (
+    Action,
+    BatchHandled,
+    CallAgain,
+    CallAtEnd,
+    Event,
+    TimePassed,
+)
 from overlay.link.frame import Frame
 from overlay.link.frames import (
     Hello,
     LinkReported,
     PartitionsMatched,
-    ProfileChanged,
-    ProfileLive,
+    ProfilesChanged,
+    ProfilesLive,
+    ProfilesPlaced,
     Relayed,
     Request,
     ShapeReached,
@@ -40,10 +48,12 @@ from registration.catalog import REGISTRATION_KEY, Catalog
 from registration.link_reports import LinkReports
 from registration.measured_shares import MeasuredShares
 from registration.moves import Moves
+from registration.new_profiles import NewProfiles
 from registration.placement_by_plan import PlanPlacement
 from registration.plan_application import PlanApplication
 from registration.plan_census import PlanCensus
 from registration.plan_requests import PlanRequests
+from registration.profile_batches import ProfileBatches
 from registration.registration_requests import RegistrationRequests
 from registration.shape_changes import ShapeChanges
 from registration.shape_requests import ShapeRequests
@@ -86,13 +96,17 @@ class RegistrationCore:
         plans = PlanRequests(self._placement, self._shares, self._application, self._census)
         shape = ShapeRequests(self.shapes, self.catalog, self._shape_changed)
         verbs = {**plans.verbs, **shape.verbs}
+        self._news = NewProfiles(self.catalog, self._placement, self._links)
+        self._batches = ProfileBatches(self.catalog, self._news, self._rows)
         self._requests = RegistrationRequests(
-            self.shapes, self.catalog, self._placement, self._links, self.statistics, verbs
+            *(self.shapes, self.catalog, self._news, self._batches),
+            *(self._links, self.statistics, verbs),
         )
         self._handlers: Mapping[type[Frame], Callable[[Arrival], None]] = {
             SourceReady: self._handle_source_ready,
-            ProfileChanged: self._handle_profile_changed,
-            ProfileLive: self._handle_profile_live,
+            ProfilesPlaced: self._handle_profiles_placed,
+            ProfilesChanged: self._handle_profiles_changed,
+            ProfilesLive: self._handle_profiles_live,
             PartitionsMatched: self._handle_partitions_matched,
             **dict.fromkeys(_MOVE_FRAMES, self._handle_move),
             ShapeReached: self._handle_shape_reached,
@@ -102,6 +116,7 @@ class RegistrationCore:
         self._counters: Counter[str] = Counter()
         stored = self._links.restore(rows)
         self.catalog.restore(stored)
+        self._batches.restore(stored)
         self.shapes.restore(stored)
         self._reports.restore(stored)
         self._use_shape()
@@ -117,9 +132,13 @@ class RegistrationCore:
         has_more |= self._census.run(self._requests.answer)
         if isinstance(event, TimePassed):
             self.shapes.tick()
+        elif isinstance(event, BatchHandled):
+            self._news.flush()
         actions = [*self._rows.drain(), *self._links.drain()]
         if has_more:
             actions.append(CallAgain())
+        if self._news.has_unsent:
+            actions.append(CallAtEnd())
         return actions
 
     def connected(self, peer: str) -> bool:
@@ -181,21 +200,28 @@ class RegistrationCore:
         self.catalog.put_source(entry)
         self._requests.answer_source(entry)
 
-    def _handle_profile_changed(self, arrival: Arrival) -> None:
-        """The host broker has placed, updated or removed a profile."""
+    def _handle_profiles_placed(self, arrival: Arrival) -> None:
+        assert isinstance(arrival.frame, ProfilesPlaced)
+        placed = (self.catalog.change_profile(p, placed=True) for p in arrival.frame.profiles)
+        self._requests.answer_profiles([entry for entry in placed if entry is not None])
+
+    def _handle_profiles_changed(self, arrival: Arrival) -> None:
+        """A host broker has updated or removed profiles, or taken them back."""
         frame = arrival.frame
-        assert isinstance(frame, ProfileChanged)
-        if frame.text is None:
-            self.moves.removed(frame.profile)
-            self.catalog.remove_profile(frame.profile)
-            self._requests.answer_removed(frame.profile)
-            return
-        entry = self.catalog.change_profile(
-            frame.profile, text=frame.text, version=frame.version, placed=True
-        )
-        if entry is not None:
-            self.moves.changed(entry)
-            self._requests.answer_profile(entry)
+        assert isinstance(frame, ProfilesChanged)
+        changed, removed = [], []
+        for profile, version, text in frame.profiles:
+            if text is None:
+                self.moves.removed(profile)
+                self.catalog.remove_profile(profile)
+                removed.append(profile)
+                continue
+            entry = self.catalog.change_profile(profile, text=text, version=version, placed=True)
+            if entry is not None:
+                self.moves.changed(entry)
+                changed.append(entry)
+        self._requests.answer_profiles(changed)
+        self._requests.answer_removed(removed)
 
     def _handle_move(self, arrival: Arrival) -> None:
         """One of the two hosts of a profile that moves has got further."""
@@ -203,17 +229,19 @@ class RegistrationCore:
         move = self.moves.handle(arrival.peer.partition("/")[2], arrival.frame)
         if move is not None:
             self._application.moved(move)
-            self._requests.answer_profile(self.catalog.profiles[move.profile])
+            self._requests.answer_profiles([self.catalog.profiles[move.profile]])
 
-    def _handle_profile_live(self, arrival: Arrival) -> None:
+    def _handle_profiles_live(self, arrival: Arrival) -> None:
         frame = arrival.frame
-        assert isinstance(frame, ProfileLive)
-        entry = self.catalog.profiles.get(frame.profile)
-        if entry is None or frame.version <= entry.live:
-            return
-        entry = replace(entry, live=frame.version)
-        self.catalog.put_profile(entry)
-        self._requests.answer_profile(entry)
+        assert isinstance(frame, ProfilesLive)
+        live = []
+        for profile, version in frame.profiles:
+            entry = self.catalog.profiles.get(profile)
+            if entry is not None and version > entry.live:
+                entry = entry._replace(live=version)
+                self.catalog.put_profile(entry)
+                live.append(entry)
+        self._requests.answer_profiles(live)
 
     def _handle_partitions_matched(self, arrival: Arrival) -> None:
         assert isinstance(arrival.frame, PartitionsMatched)
@@ -254,7 +282,7 @@ class RegistrationCore:
         """Place by the network as it is now."""
         topology = self.shapes.topology
         self._requests.use_shape()
-        for part in (self._placement, self._shares, self._application):
+        for part in (self._placement, self._shares, self._application, self._news, self._batches):
             part.use_topology(topology)
 
     def _send(self, broker: str, frame: Frame) -> None:

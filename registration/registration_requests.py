@@ -9,7 +9,7 @@
                      it, or that the profile is gone (always then)
 ==================  ==========================================================================
 
-Those about plans are in plan_requests.py.
+Those about many profiles at once are in profile_batches.py, those about plans in plan_requests.py.
 
 A request carries the client's own request id: repeated after a broken connection it finds what
 the first one made, and makes nothing twice.
@@ -17,7 +17,7 @@ the first one made, and makes nothing twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from formats import (
     FORMS,
@@ -29,25 +29,25 @@ from formats import (
     read_schema,
 )
 from formats.schema import SCHEMA_BYTES_MAX
-from overlay.link.frames import PlaceProfile, Request
+from overlay.link.frames import Request
 from overlay.link.link_layer import LinkLayer
 from overlay.link.request_server import (
     RequestRefused,
     RequestServer,
     Result,
     Verb,
+    location_argument,
     name_argument,
     number_argument,
     text_argument,
 )
 from overlay.routing.broadcast_tree import broadcast_trees
-from registration.catalog import REGISTRATION_KEY, Catalog, ProfileEntry, SourceEntry
-from registration.placement import PlacementError, choose_root_broker
-from registration.placement_by_plan import PlanPlacement
+from registration.catalog import Catalog, ProfileEntry, SourceEntry
+from registration.new_profiles import Asked, NewProfiles, check
+from registration.placement import choose_root_broker
+from registration.profile_batches import ProfileBatches
 from registration.schema_warnings import schema_warnings
 from registration.shape_changes import ShapeChanges
-from yfilter.errors import ProfileRefused
-from yfilter.matcher import check_profile
 
 LIST_MAX = 10_000
 LIST_TEXTS_MAX = 200  # a text may have 64 KB, a frame 16 MB
@@ -60,14 +60,16 @@ class RegistrationRequests:
         self,
         shapes: ShapeChanges,
         catalog: Catalog,
-        placement: PlanPlacement,
+        news: NewProfiles,
+        batches: ProfileBatches,
         links: LinkLayer,
         statistics: Callable[[], Result],
         more_verbs: Mapping[str, Verb],
     ) -> None:
         """``use_shape`` must be called before anything is asked."""
         self._shapes = shapes
-        self._placement = placement
+        self._news = news
+        self._batches = batches
         self._catalog = catalog
         self._links = links
         # source or profile id -> (connection, request, wait until live)
@@ -87,6 +89,7 @@ class RegistrationRequests:
                 "profile.await": self._await_profile,
                 "profile.list": self._list_profiles,
                 "profile.show": self._show_profile,
+                **batches.verbs,
                 **more_verbs,
             },
         )
@@ -108,29 +111,25 @@ class RegistrationRequests:
         for connection, request, _ in self._waiting.pop(entry.source, ()):
             self._server.answer(connection, request, self._source_result(entry))
 
-    def answer_profile(self, entry: ProfileEntry) -> None:
-        """A profile is placed, changed or live: tell those whose wait is over."""
-        for connection, request, version in self._awaiting.pop(entry.profile, ()):
-            if 0 < version <= entry.version:
-                self._server.answer(connection, request, self._changed_result(entry))
-            else:
-                waiting = self._awaiting.setdefault(entry.profile, [])
-                waiting.append((connection, request, version))
-        left = []
-        for connection, request, wait in self._waiting.pop(entry.profile, ()):
-            if _settled(entry, wait):
-                self._server.answer(connection, request, self._added_result(entry))
-            else:
-                left.append((connection, request, wait))
-        if left:
-            self._waiting[entry.profile] = left
+    def answer_profiles(self, entries: Sequence[ProfileEntry]) -> None:
+        """Profiles are placed, changed or live: tell those whose wait is over."""
+        for entry in entries:
+            if entry.profile in self._awaiting:
+                self._answer_awaiting(entry)
+            if entry.profile in self._waiting:
+                self._answer_waiting(entry)
+        self._batches.changed(entries)
+        self._answer_batches()
 
-    def answer_removed(self, profile: str) -> None:
-        """A profile is gone: tell those who wait for that, and those who waited for it to come."""
-        for connection, request, _ in self._awaiting.pop(profile, ()):
-            self._server.answer(connection, request, {"gone": True})
-        for connection, request, _ in self._waiting.pop(profile, ()):
-            self._server.answer(connection, request, {"profile": profile, "removed": True})
+    def answer_removed(self, profiles: Sequence[str]) -> None:
+        """Profiles are gone: tell who waits for that, and who waited for them to come."""
+        for profile in profiles:
+            for connection, request, _ in self._awaiting.pop(profile, ()):
+                self._server.answer(connection, request, {"gone": True})
+            for connection, request, _ in self._waiting.pop(profile, ()):
+                self._server.answer(connection, request, {"profile": profile, "removed": True})
+        self._batches.removed(set(profiles))
+        self._answer_batches()
 
     def forget(self, connection: int) -> None:
         """A connection is gone; nobody waits on it any more."""
@@ -144,11 +143,13 @@ class RegistrationRequests:
             for key, awaiting in self._awaiting.items()
             if (still := [entry for entry in awaiting if entry[0] != connection])
         }
+        self._batches.forget(connection)
 
     def statistics(self) -> dict[str, int]:
         return {
             "waiting": sum(len(waiting) for waiting in self._waiting.values()),
             "awaiting": sum(len(awaiting) for awaiting in self._awaiting.values()),
+            **self._batches.statistics(),
         }
 
     # --- sources --------------------------------------------------------------------------
@@ -168,7 +169,7 @@ class RegistrationRequests:
         limit = self._topology.limits.sources_max
         if len(self._catalog.sources) >= limit:
             raise RequestRefused("too-many-sources", f"there are {limit} sources already")
-        location = _location_argument(request)
+        location = location_argument(request)
         rate = number_argument(request, "rate", 1.0)
         size = int(number_argument(request, "size", 1024))
         schema = self._schema_argument(request)
@@ -250,32 +251,33 @@ class RegistrationRequests:
         return None
 
     def _new_profile(self, request: Request) -> ProfileEntry:
-        limits = self._topology.limits
-        if len(self._catalog.profiles) >= limits.profiles_max:
-            raise RequestRefused(
-                "too-many-profiles", f"there are {limits.profiles_max} profiles already"
-            )
-        text = text_argument(request, "text", limits.profile_length_max)
-        user = name_argument(request, "user", default="")
-        location = _location_argument(request)
+        text = text_argument(request, "text", self._topology.limits.profile_length_max)
+        asked = Asked(text, name_argument(request, "user", default=""), request.request)
+        check(text)
         near = request.arguments.get("near") is True
-        if near and location is None:
-            raise RequestRefused("bad-argument", "'near' needs a 'location' to be near to")
-        try:
-            check_profile(text)
-            host = self._placement.choose(text, location, near, self._catalog.profiles_by_broker)
-        except ProfileRefused as refusal:
-            raise RequestRefused("profile-refused", str(refusal)) from refusal
-        except PlacementError as refusal:
-            raise RequestRefused(refusal.code, str(refusal)) from refusal
-        profile = self._catalog.new_id("p")
-        entry = ProfileEntry(profile, user, host, text, request=request.request, near=near)
-        self._catalog.put_profile(entry)
-        place = PlaceProfile(
-            profile=profile, user=user, text=text, version=1, request=request.request
-        )
-        self._links.send(f"broker/{host}", REGISTRATION_KEY, place)
-        return entry
+        return self._news.add([asked], location_argument(request), near)[0]
+
+    def _answer_awaiting(self, entry: ProfileEntry) -> None:
+        for connection, request, version in self._awaiting.pop(entry.profile):
+            if 0 < version <= entry.version:
+                self._server.answer(connection, request, self._changed_result(entry))
+            else:
+                waiting = self._awaiting.setdefault(entry.profile, [])
+                waiting.append((connection, request, version))
+
+    def _answer_waiting(self, entry: ProfileEntry) -> None:
+        left = []
+        for connection, request, wait in self._waiting.pop(entry.profile):
+            if _settled(entry, wait):
+                self._server.answer(connection, request, self._added_result(entry))
+            else:
+                left.append((connection, request, wait))
+        if left:
+            self._waiting[entry.profile] = left
+
+    def _answer_batches(self) -> None:
+        for connection, request, result in self._batches.take_settled():
+            self._server.answer(connection, request, result)
 
     def _await_profile(self, connection: int, request: Request) -> Result | None:
         profile = name_argument(request, "profile")
@@ -379,24 +381,3 @@ def _compression_argument(request: Request) -> tuple[tuple[str, bytes], ...]:
     except FormatError as refusal:
         raise RequestRefused("bad-compression-dictionary", str(refusal)) from refusal
     return tuple(sorted(read.items()))
-
-
-def _location_argument(request: Request) -> tuple[float, float] | None:
-    """``location``: [latitude, longitude] in degrees, or absent."""
-    value = request.arguments.get("location")
-    if value is None:
-        return None
-    bounds = (90, 180)
-    if (
-        isinstance(value, list)
-        and len(value) == len(bounds)
-        and all(
-            isinstance(part, int | float) and not isinstance(part, bool) and abs(part) <= bound
-            for part, bound in zip(value, bounds, strict=True)
-        )
-    ):
-        return float(value[0]), float(value[1])
-    raise RequestRefused(
-        "bad-argument",
-        f"{request.verb}: 'location' must be [latitude, longitude] in degrees, not {value!r}",
-    )

@@ -32,6 +32,7 @@ from yfilter.explanation import Explanation
 from yfilter.index.index import Index
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile, too_deep
+from yfilter.language.shapes import Shape, shapes_of
 from yfilter.link_queries import LinkQueries
 from yfilter.local_queries import LocalQueries, tree_of
 from yfilter.matches import (
@@ -442,12 +443,16 @@ def check_profile(text: str) -> Profile:
     Raises ProfileRefused otherwise; to be asked before anything is changed or promised.
     """
     profile = parse_profile(text)
-    try:
-        trial = _trial()
-        trial.remove(trial.add(profile))
-        routing_query(profile)
-    except RecursionError:
-        raise too_deep(text) from None
+    shapes = shapes_of(profile)
+    # PERF: what is tried here depends on the shapes alone (``benchmarks network``, registering).
+    if shapes is None or not _TRIED.issuperset(shapes):
+        try:
+            trial = _trial()
+            trial.remove(trial.add(profile))
+            routing_query(profile)
+        except RecursionError:
+            raise too_deep(text) from None
+        _TRIED.update(shapes or ())
     return profile
 
 
@@ -455,3 +460,6 @@ def check_profile(text: str) -> Profile:
 def _trial() -> Matcher:
     """A matcher to try profiles on, which holds none in between."""
     return Matcher(MatchLimits(lazy_bytes_max=4096))
+
+
+_TRIED: WeakSet[Shape] = WeakSet()

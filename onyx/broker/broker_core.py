@@ -66,6 +66,7 @@ from overlay.link.frames import (
     Message,
     NeedsDelta,
     PlaceProfile,
+    PlaceProfiles,
     PlanInForce,
     Publish,
     Relayed,
@@ -170,6 +171,7 @@ class BrokerCore:
             SourceAnnounced: self._handle_source_announced,
             TreeReady: self._handle_tree_ready,
             PlaceProfile: self._handle_place_profile,
+            PlaceProfiles: self._handle_place_profiles,
             PlanInForce: self._handle_plan_in_force,
             RoutingDelta: self._handle_routing_delta,
             NeedsDelta: self._handle_needs_delta,
@@ -408,6 +410,13 @@ class BrokerCore:
         self.moves.leaving.take_back(arrival.frame.profile)
         try:
             self.query.place(arrival.frame)
+        except ProfileRefused as refusal:
+            self._unexpected(arrival, "profile-refused", str(refusal))
+
+    def _handle_place_profiles(self, arrival: Arrival) -> None:
+        assert isinstance(arrival.frame, PlaceProfiles)
+        try:
+            self.query.place_new(arrival.frame)
         except ProfileRefused as refusal:
             self._unexpected(arrival, "profile-refused", str(refusal))
 

@@ -11,13 +11,13 @@ one delta, with one marker behind it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from formats import ElementStream
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.deliveries.mailboxes import Mailboxes
-from onyx.broker.delta_portions import portions, row_key
+from onyx.broker.delta_portions import delta_portions, row_key
 from onyx.broker.live_wait import LiveVersion, LiveWaits
 from onyx.broker.transformation import Transformation
 from overlay.link.frames import (
@@ -25,11 +25,15 @@ from overlay.link.frames import (
     LiveReached,
     Message,
     PlaceProfile,
-    ProfileChanged,
-    ProfileLive,
+    PlaceProfiles,
+    ProfilesChanged,
+    ProfilesLive,
+    ProfilesPlaced,
     RoutingDelta,
 )
 from overlay.link.link_layer import LinkLayer
+from overlay.link.portions import portions
+from overlay.link.query_frames import PROFILES_MAX
 from overlay.link.row_log import RowLog, read_record
 from overlay.routing.branches import Branch
 from overlay.routing.delta import Delta, DeltaSum, parse_delta, texts
@@ -49,13 +53,17 @@ TREE_SPACE = "tree"
 
 @dataclass(frozen=True, slots=True)
 class HostedProfile:
-    """A profile whose host broker this is; ``disjuncts`` is its routing query."""
+    """A profile whose host broker this is."""
 
     profile: str
     user: str
     text: str
     version: int
-    disjuncts: tuple[Conjunction, ...]
+
+    @property
+    def disjuncts(self) -> tuple[Conjunction, ...]:
+        """Its routing query, found out each time."""
+        return routing_query(parse_profile(self.text))
 
 
 class QueryPlane:
@@ -79,12 +87,15 @@ class QueryPlane:
         self._rows = rows
         self._mailboxes = mailboxes
         self.waits = LiveWaits(rows, lambda root: control.tree(root).path(control.identity)[:-1])
+        # Whether the table has the profiles' routing queries; there may be nobody to tell.
+        self._is_mapping = False
         self._news: dict[str, DeltaSum] = {}  # by own branch: what the parent does not know yet
         self._behind: list[LiveMarker] = []  # what must come after it
 
     def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
         """Rebuild from rows; the control plane must have been restored before."""
         rows = list(rows)
+        self._map_if_asked()
         for space, key, value in rows:
             if space == TREE_SPACE:
                 self._open(key)
@@ -97,6 +108,7 @@ class QueryPlane:
         for name in {record["branch"] for record in told}:
             own = self._control.branch(name)
             assert own is not None
+            self._map()
             self.table.keep_own(own)
         self.table.restore_told(
             (record["branch"], self.table.pool.parse(record["disjunct"])) for record in told
@@ -142,7 +154,25 @@ class QueryPlane:
         if known is not None and known.version >= frame.version:
             return
         self._install(frame.profile, frame.user, parse_profile(frame.text), frame.version)
-        self._announce(frame.profile, frame.version)
+        self._store(frame.profile)
+        version = LiveVersion(frame.profile, frame.version)
+        self._send_changed([version])
+        self._send_markers([version])
+
+    def place_new(self, frame: PlaceProfiles) -> None:
+        """The registration service gives this broker new profiles; ProfileRefused, and nothing is
+        changed, if it takes what this broker does not."""
+        parsed_texts = [parse_profile(text) for _, _, text in frame.profiles]
+        versions = []
+        for (profile, user, _), parsed in zip(frame.profiles, parsed_texts, strict=True):
+            if profile not in self.profiles:
+                self._install(profile, user, parsed, 1)
+                self._store(profile)
+                versions.append(LiveVersion(profile, 1))
+        if versions:
+            placed = ProfilesPlaced(profiles=[version.profile for version in versions])
+            self._links.send(self._control.registration, REGISTRATION_KEY, placed)
+            self._send_markers(versions)
 
     def stand_by(self, profile: str, user: str, text: str, version: int, wait: str) -> bool:
         """Announce a profile that another broker hosts, or a new version of it, so that its
@@ -154,17 +184,17 @@ class QueryPlane:
         known = self.profiles.get(profile)
         if known is not None:
             self.matcher.remove(profile)
-        replaced = () if known is None else known.disjuncts
-        self._install(profile, user, parsed, version, replaced)
+        self._install(profile, user, parsed, version, known)
         self._store(profile)
-        return not self._send_marker(wait, version)
+        return not self._wait_for([LiveVersion(wait, version)])
 
     def let_go(self, profile: str) -> HostedProfile:
         """Stop matching and announcing a profile; KeyError when it is not here."""
         hosted = self.profiles.pop(profile)
         self.matcher.remove(profile)
         self.transformation.remove(profile)
-        self._note(self.table.change_local((), hosted.disjuncts))
+        if self._is_mapping:
+            self._note(self.table.change_local((), hosted.disjuncts))
         self._rows.delete(HOSTED_SPACE, profile)
         return hosted
 
@@ -174,24 +204,38 @@ class QueryPlane:
         Raises ProfileRefused and leaves everything as it was when the new text is refused;
         KeyError when the profile is not here.
         """
-        old = self.profiles[profile]
-        parsed = check_profile(text)
-        self.matcher.remove(profile)
-        self._install(profile, old.user, parsed, old.version + 1, replaced=old.disjuncts)
-        self._announce(profile, old.version + 1)
-        return old.version + 1
+        return self.update_all([(profile, check_profile(text))])[0].version
+
+    def update_all(self, changes: Sequence[tuple[str, Profile]]) -> list[LiveVersion]:
+        """Replace the texts of profiles that are here by checked ones; the new versions."""
+        versions = []
+        for profile, parsed in changes:
+            old = self.profiles[profile]
+            self.matcher.remove(profile)
+            self._install(profile, old.user, parsed, old.version + 1, old)
+            self._store(profile)
+            versions.append(LiveVersion(profile, old.version + 1))
+        self._send_changed(versions)
+        self._send_markers(versions)
+        return versions
 
     def remove(self, profile: str) -> int:
         """Forget a profile, its undelivered results too; KeyError when it is not here.
 
         Returns the version that its absence counts as, for ``waits``.
         """
-        old = self.let_go(profile)
-        self._mailboxes.forget(profile)
-        changed = ProfileChanged(profile=profile, version=old.version + 1, text=None, user=old.user)
-        self._links.send(self._control.registration, REGISTRATION_KEY, changed)
-        self._send_marker(profile, old.version + 1)
-        return old.version + 1
+        return self.remove_all([profile])[0].version
+
+    def remove_all(self, profiles: Sequence[str]) -> list[LiveVersion]:
+        """Forget profiles that are here; the versions that their absence counts as."""
+        versions = []
+        for profile in profiles:
+            old = self.let_go(profile)
+            self._mailboxes.forget(profile)
+            versions.append(LiveVersion(profile, old.version + 1))
+        self._send_changed(versions)
+        self._wait_for(versions)
+        return versions
 
     # --- trees ----------------------------------------------------------------------------
 
@@ -209,8 +253,7 @@ class QueryPlane:
             self.table.close_tree(tree)
             self._share_out()
         live = self.waits.end_tree(tree)
-        for version in live:
-            self._report_live(version)
+        self._report_live(live)
         return live
 
     def forget_closed(self) -> None:
@@ -270,8 +313,7 @@ class QueryPlane:
             self._links.send(f"broker/{hop}", frame.root, frame)
             return []
         live = self.waits.reached(frame.marker, frame.roots, frame.broker)
-        for version in live:
-            self._report_live(version)
+        self._report_live(live)
         return live
 
     # --- generalisation -------------------------------------------------------------------
@@ -294,6 +336,7 @@ class QueryPlane:
 
     def use_shape(self) -> None:
         """There is a newer shape of the network."""
+        self._map_if_asked()
         self.transformation.use_shape(self.profiles)
 
     def statistics(self) -> dict[str, object]:
@@ -317,36 +360,58 @@ class QueryPlane:
         user: str,
         parsed: Profile,
         version: int,
-        replaced: tuple[Conjunction, ...] = (),
+        former: HostedProfile | None = None,
     ) -> None:
         self.matcher.add(parsed, profile)
-        former = self.profiles.get(profile)
         self.transformation.place(profile, parsed, None if former is None else former.text)
-        hosted = HostedProfile(profile, user, parsed.text, version, routing_query(parsed))
-        self.profiles[profile] = hosted
-        self._note(self.table.change_local(hosted.disjuncts, replaced))
+        self.profiles[profile] = HostedProfile(profile, user, parsed.text, version)
+        if self._is_mapping:
+            gone = () if former is None else former.disjuncts
+            self._note(self.table.change_local(routing_query(parsed), gone))
 
-    def _announce(self, profile: str, version: int) -> None:
-        """Make a new version durable, tell the registration service, send the markers."""
-        hosted = self.profiles[profile]
-        self._store(profile)
-        changed = ProfileChanged(
-            profile=profile, version=version, text=hosted.text, user=hosted.user
-        )
-        self._links.send(self._control.registration, REGISTRATION_KEY, changed)
-        if not self._send_marker(profile, version):
-            self._report_live(LiveVersion(profile, version))
+    def _map_if_asked(self) -> None:
+        """Where there are neighbours somebody will ask what is wanted here."""
+        if self._control.shapes.neighbours():
+            self._map()
+
+    def _map(self) -> None:
+        """The table has the routing queries of all profiles from now on."""
+        if not self._is_mapping:
+            self._is_mapping = True
+            for hosted in self.profiles.values():
+                self._note(self.table.change_local(hosted.disjuncts, ()))
+
+    def _send_changed(self, versions: Sequence[LiveVersion]) -> None:
+        """Tell the registration service what profiles say now; of those that are gone, that."""
+        texts = [
+            None if hosted is None else hosted.text
+            for hosted in (self.profiles.get(version.profile) for version in versions)
+        ]
+        for place in portions(texts):
+            changed = ProfilesChanged(
+                [
+                    (v.profile, v.version, t)
+                    for v, t in zip(versions[place], texts[place], strict=True)
+                ]
+            )
+            self._links.send(self._control.registration, REGISTRATION_KEY, changed)
 
     def _store(self, profile: str) -> None:
         hosted = self.profiles[profile]
         record = {"user": hosted.user, "text": hosted.text, "version": hosted.version}
         self._rows.put(HOSTED_SPACE, profile, record)
 
-    def _send_marker(self, profile: str, version: int) -> bool:
+    def _send_markers(self, versions: list[LiveVersion]) -> None:
+        """One marker for all of them, or they are live at once."""
+        if not self._wait_for(versions):
+            self._report_live(versions)
+
+    def _wait_for(self, versions: Iterable[LiveVersion]) -> bool:
         """False when there is nobody to wait for."""
         above = [root for root in self.table.roots if self._control.parent(root) is not None]
         if above:
-            self.waits.start(LiveVersion(profile, version), above)
+            for version in versions:
+                self.waits.start(version, above)
         return bool(above)
 
     def _pass_up(self, host: str, marker: int, roots: Iterable[str]) -> None:
@@ -361,6 +426,8 @@ class QueryPlane:
 
     def _open(self, tree: str) -> None:
         own = self._control.branch(tree)
+        if own is not None:
+            self._map()
         news = self.table.open_tree(tree, own, self._control.branches_below(tree))
         if own is not None:
             self._note({own.name: news})
@@ -385,7 +452,7 @@ class QueryPlane:
 
     def _send_up(self, branch: str, delta: Delta) -> None:
         parent = self._control.parent(branch)
-        for added, removed in portions(texts(delta.added), texts(delta.removed)):
+        for added, removed in delta_portions(texts(delta.added), texts(delta.removed)):
             frame = RoutingDelta(root=branch, added=added, removed=removed)
             self._links.send(f"broker/{parent}", branch, frame)
         for disjunct in delta.added:
@@ -394,8 +461,10 @@ class QueryPlane:
         for disjunct in delta.removed:
             self._rows.delete(TOLD_SPACE, row_key(branch, "", disjunct.text))
 
-    def _report_live(self, live: LiveVersion) -> None:
-        if live.profile not in self.profiles:
-            return  # removed: the registration service knows already
-        frame = ProfileLive(profile=live.profile, version=live.version)
-        self._links.send(self._control.registration, REGISTRATION_KEY, frame)
+    def _report_live(self, live: Iterable[LiveVersion]) -> None:
+        """But not of profiles that are removed: the registration service knows already."""
+        here = [version for version in live if version.profile in self.profiles]
+        for start in range(0, len(here), PROFILES_MAX):
+            some = here[start : start + PROFILES_MAX]
+            frame = ProfilesLive([(version.profile, version.version) for version in some])
+            self._links.send(self._control.registration, REGISTRATION_KEY, frame)

@@ -25,7 +25,7 @@ from itertools import islice
 
 from formats import ElementStream
 from onyx.broker.control_plane import ControlPlane
-from onyx.broker.delta_portions import portions, row_key
+from onyx.broker.delta_portions import delta_portions, row_key
 from onyx.broker.former_versions import FormerVersions
 from onyx.broker.packing.parcel import Parcel
 from overlay.link.frames import NeedsDelta
@@ -364,7 +364,7 @@ class Transformation:
 
     def _send_up(self, own: str, delta: NeedDelta) -> None:
         parent = self._control.parent(own)
-        for added, removed in portions(_texts(delta.added), _texts(delta.removed)):
+        for added, removed in delta_portions(_texts(delta.added), _texts(delta.removed)):
             frame = NeedsDelta(
                 root=own, number=self._reflection.next(own), added=added, removed=removed
             )

@@ -9,6 +9,8 @@ from overlay.link.carried_message import CarriedMessage
 from overlay.link.frame import QueryFrame, on_the_wire
 from overlay.link.frame_fields import BODY, Bound, Name, SequenceNumber, Text
 
+PROFILES_MAX = 65_536  # in one frame
+
 
 @on_the_wire
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,8 @@ class LiveReached(QueryFrame):
 @on_the_wire
 @dataclass(frozen=True, slots=True)
 class PlaceProfile(QueryFrame):
-    """The registration service gives a profile to its host broker."""
+    """The registration service gives a profile back to its host broker, which may have let go of
+    it."""
 
     type: ClassVar[str] = "place-profile"
 
@@ -107,26 +110,42 @@ class PlaceProfile(QueryFrame):
 
 @on_the_wire
 @dataclass(frozen=True, slots=True)
-class ProfileChanged(QueryFrame):
-    """A profile has a new text, or none any more (``text`` None: removed)."""
+class PlaceProfiles(QueryFrame):
+    """The registration service gives new profiles (id, user, text) to their host broker."""
 
-    type: ClassVar[str] = "profile-changed"
+    type: ClassVar[str] = "place-profiles"
 
-    profile: Name
-    version: int
-    text: Annotated[Text | None, BODY]
-    user: Name
+    profiles: Annotated[list[tuple[Name, Name, Text]], Bound(PROFILES_MAX), BODY]
 
 
 @on_the_wire
 @dataclass(frozen=True, slots=True)
-class ProfileLive(QueryFrame):
-    """Every broker on the way has this version of the profile."""
+class ProfilesPlaced(QueryFrame):
+    """The host broker has these profiles, each in the version in which it was given them."""
 
-    type: ClassVar[str] = "profile-live"
+    type: ClassVar[str] = "profiles-placed"
 
-    profile: Name
-    version: int
+    profiles: Annotated[list[Name], Bound(PROFILES_MAX), BODY]
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class ProfilesChanged(QueryFrame):
+    """Profiles have new versions (id, version, text), or are gone (text None)."""
+
+    type: ClassVar[str] = "profiles-changed"
+
+    profiles: Annotated[list[tuple[Name, int, Text | None]], Bound(PROFILES_MAX), BODY]
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class ProfilesLive(QueryFrame):
+    """Every broker on the way has these versions of profiles (id, version)."""
+
+    type: ClassVar[str] = "profiles-live"
+
+    profiles: Annotated[list[tuple[Name, int]], Bound(PROFILES_MAX), BODY]
 
 
 @on_the_wire

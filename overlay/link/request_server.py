@@ -89,3 +89,24 @@ def number_argument(request: Request, name: str, default: float) -> float:
             "bad-argument", f"{request.verb}: {name!r} must be a number of at least 0"
         )
     return float(value)
+
+
+def location_argument(request: Request) -> tuple[float, float] | None:
+    """``location``: [latitude, longitude] in degrees, or absent."""
+    value = request.arguments.get("location")
+    if value is None:
+        return None
+    bounds = (90, 180)
+    if (
+        isinstance(value, list)
+        and len(value) == len(bounds)
+        and all(
+            isinstance(part, int | float) and not isinstance(part, bool) and abs(part) <= bound
+            for part, bound in zip(value, bounds, strict=True)
+        )
+    ):
+        return float(value[0]), float(value[1])
+    raise RequestRefused(
+        "bad-argument",
+        f"{request.verb}: 'location' must be [latitude, longitude] in degrees, not {value!r}",
+    )

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from overlay.link.frames import PlaceProfile, Response
+from overlay.link.frames import PlaceProfiles, Response
 from overlay.topology import Topology, parse_topology
 from registration.planning.need_reader import NeedReader
 from registration.planning.plan import Placer, Plan
@@ -38,9 +38,10 @@ def use(setting: Setting, plan: Plan) -> Response:
 def hosts(setting: Setting) -> dict[str, str]:
     """text -> host broker of all profiles that were placed."""
     return {
-        frame.text: name
+        text: name
         for name, peer in setting.brokers.items()
-        for frame in peer.all(PlaceProfile)
+        for frame in peer.all(PlaceProfiles)
+        for _, _, text in frame.profiles
     }
 
 
@@ -120,7 +121,9 @@ def test_what_a_full_broker_cannot_take_goes_elsewhere() -> None:
     same = '/m[f0/@v = "0"]'
     for _ in range(6):
         setting.client.ask("profile.add", text=same)
-    counts = Counter(name for name, peer in setting.brokers.items() for _ in peer.all(PlaceProfile))
+    counts = Counter(
+        name for name, peer in setting.brokers.items() for _ in peer.all(PlaceProfiles)
+    )
     assert counts == {"B1": 3, "B2": 3}
     assert refused(setting.client.ask("profile.add", text=same)) == "network-full"
     shown = setting.client.ask("plan.show")

@@ -7,7 +7,13 @@ from dataclasses import replace
 import pytest
 
 from overlay.link.events import TimePassed
-from overlay.link.frames import PlaceProfile, ProfileChanged, ProfileLive
+from overlay.link.frames import (
+    PlaceProfile,
+    PlaceProfiles,
+    ProfilesChanged,
+    ProfilesLive,
+    ProfilesPlaced,
+)
 from overlay.link.move_frames import (
     HandedOver,
     HandoverWanted,
@@ -49,9 +55,10 @@ class Network(Setting):
         self.use("B1")
         for text in TEXTS:
             self.client.ask("profile.add", text=text)
-        for frame in self.brokers["B1"].take(PlaceProfile):
-            self.changed("B1", frame.profile, frame.text, 1)
-            self.brokers["B1"].send("registration", ProfileLive(frame.profile, 1))
+        for frame in self.brokers["B1"].take(PlaceProfiles):
+            ((profile, _, _),) = frame.profiles
+            self.brokers["B1"].send("registration", ProfilesPlaced([profile]))
+            self.brokers["B1"].send("registration", ProfilesLive([(profile, 1)]))
 
     def use(self, *brokers: str) -> None:
         where = tuple(brokers[n % len(brokers)] for n in range(PLAN.partitions))
@@ -64,7 +71,7 @@ class Network(Setting):
         return dict(answer.result)
 
     def changed(self, broker: str, profile: str, text: str | None, version: int) -> None:
-        frame = ProfileChanged(profile=profile, version=version, text=text, user="")
+        frame = ProfilesChanged([(profile, version, text)])
         self.brokers[broker].send("registration", frame)
 
     def pass_time(self, seconds: float = 1.0) -> None:
@@ -263,7 +270,7 @@ def test_what_was_on_its_way_to_a_lost_broker_stays_or_is_taken_back(network: Ne
     network.use("B2")
     network.ask("plan.apply", rate=1000, at_once=2)
     network.pass_time()
-    network.brokers["B1"].take(PlaceProfile)
+    network.brokers["B1"].take(PlaceProfiles)
     first, second = network.begun("B2")
     network.brokers["B2"].send("registration", StandingBy(first.profile, first.move, 1))
     core = network.beside.core

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from overlay.link.frames import (
-    PlaceProfile,
-    ProfileChanged,
-    ProfileLive,
+    PlaceProfiles,
+    ProfilesChanged,
+    ProfilesLive,
+    ProfilesPlaced,
     Request,
     Response,
     SourceAnnounced,
@@ -45,7 +46,7 @@ class Setting:
         self.client.reply(Request(request=request, verb=verb, arguments=arguments))
         return self.client.answer(request)
 
-    def holder(self, kind: type[PlaceProfile] | type[SourceAnnounced]) -> tuple[str, Peer]:
+    def holder(self, kind: type[PlaceProfiles] | type[SourceAnnounced]) -> tuple[str, Peer]:
         """The one broker that was sent such a frame."""
         (found,) = [(name, peer) for name, peer in self.brokers.items() if peer.all(kind)]
         return found
@@ -78,16 +79,18 @@ def test_a_profile_is_answered_when_placed_and_with_wait_when_live() -> None:
     assert setting.request("q1", "profile.add", text="/a", user="ann") is None
     assert setting.request("q2", "profile.add", text="/a", user="bob", wait=True) is None
     placed = {
-        frame.profile: peer for peer in setting.brokers.values() for frame in peer.all(PlaceProfile)
+        profile: peer
+        for peer in setting.brokers.values()
+        for frame in peer.all(PlaceProfiles)
+        for profile, _, _ in frame.profiles
     }
     assert sorted(placed) == ["p1", "p2"]
     for profile, broker in placed.items():
-        changed = ProfileChanged(profile=profile, version=1, text="/a", user="")
-        broker.send("registration", changed)
+        broker.send("registration", ProfilesPlaced([profile]))
     first = setting.client.answer("q1")
     assert first is not None and first.result["live"] is False
     assert setting.client.answer("q2") is None
-    placed["p2"].send("registration", ProfileLive(profile="p2", version=1))
+    placed["p2"].send("registration", ProfilesLive([("p2", 1)]))
     second = setting.client.answer("q2")
     assert second is not None and second.result["live"] is True
 
@@ -97,9 +100,9 @@ def test_a_repeated_request_makes_nothing_twice() -> None:
     setting.request("q1", "profile.add", text="/a")
     setting.restart()
     assert setting.request("q1", "profile.add", text="/a") is None
-    name, broker = setting.holder(PlaceProfile)
-    assert [frame.profile for frame in broker.all(PlaceProfile)] == ["p1"]
-    broker.send("registration", ProfileChanged(profile="p1", version=1, text="/a", user=""))
+    name, broker = setting.holder(PlaceProfiles)
+    assert [frame.profiles for frame in broker.all(PlaceProfiles)] == [[("p1", "", "/a")]]
+    broker.send("registration", ProfilesPlaced(["p1"]))
     answer = setting.client.answer("q1")
     assert answer is not None and (answer.result["profile"], answer.result["host"]) == ("p1", name)
     again = setting.request("q1", "profile.add", text="/a")
@@ -109,21 +112,21 @@ def test_a_repeated_request_makes_nothing_twice() -> None:
 def test_the_catalog_follows_what_host_brokers_report_and_survives_a_restart() -> None:
     setting = Setting()
     setting.request("q1", "profile.add", text="/a", user="ann")
-    _, broker = setting.holder(PlaceProfile)
-    broker.send("registration", ProfileChanged(profile="p1", version=1, text="/a", user="ann"))
-    broker.send("registration", ProfileChanged(profile="p1", version=2, text="/b", user="ann"))
+    _, broker = setting.holder(PlaceProfiles)
+    broker.send("registration", ProfilesPlaced(["p1"]))
+    broker.send("registration", ProfilesChanged([("p1", 2, "/b")]))
     setting.restart()
     shown = setting.client.ask("profile.show", profile="p1")
     assert shown is not None
     assert (shown.result["version"], shown.result["text"], shown.result["user"]) == (2, "/b", "ann")
-    broker.send("registration", ProfileChanged(profile="p1", version=3, text=None, user="ann"))
+    broker.send("registration", ProfilesChanged([("p1", 3, None)]))
     assert refused(setting.client.ask("profile.show", profile="p1")) == "unknown-profile"
     setting.restart()
     assert refused(setting.client.ask("profile.show", profile="p1")) == "unknown-profile"
     # ids are never used again
     setting.request("q2", "profile.add", text="/a")
-    _, broker = setting.holder(PlaceProfile)
-    assert broker.all(PlaceProfile)[-1].profile == "p2"
+    _, broker = setting.holder(PlaceProfiles)
+    assert broker.all(PlaceProfiles)[-1].profiles == [("p2", "", "/a")]
 
 
 def test_lists_come_in_pages_by_user() -> None:
@@ -205,10 +208,9 @@ def _added(setting: Setting, number: int, text: str) -> object:
     """The warnings with which a profile is added."""
     setting.request(f"p{number}", "profile.add", text=text)
     for broker in setting.brokers.values():
-        for frame in broker.all(PlaceProfile):
-            if frame.profile == f"p{number}":
-                changed = ProfileChanged(profile=frame.profile, version=1, text=text, user="")
-                broker.send("registration", changed)
+        for frame in broker.all(PlaceProfiles):
+            if frame.profiles == [(f"p{number}", "", text)]:
+                broker.send("registration", ProfilesPlaced([f"p{number}"]))
     answer = setting.client.answer(f"p{number}")
     assert answer is not None
     return answer.result["warnings"]

@@ -8,7 +8,7 @@ import pytest
 
 from overlay.link.frames import (
     LinkReported,
-    ProfileChanged,
+    ProfilesPlaced,
     Relayed,
     ShapeAgreed,
     ShapeAnnounced,
@@ -108,7 +108,7 @@ def test_a_broker_in_use_does_not_leave_unless_it_is_lost() -> None:
     place = setting.topology.broker("B6").place
     assert place is not None
     setting.request("p", "profile.add", text="/a", location=list(place), near=True)
-    setting.brokers["B6"].send("registration", ProfileChanged("p1", 1, "/a", ""))
+    setting.brokers["B6"].send("registration", ProfilesPlaced(["p1"]))
     answer = setting.client.ask("topology.apply", text=to_toml(without(FIGURE4, "B6")))
     assert refused(answer) == "broker-in-use"
     assert answer is not None and "it hosts p1" in str(answer.result["message"])

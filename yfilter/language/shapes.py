@@ -154,6 +154,17 @@ def parts_of(profile: Profile) -> Shaped | PlainPath:
     return cast("Shaped | PlainPath", profile.parts)
 
 
+def shapes_of(profile: Profile) -> tuple[Shape, ...] | None:
+    """The shapes that a profile was parsed to; None for one that was parsed on its own."""
+    match profile.parts:
+        case Shaped(shape):
+            return (shape,)
+        case PlainPath(steps):
+            return tuple([asked.shape for _, _, asked in steps if asked is not None])
+        case _:
+            return None
+
+
 def blanks_in(template: object) -> set[int]:
     """The numbers of the blanks in a tree, or in anything made of dataclasses and tuples."""
     found: set[int] = set()

@@ -19,8 +19,8 @@ from overlay.link.frames import (
     Message,
     Observed,
     PlaceProfile,
-    ProfileChanged,
-    ProfileLive,
+    ProfilesChanged,
+    ProfilesLive,
     Publish,
     Refused,
     Response,
@@ -155,11 +155,11 @@ def test_a_profile_is_placed_announced_and_becomes_live() -> None:
     setting.place(SF)
     assert [f.added for f in setting.brokers["B1"].take(RoutingDelta)] == [query(SF)]
     (marker,) = setting.brokers["B1"].take(LiveMarker)
-    assert [(f.version, f.text) for f in setting.registration.take(ProfileChanged)] == [(1, SF)]
-    assert setting.registration.all(ProfileLive) == []
+    assert [f.profiles for f in setting.registration.take(ProfilesChanged)] == [[("p1", 1, SF)]]
+    assert setting.registration.all(ProfilesLive) == []
     reached = LiveReached("B1", "B4", marker.marker, "B1", ["B1"])
     setting.brokers["B1"].send("B1", reached)
-    assert [f.profile for f in setting.registration.all(ProfileLive)] == ["p1"]
+    assert [f.profiles for f in setting.registration.all(ProfilesLive)] == [[("p1", 1)]]
 
 
 def test_markers_travel_up_and_are_answered_at_the_root() -> None:
@@ -189,7 +189,7 @@ def test_equal_interests_cost_one_entry_upward() -> None:
     answer = user.ask("profile.remove", profile="p1")
     assert answer is not None and answer.ok
     assert [f.removed for f in setting.brokers["B1"].take(RoutingDelta)] == [query(SF)]
-    assert [(f.version, f.text) for f in setting.registration.take(ProfileChanged)][-1] == (2, None)
+    assert setting.registration.take(ProfilesChanged)[-1].profiles == [("p1", 2, None)]
 
 
 def test_an_update_sends_what_differs_and_answers_when_live() -> None:
@@ -247,7 +247,7 @@ def test_a_removal_is_answered_when_everybody_knows() -> None:
     setting.brokers["B1"].send("B1", LiveReached("B1", "B4", marker.marker, "B1", ["B1"]))
     (answer,) = user.take(Response)
     assert answer.result == {"profile": "p1", "removed": True, "live": True}
-    assert setting.registration.all(ProfileLive) == []
+    assert setting.registration.all(ProfilesLive) == []
 
 
 def test_a_refused_update_changes_nothing() -> None:
@@ -483,10 +483,10 @@ def test_trees_that_have_a_branch_in_common_are_told_once() -> None:
         assert [frame.root for frame in setting.brokers["B5"].take(Message)] == [root]
     reached = LiveReached("B1", "B4", marker.marker, "B1", marker.roots)
     setting.brokers["B1"].send("B1", reached)
-    assert setting.registration.all(ProfileLive) == []
+    assert setting.registration.all(ProfilesLive) == []
     for root in ("B2", "B3"):
         setting.brokers["B1"].send("B1", replace(reached, broker=root, roots=[root]))
-    assert [f.profile for f in setting.registration.all(ProfileLive)] == ["p1"]
+    assert [f.profiles for f in setting.registration.all(ProfilesLive)] == [[("p1", 1)]]
 
 
 def test_unknown_verbs_name_the_known_ones() -> None:
@@ -524,7 +524,7 @@ def test_a_marker_under_way_survives_a_restart() -> None:
     setting.restart()
     reached = LiveReached("B1", "B4", marker.marker, "B1", ["B1"])
     setting.brokers["B1"].send("B1", reached)
-    assert [f.version for f in setting.registration.all(ProfileLive)] == [1]
+    assert [f.profiles for f in setting.registration.all(ProfilesLive)] == [[("p1", 1)]]
 
 
 def test_a_large_routing_query_travels_in_frames_of_its_own_size() -> None:

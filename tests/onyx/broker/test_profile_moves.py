@@ -12,8 +12,8 @@ from overlay.link.frames import (
     LiveMarker,
     LiveReached,
     Missed,
-    ProfileChanged,
-    ProfileLive,
+    ProfilesChanged,
+    ProfilesLive,
     Response,
     RoutingDelta,
 )
@@ -103,7 +103,7 @@ def test_what_waited_comes_first_then_what_was_kept_beyond_the_watershed(restart
     assert setting.registration.all(StandingBy) == []
     setting.live()
     assert setting.registration.take(StandingBy) == [StandingBy("p1", 5, 1)]
-    assert setting.registration.all(ProfileChanged) == setting.registration.all(ProfileLive) == []
+    assert setting.registration.all(ProfilesChanged) == setting.registration.all(ProfilesLive) == []
     setting.publish(5, 6, 8)
     step()
     assert setting.subscriber().error == "moved"

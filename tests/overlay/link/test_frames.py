@@ -27,7 +27,8 @@ from overlay.link.frames import (
     Missed,
     Ping,
     PlaceProfile,
-    ProfileChanged,
+    PlaceProfiles,
+    ProfilesChanged,
     Request,
     RoutingDelta,
     SourceAnnounced,
@@ -94,7 +95,8 @@ def test_vectors_encode_and_decode(vector: dict[str, Any]) -> None:
         values["compression"] = [(form, bytes.fromhex(d)) for form, d in values["compression"]]
     for name in ("matched", "trees", "down", "watershed", "numbers", "profiles"):
         if isinstance(values.get(name), list):
-            values[name] = [tuple(entry) for entry in values[name]]
+            entries = values[name]
+            values[name] = [tuple(e) if isinstance(e, list) else e for e in entries]
     frame = cls(**values)
     key, sequence = vector.get("key", ""), vector.get("sequence", 0)
     data = bytes.fromhex(vector["hex"])
@@ -239,7 +241,8 @@ def test_long_texts_travel_in_the_body() -> None:
     text = "x" * 200_000
     for frame in (
         PlaceProfile("p", "u", text, 1, ""),
-        ProfileChanged("p", 1, text, "u"),
+        PlaceProfiles([("p", "u", text)]),
+        ProfilesChanged([("p", 1, text)]),
         RoutingDelta("r", [text], [text]),
         Deliveries("s", 1, [0] * 100_000, bytes(4 * SLOTS_MAX), bytes(8 * SLOTS_MAX), b""),
         Attach([(slot, f"profile-{slot}", slot) for slot in range(SLOTS_MAX)]),

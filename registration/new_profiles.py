@@ -1,0 +1,110 @@
+"""NewProfiles: profiles on their way into the network, one or thousands at a time.
+
+What comes in one batch of events is given to each host broker together (PlaceProfiles), in the
+commit of that batch, so that many users who add one profile each cost little more than one user
+who adds many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from overlay.link.frames import PlaceProfiles
+from overlay.link.link_layer import LinkLayer
+from overlay.link.portions import portions
+from overlay.link.request_server import RequestRefused
+from overlay.topology import Topology
+from registration.catalog import REGISTRATION_KEY, Catalog, ProfileEntry
+from registration.placement import PlacementError
+from registration.placement_by_plan import PlanPlacement
+from yfilter.errors import ProfileRefused
+from yfilter.matcher import check_profile
+
+
+class Asked(NamedTuple):
+    """A profile that is asked for: its text, whose it is, and by which request."""
+
+    text: str
+    user: str
+    request: str = ""
+
+
+class NewProfiles:
+    """Checks them, chooses their hosts, enters them in the catalog, and gives them to the hosts."""
+
+    def __init__(self, catalog: Catalog, placement: PlanPlacement, links: LinkLayer) -> None:
+        """``use_topology`` must be called before anything is added."""
+        self._catalog = catalog
+        self._placement = placement
+        self._links = links
+        self._unsent: list[str] = []
+
+    def use_topology(self, topology: Topology) -> None:
+        self._topology = topology
+
+    def add(
+        self, asked: Sequence[Asked], location: tuple[float, float] | None, near: bool
+    ) -> list[ProfileEntry]:
+        """Add profiles that were checked, all or none; RequestRefused where there is no room."""
+        if near and location is None:
+            raise RequestRefused("bad-argument", "'near' needs a 'location' to be near to")
+        self._check_room(len(asked))
+        first = self._catalog.new_numbers("p", len(asked))
+        entries = []
+        for number, (text, user, request) in enumerate(asked, first):
+            profile = f"p{number}"
+            try:
+                host = self._placement.choose(
+                    text, location, near, self._catalog.profiles_by_broker
+                )
+            except PlacementError as refusal:
+                raise RequestRefused(refusal.code, str(refusal)) from refusal
+            entry = ProfileEntry(profile, user, host, text, request=request, near=near)
+            self._catalog.put_profile(entry)
+            self._unsent.append(profile)
+            entries.append(entry)
+        return entries
+
+    @property
+    def has_unsent(self) -> bool:
+        """Whether there is something to ``flush``."""
+        return bool(self._unsent)
+
+    def flush(self) -> None:
+        """Give them to their host brokers; those that a lost broker took with it are gone."""
+        by_host: dict[str, list[ProfileEntry]] = {}
+        for entry in map(self._catalog.profiles.get, self._unsent):
+            if entry is not None:
+                by_host.setdefault(entry.host, []).append(entry)
+        self._unsent.clear()
+        for host, entries in by_host.items():
+            for place in portions([entry.text for entry in entries]):
+                given = [(entry.profile, entry.user, entry.text) for entry in entries[place]]
+                self._links.send(f"broker/{host}", REGISTRATION_KEY, PlaceProfiles(given))
+
+    def _check_room(self, count: int) -> None:
+        limit = self._topology.limits.profiles_max
+        if len(self._catalog.profiles) + count > limit:
+            there = len(self._catalog.profiles)
+            raise RequestRefused(
+                "too-many-profiles",
+                f"there are {there} profiles already, and may be {limit}; {count} more are asked",
+            )
+        placed = self._catalog.profiles_by_broker
+        brokers = self._topology.brokers
+        room = sum(max(0, broker.capacity - placed.get(broker.id, 0)) for broker in brokers)
+        if 1 < count > room:  # of a single one the placement says it
+            raise RequestRefused(
+                "network-full",
+                f"the {len(brokers)} brokers of {self._topology.name} have room for {room} more "
+                f"profiles; {count} are asked",
+            )
+
+
+def check(text: str) -> None:
+    """RequestRefused "profile-refused", with line, column and what was expected."""
+    try:
+        check_profile(text)
+    except ProfileRefused as refusal:
+        raise RequestRefused("profile-refused", str(refusal)) from refusal

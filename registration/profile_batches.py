@@ -1,0 +1,224 @@
+"""ProfileBatches: thousands of profiles in one request.
+
+====================  ========================================================================
+``profile.add_many``   ``texts``, of ``user`` or, each, of one of ``users``; answered when the host
+                       brokers have all of them, with ``wait`` when all are live.  Those that are
+                       refused are told by their place; then none is added, unless
+                       ``skip_refused`` is said
+``profile.find_many``  where ``profiles`` are hosted, for changes, which go to the host brokers
+====================  ========================================================================
+
+A batch is remembered by its request id, also when its profiles are long gone: repeated, after a
+broken connection or by another process, it adds nothing, and is answered as it was.  Profiles of a
+batch have consecutive numbers, so that a row of the store is all it takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import sha256
+
+from overlay.link.frames import Request
+from overlay.link.request_server import (
+    NAME_BYTES_MAX,
+    RequestRefused,
+    Result,
+    Verb,
+    location_argument,
+    name_argument,
+)
+from overlay.link.row_log import RowLog, read_record
+from overlay.topology import Topology
+from registration.catalog import Catalog, ProfileEntry
+from registration.new_profiles import Asked, NewProfiles, check
+
+BATCH_SPACE = "batch"
+BATCH_MAX = 10_000  # profiles in one request
+BATCHES_MAX = 65_536  # that are remembered; beyond, the oldest is not
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Profiles ``first`` to ``first + count - 1``; ``digest`` of what was asked."""
+
+    first: int
+    count: int
+    digest: bytes
+
+    @property
+    def profiles(self) -> list[str]:
+        return [f"p{number}" for number in range(self.first, self.first + self.count)]
+
+
+@dataclass(slots=True)
+class _Wait:
+    """A request that is answered when ``left`` is empty; ``live``: when all are live, not only
+    placed."""
+
+    connection: int
+    request: str
+    live: bool
+    left: set[str]
+    result: Result
+
+
+class ProfileBatches:
+    """Answers these requests."""
+
+    def __init__(self, catalog: Catalog, news: NewProfiles, rows: RowLog) -> None:
+        """``use_topology`` must be called before anything is asked."""
+        self._catalog = catalog
+        self._news = news
+        self._rows = rows
+        self._batches: dict[str, _Batch] = {}  # by request id, the oldest first
+        self._waits: list[_Wait] = []
+        self.verbs: dict[str, Verb] = {
+            "profile.add_many": self._add_many,
+            "profile.find_many": self._find_many,
+        }
+
+    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
+        found = [(key, _Batch(**read_record(v))) for space, key, v in rows if space == BATCH_SPACE]
+        self._batches = dict(sorted(found, key=lambda batch: batch[1].first))
+
+    def use_topology(self, topology: Topology) -> None:
+        self._topology = topology
+
+    def changed(self, entries: Iterable[ProfileEntry]) -> None:
+        """Profiles are placed or live: ``take_settled`` gives those whose wait is over."""
+        if self._waits:
+            entries = list(entries)
+            self._strike(
+                {entry.profile for entry in entries if entry.placed},
+                {entry.profile for entry in entries if entry.live >= entry.version},
+            )
+
+    def removed(self, profiles: set[str]) -> None:
+        """Profiles are gone: nobody waits for them to come."""
+        self._strike(profiles, profiles)
+
+    def forget(self, connection: int) -> None:
+        """A connection is gone; nobody waits on it any more."""
+        self._waits = [wait for wait in self._waits if wait.connection != connection]
+
+    def take_settled(self) -> list[tuple[int, str, Result]]:
+        """Those who need not wait any more: connection, request, answer."""
+        over = [wait for wait in self._waits if not wait.left]
+        if over:
+            self._waits = [wait for wait in self._waits if wait.left]
+        return [(wait.connection, wait.request, wait.result) for wait in over]
+
+    def statistics(self) -> dict[str, int]:
+        return {"batches": len(self._batches), "batches_waiting": len(self._waits)}
+
+    # --- verbs ----------------------------------------------------------------------------
+
+    def _add_many(self, connection: int, request: Request) -> Result | None:
+        texts = _texts_argument(request, "texts", self._topology.limits.profile_length_max)
+        users = _users_argument(request, len(texts))
+        location = location_argument(request)
+        near = request.arguments.get("near") is True
+        digest = sha256("\0".join([*texts, *users, str(location), str(near)]).encode()).digest()
+        batch = self._batches.get(request.request)
+        if batch is not None and batch.digest != digest:
+            raise RequestRefused(
+                "other-content",
+                f"the request {request.request!r} was made before, with other profiles",
+            )
+        refused: list[list[object]] = []
+        if batch is None or batch.count != len(texts):
+            refused = _refused(texts)
+        if batch is None:
+            if refused and request.arguments.get("skip_refused") is not True:
+                return {"profiles": [], "refused": refused}
+            gone = {place for place, *_ in refused}
+            asked = [
+                Asked(text, user)
+                for place, (text, user) in enumerate(zip(texts, users, strict=True))
+                if place not in gone
+            ]
+            entries = self._news.add(asked, location, near) if asked else []
+            first = int(entries[0].profile[1:]) if entries else 0
+            batch = _Batch(first, len(entries), digest)
+            self._remember(request.request, batch)
+        result: Result = {"profiles": batch.profiles, "refused": refused}
+        wait = bool(request.arguments.get("wait"))
+        found = map(self._catalog.profiles.get, batch.profiles)
+        left = {
+            entry.profile
+            for entry in found
+            if entry is not None and not (entry.live >= entry.version if wait else entry.placed)
+        }
+        if not left:
+            return result
+        self._waits.append(_Wait(connection, request.request, wait, left, result))
+        return None
+
+    def _find_many(self, connection: int, request: Request) -> Result:
+        """``hosts``: for each profile the id of its host broker, "" if there is no such profile."""
+        profiles = _texts_argument(request, "profiles", NAME_BYTES_MAX)
+        found = map(self._catalog.profiles.get, profiles)
+        hosts = ["" if entry is None else entry.host for entry in found]
+        addresses = {host: str(self._topology.address(host)) for host in set(hosts) - {""}}
+        return {"hosts": hosts, "addresses": addresses}
+
+    # --- helpers --------------------------------------------------------------------------
+
+    def _remember(self, request: str, batch: _Batch) -> None:
+        if len(self._batches) >= BATCHES_MAX:
+            oldest = next(iter(self._batches))
+            del self._batches[oldest]
+            self._rows.delete(BATCH_SPACE, oldest)
+        self._batches[request] = batch
+        record = {"first": batch.first, "count": batch.count, "digest": batch.digest}
+        self._rows.put(BATCH_SPACE, request, record)
+
+    def _strike(self, placed: set[str], live: set[str]) -> None:
+        for wait in self._waits:
+            wait.left -= live if wait.live else placed
+
+
+def _refused(texts: Iterable[str]) -> list[list[object]]:
+    """(place, code, message) of each text that is no profile."""
+    found: list[list[object]] = []
+    for place, text in enumerate(texts):
+        try:
+            check(text)
+        except RequestRefused as refusal:
+            found.append([place, refusal.code, str(refusal)])
+    return found
+
+
+def _texts_argument(request: Request, name: str, length_max: int) -> list[str]:
+    value = request.arguments.get(name)
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        raise RequestRefused("bad-argument", f"{request.verb}: {name!r} must be a list of strings")
+    if not 0 < len(value) <= BATCH_MAX:
+        raise RequestRefused(
+            "bad-argument",
+            f"{request.verb}: {name!r} has {len(value)} values, expected 1 to {BATCH_MAX}",
+        )
+    for place, text in enumerate(value):
+        if len(text) > length_max:
+            raise RequestRefused(
+                "too-long",
+                f"{request.verb}: {name!r}[{place}] has {len(text)} characters, "
+                f"at most {length_max}",
+            )
+    return value
+
+
+def _users_argument(request: Request, count: int) -> list[str]:
+    if "users" not in request.arguments:
+        return [name_argument(request, "user", default="")] * count
+    users = _texts_argument(request, "users", NAME_BYTES_MAX)
+    if any(len(user.encode()) > NAME_BYTES_MAX for user in set(users)):
+        raise RequestRefused(
+            "too-long", f"{request.verb}: a name in 'users' has more than {NAME_BYTES_MAX} bytes"
+        )
+    if len(users) != count:
+        raise RequestRefused(
+            "bad-argument", f"{request.verb}: {len(users)} 'users' for {count} 'texts'"
+        )
+    return users

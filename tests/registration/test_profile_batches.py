@@ -1,0 +1,153 @@
+"""Thousands of profiles in one request: none lost, none twice."""
+
+from __future__ import annotations
+
+import pytest
+
+from overlay.link.frames import (
+    PlaceProfiles,
+    ProfilesChanged,
+    ProfilesLive,
+    ProfilesPlaced,
+    Response,
+)
+from overlay.link.request_server import Result
+from overlay.topology import parse_topology
+from tests.beside import Peer
+from tests.registration.test_registration_core import Setting, refused
+
+SMALL = parse_topology(
+    """
+name = "small"
+[registration]
+id = "R1"
+listen = "r1:1"
+[[broker]]
+id = "B1"
+listen = "b1:1"
+capacity = 2500
+[limits]
+profiles_max = 2400
+""",
+    "small",
+)
+TEXTS = [f"/a/b{number}" for number in range(2_000)]
+
+
+@pytest.fixture
+def setting() -> Setting:
+    return Setting(SMALL)
+
+
+def given(broker: Peer) -> list[tuple[str, str, str]]:
+    """(id, user, text) of all that a broker was given."""
+    return [profile for frame in broker.all(PlaceProfiles) for profile in frame.profiles]
+
+
+def placed(setting: Setting, *, live: bool = False) -> None:
+    """The broker takes what it was given."""
+    broker = setting.brokers["B1"]
+    for frame in broker.take(PlaceProfiles):
+        ids = [profile for profile, _, _ in frame.profiles]
+        broker.send("registration", ProfilesPlaced(ids))
+        if live:
+            broker.send("registration", ProfilesLive([(profile, 1) for profile in ids]))
+
+
+def answer(setting: Setting, request: str) -> Result | None:
+    found = setting.client.answer(request)
+    assert found is None or found.ok, found
+    return None if found is None else dict(found.result)
+
+
+def test_many_go_to_their_host_in_few_frames_and_are_answered_together(setting: Setting) -> None:
+    assert setting.request("q1", "profile.add_many", texts=TEXTS, user="ann") is None
+    broker = setting.brokers["B1"]
+    assert len(broker.all(PlaceProfiles)) == 2
+    assert given(broker) == [(f"p{n}", "ann", text) for n, text in enumerate(TEXTS, 1)]
+    placed(setting)
+    ids = [f"p{number}" for number in range(1, 2_001)]
+    assert answer(setting, "q1") == {"profiles": ids, "refused": []}
+    assert setting.request("q2", "profile.add_many", texts=["/a"], wait=True) is None
+    placed(setting)
+    assert answer(setting, "q2") is None
+    setting.brokers["B1"].send("registration", ProfilesLive([("p2001", 1)]))
+    assert answer(setting, "q2") == {"profiles": ["p2001"], "refused": []}
+
+
+def test_each_has_a_user_of_its_own(setting: Setting) -> None:
+    setting.client.ask("profile.add_many", texts=["/a", "/b"], users=["ann", "bob"])
+    assert [user for _, user, _ in given(setting.brokers["B1"])] == ["ann", "bob"]
+
+
+def test_a_repeated_batch_adds_nothing_even_when_its_profiles_are_gone(setting: Setting) -> None:
+    setting.request("q1", "profile.add_many", texts=["/a", "/b"])
+    setting.restart()
+    assert setting.request("q1", "profile.add_many", texts=["/a", "/b"]) is None
+    assert len(given(setting.brokers["B1"])) == 2
+    placed(setting)
+    first = answer(setting, "q1")
+    assert first == {"profiles": ["p1", "p2"], "refused": []}
+    setting.brokers["B1"].send("registration", ProfilesChanged([("p1", 2, None)]))
+    setting.restart()
+    again = setting.request("q1", "profile.add_many", texts=["/a", "/b"])
+    assert again is not None and again.result == first
+    setting.client.take(Response)
+    other = setting.request("q1", "profile.add_many", texts=["/a", "/c"])
+    assert refused(other) == "other-content"
+
+
+def test_a_batch_with_a_bad_text_is_refused_whole_or_without_it(setting: Setting) -> None:
+    texts = ["/a", "/a[", "/b"]
+    result = setting.request("q1", "profile.add_many", texts=texts)
+    assert result is not None and result.ok
+    assert result.result["profiles"] == []
+    ((place, code, message),) = result.result["refused"]
+    assert (place, code) == (1, "profile-refused")
+    assert "line 1, column 4" in message and "expected" in message
+    assert given(setting.brokers["B1"]) == []
+    for _ in range(2):
+        setting.client.take(Response)
+        setting.request("q2", "profile.add_many", texts=texts, skip_refused=True)
+        placed(setting)
+        found = answer(setting, "q2")
+        assert found is not None and found["profiles"] == ["p1", "p2"]
+        assert [place for place, *_ in found["refused"]] == [1]
+    assert len(setting.client.ask("profile.list").result["profiles"]) == 2  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ({"texts": []}, "bad-argument"),
+        ({"texts": "/a"}, "bad-argument"),
+        ({"texts": ["/a", 1]}, "bad-argument"),
+        ({"texts": ["/a"] * 10_001}, "bad-argument"),
+        ({"texts": ["/a" * 40_000]}, "too-long"),
+        ({"texts": ["/a"], "users": ["ann", "bob"]}, "bad-argument"),
+        ({"texts": ["/a"], "users": ["ä" * 200]}, "too-long"),
+        ({"texts": ["/a"], "near": True}, "bad-argument"),
+        ({"texts": ["/a"] * 2_401}, "too-many-profiles"),
+    ],
+)
+def test_what_is_no_batch_is_refused(
+    setting: Setting, arguments: dict[str, object], code: str
+) -> None:
+    assert refused(setting.request("q1", "profile.add_many", **arguments)) == code
+    assert given(setting.brokers["B1"]) == []
+
+
+def test_where_profiles_are_hosted(setting: Setting) -> None:
+    setting.client.ask("profile.add_many", texts=["/a"])
+    found = setting.client.ask("profile.find_many", profiles=["p1", "p7"])
+    assert found is not None
+    assert found.result == {"hosts": ["B1", ""], "addresses": {"B1": "b1:1"}}
+
+
+def test_nobody_waits_for_profiles_that_are_gone(setting: Setting) -> None:
+    setting.request("q1", "profile.add_many", texts=["/a", "/b"], wait=True)
+    placed(setting)
+    broker = setting.brokers["B1"]
+    broker.send("registration", ProfilesLive([("p1", 1)]))
+    broker.send("registration", ProfilesChanged([("p2", 2, None)]))
+    assert answer(setting, "q1") == {"profiles": ["p1", "p2"], "refused": []}
