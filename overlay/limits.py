@@ -58,8 +58,11 @@ class Limits:
     training                    what compression dictionaries cost, ``[limits.training]`` (wait)
     link_backlog_bytes_max      bytes of messages of one broadcast tree kept for a neighbour that
                                 has not acknowledged them (wait)
-    delivery_backlog_bytes_max  bytes of results kept for one profile whose user has not
-                                acknowledged them (drop)
+    delivery_backlog_bytes_max  bytes that wait for one profile whose user has not acknowledged
+                                them: of its results, or of the messages that they are made of when
+                                they are taken (drop)
+    delivery_store_bytes_max    bytes of what waits for the users of one broker, on its disk (drop)
+    delivery_age_s_max          seconds that it waits; 0: for ever (drop)
     routing_table_max_bytes     of one broker's routing table, all links and trees (generalise)
     max_disjuncts               of one link's routing query on one tree (generalise)
     needs_max_bytes             told about one link and tree, of what is needed of messages (widen)
@@ -75,6 +78,8 @@ class Limits:
     training: TrainingLimits = field(default_factory=TrainingLimits)
     link_backlog_bytes_max: int = 256 * MIB
     delivery_backlog_bytes_max: int = 64 * MIB
+    delivery_store_bytes_max: int = 64 * 1024 * MIB
+    delivery_age_s_max: int = 0
     routing_table_max_bytes: int = 1024 * MIB
     max_disjuncts: int = 1_000_000
     needs_max_bytes: int = 4 * MIB
@@ -134,6 +139,8 @@ _INTEGER_MAX = 2**31 - 1
 _BOUNDS: Mapping[str, tuple[int, int]] = {
     "link_backlog_bytes_max": (KIB, 2**40),
     "delivery_backlog_bytes_max": (KIB, 2**40),
+    "delivery_store_bytes_max": (KIB, 2**50),
+    "delivery_age_s_max": (0, _INTEGER_MAX),
     "routing_table_max_bytes": (1, 2**40),
     "needs_max_bytes": (1, 2**40),
     "profile_length_max": (1, 64 * KIB),

@@ -7,6 +7,8 @@ last TREES_MAX of these are remembered.
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Iterable
 from functools import lru_cache
 
 from yfilter.index.index import Index
@@ -63,6 +65,13 @@ class LocalQueries:
         if not number:
             raise KeyError(name)
         return number
+
+    def by_query(self, names: Iterable[str]) -> dict[int, array[int]]:
+        """The numbers of registrations, by their query; KeyError for an id that is not known."""
+        found: dict[int, array[int]] = {}
+        for number in map(self.number_of, names):
+            found.setdefault(self.registrations.query[number], array("i")).append(number)
+        return found
 
     def profile_of(self, name: str) -> Profile | None:
         """What is registered under an id, None for one that is not known."""

@@ -14,7 +14,7 @@ since (so that a route on the move loses no message), and every profile that is 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from weakref import WeakSet
 
@@ -32,11 +32,13 @@ from yfilter.explanation import Explanation
 from yfilter.index.index import Index
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile, too_deep
+from yfilter.language.result_writer import ResultWriter
 from yfilter.language.shapes import Shape, shapes_of
 from yfilter.link_queries import LinkQueries
 from yfilter.local_queries import LocalQueries, tree_of
 from yfilter.matches import (
     Delivered,
+    MakesNow,
     Match,
     ProfileMatch,
     Rendering,
@@ -178,11 +180,30 @@ class Matcher:
         return urgent, self._finish_local(matching, self._stamp)
 
     def deliver_in_stages(
-        self, message: bytes | ElementStream, root: str = ""
+        self, message: bytes | ElementStream, root: str = "", makes_now: MakesNow | None = None
     ) -> tuple[list[Match], Iterator[Delivered]]:
-        """``match_in_stages`` with finished results for the local profiles, as of ``deliver``."""
+        """``match_in_stages`` with finished results for the local profiles, as of ``deliver``; but
+        for those for which ``makes_now`` is False."""
         urgent, local = self._in_stages(message, root)
-        return urgent, self._finish_delivered(local, self._stamp)
+        return urgent, self._finish_delivered(local, self._stamp, makes_now)
+
+    def deliver_to(
+        self, message: bytes | ElementStream, profile_ids: Iterable[str]
+    ) -> Iterator[Delivered]:
+        """What some registered profiles get of a message that is known to match them; KeyError.
+
+        Nothing is matched.  One ``Delivered`` for each distinct query, made when it is asked for;
+        no results and no limit exceeded: it comes to nothing.
+        """
+        if isinstance(message, bytes):
+            message = parse_text(message, self._message_limits)
+        numbers = self._local.by_query(profile_ids)
+        writer = self._answers.writer(message)
+        for query, registered in numbers.items():
+            if query not in self._local.made:
+                yield Delivered(registered, [self._answers.whole_message(message)])
+            else:
+                yield self._made(message, query, writer, registered)
 
     def _in_stages(
         self, message: bytes | ElementStream, root: str
@@ -242,28 +263,36 @@ class Matcher:
         found = self._index.match(message, self._limits.visits_max)
         return self._delivered(message, found, self._stamp)
 
+    def _made(
+        self, stream: ElementStream, query: int, writer: ResultWriter, numbers: array[int]
+    ) -> Delivered:
+        try:
+            self._index.show(stream)  # the caller may have matched another meanwhile
+            return Delivered(numbers, self._answers.results_by(writer, self._answer(query)))
+        except MatchLimitExceeded as exceeded:
+            self._work.over_limit += 1
+            return Delivered(numbers, [], exceeded)
+
     def _delivered(
-        self, stream: ElementStream, found: list[int], stamp: int
+        self, stream: ElementStream, found: list[int], stamp: int, makes_now: MakesNow | None = None
     ) -> Iterator[Delivered]:
         local, made = self._local, self._local.made
         whole = [number for number in found if number not in made] if made else found
         whole_of = local.runs.collect(array("i", whole), len(whole))
-        answers = [(number, self._answer(number)) for number in found if number in made]
-        writer, results_by = self._answers.writer(stream), self._answers.results_by
-        for number, answer in answers:
+        answered = [number for number in found if number in made]
+        writer = self._answers.writer(stream)
+        for number in answered:
             numbers = array("i", local.open_since(number, stamp))
             if not numbers:
                 continue  # removed meanwhile
-            try:
-                self._index.show(stream)  # the caller may have matched another meanwhile
-                results = results_by(writer, answer)
-            except MatchLimitExceeded as exceeded:
-                self._work.over_limit += 1
-                yield Delivered(numbers, [], exceeded)
-                continue
-            if results:
+            if makes_now is None or makes_now(numbers, number in local.remainders):
+                one = self._made(stream, number, writer, numbers)
+            else:
+                one = Delivered(numbers, [], None, is_made=False)
+            if one.results or not one.is_made:
                 self._work.matched[Priority.PROFILE] += len(numbers)
-                yield Delivered(numbers, results)
+            if one.results or one.exceeded or not one.is_made:
+                yield one
         if whole_of:
             if self._stamp != stamp:
                 since, query = local.registrations.since, local.registrations.query
@@ -271,7 +300,10 @@ class Matcher:
                     "i", (one for one in whole_of if query[one] >= 0 and since[one] <= stamp)
                 )
             self._work.matched[Priority.PROFILE] += len(whole_of)
-            yield Delivered(whole_of, [self._answers.whole_message(stream)])
+            if makes_now is None or makes_now(whole_of, False):
+                yield Delivered(whole_of, [self._answers.whole_message(stream)])
+            else:
+                yield Delivered(whole_of, [], None, is_made=False)
 
     def number_of(self, profile_id: str) -> int:
         """The number of a registered profile, from 1; KeyError if it is not known."""
@@ -379,10 +411,12 @@ class Matcher:
         finally:
             self._end(matching)
 
-    def _finish_delivered(self, matching: MessageMatch, stamp: int) -> Iterator[Delivered]:
+    def _finish_delivered(
+        self, matching: MessageMatch, stamp: int, makes_now: MakesNow | None
+    ) -> Iterator[Delivered]:
         try:
             self._work.local_asked += 1
-            yield from self._delivered(matching.stream, matching.local(), stamp)
+            yield from self._delivered(matching.stream, matching.local(), stamp, makes_now)
         finally:
             self._end(matching)
 

@@ -82,11 +82,18 @@ class Rendering:
 
 class Delivered(NamedTuple):
     """What some profiles get of a message: ``numbers`` of their registrations, in no order, and the
-    results, which are equal for all of them.  ``exceeded``: the limit that left them without."""
+    results, which are equal for all of them.  ``exceeded``: the limit that left them without.
+    ``is_made`` False: the results were put off; ``Matcher.deliver_to`` makes them."""
 
     numbers: array[int]
     results: list[bytes]
     exceeded: MatchLimitExceeded | None = None
+    is_made: bool = True
+
+
+MakesNow: TypeAlias = "Callable[[array[int], bool], bool]"
+"""(numbers of registrations, whether it takes their results to know that there are any) -> whether
+these are made at once."""
 
 
 class ProfileMatch:

@@ -18,6 +18,7 @@ import trio
 
 from onyx.broker.archive.message_archive import MessageArchive
 from onyx.broker.broker_core import BrokerCore
+from onyx.broker.deliveries.delivery_log import BODY_SPACE
 from overlay.link.lost_stores import CODE
 from overlay.link.node import run_node
 from overlay.link.peer_watch import PeerWatch
@@ -48,10 +49,11 @@ async def run_broker(
         topology,
         broker_id,
         uuid.uuid4().hex,
-        store.rows(),
+        store.rows(without=(BODY_SPACE,)),
         time.thread_time,
         archive.statistics if archive else dict,
         turns.statistics,
+        time.time,
     )
     peers = [f"registration/{node.id}" for node in topology.registration]
     peers += [f"broker/{neighbour}" for neighbour in topology.neighbours(broker_id)]

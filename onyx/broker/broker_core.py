@@ -24,8 +24,8 @@ from formats import WireFormat
 from onyx.broker.broker_requests import BrokerRequests
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.data_plane import DataPlane
-from onyx.broker.deliveries.delivery_log import DELIVERY_SPACE
-from onyx.broker.deliveries.mailboxes import Mailboxes
+from onyx.broker.deliveries.mailboxes import READ_SPACES, Mailboxes, MailboxLimits
+from onyx.broker.deliveries.result_maker import ResultMaker, results_bytes_max
 from onyx.broker.live_wait import LiveVersion
 from onyx.broker.match_shares import MatchShares
 from onyx.broker.message_trace import MessageTrace
@@ -33,6 +33,7 @@ from onyx.broker.moves.profile_moves import SENDERS as MOVE_SENDERS
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.moves.releases import moved_detail
 from onyx.broker.observers import Observers
+from onyx.broker.packing.codebook import Codebook
 from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
 from onyx.broker.query_plane import QueryPlane
 from onyx.broker.senders import ORDERED, OVER, SENDERS, place_of_sender
@@ -98,10 +99,13 @@ class BrokerCore:
         clock: Callable[[], float] = lambda: 0.0,
         archive: Callable[[], Mapping[str, object]] = dict,
         node: Callable[[], Mapping[str, object]] = dict,
+        wall: Callable[[], float] = lambda: 0.0,
     ) -> None:
         """``instance`` is new for every start; ``rows`` is what the store held; ``clock`` gives
         seconds of processor time, by which links with the format "auto" choose (one that stands
-        still: by bytes alone); ``archive`` and ``node`` say how the shell fares, for statistics."""
+        still: by bytes alone), and results are made in slices; ``wall`` gives those of the
+        calendar, by which what waits for users is too old; ``archive`` and ``node`` say how the
+        shell fares, for statistics."""
         limits = topology.limits
         self.identity = identity
         self._archive = archive
@@ -118,8 +122,16 @@ class BrokerCore:
         )
         self.control = ControlPlane(identity, topology, self._links, self._rows)
         matcher = Matcher(message_limits=limits.message)
+        self.trained = CompressionDictionaries(self.control, self._links, self._rows)
+        codebook = Codebook(self.control, self.trained)  # its counts are of no message's way
+        maker = ResultMaker(codebook, matcher, results_bytes_max(limits.link))
+        bounds = MailboxLimits(
+            limits.delivery_backlog_bytes_max,
+            limits.delivery_store_bytes_max,
+            limits.delivery_age_s_max,
+        )
         self.mailboxes = Mailboxes(
-            self._links, self._rows, limits.link, limits.delivery_backlog_bytes_max
+            *(self._links, self._rows, limits.link, bounds, maker, clock, wall)
         )
         self.query = QueryPlane(
             self.control,
@@ -134,7 +146,6 @@ class BrokerCore:
             identity, self.query.profiles, self._links, self._rows, self.control.registration
         )
         self._observers = Observers(identity, self._links)
-        self.trained = CompressionDictionaries(self.control, self._links, self._rows)
         self.data = DataPlane(
             self.control,
             self._links,
@@ -144,6 +155,7 @@ class BrokerCore:
             self.query,
             self.moves,
             self.mailboxes,
+            maker,
             self._shares,
             clock,
         )
@@ -234,7 +246,7 @@ class BrokerCore:
         return actions
 
     def _handle_event(self, event: Event, now: float) -> None:
-        if isinstance(event, RowsRead) and event.space == DELIVERY_SPACE:
+        if isinstance(event, RowsRead) and event.space in READ_SPACES:
             self.mailboxes.handle_read(event)
             return
         for arrival in self._links.handle(event, now):

@@ -18,6 +18,7 @@ and nobody gets any of it.
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -36,7 +37,10 @@ from formats import (
 from onyx.broker.archive.archive_feed import ArchiveFeed
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.deferred_deliveries import DeferredDeliveries, Given
+from onyx.broker.deliveries.delivery_log import Results
+from onyx.broker.deliveries.lines import MADE_SECONDS_AT_ONCE
 from onyx.broker.deliveries.mailboxes import Mailboxes
+from onyx.broker.deliveries.result_maker import ResultMaker, results_bytes_max
 from onyx.broker.match_shares import MatchShares
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.observers import Observers
@@ -49,15 +53,14 @@ from onyx.broker.query_plane import QueryPlane
 from onyx.broker.transformation import Cut
 from overlay.link.events import Flow
 from overlay.link.frames import Delivery, Message, Publish, Refused, Undecoded
-from overlay.link.limits import FRAME_HEADROOM_BYTES
 from overlay.link.link_layer import LinkLayer
 from overlay.link.row_log import RowLog
 from overlay.transformation.reflection import WHOLE
 from yfilter.errors import MatchLimitExceeded
 from yfilter.matches import (
     Delivered,
+    MakesNow,
     Match,
-    ProfileMatch,
     RouteMatch,
     TransformationMatch,
 )
@@ -96,10 +99,13 @@ class DataPlane:
         query: QueryPlane,
         moves: ProfileMoves,
         mailboxes: Mailboxes,
+        maker: ResultMaker,
         shares: MatchShares,
         clock: Callable[[], float],
     ) -> None:
         """``clock``: seconds of processor time."""
+        self._clock = clock
+        self._maker = maker
         self._control = control
         self._links = links
         self._matcher = query.matcher
@@ -117,10 +123,7 @@ class DataPlane:
         self._formats = LinkFormats(control, links, trained, self.give_backs, clock)
         self.archive = ArchiveFeed(control.topology.archive, self._codebook)
         self._limits = control.topology.limits
-        frame = self._limits.link.frame_bytes_max
-        self._room = (
-            frame - FRAME_HEADROOM_BYTES - frame // 64
-        )  # compression may find nothing to save
+        self._room = results_bytes_max(self._limits.link)
         self._counters: Counter[str] = Counter()
         self._crossings: Counter[str] = Counter()  # messages sent, by child link
         self._invalid: Counter[str] = Counter()  # messages against their schema, by source
@@ -259,6 +262,7 @@ class DataPlane:
             **self._codebook.statistics(),
             **self.give_backs.statistics(),
             **self._formats.statistics(),
+            **self._maker.statistics(),
         }
 
     def _open(
@@ -332,22 +336,44 @@ class DataPlane:
 
     def _match(self, parcel: Parcel) -> Taken:
         """MatchLimitExceeded."""
-        urgent, local = self._in_stages(parcel, parcel.root)
+        urgent, delivered = self._matcher.deliver_in_stages(
+            parcel.stream, parcel.root, self._put_off()
+        )
+        local = self._given(parcel, delivered)
         links, left = _urgent(urgent)
         return Taken(links, left, local if links else list(local))
 
-    def _in_stages(self, parcel: Parcel, root: str) -> tuple[list[Match], Iterator[Given]]:
-        """What links need of a message, and, when it is asked for, what profiles here get."""
-        if self._transformation.is_whole(parcel):
-            urgent, delivered = self._matcher.deliver_in_stages(parcel.stream, root)
-            return urgent, self._given(delivered)
-        urgent, local = self._matcher.match_in_stages(parcel.stream, root)
-        return urgent, _given_alone(self._transformation.taking_part(parcel, local))
+    def _put_off(self) -> MakesNow:
+        """Results are made at once where somebody takes them, or where it takes them to know that
+        there are any; but none of those of a message that has taken long already."""
+        began: list[float] = []
+        id_of, takes_now = self._matcher.id_of, self._mailboxes.takes_now
 
-    def _given(self, delivered: Iterable[Delivered]) -> Iterator[Given]:
-        id_of = self._matcher.id_of
+        def makes_now(numbers: array[int], is_uncertain: bool) -> bool:
+            if self._moves.is_busy:
+                return True
+            now = self._clock()
+            if not began:
+                began.append(now)
+            elif now - began[0] > MADE_SECONDS_AT_ONCE:
+                return False
+            return is_uncertain or any(map(takes_now, map(id_of, numbers)))
+
+        return makes_now
+
+    def _given(self, parcel: Parcel, delivered: Iterable[Delivered]) -> Iterator[Given]:
+        """What a message gives for profiles that it is whole for; then what it gives for former
+        texts of the others."""
+        id_of, takes_part = self._matcher.id_of, self._transformation.takes_part(parcel)
         for one in delivered:
-            yield Given(list(map(id_of, one.numbers)), None if one.exceeded else one.results)
+            profiles = list(map(id_of, one.numbers))
+            if takes_part is not None:
+                profiles = list(filter(takes_part, profiles))
+            if profiles:
+                is_made = one.is_made
+                yield Given(profiles, self._maker.fitting(one.results) if is_made else None, True)
+        for profile, results in self._transformation.answered_by_former(parcel):
+            yield Given([profile], self._maker.fitting(results), False)
 
     def _act(self, parcel: Parcel, taken: Taken) -> None:
         """Send a message on; then deliver it, or later if it was sent on, or comes behind one that
@@ -365,14 +391,23 @@ class DataPlane:
         """A message that costs the Matcher more than its bound is delivered as far as that; one
         of before a restart that cannot be read any more is counted as abandoned."""
         matched: list[str] = []
+        here: list[tuple[list[str], Results | None]] = []
         try:
-            for profiles, results in local:
+            for profiles, results, is_of_now in local:
                 matched += profiles
-                self._deliver(parcel, profiles, results)
+                staying = profiles
+                if results is not None:
+                    staying = self._not_moving(parcel, profiles, results)
+                if staying and is_of_now:
+                    here.append((staying, results))
+                elif staying:
+                    self._deliver(parcel, [(staying, results)], None)
         except MatchLimitExceeded:
             self._counters["match_over_limit"] += 1
         except (MessageRefused, DecodeError):
             self._counters["abandoned"] += 1
+        if here:
+            self._deliver(parcel, here, parcel)
         self._counters["matched_here"] += bool(matched)
         self._shares.note_matched(matched)
 
@@ -384,8 +419,8 @@ class DataPlane:
 
     def _local_profiles(self, parcel: Parcel) -> Iterator[Given]:
         """Lazily, as in ``_match``: nothing is decoded before it is asked for."""
-        _, local = self._in_stages(parcel, "")
-        yield from local
+        _, delivered = self._matcher.deliver_in_stages(parcel.stream, "", self._put_off())
+        yield from self._given(parcel, delivered)
 
     def _forward(self, parcel: Parcel, child: str, cut: Cut) -> None:
         packing = self._formats.packing_for(cut.parcel, child)
@@ -414,41 +449,33 @@ class DataPlane:
             bytes=size,
         )
 
-    def _deliver(self, parcel: Parcel, profiles: list[str], results: list[bytes] | None) -> None:
-        """Users whose results are beyond a limit get a delivery without any."""
-        if results is None or sum(map(len, results)) > self._room:
-            self._counters["results_over_limit"] += len(profiles)
-            results = []
-        if self._moves.is_busy:
-            what = parcel.source, parcel.number, list(map(len, results)), b"".join(results)
-            profiles = [
-                profile
-                for profile in profiles
-                if not self._moves.intercepts(parcel.root, Delivery(profile, *what))
-            ]
-        if not profiles:
-            return
-        self._counters["delivered"] += len(profiles)
-        self._counters["dropped_deliveries"] += self._mailboxes.deliver(
-            parcel.source, parcel.number, results, profiles
+    def _not_moving(self, parcel: Parcel, profiles: list[str], results: Results) -> list[str]:
+        """The profiles whose results are delivered from here and now."""
+        if not self._moves.is_busy:
+            return profiles
+        what = parcel.source, parcel.number, results.lengths, results.payload
+        return [
+            profile
+            for profile in profiles
+            if not self._moves.intercepts(parcel.root, Delivery(profile, *what))
+        ]
+
+    def _deliver(
+        self,
+        parcel: Parcel,
+        given: list[tuple[list[str], Results | None]],
+        message: Parcel | None,
+    ) -> None:
+        self._counters["dropped_deliveries"] += self._mailboxes.deliver_message(
+            parcel.source, parcel.number, given, message
         )
-        if self._observers:
-            for profile in profiles:
-                self._observers.note(
-                    "delivery", source=parcel.source, number=parcel.number, profile=profile
-                )
-
-
-def _given_alone(matches: Iterable[Match]) -> Iterator[Given]:
-    for match in matches:
-        if isinstance(match, ProfileMatch):
-            try:
-                results = match.results()
-            except MatchLimitExceeded:
-                yield Given([match.profile_id], None)
-                continue
-            if results:
-                yield Given([match.profile_id], results)
+        for profiles, _ in given:
+            self._counters["delivered"] += len(profiles)
+            if self._observers:
+                for profile in profiles:
+                    self._observers.note(
+                        "delivery", source=parcel.source, number=parcel.number, profile=profile
+                    )
 
 
 def _urgent(matches: Iterable[Match]) -> tuple[list[str], dict[str, ElementStream]]:

@@ -21,6 +21,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeAlias
 
+from onyx.broker.deliveries.delivery_log import Results
 from onyx.broker.packing.parcel import Parcel
 from overlay.link.row_log import RowLog, number_key, read_record
 
@@ -28,10 +29,12 @@ DEFERRED_SPACE = "deferred"
 
 
 class Given(NamedTuple):
-    """The same results of a message for some profiles; None: more of them than a limit allows."""
+    """The same results of a message for some profiles; None: they are made when they are taken.
+    ``is_of_now``: by the texts that the profiles have now."""
 
     profiles: list[str]
-    results: list[bytes] | None
+    results: Results | None
+    is_of_now: bool
 
 
 Deliver: TypeAlias = Callable[[Parcel, Iterable[Given]], None]

@@ -183,6 +183,7 @@ class QueryPlane:
         parsed = parse_profile(text)
         known = self.profiles.get(profile)
         if known is not None:
+            self._mailboxes.keep_text(profile, known.text)
             self.matcher.remove(profile)
         self._install(profile, user, parsed, version, known)
         self._store(profile)
@@ -191,6 +192,7 @@ class QueryPlane:
     def let_go(self, profile: str) -> HostedProfile:
         """Stop matching and announcing a profile; KeyError when it is not here."""
         hosted = self.profiles.pop(profile)
+        self._mailboxes.keep_text(profile, hosted.text)
         self.matcher.remove(profile)
         self.transformation.remove(profile)
         if self._is_mapping:
@@ -211,6 +213,7 @@ class QueryPlane:
         versions = []
         for profile, parsed in changes:
             old = self.profiles[profile]
+            self._mailboxes.keep_text(profile, old.text)
             self.matcher.remove(profile)
             self._install(profile, old.user, parsed, old.version + 1, old)
             self._store(profile)

@@ -37,6 +37,7 @@ from overlay.transformation.need_set import NeedDelta
 from overlay.transformation.needs_table import NeedsTable
 from overlay.transformation.reflection import NOTHING, WHOLE, Reflection
 from yfilter.engine.match_limits import MatchLimits
+from yfilter.errors import MatchLimitExceeded
 from yfilter.language.query_ast import Profile
 from yfilter.matcher import Matcher, Transforming
 from yfilter.matches import Match, ProfileMatch
@@ -244,15 +245,39 @@ class Transformation:
             yield from matches
             return
         for match in matches:
-            if not isinstance(match, ProfileMatch) or self._is_reflected(match, own, parcel):
-                yield match
-            else:
+            if isinstance(match, ProfileMatch) and not self._is_reflected(
+                match.profile_id, own.name, parcel
+            ):
                 counts["not_reflected"] += 1
-        for profile, text in self._former.answering(own.name, parcel.reflects):
-            counts["answered_by_former"] += 1
-            matcher = Matcher(MatchLimits(lazy_bytes_max=4096))
-            matcher.add(text, profile)
-            yield from matcher.match(parcel.stream)
+            else:
+                yield match
+        yield from self._by_former(parcel, counts)
+
+    def takes_part(self, parcel: Parcel) -> Callable[[str], bool] | None:
+        """Whether a message lacks nothing that a profile needs; None where none lacks anything."""
+        own = self._control.branch(parcel.root)
+        if own is None or self.is_whole(parcel):
+            return None
+        name = own.name
+
+        def is_reflected(profile: str) -> bool:
+            reflected = self._is_reflected(profile, name, parcel)
+            self._counters["not_reflected"] += not reflected
+            return reflected
+
+        return is_reflected
+
+    def answered_by_former(self, parcel: Parcel) -> Iterator[tuple[str, list[bytes] | None]]:
+        """(profile, results) where a message lacks something that a profile needs, and has what its
+        former text needs; None: beyond a limit."""
+        for match in self._by_former(parcel, self._counters):
+            try:
+                results = match.results()
+            except MatchLimitExceeded:
+                yield match.profile_id, None
+                continue
+            if results:
+                yield match.profile_id, results
 
     # --- data plane -----------------------------------------------------------------------
 
@@ -329,9 +354,21 @@ class Transformation:
         self.table.change_local(needs, self._needs.get(profile, ()))
         self._needs[profile] = needs
 
-    def _is_reflected(self, match: ProfileMatch, own: Branch, parcel: Parcel) -> bool:
-        since = self._since.get(match.profile_id, {}).get(own.name, NOTHING)
-        return match.profile_id not in self._placed and since <= parcel.reflects
+    def _is_reflected(self, profile: str, own: str, parcel: Parcel) -> bool:
+        since = self._since.get(profile, {}).get(own, NOTHING)
+        return profile not in self._placed and since <= parcel.reflects
+
+    def _by_former(self, parcel: Parcel, counts: Counter[str]) -> Iterator[ProfileMatch]:
+        own = self._control.branch(parcel.root)
+        if own is None or self.is_whole(parcel):
+            return
+        for profile, text in self._former.answering(own.name, parcel.reflects):
+            counts["answered_by_former"] += 1
+            matcher = Matcher(MatchLimits(lazy_bytes_max=4096))
+            matcher.add(text, profile)
+            for match in matcher.match(parcel.stream):
+                if isinstance(match, ProfileMatch):
+                    yield match
 
     def _cut(self, parcel: Parcel, stream: ElementStream, made: dict[object, Parcel]) -> Parcel:
         """With what is left of it, if that is not the same as for somebody else who keeps other

@@ -395,6 +395,7 @@ class ClientConnection:
     def _take_delivery(self, connection: int, frame: Deliveries | Detached | Missed) -> None:
         if isinstance(frame, Missed):
             self._subscription.missed(frame)
+            self._reply(self._subscription.taken())
         elif isinstance(frame, Detached):
             attachment = self._subscription.detached(frame)
             if attachment is not None:

@@ -122,7 +122,10 @@ class Taken(Frame):
 @on_the_wire
 @dataclass(frozen=True, slots=True)
 class Missed(Frame):
-    """In a slot all through a number will not come; ``lost`` of them nobody had taken."""
+    """In a slot all through a number will not come; ``lost`` of them nobody had taken.
+
+    ``lost`` 0: results that were put off came to nothing, as the profile gets none of the message.
+    """
 
     type: ClassVar[str] = "missed"
     flow: ClassVar[Flow] = Flow.MESSAGE

@@ -31,12 +31,14 @@ from overlay.link.errors import ProtocolError
 
 @dataclass(slots=True, eq=False)
 class Attachment:
-    """One profile: ``last`` is the number of its last delivery that has come, ``processed`` of the
-    last one that was taken; ``lost``: how many were thrown away before they came."""
+    """One profile: ``last`` is the number of its last delivery that has come or will not,
+    ``arrived`` of the last one that has, ``processed`` of the last one that was taken; ``lost``:
+    how many were thrown away before they came."""
 
     slot: int
     profile: str
     last: int = 0
+    arrived: int = 0
     processed: int = 0
     lost: int = 0
 
@@ -53,7 +55,7 @@ class Subscription:
     def attach(self, profile: str, received: int = 0) -> Attachment:
         """One profile more, of which all through ``received`` was taken; to be told."""
         self._slots += 1
-        made = Attachment(self._slots, profile, received, received)
+        made = Attachment(self._slots, profile, received, received, received)
         self._attached[made.slot] = made
         return made
 
@@ -92,7 +94,7 @@ class Subscription:
                     f"delivery {number} of {attachment.profile!r} after {attachment.last}",
                     fatal=True,
                 )
-            attachment.last = number
+            attachment.last = attachment.arrived = number
             yield attachment, number
 
     def missed(self, frame: Missed) -> int:
@@ -108,7 +110,9 @@ class Subscription:
         return lost
 
     def take(self, attachment: Attachment, number: int) -> None:
-        """All deliveries of a profile through a number are done."""
+        """All deliveries of a profile through a number are done, and what will not come behind."""
+        if number == attachment.arrived:
+            number = attachment.last
         if number > attachment.processed:
             attachment.processed = number
             if attachment.slot in self._attached:

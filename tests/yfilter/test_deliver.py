@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Iterable
 from random import Random
 
 import pytest
@@ -11,6 +13,7 @@ from formats.text import parse_text
 from tests.yfilter import interpreted
 from yfilter import Matcher, MatchLimitExceeded, MatchLimits, ProfileMatch, ProfileRefused
 from yfilter.language.profile_limits import EvaluationLimits
+from yfilter.matches import Delivered
 
 MESSAGE = b'<a id="x"><b n="1"/><b n="2"><c>t</c></b></a>'
 
@@ -18,7 +21,7 @@ MESSAGE = b'<a id="x"><b n="1"/><b n="2"><c>t</c></b></a>'
 def delivered(matcher: Matcher, message: bytes = MESSAGE) -> dict[str, list[bytes]]:
     """The results of each profile that gets any."""
     found: dict[str, list[bytes]] = {}
-    for numbers, results, exceeded in matcher.deliver(message):
+    for numbers, results, exceeded, _ in matcher.deliver(message):
         assert exceeded is None
         for number in numbers:
             assert matcher.id_of(number) not in found, "delivered twice"
@@ -48,6 +51,54 @@ def test_random_profiles_get_what_the_interpreter_says(seed: int) -> None:
             if isinstance(match, ProfileMatch)
         }
         assert {k: v for k, v in matched.items() if v} == {k: v for k, v in expected.items() if v}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_results_that_were_put_off_are_made_later_as_they_would_have_been(seed: int) -> None:
+    """Meanwhile other messages were matched, and other profiles came and went."""
+    print(f"seed {seed}")
+    rng = Random(seed)
+    matcher = Matcher()
+    while matcher.statistics()["profiles"] < 40:
+        try:
+            matcher.add(QueryWriter(rng, Level.XQUERY).profile())
+        except ProfileRefused:
+            continue
+    waiting = []
+    for _ in range(4):
+        message = parse_text(random_message(rng))
+        expected = delivered_of(matcher, matcher.deliver(message))
+        _, put_off = matcher.deliver_in_stages(message, "", lambda numbers, is_uncertain: False)
+        names = [matcher.id_of(number) for one in put_off for number in one.numbers]
+        assert set(names) >= set(expected)
+        waiting.append((message, names, expected))
+    matcher.add("for $b in //b return <later>{$b}</later>", "later")
+    for message, names, expected in reversed(waiting):
+        assert delivered_of(matcher, matcher.deliver_to(message, names)) == expected
+
+
+def test_what_is_put_off_says_whether_it_is_certain_that_there_are_results() -> None:
+    matcher = Matcher()
+    matcher.add("//b/c", "whole")
+    matcher.add("for $b in //b return <r>{$b}</r>", "certain")
+    matcher.add("for $b in //b return $b/none", "uncertain")
+    asked: dict[str, bool] = {}
+
+    def makes_now(numbers: array[int], is_uncertain: bool) -> bool:
+        asked.update((matcher.id_of(number), is_uncertain) for number in numbers)
+        return is_uncertain
+
+    _, local = matcher.deliver_in_stages(MESSAGE, "", makes_now)
+    found = {matcher.id_of(one.numbers[0]): one.is_made for one in local}
+    assert asked == {"whole": False, "certain": False, "uncertain": True}
+    assert found == {"whole": False, "certain": False}, "the uncertain one came to nothing"
+
+
+def delivered_of(matcher: Matcher, made: Iterable[Delivered]) -> dict[str, list[bytes]]:
+    """The results of each profile that gets any."""
+    return {
+        matcher.id_of(number): one.results for one in made if one.results for number in one.numbers
+    }
 
 
 def test_all_who_get_the_message_are_told_at_once_and_last() -> None:

@@ -1,21 +1,34 @@
-"""DeliveryLog: what is delivered to users, each result of a message once.
+"""DeliveryLog: what is delivered to users, each message once.
 
-Equal results of a message are one *record*, whoever gets them; it lives as long as a mailbox holds
-it.  Records are in the store, under their *positions*; their bytes are in memory, too, as long as
-there is room (overlay/link/frame_memory.py).
+A *record* is what one message gives to users here, whoever they are; it lives as long as a mailbox
+holds it.  It has either the message, of which each result is made when it is taken, or the results
+where these were made at once and are no longer than it.  Records are in the store, under their
+*positions*; results and messages are in memory, too, as long as there is room
+(overlay/link/frame_memory.py)::
+
+    append ──> row of its head, row of its body         results that were made: memory
+    wanted ──> memory ─ ─ ─ (not there) ─ ─ ─> read the body ──> its results, or the message
 
 =============  =======================  ============================================================
 space          key                      value
 =============  =======================  ============================================================
-delivery       ``0000000000000042``     source and number of the message, the results, and who gets
-                                        them: profiles, and the number that it has for each
+delivery       ``0000000000000042``     source and number of the message, the second it came in, who
+                                        gets it (mailboxes, by index), and a body of at most INLINE
+                                        bytes
+delivery-body  ``0000000000000042``     a longer one; no start reads it
 =============  =======================  ============================================================
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+import sys
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, islice
+from operator import sub
+from typing import Any, NamedTuple, Protocol
+
+import msgpack
 
 from overlay.link.errors import StoreError
 from overlay.link.events import ReadRows, RowsRead
@@ -23,32 +36,109 @@ from overlay.link.frame_memory import FrameMemory
 from overlay.link.row_log import RowLog, number_key, read_record
 
 DELIVERY_SPACE = "delivery"
-RECORD_BYTES = 64  # what a record counts for besides its payload
+BODY_SPACE = "delivery-body"
+
+INLINE_BYTES = 512  # a longer body has a row of its own
+RECORD_BYTES = 64  # what a record counts for besides its body
+
+
+class Results:
+    """Those of a message for some mailboxes, end to end in ``payload``, with their ``lengths``;
+    none at all where they are beyond a limit."""
+
+    __slots__ = ("lengths", "payload")
+
+    def __init__(self, lengths: list[int], payload: bytes) -> None:
+        self.lengths = lengths
+        self.payload = payload
+
+    @property
+    def key(self) -> tuple[bytes, tuple[int, ...]]:
+        """The same for equal results."""
+        return self.payload, tuple(self.lengths)
+
+
+class KeptMessage(NamedTuple):
+    """A message as it is kept: on the tree of ``root``, in a format that needs no dictionary that
+    may be gone when it is read."""
+
+    root: str
+    format: str
+    payload: bytes
+    pieces: bytes
+
+    def kept(self) -> KeptMessage:
+        return self
+
+
+class Message(Protocol):
+    """One that can be kept; ``payload`` as it came."""
+
+    @property
+    def payload(self) -> bytes: ...
+
+    def kept(self) -> KeptMessage:
+        """To be read at any time."""
+        ...
+
+
+class Group(NamedTuple):
+    """Mailboxes, by index, that get the same; ``results`` None: they are not made yet."""
+
+    boxes: list[int]
+    results: Results | None
 
 
 class Record:
-    """``holders``: how many mailboxes hold it; ``payload`` None while it is in the store only."""
+    """What one message gives.  ``holders``: mailboxes that hold it; ``size``: what it counts for
+    in each of them; ``stored``: bytes in the store.
 
-    __slots__ = ("holders", "lengths", "number", "payload", "size", "source")
+    In memory as far as there is room: ``common``, the results for all who get it, or those ``made``
+    by mailbox, or the ``message``.
+    """
 
-    def __init__(
-        self, source: str, number: int, lengths: list[int], payload: bytes, holders: int
-    ) -> None:
+    __slots__ = (
+        "common",
+        "holders",
+        "in_memory",
+        "is_apart",
+        "made",
+        "message",
+        "number",
+        "second",
+        "size",
+        "source",
+        "stored",
+    )
+
+    def __init__(self, source: str, number: int, second: int, size: int, stored: int) -> None:
         self.source = source
         self.number = number
-        self.lengths = lengths
-        self.payload: bytes | None = payload
-        self.size = len(payload) + RECORD_BYTES
-        self.holders = holders
+        self.second = second
+        self.size = size
+        self.stored = stored
+        self.holders = 0
+        self.is_apart = False
+        self.in_memory = 0
+        self.common: Results | None = None
+        self.made: dict[int, Results] | None = None
+        self.message: KeptMessage | None = None
+
+    def results(self, box: int) -> Results | None:
+        """For a mailbox; None if they are not in memory."""
+        if self.common is not None:
+            return self.common
+        return None if self.made is None else self.made.get(box)
 
 
 class DeliveryLog:
-    """``append`` results, ``release`` them when they were taken."""
+    """``append`` what a message gives, ``release`` it when it was taken."""
 
     def __init__(self, rows: RowLog, bytes_max: int) -> None:
-        """``bytes_max`` of payloads are in memory."""
-        self.records: dict[int, Record] = {}
+        """``bytes_max`` of bodies are in memory."""
+        self.records: dict[int, Record] = {}  # by position, the oldest first
         self.last = 0
+        self.stored_bytes = 0
         self._rows = rows
         self._memory = FrameMemory(bytes_max)
         self._asked: dict[int, bool] = {}  # positions to be read -> whether that was said
@@ -57,37 +147,71 @@ class DeliveryLog:
         self,
         source: str,
         number: int,
-        results: Sequence[bytes],
-        profiles: Sequence[str],
-        numbers: Sequence[int],
+        second: int,
+        groups: Sequence[Group],
+        message: Message | None,
     ) -> Record:
-        """One record more, at ``last`` from then on; ``numbers`` are those of its row."""
+        """One record more, at ``last`` from then on; every mailbox is in one of the ``groups``.
+
+        Without the ``message`` all results must be there; with it, they are kept if they are all
+        there and no longer.
+        """
         self.last += 1
-        lengths, payload = list(map(len, results)), b"".join(results)
-        record = Record(source, number, lengths, payload, len(profiles))
-        self.records[self.last] = record
-        self._memory.used += record.size
-        stored = {
+        lengths = sum(len(group.results.payload) for group in groups if group.results)
+        is_made = message is None or (
+            lengths <= len(message.payload) and all(group.results for group in groups)
+        )
+        kept = None if is_made or message is None else message.kept()
+        body = _pack_results(groups) if kept is None else msgpack.packb([_MESSAGE, *kept])
+        size = RECORD_BYTES + (lengths // len(groups) if is_made else len(body))
+        record = Record(source, number, second, size, len(body) + RECORD_BYTES)
+        record.holders = sum(len(group.boxes) for group in groups)
+        if len(groups) == 1 and is_made:
+            record.common = groups[0].results
+        else:
+            record.message = kept
+            record.made = _by_box(groups)
+        self._hold(record, lengths + (0 if is_made else len(body)))
+        boxes = [box for group in groups for box in group.boxes]
+        head: dict[str, Any] = {
             "source": source,
             "number": number,
-            "lengths": lengths,
-            "payload": payload,
-            "profiles": profiles,
-            "numbers": numbers,
+            "second": second,
+            "size": size,
+            "stored": record.stored,
+            "boxes": pack_ascending(sorted(boxes)),
         }
-        self._rows.put(DELIVERY_SPACE, number_key(self.last), stored)
+        record.is_apart = len(body) > INLINE_BYTES
+        if record.is_apart:
+            self._rows.put_bytes(BODY_SPACE, number_key(self.last), body)
+        else:
+            head["body"] = body
+        self._rows.put(DELIVERY_SPACE, number_key(self.last), head)
+        self.records[self.last] = record
+        self.stored_bytes += record.stored
         return record
 
-    def restore(self, key: str, value: bytes) -> tuple[int, Sequence[str], Sequence[int]]:
-        """A row, in any order; its position, and who gets it.  The caller counts its holders."""
-        stored = _read(key, value)
+    def restore(self, key: str, value: bytes) -> tuple[int, list[int]]:
+        """A row of DELIVERY_SPACE, in any order; its position, and who gets it.  The caller counts
+        its holders."""
+        head = _read_head(key, value)
         position = int(key)
-        record = Record(stored["source"], stored["number"], stored["lengths"], stored["payload"], 0)
+        record = Record(*(head[name] for name in ("source", "number", "second", "size", "stored")))
+        record.is_apart = "body" not in head
         self.records[position] = record
-        self._memory.used += record.size
-        self.let_go(record)
+        self.stored_bytes += record.stored
         self.last = max(self.last, position)
-        return position, stored["profiles"], stored["numbers"]
+        try:
+            return position, unpack_ascending(head["boxes"])
+        except (ValueError, TypeError):
+            raise _damaged(DELIVERY_SPACE, key) from None
+
+    def first(self, position: int) -> Record:
+        """A restored record, held by its reader until all who hold it are counted; to be asked for
+        in the order of positions."""
+        record = self.records[position] = self.records.pop(position)
+        record.holders = 1
+        return record
 
     def release(self, position: int) -> None:
         """A mailbox does not hold a record any more."""
@@ -95,16 +219,24 @@ class DeliveryLog:
         record.holders -= 1
         if record.holders <= 0:
             del self.records[position]
-            if record.payload is not None:
-                self._memory.used -= record.size
+            self._forget(record)
+            self.stored_bytes -= record.stored
             self._rows.delete(DELIVERY_SPACE, number_key(position))
+            if record.is_apart:
+                self._rows.delete(BODY_SPACE, number_key(position))
 
     def let_go(self, record: Record) -> None:
-        """Leave a record's bytes to the store if there is no room for them."""
-        if self._memory.is_full and record.payload is not None:
-            record.payload = None
-            self._memory.used -= record.size
+        """Leave a record to the store if there is no room for it."""
+        if self._memory.is_full and record.in_memory:
+            self._forget(record)
             self._memory.released += 1
+
+    def make(self, record: Record, boxes: Iterable[int], results: Results) -> None:
+        """Results for some mailboxes have been made."""
+        if record.made is None:
+            record.made = {}
+        record.made.update(dict.fromkeys(boxes, results))
+        self._hold(record, len(results.payload))
 
     def ask(self, positions: Iterable[int]) -> None:
         """Records are wanted that are in the store only."""
@@ -115,38 +247,125 @@ class DeliveryLog:
         """What is to be read when the rows up to now are stored; ``put_back`` takes it."""
         new = [position for position, is_said in self._asked.items() if not is_said]
         self._asked.update(dict.fromkeys(new, True))
-        return [
-            ReadRows(DELIVERY_SPACE, number_key(position), number_key(position)) for position in new
-        ]
+        found = []
+        for position in new:
+            record = self.records.get(position)
+            if record is None:
+                del self._asked[position]
+                continue
+            space = BODY_SPACE if record.is_apart else DELIVERY_SPACE
+            found.append(ReadRows(space, number_key(position), number_key(position)))
+        return found
 
     def put_back(self, rows: RowsRead) -> None:
         """What was asked for; StoreError when it is not there."""
         position = int(rows.first)
         self._asked.pop(position, None)
         record = self.records.get(position)
-        if record is None or record.payload is not None:
+        if record is None or record.common is not None or record.message is not None:
             return
         if not rows.rows:
             raise StoreError(f"row {rows.first!r} of {rows.space} is gone")
         ((key, value),) = rows.rows
-        record.payload = _read(key, value)["payload"]
-        self._memory.used += record.size
+        body = value if rows.space == BODY_SPACE else _read_head(key, value)["body"]
+        found = _read_body(rows.space, key, body)
+        if isinstance(found, KeptMessage):
+            record.message = found
+        elif len(found) == 1:
+            record.common = found[0].results
+        else:
+            record.made = _by_box(found)
+        self._hold(record, len(body))
         self._memory.read += 1
 
     def statistics(self) -> dict[str, object]:
         return {
             "records": len(self.records),
-            "stored_bytes": sum(record.size for record in self.records.values()),
+            "stored_bytes": self.stored_bytes,
             "memory": self._memory.statistics(),
         }
 
+    def _hold(self, record: Record, size: int) -> None:
+        record.in_memory += size
+        self._memory.used += size
 
-def _read(key: str, value: bytes) -> dict[str, Any]:
+    def _forget(self, record: Record) -> None:
+        self._memory.used -= record.in_memory
+        record.in_memory = 0
+        record.common = record.made = record.message = None
+
+
+def pack_ascending(numbers: Sequence[int]) -> bytes:
+    """Numbers that ascend, by their differences: a byte each where these are less than 256."""
+    if not numbers:
+        return b""
+    steps = list(map(sub, islice(numbers, 1, None), numbers))
+    width = next(code for code in "BHI" if max(steps, default=0) < 1 << 8 * array(code).itemsize)
+    column = array(width, steps)
+    if sys.byteorder == "big":
+        column.byteswap()
+    packed: bytes = msgpack.packb([numbers[0], width, column.tobytes()])
+    return packed
+
+
+def unpack_ascending(packed: bytes) -> list[int]:
+    """What ``pack_ascending`` was given; ValueError."""
+    if not packed:
+        return []
+    first, width, steps = msgpack.unpackb(packed)
+    column = array(width, steps)
+    if sys.byteorder == "big":
+        column.byteswap()
+    return list(accumulate(column, initial=first))
+
+
+_MESSAGE, _RESULTS = 0, 1  # kinds of bodies
+
+
+def _by_box(groups: Iterable[Group]) -> dict[int, Results]:
+    made: dict[int, Results] = {}
+    for boxes, results in groups:
+        if results is not None:
+            made.update(dict.fromkeys(boxes, results))
+    return made
+
+
+def _pack_results(groups: Sequence[Group]) -> bytes:
+    """One group is of all who get the record, and not said again."""
+    columns: list[object] = [_RESULTS]
+    for boxes, results in groups:
+        assert results is not None
+        packed = pack_ascending(sorted(boxes)) if len(groups) > 1 else b""
+        columns += (packed, results.lengths, results.payload)
+    body: bytes = msgpack.packb(columns)
+    return body
+
+
+def _read_body(space: str, key: str, body: bytes) -> KeptMessage | list[Group]:
     try:
-        stored = read_record(value)
-        is_whole = key.isdecimal() and isinstance(stored["payload"], bytes)
-    except (ValueError, KeyError):
+        kind, *columns = msgpack.unpackb(body)
+        if kind == _MESSAGE:
+            return KeptMessage(*columns)
+        if kind == _RESULTS and columns and len(columns) % 3 == 0:
+            return [
+                Group(unpack_ascending(columns[at]), Results(columns[at + 1], columns[at + 2]))
+                for at in range(0, len(columns), 3)
+            ]
+    except (ValueError, TypeError):
+        pass
+    raise _damaged(space, key)
+
+
+def _damaged(space: str, key: str) -> StoreError:
+    return StoreError(f"row {key!r} of {space} is not one of a broker")
+
+
+def _read_head(key: str, value: bytes) -> Mapping[str, Any]:
+    try:
+        head = read_record(value)
+        is_whole = key.isdecimal() and isinstance(head["boxes"], bytes) and head["size"] >= 0
+    except (ValueError, KeyError, TypeError):
         is_whole = False
     if not is_whole:
-        raise StoreError(f"row {key!r} of {DELIVERY_SPACE} is not one of a broker")
-    return stored
+        raise _damaged(DELIVERY_SPACE, key)
+    return head

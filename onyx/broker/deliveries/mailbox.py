@@ -17,11 +17,11 @@ _COMPACT_AT = 1024  # positions at the front that are in no use
 
 
 class Mailbox:
-    """``acknowledged``: by the user, ever; ``shift``: a delivery's number less that of its row.
+    """``acknowledged``: by the user, ever; ``index``: what it is called in the log, for ever.
 
-    ``since``: the log's last position when it was made; what is in the log before is another's of
-    this name.  ``line`` and ``slot``: the connection that it is attached to, by number, 0 for none.
-    ``is_queued``: it waits for its turn there; what is in flight is behind ``confirmed``.
+    ``cursor``: the position in the log through which it holds nothing.  ``line`` and ``slot``: the
+    connection that it is attached to, by number, 0 for none.  ``is_queued``: it waits for its turn
+    there; what is in flight is behind ``confirmed``.
     """
 
     __slots__ = (
@@ -30,21 +30,22 @@ class Mailbox:
         "acknowledged",
         "backlog_bytes",
         "confirmed",
+        "cursor",
         "floor",
         "in_flight_bytes",
+        "index",
         "is_queued",
         "line",
         "profile",
         "sent",
-        "shift",
-        "since",
         "slot",
     )
 
-    def __init__(self, profile: str, since: int = 0) -> None:
+    def __init__(self, profile: str, index: int = 0, cursor: int = 0) -> None:
         self.profile = profile
-        self.since = since
-        self.acknowledged = self.floor = self.sent = self.confirmed = self.shift = 0
+        self.index = index
+        self.cursor = cursor
+        self.acknowledged = self.floor = self.sent = self.confirmed = 0
         self.backlog_bytes = 0
         self.line = self.slot = 0
         self.is_queued = False
@@ -110,6 +111,7 @@ class Mailbox:
             return []
         gone = self._positions[self._start : self._start + count].tolist()
         self._start += count
+        self.cursor = gone[-1]
         if self._start > _COMPACT_AT and 2 * self._start > len(self._positions):
             del self._positions[: self._start]
             self._start = 0
@@ -117,5 +119,4 @@ class Mailbox:
 
     def adopt(self, received: int) -> None:
         """Go on behind a number beyond all that were given out: the store was lost."""
-        self.shift += received - self.floor
         self.floor = self.acknowledged = received

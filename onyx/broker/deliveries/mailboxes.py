@@ -2,95 +2,113 @@
 
 ::
 
-    deliver ──> log: a record          one row a result of a message, whoever gets it
+    deliver ──> log: a record          one of a message, whoever gets anything of it
            └──> mailboxes: its position, 8 bytes for each profile
-    flush   ──> connections: to each the record once, with the slots of its profiles that get it
+    flush   ──> results that are not made yet
+           └──> connections: to each equal results once, with the slots of who gets them
 
-A user who is away is a number: through what they have taken.  Whoever comes gets what is behind it,
-as far as the window of each profile allows; what has been taken is forgotten, and a record with the
-last mailbox that held it.
+A user who is away is a cursor: the position through which they have taken all.  Whoever comes gets
+what is behind it, as far as the window of each profile allows, made of the message by the text that
+the profile had at that position.  What has been taken is forgotten, and a record with the last
+mailbox that held it.
 
-=============  =======================  ============================================================
-space          key                      value
-=============  =======================  ============================================================
-delivery       a position               see delivery_log.py
-mailbox        the profile              acknowledged, floor, shift, since (see mailbox.py)
-change         a number                 the same of all mailboxes that have changed in a call, which
+==============  ======================  ============================================================
+space           key                     value
+==============  ======================  ============================================================
+delivery        a position              see delivery_log.py
+mailbox         the profile             acknowledged, floor, cursor, index (see mailbox.py)
+mailbox-change  a number                the same of all mailboxes that have changed in a call, which
                                         counts instead; None for one that is gone
-=============  =======================  ============================================================
+former-text     a profile, a position   see former_texts.py
+==============  ======================  ============================================================
 """
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from heapq import heappop, heappush
+from dataclasses import dataclass
 
-from onyx.broker.deliveries.delivery_log import DELIVERY_SPACE, DeliveryLog
+from onyx.broker.deliveries.delivery_log import (
+    BODY_SPACE,
+    DELIVERY_SPACE,
+    DeliveryLog,
+    Group,
+    Message,
+    Results,
+)
+from onyx.broker.deliveries.former_texts import TEXT_SPACE, FormerTexts
+from onyx.broker.deliveries.lines import READ_AHEAD, Lines
 from onyx.broker.deliveries.mailbox import Mailbox
+from onyx.broker.deliveries.result_maker import ResultMaker
 from overlay.link.delivery_frames import (
-    SLOTS_MAX,
     Attach,
-    Deliveries,
     Delivery,
-    Detached,
-    Missed,
     Taken,
     columns,
-    packed_numbers,
-    packed_slots,
 )
-from overlay.link.errors import ProtocolError, StoreError
+from overlay.link.errors import ProtocolError
 from overlay.link.events import ReadRows, RowsRead
-from overlay.link.frame import Frame
 from overlay.link.limits import LinkLimits
 from overlay.link.link_layer import LinkLayer
 from overlay.link.row_log import RowLog, number_key, read_record
 
 MAILBOX_SPACE = "mailbox"
 CHANGE_SPACE = "mailbox-change"
+READ_SPACES = (DELIVERY_SPACE, BODY_SPACE)
 
-SENT_AT_ONCE = 4_096  # deliveries of one call; then others have their turn
-SENT_BYTES_AT_ONCE = 4 * 1024 * 1024
-READ_AHEAD = 32  # deliveries of a mailbox that are read from the store together
+ROOM_SHARE = 16  # where the store is too full, at least such a part of it goes
 
 Row = tuple[str, str, bytes]
+Given = tuple[Sequence[str], Results | None]
+"""Profiles that get the same, and what; None: it is made when it is taken."""
 
 
-@dataclass(slots=True, eq=False)
-class _Line:
-    """A connection with the mailboxes in its slots; ``queue`` is a heap of (position, slot)."""
+@dataclass(frozen=True, slots=True)
+class MailboxLimits:
+    """Beyond each the oldest goes.
 
-    connection: int
-    boxes: dict[int, Mailbox] = field(default_factory=dict)
-    queue: list[tuple[int, int]] = field(default_factory=list)
+    profile_bytes_max  wait for one profile
+    store_bytes_max    are in the store, of all profiles
+    age_s_max          seconds that a message waits; 0: for ever
+    """
+
+    profile_bytes_max: int
+    store_bytes_max: int = sys.maxsize
+    age_s_max: int = 0
 
 
 class Mailboxes:
     """``deliver``; ``attach``, ``take`` and ``close`` as connections say; ``flush`` in the end."""
 
     def __init__(
-        self, links: LinkLayer, rows: RowLog, limits: LinkLimits, backlog_bytes_max: int
+        self,
+        links: LinkLayer,
+        rows: RowLog,
+        limits: LinkLimits,
+        bounds: MailboxLimits,
+        maker: ResultMaker,
+        clock: Callable[[], float] = lambda: 0.0,
+        wall: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        """``backlog_bytes_max`` may wait for one profile; beyond, the oldest goes."""
-        self._links = links
+        """``clock``: seconds of processor time; ``wall``: of the calendar."""
         self._rows = rows
-        self._limits = limits
-        self._backlog_bytes_max = backlog_bytes_max
+        self._bounds = bounds
+        self._wall = wall
         self._log = DeliveryLog(rows, limits.journal_memory_bytes)
         self._boxes: dict[str, Mailbox] = {}
-        self._lines: dict[int, _Line] = {}
-        self._busy: dict[int, _Line] = {}  # by connection, with something to send
-        self._reading: dict[int, _Line] = {}  # by connection, that wait for the store
         self._changed: dict[str, Mailbox | None] = {}  # in this call; None: it is gone
         self._unwritten: dict[str, None] = {}  # whose row is of before some changes
         self._changes: list[str] = []  # the keys of rows of changes, in order
+        self._texts = FormerTexts(rows)
+        self._lines = Lines(links, limits, self._log, self._texts, maker, clock)
+        self._index = 0  # the last that was given to a mailbox
         self._counters: Counter[str] = Counter()
 
     def restore(self, rows: Iterable[Row]) -> Iterator[Row]:
         """Take back its rows, in any order; the others come out."""
-        records: list[tuple[int, Sequence[str], Sequence[int]]] = []
+        records: list[tuple[int, list[int]]] = []
         states: dict[str, list[int] | None] = {}
         changes: list[tuple[str, list[tuple[str, list[int] | None]]]] = []
         for space, key, value in rows:
@@ -100,48 +118,87 @@ class Mailboxes:
                 states[key] = read_record(value)["state"]
             elif space == CHANGE_SPACE:
                 changes.append((key, read_record(value)["states"]))
-            else:
+            elif space == TEXT_SPACE:
+                self._texts.restore(key, value)
+            elif space != BODY_SPACE:
                 yield space, key, value
         for key, changed in sorted(changes, key=lambda change: change[0]):
             states.update((profile, state) for profile, state in changed)
             self._unwritten.update((profile, None) for profile, _ in changed)
             self._changes.append(key)
+        by_index: dict[int, Mailbox] = {}
         for profile, state in states.items():
             if state is not None:
-                box = self._boxes[profile] = Mailbox(profile, state[3])
-                box.acknowledged, box.floor, box.shift = state[:3]
-                self._log.last = max(self._log.last, box.since)
-        for position, profiles, numbers in sorted(records, key=lambda record: record[0]):
-            self._restore_record(position, profiles, numbers)
+                acknowledged, floor, cursor, index = state
+                box = self._boxes[profile] = by_index[index] = Mailbox(profile, index, cursor)
+                box.acknowledged, box.floor = acknowledged, floor
+                self._log.last = max(self._log.last, cursor)
+        self._index = max(by_index, default=0)
+        for position, boxes in sorted(records):
+            record = self._log.first(position)
+            for holder in map(by_index.get, boxes):
+                if holder is not None and position > holder.cursor:
+                    holder.append(position, record.size)
+                    record.holders += 1
+            self._log.release(position)
 
     @property
     def has_more(self) -> bool:
         """Whether there is more to send now than one ``flush`` does."""
-        return bool(self._busy)
+        return self._lines.has_more
 
     # --- what messages give ---------------------------------------------------------------
+
+    def takes_now(self, profile: str) -> bool:
+        """Whether somebody takes the results of a profile as fast as they come."""
+        box = self._boxes.get(profile)
+        return box is not None and bool(box.line) and box.last - box.sent < READ_AHEAD
 
     def deliver(
         self, source: str, number: int, results: Sequence[bytes], profiles: Sequence[str]
     ) -> int:
-        """The same results of a message for some profiles, each named once; how many of former
-        messages had to go for want of room."""
-        boxes = [self._box(profile) for profile in profiles]
-        numbers = [box.last + 1 - box.shift for box in boxes]
-        record = self._log.append(source, number, results, profiles, numbers)
+        """The same results of a message for some profiles; see ``deliver_message``."""
+        made = Results(list(map(len, results)), b"".join(results))
+        return self.deliver_message(source, number, [(profiles, made)], None)
+
+    def deliver_message(
+        self, source: str, number: int, given: Iterable[Given], message: Message | None
+    ) -> int:
+        """What a message gives to profiles, each named once; how many deliveries of former
+        messages had to go for want of room.  ``message`` is for results that are not made."""
+        groups: dict[tuple[bytes, tuple[int, ...]] | None, Group] = {}
+        boxes: list[Mailbox] = []
+        for profiles, results in given:
+            some = [self._box(profile) for profile in profiles]
+            boxes += some
+            # equal results are one group, whatever they were made by
+            key = None if results is None else results.key
+            group = groups.get(key)
+            if group is None:
+                group = groups[key] = Group([], results)
+            group.boxes.extend([box.index for box in some])
+        second = int(self._wall())
+        record = self._log.append(source, number, second, list(groups.values()), message)
         position, size, dropped = self._log.last, record.size, 0
-        lines = self._lines
         is_sent = False
         for box in boxes:
             box.append(position, size)
             if box.line and not box.is_queued:
-                self._queue(lines[box.line], box)
+                self._lines.queue(box)
             is_sent |= box.is_queued
-            if box.backlog_bytes > self._backlog_bytes_max:
+            if box.backlog_bytes > self._bounds.profile_bytes_max:
                 dropped += self._drop_oldest(box)
         if not is_sent:
             self._log.let_go(record)
+        if self._log.stored_bytes > self._bounds.store_bytes_max:
+            dropped += self._make_room()
         return dropped
+
+    def keep_text(self, profile: str, text: str) -> None:
+        """A profile had this text for all that waits for its user by now."""
+        box = self._boxes.get(profile)
+        if box is not None and box.floor < box.last:
+            self._texts.keep(profile, self._log.last, text)
 
     # --- connections ----------------------------------------------------------------------
 
@@ -150,35 +207,27 @@ class Mailboxes:
     ) -> None:
         """Profiles are taken by a connection from now on, but those for which there is a
         ``refusal``: (code, detail)."""
-        line = self._lines.setdefault(connection, _Line(connection))
         for slot, profile, received in frame.profiles:
             refused = refusal(profile)
             if refused is not None:
-                self._send(line, Detached(slot, *refused))
+                self._lines.refuse(connection, slot, *refused)
                 continue
             box = self._box(profile)
-            if box.line:
-                self._detach(box, "replaced", f"somebody else takes {profile!r} now")
-            former = line.boxes.get(slot)
-            if former is not None:
-                self._detach(former, "replaced", f"another profile has slot {slot} now")
+            self._lines.put(connection, slot, box)
             if received > box.last:
                 box.adopt(received)
                 self._changed[profile] = box
                 self._counters["adopted"] += 1
-            box.line, box.slot = connection, slot
-            line.boxes[slot] = box
             box.begin(received)
             self._release(box, box.take(received))
             box.in_flight_bytes = 0
-            self._queue(line, box)
+            self._lines.queue(box)
 
     def take(self, connection: int, frame: Taken) -> None:
         """Deliveries are done; a number that was never given out is a ProtocolError."""
-        line = self._lines.get(connection)
         for slot, number in columns(frame):
-            box = None if line is None else line.boxes.get(slot)
-            if line is None or box is None:
+            box = self._lines.box(connection, slot)
+            if box is None:
                 continue  # it was detached meanwhile
             if number > box.last:  # over an earlier connection it may have been sent
                 raise ProtocolError(
@@ -191,33 +240,26 @@ class Mailboxes:
             else:
                 box.in_flight_bytes -= before - box.backlog_bytes
             if box.sent < box.last and not box.is_queued:
-                self._queue(line, box)
+                self._lines.queue(box)
 
     def close(self, connection: int) -> None:
         """A connection is gone."""
-        line = self._lines.pop(connection, None)
-        self._busy.pop(connection, None)
-        self._reading.pop(connection, None)
-        for box in () if line is None else line.boxes.values():
-            _leave(box)
+        self._lines.close(connection)
 
     def flush(self) -> None:
         """Send what can be sent, so much of it that others have their turn soon."""
-        room, room_bytes = SENT_AT_ONCE, SENT_BYTES_AT_ONCE
-        for connection, line in list(self._busy.items()):
-            while line.queue and room > 0 and room_bytes > 0:
-                sent, size = self._send_next(line)
-                room -= sent
-                room_bytes -= size
-                if connection in self._reading:
-                    break
-            if not line.queue or connection in self._reading:
-                self._busy.pop(connection, None)
+        self._lines.flush()
         if self._changed:
             self._note_changed()
 
     def tick(self) -> None:
-        """Now and then: what has changed meanwhile becomes a row for each mailbox."""
+        """Now and then: what has waited for too long goes, and what has changed meanwhile becomes
+        a row for each mailbox."""
+        if self._bounds.age_s_max:
+            self._drop_aged(int(self._wall()) - self._bounds.age_s_max)
+        for profile in self._texts.profiles():
+            kept = self._boxes[profile]
+            self._texts.forget(profile, self._log.last if kept.floor == kept.last else kept.cursor)
         for profile in self._unwritten:
             box = self._boxes.get(profile)
             if box is not None:
@@ -232,10 +274,9 @@ class Mailboxes:
         return self._log.reads()
 
     def handle_read(self, rows: RowsRead) -> None:
-        """Rows of DELIVERY_SPACE."""
+        """Rows of READ_SPACES."""
         self._log.put_back(rows)
-        self._busy.update(self._reading)
-        self._reading.clear()
+        self._lines.resume()
 
     # --- profiles that come and go --------------------------------------------------------
 
@@ -243,8 +284,9 @@ class Mailboxes:
         """A profile is gone, with all that waits for its user."""
         box = self._boxes.pop(profile, None)
         if box is not None:
-            self._detach(box, "forgotten", f"profile {profile!r} was removed")
+            self._lines.detach(box, "forgotten", f"profile {profile!r} was removed")
             self._release(box, box.remove(box.last))
+            self._texts.forget(profile, self._log.last)
             self._rows.delete(MAILBOX_SPACE, profile)
             self._changed[profile] = None
 
@@ -252,7 +294,7 @@ class Mailboxes:
         """Whoever takes a profile does so no longer here."""
         box = self._boxes.get(profile)
         if box is not None:
-            self._detach(box, code, detail)
+            self._lines.detach(box, code, detail)
 
     def take_over(self, profile: str, acknowledged: int, floor: int) -> None:
         """A mailbox that another broker has begun goes on here: next is delivery ``floor + 1``."""
@@ -272,17 +314,16 @@ class Mailboxes:
         size = 0
         for number, position in box.waiting(after):
             record = self._log.records[position]
-            if record.payload is None:
+            if record.results(box.index) is None and record.message is not None:
+                self._lines.make(record, position, [box])
+            results = record.results(box.index)
+            if results is None:
                 if not found:
-                    self._read_ahead(box, number)
+                    self._lines.read_ahead(box, number)
                 break
-            found.append(
-                (
-                    number,
-                    Delivery(profile, record.source, record.number, record.lengths, record.payload),
-                )
-            )
-            size += record.size
+            what = record.source, record.number, results.lengths, results.payload
+            found.append((number, Delivery(profile, *what)))
+            size += len(results.payload)
             if size >= bytes_max:
                 break
         for number, _ in found:
@@ -299,7 +340,8 @@ class Mailboxes:
             "waiting": sum(box.last - box.floor for box in boxes),
             "waiting_bytes": sum(box.backlog_bytes for box in boxes),
             "subscribers": len(self._lines),
-            "attached": sum(len(line.boxes) for line in self._lines.values()),
+            "attached": self._lines.attached,
+            "former_texts": len(self._texts),
             **self._log.statistics(),
             **self._counters,
         }
@@ -318,109 +360,10 @@ class Mailboxes:
     def _box(self, profile: str) -> Mailbox:
         box = self._boxes.get(profile)
         if box is None:
-            box = self._boxes[profile] = Mailbox(profile, self._log.last)
+            self._index += 1
+            box = self._boxes[profile] = Mailbox(profile, self._index, self._log.last)
             self._changed[profile] = box
         return box
-
-    def _restore_record(
-        self, position: int, profiles: Sequence[str], numbers: Sequence[int]
-    ) -> None:
-        record = self._log.records[position]
-        record.holders = 1  # this one, until all are counted
-        for profile, number in zip(profiles, numbers, strict=True):
-            box = self._boxes.get(profile)
-            if box is None or position <= box.since or number + box.shift <= box.floor:
-                continue
-            if number + box.shift != box.last + 1:
-                raise StoreError(
-                    f"delivery {number} of {profile!r} is stored where "
-                    f"{box.last + 1 - box.shift} was expected"
-                )
-            box.append(position, record.size)
-            record.holders += 1
-        self._log.release(position)
-
-    def _queue(self, line: _Line, box: Mailbox) -> None:
-        """The next delivery of a mailbox has its turn, if there is one and the window is open."""
-        if box.sent < box.floor:
-            self._send(line, Missed(box.slot, box.floor, box.skip()))
-        is_open = box.is_open(self._limits.window_frames, self._limits.window_bytes)
-        if box.sent < box.last and is_open:
-            box.is_queued = True
-            heappush(line.queue, (box.position(box.sent + 1), box.slot))
-            if line.connection not in self._reading:
-                self._busy[line.connection] = line
-
-    def _send_next(self, line: _Line) -> tuple[int, int]:
-        """One record to all of a connection's mailboxes whose next it is; how many these were, and
-        its bytes."""
-        position = line.queue[0][0]
-        boxes: list[Mailbox] = []
-        while line.queue and line.queue[0][0] == position and len(boxes) < SLOTS_MAX:
-            box = line.boxes.get(heappop(line.queue)[1])
-            if box is None or not box.is_queued:
-                continue
-            box.is_queued = False
-            has_next = box.floor <= box.sent < box.last
-            if not has_next or box.position(box.sent + 1) != position:
-                self._queue(line, box)  # the oldest have gone, or were taken, meanwhile
-                continue
-            boxes.append(box)
-        if not boxes:
-            return 0, 0
-        record = self._log.records[position]
-        if record.payload is None:
-            self._read_ahead(boxes[0], boxes[0].sent + 1)
-            self._reading[line.connection] = line
-            for box in boxes:
-                self._queue(line, box)
-            return 0, 0
-        slots = [box.slot for box in boxes]
-        numbers = [box.send(record.size) for box in boxes]
-        frame = Deliveries(
-            record.source,
-            record.number,
-            record.lengths,
-            packed_slots(slots),
-            packed_numbers(numbers),
-            record.payload,
-        )
-        self._log.let_go(record)
-        if self._send(line, frame):
-            for box in boxes:
-                if box.sent < box.last:
-                    self._queue(line, box)
-        return len(boxes), record.size
-
-    def _read_ahead(self, box: Mailbox, number: int) -> None:
-        """Ask for the next deliveries of a mailbox that are in the store only."""
-        wanted: list[int] = []
-        size = 0
-        for following in range(number, min(number + READ_AHEAD, box.last + 1)):
-            record = self._log.records[box.position(following)]
-            size += record.size
-            if record.payload is None:
-                wanted.append(box.position(following))
-            if size > self._limits.window_bytes:
-                break
-        self._log.ask(wanted)
-
-    def _send(self, line: _Line, frame: Frame) -> bool:
-        """False where that ended the connection: what it accepts is less than this."""
-        try:
-            self._links.reply(line.connection, frame)
-        except ProtocolError as error:
-            self._links.refuse(line.connection, "peer-limit", error.detail)
-            self.close(line.connection)
-            return False
-        return True
-
-    def _detach(self, box: Mailbox, code: str, detail: str) -> None:
-        line = self._lines.get(box.line)
-        if line is not None:
-            self._send(line, Detached(box.slot, code, detail))
-            line.boxes.pop(box.slot, None)
-        _leave(box)
 
     def _release(self, box: Mailbox, positions: list[int]) -> None:
         """A mailbox holds some records no longer."""
@@ -433,23 +376,55 @@ class Mailboxes:
         """What is too much for a mailbox; how many."""
         through, left = box.floor, box.backlog_bytes
         for number, position in box.waiting(box.floor):
-            if left <= self._backlog_bytes_max:
+            if left <= self._bounds.profile_bytes_max:
                 break
             left -= self._log.records[position].size
             through = number
+        return self._drop(box, through)
+
+    def _make_room(self) -> int:
+        """What is too much for the store; how many deliveries."""
+        bound = self._bounds.store_bytes_max
+        excess = self._log.stored_bytes - bound + bound // ROOM_SHARE
+        position = 0
+        for position, record in self._log.records.items():  # noqa: B007 (the last is wanted)
+            excess -= record.stored
+            if excess <= 0:
+                break
+        dropped = self._drop_through(position)
+        self._counters["dropped_for_room"] += dropped
+        return dropped
+
+    def _drop_aged(self, second: int) -> None:
+        """What came in this second or before."""
+        through = 0
+        for position, record in self._log.records.items():
+            if record.second > second:
+                break
+            through = position
+        if through:
+            self._counters["dropped_for_age"] += self._drop_through(through)
+
+    def _drop_through(self, position: int) -> int:
+        """All through a position, of all mailboxes; how many deliveries."""
+        dropped = 0
+        for box in self._boxes.values():
+            through = box.floor
+            for number, held in box.waiting(box.floor):
+                if held > position:
+                    break
+                through = number
+            if through > box.floor:
+                dropped += self._drop(box, through)
+        return dropped
+
+    def _drop(self, box: Mailbox, through: int) -> int:
         gone = box.remove(through)
         self._release(box, gone)
-        line = self._lines.get(box.line)
-        if line is not None and not box.is_queued:
-            self._queue(line, box)
+        if box.line and not box.is_queued:
+            self._lines.queue(box)
         return len(gone)
 
 
 def _state(box: Mailbox | None) -> tuple[int, int, int, int] | None:
-    return None if box is None else (box.acknowledged, box.floor, box.shift, box.since)
-
-
-def _leave(box: Mailbox) -> None:
-    """It is attached to no connection."""
-    box.line = box.slot = 0
-    box.is_queued = False
+    return None if box is None else (box.acknowledged, box.floor, box.cursor, box.index)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from formats import ElementStream, WireFormat, trained_version
+from onyx.broker.deliveries.delivery_log import KeptMessage
 from onyx.broker.packing.codebook import Codebook
 from overlay.transformation.reflection import WHOLE
 from yfilter.projection.pieces import PIECES_BYTES_MAX, pack_pieces, unpack_pieces
@@ -118,6 +119,15 @@ class Parcel:
                 made = self._codebook.encode(self.source, form, self.stream)
             self._forms[form] = made
         return made
+
+    def kept(self) -> KeptMessage:
+        """To be read at any time: what takes a trained dictionary, which may be gone by then, is
+        unpacked."""
+        wire_format, payload = self.wire_format, self.payload
+        if trained_version(payload, wire_format.compression):
+            wire_format = wire_format.form
+            payload = self.in_form(wire_format)
+        return KeptMessage(self.root, wire_format.value, payload, self.pieces)
 
     def packed(self, packing: Packing) -> bytes:
         """As a link wants it; the payload itself if it is that already."""

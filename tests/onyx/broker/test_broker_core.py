@@ -338,6 +338,22 @@ def test_results_wait_for_their_subscriber() -> None:
     assert delivery.results() == [b'<hit edition.area="SF"/>']
 
 
+def test_results_of_who_is_away_are_made_by_the_text_of_then() -> None:
+    """Also after a restart, and by texts that gave way meanwhile; nothing is made before."""
+    setting = Setting()
+    setting.announce()
+    setting.place("for $i in /nitf return <first>{$i/@n}</first>")
+    setting.brokers["B1"].send("B1", message(b'<nitf n="1"/>', 1))
+    setting.core.query.update("p1", "for $i in /nitf return <second>{$i/@n}</second>")
+    setting.brokers["B1"].send("B1", message(b'<nitf n="2"/>', 2))
+    setting.core.query.update("p1", "for $i in /nitf return <third>{$i/@n}</third>")
+    setting.brokers["B1"].send("B1", message(b'<nitf n="3"/>', 3))
+    setting.restart()
+    assert "results_made" not in setting.core.data.statistics()
+    got = [frame.results() for frame in setting.beside.subscriber("p1").all(Delivery)]
+    assert got == [[b'<first n="1"/>'], [b'<second n="2"/>'], [b'<third n="3"/>']]
+
+
 def test_a_user_is_told_of_results_beyond_a_limit() -> None:
     limits = replace(FIGURE4.limits, message=MessageLimits(bytes_max=60_000))
     link = replace(limits.link, frame_bytes_max=70_000)

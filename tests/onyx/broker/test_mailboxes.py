@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterator
 from random import Random
 
 import pytest
 
-from onyx.broker.deliveries import mailboxes as mailboxes_module
-from onyx.broker.deliveries.delivery_log import DELIVERY_SPACE
-from onyx.broker.deliveries.mailboxes import CHANGE_SPACE, MAILBOX_SPACE, Mailboxes
+from onyx.broker.deliveries import lines as lines_module
+from onyx.broker.deliveries.delivery_log import (
+    BODY_SPACE,
+    DELIVERY_SPACE,
+    RECORD_BYTES,
+    KeptMessage,
+    Results,
+    pack_ascending,
+    unpack_ascending,
+)
+from onyx.broker.deliveries.former_texts import TEXT_SPACE
+from onyx.broker.deliveries.mailboxes import (
+    CHANGE_SPACE,
+    MAILBOX_SPACE,
+    READ_SPACES,
+    Mailboxes,
+    MailboxLimits,
+)
 from overlay.link.delivery_frames import (
     Attach,
     Deliveries,
@@ -72,25 +88,70 @@ class User:
         return next(name for name, each in self.attached.items() if each.slot == slot)
 
 
+class Maker:
+    """Results that say what they are made of: the message, the profile, its text; ``texts`` are
+    those of now."""
+
+    def __init__(self) -> None:
+        self.made = 0
+        self.texts: dict[str, str] = defaultdict(str)
+
+    def make(
+        self, source: str, number: int, message: KeptMessage, profiles: list[tuple[str, str]]
+    ) -> Iterator[tuple[list[str], Results | None]]:
+        for profile, text in profiles:
+            self.made += 1
+            result = made_of(message.payload, profile, text or self.texts[profile])
+            yield [profile], Results([len(result)], result) if result else None
+
+    def statistics(self) -> dict[str, int]:
+        return {}
+
+
+def made_of(payload: bytes, profile: str, text: str = "") -> bytes:
+    """b"" where the profile gets nothing after all."""
+    return b"" if payload.endswith(b"-") else b"|".join((payload, profile.encode(), text.encode()))
+
+
 class World:
     """Mailboxes with their disk and their users."""
 
-    def __init__(self, limits: LinkLimits = SMALL, backlog: int = 1 << 20) -> None:
+    def __init__(
+        self,
+        limits: LinkLimits = SMALL,
+        backlog: int = 1 << 20,
+        store: int = 1 << 30,
+        age: int = 0,
+        clock: Callable[[], float] = lambda: 0.0,
+    ) -> None:
         self.disk: dict[tuple[str, str], bytes] = {}
         self.users: dict[int, User] = {}
         self.got: dict[str, list[tuple[str, int, list[bytes]]]] = defaultdict(list)
         self.refused: dict[int, str] = {}
         self.puts = 0
         self._limits = limits
-        self._backlog = backlog
+        self._bounds = MailboxLimits(backlog, store, age)
+        self._clock = clock
+        self.second = 0
+        self.maker = Maker()
         self.restart()
 
     def restart(self) -> None:
         """All connections are gone, what was committed is there."""
         self.users.clear()
         self._rows = RowLog()
-        self.mailboxes = Mailboxes(self, self._rows, self._limits, self._backlog)  # type: ignore[arg-type]
-        rows = [(space, key, value) for (space, key), value in self.disk.items()]
+        self.mailboxes = Mailboxes(
+            self,  # type: ignore[arg-type]
+            self._rows,
+            self._limits,
+            self._bounds,
+            self.maker,  # type: ignore[arg-type]
+            self._clock,
+            lambda: float(self.second),
+        )
+        rows = [
+            (space, key, value) for (space, key), value in self.disk.items() if space != BODY_SPACE
+        ]
         assert list(self.mailboxes.restore(rows)) == []
 
     def user(self, connection: int) -> User:
@@ -99,6 +160,11 @@ class World:
 
     def attach(self, connection: int, frame: Attach) -> None:
         self.mailboxes.attach(connection, frame, lambda profile: None)
+
+    def put_off(self, number: int, payload: bytes, profiles: list[str]) -> None:
+        """A message whose results are made when they are taken."""
+        message = KeptMessage("B1", "text", payload, b"")
+        self.mailboxes.deliver_message("s1", number, [(profiles, None)], message)
 
     def settle(self) -> None:
         """As a node: rows, then reads, again until nothing is left to do."""
@@ -164,10 +230,10 @@ def test_what_waits_for_many_who_are_away_is_on_disk_once() -> None:
     for number in range(1, 11):
         world.mailboxes.deliver("s1", number, [body], profiles)
     world.settle()
-    stored = sum(len(value) for (space, _), value in world.disk.items() if space == DELIVERY_SPACE)
-    assert stored < 10 * (len(body) + 10 * len(profiles))
+    stored = sum(len(value) for (space, _), value in world.disk.items() if space in READ_SPACES)
+    assert stored < 10 * (len(body) + 1.2 * len(profiles))
     sizes = world.mailboxes.statistics()
-    assert sizes["waiting_bytes"] == 1000 * int(str(sizes["stored_bytes"]))
+    assert sizes["waiting_bytes"] == 1000 * 10 * (len(body) + RECORD_BYTES)
     assert world.rows(DELIVERY_SPACE) == 10
 
 
@@ -201,6 +267,148 @@ def test_beyond_the_bound_the_oldest_goes_and_is_told() -> None:
     assert numbers == list(range(21 - len(numbers), 21))
     assert user.missed["p1"] == 20 - len(numbers)
     assert user.attached["p1"].last == 20
+
+
+def test_results_of_who_is_away_are_made_when_they_are_taken() -> None:
+    world = World(LinkLimits())
+    for number in range(1, 101):
+        world.put_off(number, b"m%d" % number, ["p1", "p2"])
+    world.settle()
+    assert world.maker.made == 0
+    assert sum(len(value) for value in world.disk.values()) < 100 * 200
+    world.restart()
+    world.user(1).attach("p1")
+    world.settle()
+    assert world.got["p1"] == [
+        ("s1", number, [made_of(b"m%d" % number, "p1")]) for number in range(1, 101)
+    ]
+    assert world.maker.made == 100, "nothing for p2, who is still away"
+
+
+def test_results_are_made_by_the_text_that_the_profile_had_then() -> None:
+    world = World(LinkLimits())
+    world.put_off(1, b"a", ["p1", "p2"])
+    world.mailboxes.keep_text("p1", "first")
+    world.put_off(2, b"b", ["p1", "p2"])
+    world.mailboxes.keep_text("p1", "second")
+    world.put_off(3, b"c", ["p1"])
+    world.settle()
+    world.restart()
+    assert world.rows(TEXT_SPACE) == 2
+    user = world.user(1)
+    user.attach("p1")
+    user.attach("p2")
+    world.settle()
+    assert [result for _, _, (result,) in world.got["p1"]] == [
+        b"a|p1|first",
+        b"b|p1|second",
+        b"c|p1|",
+    ]
+    assert [result for _, _, (result,) in world.got["p2"]] == [b"a|p2|", b"b|p2|"]
+    user.take("p1")
+    world.tick()
+    assert world.rows(TEXT_SPACE) == 0
+
+
+def test_a_profile_that_gets_nothing_after_all_hears_of_nothing() -> None:
+    world = World(LinkLimits(window_frames=3))
+    user = world.user(1)
+    user.attach("p1")
+    for number in range(1, 11):
+        world.put_off(number, b"m-" if number % 5 else b"m", ["p1"])
+    while len(world.got["p1"]) < 2:
+        world.settle()
+        user.take("p1")
+    assert [number for _, number, _ in world.got["p1"]] == [5, 10]
+    assert user.attached["p1"].lost == 0
+    world.settle()
+    assert world.rows(DELIVERY_SPACE) == 0
+
+
+def test_long_work_on_one_message_is_done_in_slices() -> None:
+    time = iter(range(10_000))
+    world = World(LinkLimits(), clock=lambda: float(next(time)))
+    user = world.user(1)
+    for number in range(100):
+        user.attach(f"p{number}")
+    world.mailboxes.flush()
+    world.put_off(1, b"m", [f"p{number}" for number in range(100)])
+    world.mailboxes.flush()
+    assert 0 < world.maker.made < 10
+    assert world.mailboxes.has_more
+    world.settle()
+    assert world.got == {
+        f"p{number}": [("s1", 1, [made_of(b"m", f"p{number}")])] for number in range(100)
+    }
+
+
+def test_equal_results_of_several_queries_come_in_one_frame() -> None:
+    world = World(LinkLimits())
+    user = world.user(1)
+    user.attach("p1")
+    user.attach("p2")
+    equal = Results([1], b"x"), Results([1], b"x"), Results([1], b"y")
+    world.mailboxes.deliver_message(
+        "s1", 1, [(["p1"], equal[0]), (["p2"], equal[1]), (["p3"], equal[2])], None
+    )
+    world.settle()
+    assert len(user.of(Deliveries)) == 1
+    world.restart()
+    world.user(2).attach("p3")
+    world.settle()
+    assert world.got["p3"] == [("s1", 1, [b"y"])]
+
+
+def test_of_results_and_message_the_shorter_is_kept() -> None:
+    world = World(LinkLimits())
+    made = Results([2000], b"r" * 2000)
+    for length in (1000, 3000):
+        message = KeptMessage("B1", "text", b"m" * length, b"")
+        world.mailboxes.deliver_message("s1", 1, [(["p1"], made)], message)
+    world.settle()
+    bodies = [value for (space, _), value in world.disk.items() if space == BODY_SPACE]
+    assert [(b"m" * 1000 in body, b"r" * 2000 in body) for body in bodies] == [
+        (True, False),
+        (False, True),
+    ]
+
+
+def test_a_store_that_is_too_full_loses_the_oldest_of_all() -> None:
+    world = World(LinkLimits(), store=10_000)
+    for number in range(1, 101):
+        world.mailboxes.deliver("s1", number, [b"x" * 400], ["p1" if number % 2 else "p2"])
+    world.settle()
+    assert sum(len(value) for value in world.disk.values()) < 12_000
+    user = world.user(1)
+    user.attach("p1")
+    user.attach("p2")
+    world.settle()
+    got = sorted(number for profile in ("p1", "p2") for _, number, _ in world.got[profile])
+    assert got == list(range(101 - len(got), 101))
+    assert user.missed["p1"] + user.missed["p2"] == 100 - len(got)
+
+
+def test_what_waits_for_too_long_goes_and_is_told() -> None:
+    world = World(LinkLimits(), age=60)
+    for number in range(1, 11):
+        world.second = 10 * number
+        world.mailboxes.deliver("s1", number, [b"x"], ["p1"])
+    world.second = 125
+    world.tick()
+    world.restart()
+    user = world.user(1)
+    user.attach("p1")
+    world.settle()
+    assert [number for _, number, _ in world.got["p1"]] == [7, 8, 9, 10]
+    assert user.missed["p1"] == 6
+
+
+@pytest.mark.parametrize("numbers", [[], [7], [1, 2, 3], [5, 5 + 255, 600, 70_000], [0, 2**31]])
+def test_ascending_numbers_are_packed_by_their_differences(numbers: list[int]) -> None:
+    packed = pack_ascending(numbers)
+    assert unpack_ascending(packed) == numbers
+    dense = pack_ascending(range(1_000_000, 1_001_000))
+    assert len(dense) < 1_020
 
 
 def test_the_last_who_asks_takes_a_profile() -> None:
@@ -281,7 +489,7 @@ def test_what_was_never_sent_cannot_be_taken() -> None:
 
 
 def test_no_call_sends_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mailboxes_module, "SENT_AT_ONCE", 10)
+    monkeypatch.setattr(lines_module, "SENT_AT_ONCE", 10)
     world = World(LinkLimits())
     for number in range(1, 51):
         world.mailboxes.deliver("s1", number, [b"%d" % number], ["p1"])
@@ -304,40 +512,82 @@ def test_a_damaged_row_is_told() -> None:
             world.restart()
 
 
+def take_all(world: World, user: User) -> None:
+    """Until nothing waits: some at a time, as the windows allow."""
+    before = -1
+    while before != (before := len(world.disk)) or world.rows(DELIVERY_SPACE):
+        assert before != 0
+        for profile in list(user.attached):
+            user.take(profile)
+        world.settle()
+
+
+class History:
+    """What was given to mailboxes, and what has to come of it."""
+
+    def __init__(self, world: World, profiles: list[str], random: Random) -> None:
+        self.profiles = profiles
+        self.expected: dict[str, list[tuple[str, int, list[bytes]]]] = defaultdict(list)
+        self.received = dict.fromkeys(profiles, 0)  # as a user remembers it
+        self._world = world
+        self._random = random
+        self._texts = dict.fromkeys(profiles, 0)
+        world.maker.texts.update(dict.fromkeys(profiles, "0"))
+
+    def give(self, number: int) -> None:
+        """A message, with results or without."""
+        random = self._random
+        some = random.sample(self.profiles, random.randint(1, len(self.profiles)))
+        payload = random.randbytes(random.choice((3, 120))) + random.choice((b"-", b"+"))
+        if random.random() < 0.5:
+            self._world.mailboxes.deliver("s1", number, [payload], some)
+            for profile in some:
+                self.expected[profile].append(("s1", number, [payload]))
+            return
+        self._world.put_off(number, payload, some)
+        for profile in some:
+            result = made_of(payload, profile, str(self._texts[profile]))
+            if result:
+                self.expected[profile].append(("s1", number, [result]))
+
+    def change_text(self) -> None:
+        profile = self._random.choice(self.profiles)
+        self._world.mailboxes.keep_text(profile, str(self._texts[profile]))
+        self._texts[profile] += 1
+        self._world.maker.texts[profile] = str(self._texts[profile])
+
+    def note(self) -> None:
+        """What users have by now."""
+        for user in self._world.users.values():
+            for profile, attachment in user.attached.items():
+                self.received[profile] = max(self.received[profile], attachment.last)
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_everything_comes_once_and_in_order_whatever_breaks(seed: int) -> None:
-    """Connections that end, processes that restart, profiles taken by one and by another."""
+    """Connections that end, processes that restart, profiles taken by one and by another, whose
+    texts change."""
     print(f"seed {seed}")
     random = Random(seed)
     world = World()
-    profiles = [f"p{number}" for number in range(6)]
-    expected: dict[str, list[tuple[str, int, list[bytes]]]] = defaultdict(list)
-    received = dict.fromkeys(profiles, 0)  # as a user remembers it
+    history = History(world, [f"p{number}" for number in range(6)], random)
     connections = iter(range(1, 10_000))
-
-    def note() -> None:
-        for user in world.users.values():
-            for profile, attachment in user.attached.items():
-                received[profile] = max(received[profile], attachment.last)
-
     for number in range(1, 201):
         kind = random.random()
         if kind < 0.5:
-            some = random.sample(profiles, random.randint(1, len(profiles)))
-            results = [random.randbytes(random.choice((3, 120)))]
-            world.mailboxes.deliver("s1", number, results, some)
-            for profile in some:
-                expected[profile].append(("s1", number, results))
-        elif kind < 0.65:
+            history.give(number)
+        elif kind < 0.53:
+            history.change_text()
+        elif kind < 0.66:
             user = world.user(next(connections))
-            for profile in random.sample(profiles, 3):
-                user.attach(profile, received[profile])
+            for profile in random.sample(history.profiles, 3):
+                user.attach(profile, history.received[profile])
         elif kind < 0.9 and world.users:
             user = random.choice(list(world.users.values()))
             if user.attached:
                 user.take(random.choice(list(user.attached)))
         elif kind < 0.95 and world.users:
-            note()
+            history.note()
             gone = random.choice(list(world.users))
             del world.users[gone]
             world.mailboxes.close(gone)
@@ -345,20 +595,14 @@ def test_everything_comes_once_and_in_order_whatever_breaks(seed: int) -> None:
             world.tick()
         elif kind > 0.97:
             world.settle()
-            note()
+            history.note()
             world.restart()
         world.settle()
-        note()
+        history.note()
     last = world.user(next(connections))
-    for profile in profiles:
-        last.attach(profile, received[profile])
-    while any(len(world.got[profile]) < len(expected[profile]) for profile in profiles):
-        for profile in profiles:
-            last.take(profile)
-        world.settle()
-    assert world.got == expected
-    for profile in profiles:
-        last.take(profile)
+    for profile in history.profiles:
+        last.attach(profile, history.received[profile])
     world.settle()
-    assert world.rows(DELIVERY_SPACE) == 0
+    take_all(world, last)
+    assert world.got == history.expected
     assert world.mailboxes.statistics()["waiting_bytes"] == 0

@@ -1,0 +1,270 @@
+"""Lines: the connections of users, and what leaves on them.
+
+Of each mailbox in a slot the next delivery has its turn when its window is open, the oldest of a
+connection first; results that are not there yet are read, or made, before they leave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+
+from onyx.broker.deliveries.delivery_log import DeliveryLog, Record, Results
+from onyx.broker.deliveries.former_texts import FormerTexts
+from onyx.broker.deliveries.mailbox import Mailbox
+from onyx.broker.deliveries.result_maker import ResultMaker
+from overlay.link.delivery_frames import (
+    SLOTS_MAX,
+    Deliveries,
+    Detached,
+    Missed,
+    packed_numbers,
+    packed_slots,
+)
+from overlay.link.errors import ProtocolError
+from overlay.link.frame import Frame
+from overlay.link.limits import LinkLimits
+from overlay.link.link_layer import LinkLayer
+
+SENT_AT_ONCE = 4_096  # deliveries of one call; then others have their turn
+SENT_BYTES_AT_ONCE = 4 * 1024 * 1024
+READ_AHEAD = 32  # deliveries of a mailbox that are read from the store together
+MADE_SECONDS_AT_ONCE = 0.005  # of processor time, in which results are made and sent in one call
+
+
+@dataclass(slots=True, eq=False)
+class _Line:
+    """A connection with the mailboxes in its slots; ``queue`` is a heap of (position, slot)."""
+
+    connection: int
+    boxes: dict[int, Mailbox] = field(default_factory=dict)
+    queue: list[tuple[int, int]] = field(default_factory=list)
+
+
+class Lines:
+    """``put`` mailboxes into slots, ``queue`` what has something to send, ``flush`` in the end."""
+
+    def __init__(
+        self,
+        links: LinkLayer,
+        limits: LinkLimits,
+        log: DeliveryLog,
+        texts: FormerTexts,
+        maker: ResultMaker,
+        clock: Callable[[], float],
+    ) -> None:
+        self._links = links
+        self._limits = limits
+        self._log = log
+        self._texts = texts
+        self._maker = maker
+        self._clock = clock
+        self._lines: dict[int, _Line] = {}
+        self._busy: dict[int, _Line] = {}  # by connection, with something to send
+        self._reading: dict[int, _Line] = {}  # by connection, that wait for the store
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    @property
+    def attached(self) -> int:
+        """How many mailboxes are in slots."""
+        return sum(len(line.boxes) for line in self._lines.values())
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there is more to send now than one ``flush`` does."""
+        return bool(self._busy)
+
+    def put(self, connection: int, slot: int, box: Mailbox) -> None:
+        """A mailbox into a slot, which ends what was there, and where it was."""
+        line = self._lines.setdefault(connection, _Line(connection))
+        if box.line:
+            self.detach(box, "replaced", f"somebody else takes {box.profile!r} now")
+        former = line.boxes.get(slot)
+        if former is not None:
+            self.detach(former, "replaced", f"another profile has slot {slot} now")
+        box.line, box.slot = connection, slot
+        line.boxes[slot] = box
+
+    def refuse(self, connection: int, slot: int, code: str, detail: str) -> None:
+        """Nothing comes in a slot."""
+        line = self._lines.setdefault(connection, _Line(connection))
+        self._send(line, Detached(slot, code, detail))
+
+    def box(self, connection: int, slot: int) -> Mailbox | None:
+        """What is in a slot."""
+        line = self._lines.get(connection)
+        return None if line is None else line.boxes.get(slot)
+
+    def queue(self, box: Mailbox) -> None:
+        """The next delivery of a mailbox has its turn, if there is one and the window is open."""
+        line = self._lines[box.line]
+        if box.sent < box.floor:
+            self._send(line, Missed(box.slot, box.floor, box.skip()))
+        is_open = box.is_open(self._limits.window_frames, self._limits.window_bytes)
+        if box.sent < box.last and is_open:
+            box.is_queued = True
+            heappush(line.queue, (box.position(box.sent + 1), box.slot))
+            if line.connection not in self._reading:
+                self._busy[line.connection] = line
+
+    def detach(self, box: Mailbox, code: str, detail: str) -> None:
+        line = self._lines.get(box.line)
+        if line is not None:
+            self._send(line, Detached(box.slot, code, detail))
+            line.boxes.pop(box.slot, None)
+        _leave(box)
+
+    def close(self, connection: int) -> None:
+        """A connection is gone."""
+        line = self._lines.pop(connection, None)
+        self._busy.pop(connection, None)
+        self._reading.pop(connection, None)
+        for box in () if line is None else line.boxes.values():
+            _leave(box)
+
+    def flush(self) -> None:
+        """Send what can be sent, so much of it that others have their turn soon."""
+        room, room_bytes = SENT_AT_ONCE, SENT_BYTES_AT_ONCE
+        until = self._clock() + MADE_SECONDS_AT_ONCE
+        for connection, line in list(self._busy.items()):
+            while line.queue and room > 0 and room_bytes > 0:
+                sent, size = self._send_next(line, until)
+                room -= sent
+                room_bytes -= size
+                if connection in self._reading:
+                    break
+                if self._clock() >= until:
+                    room = 0
+            if not line.queue or connection in self._reading:
+                self._busy.pop(connection, None)
+
+    def resume(self) -> None:
+        """What was asked of the store has come."""
+        self._busy.update(self._reading)
+        self._reading.clear()
+
+    def make(
+        self, record: Record, position: int, boxes: list[Mailbox], until: float | None = None
+    ) -> None:
+        """Make results of a message that is in memory."""
+        assert record.message is not None
+        index = {box.profile: box.index for box in boxes}
+        texts = [(box.profile, self._texts.at(box.profile, position)) for box in boxes]
+        made: dict[tuple[bytes, tuple[int, ...]], Results] = {}
+        for profiles, results in self._maker.make(
+            record.source, record.number, record.message, texts
+        ):
+            shared = NOTHING
+            if results is not None:
+                shared = made.setdefault(results.key, results)
+            self._log.make(record, [index[profile] for profile in profiles], shared)
+            if until is not None and self._clock() >= until:
+                return
+
+    def read_ahead(self, box: Mailbox, number: int) -> None:
+        """Ask for the next deliveries of a mailbox that are in the store only."""
+        wanted: list[int] = []
+        size = 0
+        for following in range(number, min(number + READ_AHEAD, box.last + 1)):
+            record = self._log.records[box.position(following)]
+            size += record.size
+            if record.results(box.index) is None and record.message is None:
+                wanted.append(box.position(following))
+            if size > self._limits.window_bytes:
+                break
+        self._log.ask(wanted)
+
+    # --- helpers --------------------------------------------------------------------------
+
+    def _send_next(self, line: _Line, until: float) -> tuple[int, int]:
+        """What one message gives to all of a connection's mailboxes whose next it is; how many
+        these were, and its bytes."""
+        position = line.queue[0][0]
+        boxes: list[Mailbox] = []
+        while line.queue and line.queue[0][0] == position and len(boxes) < SLOTS_MAX:
+            box = line.boxes.get(heappop(line.queue)[1])
+            if box is None or not box.is_queued:
+                continue
+            box.is_queued = False
+            has_next = box.floor <= box.sent < box.last
+            if not has_next or box.position(box.sent + 1) != position:
+                self.queue(box)  # the oldest have gone, or were taken, meanwhile
+                continue
+            boxes.append(box)
+        if not boxes:
+            return 0, 0
+        record = self._log.records[position]
+        sent, left = self._there(record, position, boxes, until)
+        if left and record.message is None:
+            self.read_ahead(left[0], left[0].sent + 1)
+            self._reading[line.connection] = line
+        size = 0
+        for results, some in sent:
+            slots = [box.slot for box in some]
+            numbers = [box.send(record.size) for box in some]
+            if results is NOTHING:
+                for slot, number in zip(slots, numbers, strict=True):
+                    self._send(line, Missed(slot, number, 0))
+                continue
+            size += len(results.payload)
+            if not self._send(line, _frame(record, results, slots, numbers)):
+                return len(boxes), size
+        self._log.let_go(record)
+        for box in boxes:
+            self.queue(box)
+        return len(boxes) - len(left), size
+
+    def _there(
+        self, record: Record, position: int, boxes: list[Mailbox], until: float
+    ) -> tuple[list[tuple[Results, list[Mailbox]]], list[Mailbox]]:
+        """Mailboxes by the results that they get, and those whose results are not there yet, nor
+        made until the processor's time is ``until``."""
+        if record.common is not None:
+            return [(record.common, boxes)], []
+        if record.message is not None:
+            lacking = [box for box in boxes if record.results(box.index) is None]
+            if lacking:
+                self.make(record, position, lacking, until)
+        by_results: dict[int, tuple[Results, list[Mailbox]]] = {}
+        left = []
+        for box in boxes:
+            results = record.results(box.index)
+            if results is None:
+                left.append(box)
+            else:
+                by_results.setdefault(id(results), (results, []))[1].append(box)
+        return list(by_results.values()), left
+
+    def _send(self, line: _Line, frame: Frame) -> bool:
+        """False where that ended the connection: what it accepts is less than this."""
+        try:
+            self._links.reply(line.connection, frame)
+        except ProtocolError as error:
+            self._links.refuse(line.connection, "peer-limit", error.detail)
+            self.close(line.connection)
+            return False
+        return True
+
+
+NOTHING = Results([], b"")
+"""Of a profile that gets nothing of a message after all."""
+
+
+def _frame(record: Record, results: Results, slots: list[int], numbers: list[int]) -> Frame:
+    return Deliveries(
+        record.source,
+        record.number,
+        results.lengths,
+        packed_slots(slots),
+        packed_numbers(numbers),
+        results.payload,
+    )
+
+
+def _leave(box: Mailbox) -> None:
+    """It is attached to no connection."""
+    box.line = box.slot = 0
+    box.is_queued = False
