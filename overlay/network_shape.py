@@ -22,8 +22,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from overlay.link.tables import Table
 from overlay.routing.broadcast_tree import broadcast_trees
 from overlay.topology import Topology, parse_topology, to_toml
 
@@ -89,25 +90,38 @@ class NetworkShape:
     def has_broker(self, broker: str) -> bool:
         return broker in self.tree_versions
 
-    def record(self) -> dict[str, Any]:
-        """For a row of a store."""
-        return {
-            "declared": to_toml(self.declared),
-            "trees": dict(self.tree_versions),
-            "down": [sorted(pair) for pair in sorted(self.down, key=sorted)],
-            "lost": list(self.lost),
-        }
+    def row(self) -> ShapeRow:
+        return ShapeRow(
+            to_toml(self.declared),
+            self.tree_versions,
+            [sorted(pair) for pair in sorted(self.down, key=sorted)],
+            self.lost,
+        )
 
     @classmethod
-    def from_record(cls, version: int, record: Mapping[str, Any]) -> NetworkShape:
+    def from_row(cls, version: int, row: ShapeRow) -> NetworkShape:
         """TopologyError when its text is no topology."""
         return cls(
             version,
-            parse_topology(record["declared"], f"version {version} of the network"),
-            dict(record["trees"]),
-            frozenset(frozenset(pair) for pair in record["down"]),
-            tuple(record["lost"]),
+            parse_topology(row.declared, f"version {version} of the network"),
+            row.trees,
+            frozenset(map(frozenset, row.down)),
+            row.lost,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeRow:
+    """A version of the shape as it is stored; ``down`` has the two ends of each link."""
+
+    declared: str
+    trees: Mapping[str, int]
+    down: list[list[str]]
+    lost: tuple[str, ...]
+
+
+SHAPE = Table("shape", ShapeRow)
+"""By version."""
 
 
 def first_shape(topology: Topology) -> NetworkShape:

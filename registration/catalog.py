@@ -8,12 +8,12 @@ is the record form, one row each.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from overlay.link.frames import SourceAnnounced
 from overlay.link.row_log import RowLog, read_record
+from overlay.link.stored_rows import StoredRows
 
 SOURCE_SPACE = "source"
 PROFILE_SPACE = "profile"
@@ -139,14 +139,13 @@ class Catalog:
         self.volume_by_root: Counter[str] = Counter()  # expected bytes/s, rounded
         self._numbers = {"s": 0, "p": 0}
 
-    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
-        for space, key, value in rows:
-            if space == SOURCE_SPACE:
-                self._index_source(SourceEntry.from_record(key, read_record(value)))
-            elif space == PROFILE_SPACE:
-                self._index_profile(ProfileEntry.from_record(key, read_record(value)))
-            elif space == NUMBER_SPACE:
-                self._numbers[key] = int(read_record(value)["last"])
+    def restore(self, rows: StoredRows) -> None:
+        for key, value in rows.take_bytes(SOURCE_SPACE):
+            self._index_source(SourceEntry.from_record(key, read_record(value)))
+        for key, value in rows.take_bytes(PROFILE_SPACE):
+            self._index_profile(ProfileEntry.from_record(key, read_record(value)))
+        for key, value in rows.take_bytes(NUMBER_SPACE):
+            self._numbers[key] = int(read_record(value)["last"])
 
     def new_id(self, kind: str) -> str:
         """A fresh id, "s1", "p1", ...; numbers are never used again."""

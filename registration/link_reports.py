@@ -7,14 +7,24 @@ away says nothing, so its links stay: its messages wait for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from dataclasses import dataclass
 
 from overlay.link.frames import LinkReported
-from overlay.link.row_log import RowLog, read_record
+from overlay.link.row_log import RowLog
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
 from overlay.network_shape import Pair, is_connected
 from registration.shape_changes import ShapeChanges
 
-REPORT_SPACE = "link-down"
+
+@dataclass(frozen=True, slots=True)
+class _ReportRow:
+    """Who calls a link down; the key has its ends."""
+
+    by: set[str]
+
+
+REPORTS = Table("link-down", _ReportRow)
 
 
 class LinkReports:
@@ -25,10 +35,9 @@ class LinkReports:
         self._rows = rows
         self._down: dict[Pair, set[str]] = {}
 
-    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
-        for space, key, value in rows:
-            if space == REPORT_SPACE:
-                self._down[frozenset(key.split("|"))] = set(read_record(value)["by"])
+    def restore(self, rows: StoredRows) -> None:
+        for key, row in rows.take(REPORTS):
+            self._down[frozenset(key.split("|"))] = row.by
 
     def handle(self, broker: str, frame: LinkReported) -> None:
         """A broker has lost or found a neighbour."""
@@ -37,10 +46,10 @@ class LinkReports:
         by.discard(broker) if frame.up else by.add(broker)
         key = "|".join(sorted(pair))
         if by:
-            self._rows.put(REPORT_SPACE, key, {"by": sorted(by)})
+            REPORTS.put(self._rows, key, _ReportRow(by))
         else:
             del self._down[pair]
-            self._rows.delete(REPORT_SPACE, key)
+            REPORTS.delete(self._rows, key)
 
     def decide(self) -> bool:
         """Change the shape of the network if what was said calls for it; whether it does."""

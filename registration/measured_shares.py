@@ -8,21 +8,41 @@ more: whenever ``WINDOW_MESSAGES`` have come, all that was counted so far is hal
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from dataclasses import dataclass
 
 from overlay.link.frames import PartitionsMatched, PlanInForce
 from overlay.link.limits import FRAME_HEADROOM_BYTES
 from overlay.link.link_layer import LinkLayer
-from overlay.link.row_log import RowLog, read_record
+from overlay.link.row_log import RowLog
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
 from overlay.topology import Topology
 from registration.catalog import REGISTRATION_KEY
 from registration.placement_by_plan import PlanPlacement
 
-SHARES_SPACE = "shares"
-TOLD_SPACE = "plan-told"
 WINDOW_MESSAGES = 100_000
 
 _CURRENT = "current"
+
+
+@dataclass(frozen=True, slots=True)
+class _ToldRow:
+    """The plan that a broker was told of."""
+
+    plan: str
+
+
+@dataclass(frozen=True, slots=True)
+class _SharesRow:
+    """Of so many messages, how many have matched something of a partition."""
+
+    plan: str
+    messages: float
+    matched: list[tuple[int, float]]
+
+
+TOLD = Table("plan-told", _ToldRow)
+SHARES = Table("shares", _SharesRow)
 
 
 class MeasuredShares:
@@ -45,14 +65,11 @@ class MeasuredShares:
         """The network has changed."""
         self._topology = topology
 
-    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
-        for space, key, value in rows:
-            if space == TOLD_SPACE:
-                self._told[key] = read_record(value)["plan"]
-            elif space == SHARES_SPACE:
-                record = read_record(value)
-                self._plan, self._messages = record["plan"], record["messages"]
-                self._matched = dict(record["matched"])
+    def restore(self, rows: StoredRows) -> None:
+        self._told.update((broker, row.plan) for broker, row in rows.take(TOLD))
+        for _, row in rows.take(SHARES):
+            self._plan, self._messages = row.plan, row.messages
+            self._matched = dict(row.matched)
 
     def plan_changed(self) -> None:
         """Another plan is in force: tell every broker, begin anew."""
@@ -68,7 +85,7 @@ class MeasuredShares:
             self._counters["plans_too_large"] += 1
             return
         self._told[broker] = plan
-        self._rows.put(TOLD_SPACE, broker, {"plan": plan})
+        TOLD.put(self._rows, broker, _ToldRow(plan))
         frame = PlanInForce(plan=plan, payload=text)
         self._links.send(f"broker/{broker}", REGISTRATION_KEY, frame)
 
@@ -87,8 +104,8 @@ class MeasuredShares:
         while self._messages > WINDOW_MESSAGES:
             self._messages /= 2
             self._matched = {partition: count / 2 for partition, count in self._matched.items()}
-        record = {"plan": self._plan, "messages": self._messages}
-        self._rows.put(SHARES_SPACE, _CURRENT, {**record, "matched": sorted(self._matched.items())})
+        row = _SharesRow(self._plan, self._messages, sorted(self._matched.items()))
+        SHARES.put(self._rows, _CURRENT, row)
 
     def measured(self) -> dict[str, object]:
         """``messages`` that were accepted; ``matched``: (partition, how many of them matched

@@ -22,10 +22,9 @@ move goes on where it was, without anything being asked or said again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
 
 from overlay.link.frame import Frame
 from overlay.link.frames import PlaceProfile
@@ -39,11 +38,10 @@ from overlay.link.move_frames import (
     StandBy,
     StandingBy,
 )
-from overlay.link.row_log import RowLog, read_record
+from overlay.link.row_log import RowLog
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
 from registration.catalog import Catalog, ProfileEntry
-
-MOVE_SPACE = "move"
-MOVE_NUMBER_SPACE = "move-number"
 
 
 class Phase(StrEnum):
@@ -63,18 +61,25 @@ class Move:
     version: int
     phase: Phase = Phase.STANDBY
 
-    def record(self) -> dict[str, Any]:
-        return {
-            "number": self.number,
-            "old": self.old,
-            "new": self.new,
-            "version": self.version,
-            "phase": self.phase.value,
-        }
 
-    @classmethod
-    def from_record(cls, profile: str, record: dict[str, Any]) -> Move:
-        return cls(profile=profile, **{**record, "phase": Phase(record["phase"])})
+@dataclass(frozen=True, slots=True)
+class _MoveRow:
+    """Under the profile."""
+
+    number: int
+    old: str
+    new: str
+    version: int
+    phase: Phase
+
+
+@dataclass(frozen=True, slots=True)
+class _LastRow:
+    last: int
+
+
+MOVES = Table("move", _MoveRow)
+MOVE_NUMBER = Table("move-number", _LastRow)
 
 
 class Moves:
@@ -101,21 +106,21 @@ class Moves:
     def __iter__(self) -> Iterator[Move]:
         return iter(list(self._moves.values()))
 
-    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
+    def restore(self, rows: StoredRows) -> None:
         """The catalog must have been restored before."""
-        for space, key, value in rows:
-            if space == MOVE_SPACE:
-                move = Move.from_record(key, read_record(value))
-                self._moves[key] = move
-                self._catalog.profiles_by_broker[move.new] += 1
-            elif space == MOVE_NUMBER_SPACE:
-                self._last = int(read_record(value)["last"])
+        for profile, row in rows.take(MOVES):
+            self._moves[profile] = Move(
+                row.number, profile, row.old, row.new, row.version, row.phase
+            )
+            self._catalog.profiles_by_broker[row.new] += 1
+        for _, number in rows.take(MOVE_NUMBER):
+            self._last = number.last
 
     def begin(self, profile: str, new: str) -> Move:
         """Set out; the profile is placed, and not on the move."""
         entry = self._catalog.profiles[profile]
         self._last += 1
-        self._rows.put(MOVE_NUMBER_SPACE, "last", {"last": self._last})
+        MOVE_NUMBER.put(self._rows, "last", _LastRow(self._last))
         move = Move(self._last, profile, entry.host, new, entry.version)
         self._put(move)
         self._catalog.profiles_by_broker[new] += 1
@@ -247,9 +252,10 @@ class Moves:
     def _end(self, move: Move) -> None:
         """Nothing moves any more; the room at the new host that was kept for it is free."""
         del self._moves[move.profile]
-        self._rows.delete(MOVE_SPACE, move.profile)
+        MOVES.delete(self._rows, move.profile)
         self._catalog.profiles_by_broker[move.new] -= 1
 
     def _put(self, move: Move) -> None:
         self._moves[move.profile] = move
-        self._rows.put(MOVE_SPACE, move.profile, move.record())
+        row = _MoveRow(move.number, move.old, move.new, move.version, move.phase)
+        MOVES.put(self._rows, move.profile, row)

@@ -10,9 +10,12 @@ nothing; what was meant for it goes where there is room, and is counted.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from overlay.link.row_log import RowLog, read_record
+from overlay.link.row_log import RowLog
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
 from overlay.topology import Topology
 from registration.catalog import ProfileEntry
 from registration.placement import brokers_with_room, choose_host_broker
@@ -21,10 +24,17 @@ from registration.planning.plan_drift import PlacedProfile, home_of
 from registration.planning.plan_file import PlanError, from_json, plan_id
 from yfilter.errors import ProfileRefused
 
-PLAN_SPACE = "plan"
 PLAN_BYTES_MAX = 12 * 1024 * 1024
 
 _CURRENT = "current"
+
+
+@dataclass(frozen=True, slots=True)
+class _PlanRow:
+    text: bytes
+
+
+PLAN = Table("plan", _PlanRow)
 
 
 class PlanPlacement:
@@ -38,14 +48,13 @@ class PlanPlacement:
         self.plan_id = ""
         self.plan_text = b""  # as it was given; empty: there is no plan
 
-    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
+    def restore(self, rows: StoredRows) -> None:
         """A stored plan that this version cannot use, or of other brokers, is left aside."""
-        for space, key, value in rows:
-            if (space, key) == (PLAN_SPACE, _CURRENT):
-                try:
-                    self._install(read_record(value)["text"])
-                except PlanError:
-                    self._counters["unusable_plan"] += 1
+        for _, row in rows.take(PLAN):
+            try:
+                self._install(row.text)
+            except PlanError:
+                self._counters["unusable_plan"] += 1
 
     def use_topology(self, topology: Topology) -> None:
         """The network has changed; a plan for brokers that are gone stays in force for the rest."""
@@ -58,10 +67,10 @@ class PlanPlacement:
         """
         if not text:
             self._placer, self.plan_id, self.plan_text = None, "", b""
-            self._rows.delete(PLAN_SPACE, _CURRENT)
+            PLAN.delete(self._rows, _CURRENT)
             return ""
         self._install(text)
-        self._rows.put(PLAN_SPACE, _CURRENT, {"text": text})
+        PLAN.put(self._rows, _CURRENT, _PlanRow(text))
         return self.plan_id
 
     def choose(

@@ -15,17 +15,19 @@ catalog is gone through again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 
 from overlay.link.request_server import Result
-from overlay.link.row_log import RowLog, read_record
+from overlay.link.row_log import RowLog
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
 from overlay.topology import Topology
 from registration.catalog import Catalog, ProfileEntry
 from registration.moves import Move, Moves, Phase
 from registration.placement_by_plan import PlanPlacement
 
-APPLICATION_SPACE = "application"
 _CURRENT = "current"
 _AWAY = " is away"
 
@@ -44,6 +46,22 @@ class State(StrEnum):
     PAUSED = "paused"
     DONE = "done"
     ABORTED = "aborted"
+
+
+@dataclass(frozen=True, slots=True)
+class _ApplicationRow:
+    """``came`` and ``left`` are by broker."""
+
+    state: State
+    plan: str
+    rate: float
+    at_once: int
+    counters: Mapping[str, int]
+    came: Mapping[str, int]
+    left: Mapping[str, int]
+
+
+APPLICATION = Table("application", _ApplicationRow)
 
 
 class PlanApplication:
@@ -87,17 +105,14 @@ class PlanApplication:
         """The network has changed."""
         self._capacity = {broker.id: broker.capacity for broker in topology.brokers}
 
-    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
-        for space, key, value in rows:
-            if (space, key) == (APPLICATION_SPACE, _CURRENT):
-                record = read_record(value)
-                self._state = State(record["state"])
-                self._plan = record["plan"]
-                self._rate, self._at_once = record["rate"], record["at_once"]
-                self._counters.update(record["counters"])
-                self._came.update(record["came"])
-                self._left.update(record["left"])
-                self._begin_pass()
+    def restore(self, rows: StoredRows) -> None:
+        for _, row in rows.take(APPLICATION):
+            self._state, self._plan = row.state, row.plan
+            self._rate, self._at_once = row.rate, row.at_once
+            self._counters.update(row.counters)
+            self._came.update(row.came)
+            self._left.update(row.left)
+            self._begin_pass()
 
     # --- what is asked for ----------------------------------------------------------------
 
@@ -254,13 +269,8 @@ class PlanApplication:
         self._store()
 
     def _store(self) -> None:
-        record = {
-            "state": self._state.value,
-            "plan": self._plan,
-            "rate": self._rate,
-            "at_once": self._at_once,
-            "counters": dict(self._counters),
-            "came": dict(self._came),
-            "left": dict(self._left),
-        }
-        self._rows.put(APPLICATION_SPACE, _CURRENT, record)
+        row = _ApplicationRow(
+            *(self._state, self._plan, self._rate, self._at_once),
+            *(dict(self._counters), dict(self._came), dict(self._left)),
+        )
+        APPLICATION.put(self._rows, _CURRENT, row)

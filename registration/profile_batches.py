@@ -28,12 +28,13 @@ from overlay.link.request_server import (
     location_argument,
     name_argument,
 )
-from overlay.link.row_log import RowLog, read_record
+from overlay.link.row_log import RowLog
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
 from overlay.topology import Topology
 from registration.catalog import Catalog, ProfileEntry
 from registration.new_profiles import Asked, NewProfiles, check
 
-BATCH_SPACE = "batch"
 BATCH_MAX = 10_000  # profiles in one request
 BATCHES_MAX = 65_536  # that are remembered; beyond, the oldest is not
 
@@ -49,6 +50,9 @@ class _Batch:
     @property
     def profiles(self) -> list[str]:
         return [f"p{number}" for number in range(self.first, self.first + self.count)]
+
+
+BATCHES = Table("batch", _Batch)
 
 
 @dataclass(slots=True)
@@ -78,9 +82,8 @@ class ProfileBatches:
             "profile.find_many": self._find_many,
         }
 
-    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
-        found = [(key, _Batch(**read_record(v))) for space, key, v in rows if space == BATCH_SPACE]
-        self._batches = dict(sorted(found, key=lambda batch: batch[1].first))
+    def restore(self, rows: StoredRows) -> None:
+        self._batches = dict(sorted(rows.take(BATCHES), key=lambda batch: batch[1].first))
 
     def use_topology(self, topology: Topology) -> None:
         self._topology = topology
@@ -169,10 +172,9 @@ class ProfileBatches:
         if len(self._batches) >= BATCHES_MAX:
             oldest = next(iter(self._batches))
             del self._batches[oldest]
-            self._rows.delete(BATCH_SPACE, oldest)
+            BATCHES.delete(self._rows, oldest)
         self._batches[request] = batch
-        record = {"first": batch.first, "count": batch.count, "digest": batch.digest}
-        self._rows.put(BATCH_SPACE, request, record)
+        BATCHES.put(self._rows, request, batch)
 
     def _strike(self, placed: set[str], live: set[str]) -> None:
         for wait in self._waits:

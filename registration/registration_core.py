@@ -43,6 +43,7 @@ from overlay.link.move_frames import (
 )
 from overlay.link.request_server import Result
 from overlay.link.row_log import RowLog
+from overlay.link.stored_rows import StoredRows
 from overlay.topology import Topology
 from registration.catalog import REGISTRATION_KEY, Catalog
 from registration.link_reports import LinkReports
@@ -114,7 +115,7 @@ class RegistrationCore:
             Relayed: self._handle_relayed,
         }
         self._counters: Counter[str] = Counter()
-        stored = self._links.restore(rows)
+        stored = StoredRows(self._links.restore(rows))
         self.catalog.restore(stored)
         self._batches.restore(stored)
         self.shapes.restore(stored)
@@ -124,6 +125,7 @@ class RegistrationCore:
         self._shares.restore(stored)
         self.moves.restore(stored)
         self._application.restore(stored)
+        stored.check_taken()
 
     def handle(self, event: Event, now: float) -> list[Action]:
         for arrival in self._links.handle(event, now):

@@ -19,8 +19,8 @@ that come or go.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 from overlay.link.catalog_frames import HELD, SETTLED, SWITCHED
 from overlay.link.events import Flow
@@ -32,17 +32,40 @@ from overlay.link.frames import (
 )
 from overlay.link.link_layer import LinkLayer
 from overlay.link.request_server import Result
-from overlay.link.row_log import RowLog, read_record
-from overlay.network_shape import NetworkShape, Pair, first_shape, next_shape, refreshed
+from overlay.link.row_log import RowLog
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
+from overlay.network_shape import SHAPE, NetworkShape, Pair, first_shape, next_shape, refreshed
 from overlay.topology import Topology, to_toml
 from registration.catalog import REGISTRATION_KEY, Catalog, announcement
 
-SHAPE_SPACE = "shape"
-STAGE_SPACE = "shape-stage"
-REACHED_SPACE = "shape-reached"
-WAITING_SPACE = "source-waiting"
-
 _STAGES = {HELD: "announced", SWITCHED: "switched", SETTLED: "settled"}
+
+
+@dataclass(frozen=True, slots=True)
+class _StageRow:
+    """The version agreed on, and the brokers that have left and are still to be told the last."""
+
+    agreed: int
+    departing: set[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _ReachedRow:
+    """Of a broker."""
+
+    version: int
+    stage: int
+
+
+@dataclass(frozen=True, slots=True)
+class _WaitingRow:
+    """Its key is the source."""
+
+
+STAGE = Table("shape-stage", _StageRow)
+REACHED = Table("shape-reached", _ReachedRow)
+WAITING = Table("source-waiting", _WaitingRow)
 
 
 class ShapeChanges:
@@ -69,21 +92,16 @@ class ShapeChanges:
         self._departing: set[str] = set()  # left, and still to be told the last
         self._waiting_sources: list[str] = []
 
-    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
-        shapes = []
-        for space, key, value in rows:
-            if space == SHAPE_SPACE:
-                shape = NetworkShape.from_record(int(key), read_record(value))
-                shapes.append(refreshed(shape, self._started_with))
-            elif space == STAGE_SPACE:
-                record = read_record(value)
-                self._agreed = record["agreed"]
-                self._departing = set(record["departing"])
-            elif space == REACHED_SPACE:
-                record = read_record(value)
-                self._reached[key] = record["version"], record["stage"]
-            elif space == WAITING_SPACE:
-                self._waiting_sources.append(key)
+    def restore(self, rows: StoredRows) -> None:
+        shapes = [
+            refreshed(NetworkShape.from_row(int(version), row), self._started_with)
+            for version, row in rows.take(SHAPE)
+        ]
+        for _, stage in rows.take(STAGE):
+            self._agreed, self._departing = stage.agreed, stage.departing
+        for broker, reached in rows.take(REACHED):
+            self._reached[broker] = reached.version, reached.stage
+        self._waiting_sources += [source for source, _ in rows.take(WAITING)]
         if shapes:
             self._shapes = sorted(shapes, key=lambda shape: shape.version)
         else:
@@ -189,7 +207,7 @@ class ShapeChanges:
         """Tell the root broker of a new source, when no change is under way."""
         if not self.is_settled:
             self._waiting_sources.append(source)
-            self._rows.put(WAITING_SPACE, source, {})
+            WAITING.put(self._rows, source, _WaitingRow())
             return
         entry = self._catalog.sources[source]
         self._links.send(f"broker/{entry.root}", REGISTRATION_KEY, announcement(entry))
@@ -197,8 +215,7 @@ class ShapeChanges:
     def handle_reached(self, broker: str, frame: ShapeReached) -> bool:
         """A broker is further on; whether the change is settled by that."""
         self._reached[broker] = frame.version, frame.stage
-        record = {"version": frame.version, "stage": frame.stage}
-        self._rows.put(REACHED_SPACE, broker, record)
+        REACHED.put(self._rows, broker, _ReachedRow(frame.version, frame.stage))
         return self._advance()
 
     def tick(self) -> None:
@@ -207,7 +224,7 @@ class ShapeChanges:
             peer = f"broker/{broker}"
             if not self._links.backlog_bytes(peer, Flow.CATALOG, REGISTRATION_KEY):
                 self._departing.remove(broker)
-                self._rows.delete(REACHED_SPACE, broker)
+                REACHED.delete(self._rows, broker)
                 self._links.forget(peer)
                 self._put_stage()
 
@@ -228,7 +245,7 @@ class ShapeChanges:
             self._catalog.remove_source(source)
             if source in self._waiting_sources:
                 self._waiting_sources.remove(source)
-                self._rows.delete(WAITING_SPACE, source)
+                WAITING.delete(self._rows, source)
 
     def _advance(self) -> bool:
         version = self.newest.version
@@ -245,12 +262,12 @@ class ShapeChanges:
         left = {b for b in self._concerned() if not self.newest.has_broker(b)}
         self._departing |= left
         for old in self._shapes[:-1]:
-            self._rows.delete(SHAPE_SPACE, str(old.version))
+            SHAPE.delete(self._rows, str(old.version))
         self._shapes = self._shapes[-1:]
         self._put_stage()
         waiting, self._waiting_sources = self._waiting_sources, []
         for source in waiting:
-            self._rows.delete(WAITING_SPACE, source)
+            WAITING.delete(self._rows, source)
             self.announce_source(source)
         return True
 
@@ -269,11 +286,7 @@ class ShapeChanges:
             self._links.send(f"broker/{broker}", REGISTRATION_KEY, frame)
 
     def _put(self, shape: NetworkShape) -> None:
-        self._rows.put(SHAPE_SPACE, str(shape.version), shape.record())
+        SHAPE.put(self._rows, str(shape.version), shape.row())
 
     def _put_stage(self) -> None:
-        record: Mapping[str, object] = {
-            "agreed": self._agreed,
-            "departing": sorted(self._departing),
-        }
-        self._rows.put(STAGE_SPACE, "stage", record)
+        STAGE.put(self._rows, "stage", _StageRow(self._agreed, self._departing))

@@ -7,10 +7,9 @@ seconds later with ``live`` false and the brokers that are ``missing``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from onyx.broker.live_requests import LiveRequests
-from onyx.broker.live_wait import LiveVersion
 from onyx.broker.message_trace import MessageTrace
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.moves.releases import moved_detail
@@ -18,8 +17,10 @@ from onyx.broker.observers import Observers
 from onyx.broker.query_plane import QueryPlane
 from onyx.broker.transformation_requests import TransformationRequests
 from overlay.limits import Limits
+from overlay.link.arrival import Arrival
 from overlay.link.frames import Request
 from overlay.link.link_layer import LinkLayer
+from overlay.link.part import Part, Taker, takes
 from overlay.link.request_server import (
     RequestRefused,
     RequestServer,
@@ -30,7 +31,7 @@ from overlay.link.request_server import (
 from yfilter.errors import ProfileRefused
 
 
-class BrokerRequests:
+class BrokerRequests(Part):
     """Answers requests with what the planes say."""
 
     def __init__(
@@ -67,21 +68,25 @@ class BrokerRequests:
             },
         )
         self._live = LiveRequests(query.waits, self._server.answer)
+        query.tell_live.append(self._live.answer_live)
 
-    def handle(self, connection: int, request: Request) -> None:
-        self._server.handle(connection, request)
+    def frames(self) -> Iterable[Taker]:
+        yield takes(Request, "client source subscriber", self._handle_request)
 
     def tick(self, now: float) -> None:
-        """Time goes on."""
         self._live.tick(now)
 
-    def answer_live(self, live: LiveVersion) -> None:
-        """A version of a profile is live: tell those who wait."""
-        self._live.answer_live(live)
+    def gone(self, arrival: Arrival) -> None:
+        self._live.forget(arrival.connection)
 
-    def forget(self, connection: int) -> None:
-        """A connection is gone; nobody waits on it any more."""
-        self._live.forget(connection)
+    def _handle_request(self, request: Request, arrival: Arrival) -> None:
+        self._server.handle(arrival.connection, request)
+
+    def _wait(
+        self, connection: int, request: Request, result: Result, version: int
+    ) -> Result | None:
+        now = 0.0 if self.agenda is None else self.agenda.now
+        return self._live.wait(connection, request, result, version, now)
 
     # --- verbs ----------------------------------------------------------------------------
 
@@ -121,19 +126,19 @@ class BrokerRequests:
         except ProfileRefused as refusal:
             raise RequestRefused("profile-refused", str(refusal)) from refusal
         result: Result = {"profile": profile, "version": version}
-        return self._live.wait(connection, request, result, version)
+        return self._wait(connection, request, result, version)
 
     def _remove_profile(self, connection: int, request: Request) -> Result | None:
         profile = self._profile_argument(request)
         version = self._query.remove(profile)
         result: Result = {"profile": profile, "removed": True}
-        return self._live.wait(connection, request, result, version)
+        return self._wait(connection, request, result, version)
 
     def _await_live(self, connection: int, request: Request) -> Result | None:
         profile = self._profile_argument(request)
         version = self._query.profiles[profile].version
         result: Result = {"profile": profile, "version": version}
-        return self._live.wait(connection, request, result, version)
+        return self._wait(connection, request, result, version)
 
     def _profile_argument(self, request: Request) -> str:
         profile = name_argument(request, "profile")

@@ -16,8 +16,8 @@ registration service before any tree has it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import cast
 
@@ -25,19 +25,39 @@ from formats import Dictionary, Schema, SchemaKind, Validation, Validator, deriv
 from onyx.broker.known_shapes import KnownShapes
 from overlay.link.frames import SourceAnnounced, SourceReady, TreeReady
 from overlay.link.link_layer import LinkLayer
-from overlay.link.row_log import RowLog, read_record
+from overlay.link.part import Part
+from overlay.link.row_log import RowLog
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
 from overlay.network_shape import version_of
 from overlay.routing.branches import Branch
 from overlay.routing.broadcast_tree import BroadcastTree
 from overlay.topology import Topology
 from registration.catalog import REGISTRATION_KEY, SOURCE_SPACE, SourceEntry, announcement
 
-AWAITED_SPACE = "awaited"
-CURRENT_SPACE = "tree-current"
+
+@dataclass(frozen=True, slots=True)
+class _AwaitedRow:
+    """The children whose TreeReady is missing for a source on a tree."""
+
+    tree: str
+    children: set[str]
 
 
-class ControlPlane:
+@dataclass(frozen=True, slots=True)
+class _CurrentRow:
+    tree: str
+
+
+SOURCES = Table(SOURCE_SPACE, dict[str, object])
+AWAITED = Table("awaited", _AwaitedRow)
+CURRENT = Table("tree-current", _CurrentRow)
+
+
+class ControlPlane(Part):
     """What one broker knows of the network's shape and of its sources."""
+
+    section = "control"
 
     def __init__(self, identity: str, topology: Topology, links: LinkLayer, rows: RowLog) -> None:
         self.identity = identity
@@ -52,17 +72,14 @@ class ControlPlane:
         self._validators: dict[str, Validator] = {}
         self._derived: dict[bytes, Dictionary | None] = {}  # by schema: sources may share one
 
-    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
-        rows = list(rows)
+    def restore(self, rows: StoredRows) -> None:
         self.shapes.restore(rows)
-        for space, key, value in rows:
-            if space == SOURCE_SPACE:
-                self.sources[key] = SourceEntry.from_record(key, read_record(value))
-            elif space == AWAITED_SPACE:
-                record = read_record(value)
-                self._awaited[key] = record["tree"], set(record["children"])
-            elif space == CURRENT_SPACE:
-                self._current = read_record(value)["tree"]
+        for source, record in rows.take(SOURCES):
+            self.sources[source] = SourceEntry.from_record(source, record)
+        for source, awaited in rows.take(AWAITED):
+            self._awaited[source] = awaited.tree, awaited.children
+        for _, current in rows.take(CURRENT):
+            self._current = current.tree
 
     @property
     def topology(self) -> Topology:
@@ -88,7 +105,7 @@ class ControlPlane:
     def use_tree(self, tree: str) -> None:
         """What is published here from now on goes down this tree."""
         self._current = tree
-        self._rows.put(CURRENT_SPACE, "own", {"tree": tree})
+        CURRENT.put(self._rows, "own", _CurrentRow(tree))
 
     def tree(self, tree: str) -> BroadcastTree:
         """By name; KeyError when there is none (any more)."""
@@ -199,9 +216,9 @@ class ControlPlane:
         """Root brokers are lost, and their sources with them."""
         for source in [s for s, entry in self.sources.items() if entry.root in roots]:
             del self.sources[source]
-            self._rows.delete(SOURCE_SPACE, source)
+            SOURCES.delete(self._rows, source)
             if self._awaited.pop(source, None) is not None:
-                self._rows.delete(AWAITED_SPACE, source)
+                AWAITED.delete(self._rows, source)
 
     def announce_again(self, tree: str) -> None:
         """The tree of this root broker is another from now on: sources for which the old one was
@@ -212,7 +229,7 @@ class ControlPlane:
                     self._links.send(f"broker/{child}", tree, announcement(entry))
                 self.await_children(entry, tree)
 
-    def statistics(self) -> dict[str, object]:
+    def statistics(self) -> Mapping[str, object]:
         return {
             "sources": len(self.sources),
             "open_trees": len(self.open_trees),
@@ -224,11 +241,10 @@ class ControlPlane:
     def _set_awaited(self, entry: SourceEntry, tree: str, children: set[str]) -> None:
         if children:
             self._awaited[entry.source] = tree, children
-            record = {"tree": tree, "children": sorted(children)}
-            self._rows.put(AWAITED_SPACE, entry.source, record)
+            AWAITED.put(self._rows, entry.source, _AwaitedRow(tree, children))
             return
         self._awaited.pop(entry.source, None)
-        self._rows.delete(AWAITED_SPACE, entry.source)
+        AWAITED.delete(self._rows, entry.source)
         self._report_ready(entry, tree)
 
     def _report_ready(self, entry: SourceEntry, tree: str) -> None:
@@ -244,7 +260,7 @@ class ControlPlane:
 
     def _put_source(self, entry: SourceEntry) -> None:
         self.sources[entry.source] = entry
-        self._rows.put(SOURCE_SPACE, entry.source, entry.record())
+        SOURCES.put(self._rows, entry.source, entry.record())
 
 
 def _entry_of(frame: SourceAnnounced) -> SourceEntry:

@@ -36,7 +36,7 @@ from formats import (
 )
 from onyx.broker.archive.archive_feed import ArchiveFeed
 from onyx.broker.control_plane import ControlPlane
-from onyx.broker.deferred_deliveries import DeferredDeliveries, Given
+from onyx.broker.deferred_deliveries import DEFERRED_SPACE, DeferredDeliveries, Given
 from onyx.broker.deliveries.delivery_log import Results
 from onyx.broker.deliveries.lines import MADE_SECONDS_AT_ONCE
 from onyx.broker.deliveries.mailboxes import Mailboxes
@@ -51,10 +51,13 @@ from onyx.broker.packing.link_formats import LinkFormats
 from onyx.broker.packing.parcel import Parcel
 from onyx.broker.query_plane import QueryPlane
 from onyx.broker.transformation import Cut
+from overlay.link.arrival import Arrival
 from overlay.link.events import Flow
 from overlay.link.frames import Delivery, Message, Publish, Refused, Undecoded
 from overlay.link.link_layer import LinkLayer
+from overlay.link.part import FrameRefused, Part, Taker, takes
 from overlay.link.row_log import RowLog
+from overlay.link.stored_rows import StoredRows
 from overlay.transformation.reflection import WHOLE
 from yfilter.errors import MatchLimitExceeded
 from yfilter.matches import (
@@ -86,8 +89,10 @@ class Taken:
     local: Iterable[Given]
 
 
-class DataPlane:
+class DataPlane(Part):
     """Takes messages in and acts on what the Matcher decides."""
+
+    section = "data"
 
     def __init__(
         self,
@@ -117,6 +122,7 @@ class DataPlane:
         self._shares = shares
         self._transformation = query.transformation
         self._deferred = DeferredDeliveries(rows)
+        self.deferred = self._deferred.waiting  # messages that local profiles have not seen
         self._codebook = Codebook(control, trained)
         self._dry_codebook = Codebook(control, trained)  # its counts are of no message's way
         self.give_backs = GiveBacks(control, links, rows, self._codebook)
@@ -128,8 +134,16 @@ class DataPlane:
         self._crossings: Counter[str] = Counter()  # messages sent, by child link
         self._invalid: Counter[str] = Counter()  # messages against their schema, by source
 
-    def handle_publish(self, frame: Publish, number: int) -> None:
-        """A source's message, the ``number``-th of it; refused to the source when it is bad."""
+    def frames(self) -> Iterable[Taker]:
+        yield takes(Publish, "source", self._handle_publish)
+        yield takes(Message, "parent", self._handle_message)
+        yield takes(Undecoded, "child", self._handle_undecoded)
+
+    def _handle_publish(self, frame: Publish, arrival: Arrival) -> None:
+        """A source's message, the ``sequence``-th of it; refused to the source when it is bad."""
+        if arrival.peer != f"source/{frame.source}":
+            raise FrameRefused("not-expected")
+        number = arrival.sequence
         self._counters["published"] += 1
         tree = self._control.current_tree
         try:
@@ -140,14 +154,17 @@ class DataPlane:
         except (MessageRefused, DecodeError, MatchLimitExceeded) as refusal:
             self._refuse(frame.source, number, refusal)
             return
-        self._observers.note("accepted", source=frame.source, number=number)
-        self._shares.note_accepted()
+        if self._observers.connections:
+            self._observers.note("accepted", source=frame.source, number=number)
+        if self._shares.placer:
+            self._shares.note_accepted()
         self._act(parcel, taken)
-        self.archive.offer(parcel)
+        if self.archive.below:
+            self.archive.offer(parcel)
         for form in self._trained.wanted(frame.source):
             self._trained.sample(frame.source, form, parcel.in_form(form))
 
-    def handle_message(self, frame: Message) -> None:
+    def _handle_message(self, frame: Message, arrival: Arrival) -> None:
         """A message from the parent on the root broker's tree.
 
         What the root has accepted cannot be decoded here only if it was damaged, or if this
@@ -180,9 +197,9 @@ class DataPlane:
         self._query.note_arrival(frame, parcel.stream if useless else None)
         self._act(parcel, taken)
 
-    def handle_undecoded(self, frame: Undecoded, child: str) -> None:
+    def _handle_undecoded(self, frame: Undecoded, arrival: Arrival) -> None:
         """A child gives back a message that it could not read."""
-        if not self.give_backs.handle_undecoded(frame, child):
+        if not self.give_backs.handle_undecoded(frame, arrival.sender):
             self._counters["abandoned"] += 1
 
     def dry_run(self, frame: Message) -> DryRun:
@@ -227,19 +244,16 @@ class DataPlane:
             pieces=cut.parcel.pieces,
         )
 
-    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
-        """The other planes must have been restored before."""
-        rows = list(rows)
+    def restore(self, rows: StoredRows) -> None:
+        """What was deferred is looked at when everything is there."""
         self.give_backs.restore(rows)
-        self._deferred.restore(rows, self._reopen)
+        self._deferred.restore(rows.take_bytes(DEFERRED_SPACE), self._reopen)
+        if self.deferred:
+            self.work_soon()
 
-    @property
-    def has_deferred(self) -> bool:
-        """Whether messages were sent on that local profiles have not seen."""
-        return bool(self._deferred)
-
-    def deliver_deferred(self) -> None:
-        """To be called again when that has left, and before anything but a message is handled."""
+    def work(self) -> None:
+        """Local profiles see the messages that were sent on before they were looked at; also to be
+        called before anything but a message is handled."""
         self._deferred.run(self._deliver_all)
 
     def may_acknowledge(self, root: str) -> bool:
@@ -254,7 +268,7 @@ class DataPlane:
             for child in self._control.children(root)
         )
 
-    def statistics(self) -> dict[str, object]:
+    def statistics(self) -> Mapping[str, object]:
         return {
             **self._counters,
             "crossings": dict(self._crossings),
@@ -313,9 +327,10 @@ class DataPlane:
             return
         self._counters["invalid"] += 1
         self._invalid[parcel.source] += 1
-        self._observers.note(
-            "invalid", source=parcel.source, number=parcel.number, reason=violation.reason
-        )
+        if self._observers.connections:
+            self._observers.note(
+                "invalid", source=parcel.source, number=parcel.number, reason=violation.reason
+            )
         if validation is Validation.REJECT:
             raise MessageRefused("invalid", violation.reason, violation.line, violation.column)
 
@@ -323,7 +338,8 @@ class DataPlane:
         self, source: str, number: int, refusal: MessageRefused | DecodeError | MatchLimitExceeded
     ) -> None:
         self._counters["refused"] += 1
-        self._observers.note("refused", source=source, number=number, code=refusal.code)
+        if self._observers.connections:
+            self._observers.note("refused", source=source, number=number, code=refusal.code)
         frame = Refused(
             source=source,
             number=number,
@@ -381,9 +397,10 @@ class DataPlane:
         local = taken.local
         for link, cut in self._transformation.cuts(parcel, taken.links, taken.left).items():
             self._forward(parcel, link, cut)
-        if self._query.profiles and (taken.links or (local and self.has_deferred)):
+        if self._query.profiles and (taken.links or (local and self.deferred)):
             self._counters["deferred"] += 1
             self._deferred.put(parcel, local)
+            self.work_soon()
         else:
             self._deliver_all(parcel, local)
 
@@ -409,7 +426,8 @@ class DataPlane:
         if here:
             self._deliver(parcel, here, parcel)
         self._counters["matched_here"] += bool(matched)
-        self._shares.note_matched(matched)
+        if self._shares.placer:
+            self._shares.note_matched(matched)
 
     def _reopen(self, record: dict[str, Any]) -> tuple[Parcel, Iterable[Given]]:
         """What was deferred when the process ended; only local profiles are left to look at."""
@@ -441,13 +459,14 @@ class DataPlane:
         self._transformation.note_sent(parcel, child, cut, size)
         if payload is parcel.payload:
             self._counters["passed_on_unchanged"] += 1
-        self._observers.note(
-            "crossing",
-            source=parcel.source,
-            number=parcel.number,
-            link=child,
-            bytes=size,
-        )
+        if self._observers.connections:
+            self._observers.note(
+                "crossing",
+                source=parcel.source,
+                number=parcel.number,
+                link=child,
+                bytes=size,
+            )
 
     def _not_moving(self, parcel: Parcel, profiles: list[str], results: Results) -> list[str]:
         """The profiles whose results are delivered from here and now."""
@@ -471,7 +490,7 @@ class DataPlane:
         )
         for profiles, _ in given:
             self._counters["delivered"] += len(profiles)
-            if self._observers:
+            if self._observers.connections:
                 for profile in profiles:
                     self._observers.note(
                         "delivery", source=parcel.source, number=parcel.number, profile=profile

@@ -45,22 +45,18 @@ class DeferredDeliveries:
 
     def __init__(self, rows: RowLog) -> None:
         self._rows = rows
-        self._waiting: deque[tuple[str, Parcel, Iterable[Given]]] = deque()
+        self.waiting: deque[tuple[str, Parcel, Iterable[Given]]] = deque()
         self._last = 0
-
-    def __len__(self) -> int:
-        return len(self._waiting)
 
     def restore(
         self,
-        rows: Iterable[tuple[str, str, bytes]],
+        rows: Iterable[tuple[str, bytes]],
         reopen: Callable[[dict[str, Any]], tuple[Parcel, Iterable[Given]]],
     ) -> None:
-        """``reopen`` makes of a record what ``put`` was given."""
-        for space, key, value in sorted(rows):
-            if space == DEFERRED_SPACE:
-                self._waiting.append((key, *reopen(read_record(value))))
-                self._last = int(key)
+        """(key, value) in order; ``reopen`` makes of a record what ``put`` was given."""
+        for key, value in rows:
+            self.waiting.append((key, *reopen(read_record(value))))
+            self._last = int(key)
 
     def put(self, parcel: Parcel, given: Iterable[Given]) -> None:
         """``given`` is asked later."""
@@ -77,11 +73,11 @@ class DeferredDeliveries:
             "pieces": parcel.pieces,
         }
         self._rows.put(DEFERRED_SPACE, key, record)
-        self._waiting.append((key, parcel, given))
+        self.waiting.append((key, parcel, given))
 
     def run(self, deliver: Deliver) -> None:
         """All that wait, in order."""
-        while self._waiting:
-            key, parcel, given = self._waiting.popleft()
+        while self.waiting:
+            key, parcel, given = self.waiting.popleft()
             deliver(parcel, given)
             self._rows.delete(DEFERRED_SPACE, key)

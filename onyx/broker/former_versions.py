@@ -13,14 +13,26 @@ and the changes that tell of the next one are of one commit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from overlay.link.row_log import RowLog, number_key, read_record
+from overlay.link.row_log import RowLog, number_key
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
 
 FORMER_MAX = 16_384
 FORMER_TEXT_MAX = 16 * 1024 * 1024
-FORMER_SPACE = "former-version"
+
+
+@dataclass(frozen=True, slots=True)
+class FormerRow:
+    profile: str
+    text: str
+    since: Mapping[str, int]
+    until: Mapping[str, int]
+
+
+FORMER = Table("former-version", FormerRow)
 
 
 @dataclass(slots=True, eq=False)
@@ -46,12 +58,10 @@ class FormerVersions:
         self._last: dict[str, int] = {}  # by own branch: from here on nobody is asked
         self._number = self._length = self._forgotten = 0
 
-    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
-        for space, key, value in sorted(rows):
-            if space == FORMER_SPACE:
-                former = _Former(int(key), **read_record(value))
-                self._add(former)
-                self._note_last(former.until or {})
+    def restore(self, rows: StoredRows) -> None:
+        for key, row in rows.take(FORMER):
+            self._add(_Former(int(key), row.profile, row.text, row.since, row.until))
+            self._note_last(row.until)
 
     def keep(self, profile: str, text: str, since: Mapping[str, int]) -> None:
         """A text gives way to another one."""
@@ -72,13 +82,8 @@ class FormerVersions:
             return
         former.until = numbers
         self._note_last(numbers)
-        record = {
-            "profile": former.profile,
-            "text": former.text,
-            "since": dict(former.since),
-            "until": dict(numbers),
-        }
-        self._rows.put(FORMER_SPACE, _row_key(former), record)
+        row = FormerRow(profile, former.text, former.since, numbers)
+        FORMER.put(self._rows, _row_key(former), row)
 
     def forget(self, profile: str) -> None:
         for former in self._of.get(profile, [])[:]:
@@ -120,7 +125,7 @@ class FormerVersions:
         if self._untold.get(former.profile) is former:
             del self._untold[former.profile]
         if former.until is not None:
-            self._rows.delete(FORMER_SPACE, _row_key(former))
+            FORMER.delete(self._rows, _row_key(former))
 
 
 def _row_key(former: _Former) -> str:

@@ -9,11 +9,15 @@ since: what a tree is, and which branches it shares, follows from the version th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from overlay.link.frames import ShapeAnnounced
-from overlay.link.row_log import RowLog, read_record
+from overlay.link.row_log import RowLog
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
 from overlay.network_shape import (
+    SHAPE,
     NetworkShape,
     first_shape,
     is_connected,
@@ -26,8 +30,16 @@ from overlay.routing.branches import Branch, Branches
 from overlay.routing.broadcast_tree import BroadcastTree, broadcast_tree
 from overlay.topology import Topology, TopologyError, parse_topology
 
-SHAPE_SPACE = "shape"
-AGREED_SPACE = "shape-agreed"
+
+@dataclass(frozen=True, slots=True)
+class _Stages:
+    """The versions that every broker holds, and before which nothing is left."""
+
+    agreed: int
+    settled: int
+
+
+STAGES = Table("shape-agreed", _Stages)
 
 
 class KnownShapes:
@@ -45,15 +57,13 @@ class KnownShapes:
         self.lost: set[str] = set()  # brokers that others may wait for, and nothing comes from
         self._branches: dict[int, Branches] = {}  # by the version that the trees began with
 
-    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
+    def restore(self, rows: StoredRows) -> None:
         stored = {}
-        for space, key, value in rows:
-            if space == SHAPE_SPACE:
-                shape = NetworkShape.from_record(int(key), read_record(value))
-                stored[int(key)] = refreshed(shape, self._started_with)
-            elif space == AGREED_SPACE:
-                record = read_record(value)
-                self._agreed, self._settled = record["agreed"], record["settled"]
+        for key, row in rows.take(SHAPE):
+            shape = NetworkShape.from_row(int(key), row)
+            stored[int(key)] = refreshed(shape, self._started_with)
+        for _, stages in rows.take(STAGES):
+            self._agreed, self._settled = stages.agreed, stages.settled
         if not stored:
             # The file may be another one at the next start; what this network began with stays.
             self._put(self._shapes[0])
@@ -104,7 +114,7 @@ class KnownShapes:
         every = self._origins | self._shapes
         needed = {origin for v in every if v >= self._settled for origin in every[v].origins}
         for old in [v for v in every if v < self._settled and v not in needed]:
-            self._rows.delete(SHAPE_SPACE, str(old))
+            SHAPE.delete(self._rows, str(old))
             self._branches.pop(old, None)
         self._shapes = {v: every[v] for v in every if v >= self._settled}
         self._origins = {v: every[v] for v in every if v < self._settled and v in needed}
@@ -204,8 +214,7 @@ class KnownShapes:
         self.lost = {broker for shape in agreed[1:] for broker in shape.lost}
 
     def _put_stages(self) -> None:
-        record = {"agreed": self._agreed, "settled": self._settled}
-        self._rows.put(AGREED_SPACE, "versions", record)
+        STAGES.put(self._rows, "versions", _Stages(self._agreed, self._settled))
 
     def _put(self, shape: NetworkShape) -> None:
-        self._rows.put(SHAPE_SPACE, str(shape.version), shape.record())
+        SHAPE.put(self._rows, str(shape.version), shape.row())

@@ -38,12 +38,10 @@ class LiveRequests:
         self._waits = waits
         self._answer = answer
         self._waiting: dict[tuple[str, int], list[_Waiting]] = {}  # by profile and version
-        self._now = 0.0
         self._next_deadline = inf  # no later than any deadline
 
     def tick(self, now: float) -> None:
         """Time goes on: answer those who have waited long enough."""
-        self._now = now
         if now < self._next_deadline:
             return
         every = [waiting for some in self._waiting.values() for waiting in some]
@@ -56,12 +54,12 @@ class LiveRequests:
                 self._answer(waiting.connection, waiting.request, result)
 
     def wait(
-        self, connection: int, request: Request, result: Result, version: int
+        self, connection: int, request: Request, result: Result, version: int, now: float
     ) -> Result | None:
         """The answer to a request about ``version`` of ``result["profile"]`` if it can be given
         at once; else it comes when the version is live, or the time is over."""
         profile = str(result["profile"])
-        deadline = self._now + _timeout(request)
+        deadline = now + _timeout(request)
         is_live = not self._waits.missing(profile, version)
         if is_live or not request.arguments.get("wait"):
             return {**result, "live": is_live}

@@ -19,11 +19,27 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
-from overlay.link.row_log import RowLog, read_record
+from overlay.link.row_log import RowLog
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
 from overlay.network_shape import root_of
 
-MARKER_SPACE = "marker"
-MARKER_NUMBER_SPACE = "marker-number"
+
+@dataclass(frozen=True, slots=True)
+class _MarkerRow:
+    """``roots``: those whose answers are missing."""
+
+    versions: list[tuple[str, int]]
+    roots: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Last:
+    last: int
+
+
+MARKERS = Table("marker", _MarkerRow)
+MARKER_NUMBER = Table("marker-number", _Last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +72,13 @@ class LiveWaits:
         self._unsent: dict[int, None] = {}
         self._last = 0
 
-    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
-        for space, key, value in rows:
-            if space == MARKER_SPACE:
-                record = read_record(value)
-                marker = self._markers[int(key)] = self._new(record["roots"])
-                for profile, version in record["versions"]:
-                    self._join(int(key), marker, LiveVersion(profile, version))
-            elif space == MARKER_NUMBER_SPACE:
-                self._last = int(read_record(value)["last"])
+    def restore(self, rows: StoredRows) -> None:
+        for key, row in rows.take(MARKERS):
+            marker = self._markers[int(key)] = self._new(row.roots)
+            for profile, version in row.versions:
+                self._join(int(key), marker, LiveVersion(profile, version))
+        for _, number in rows.take(MARKER_NUMBER):
+            self._last = number.last
 
     def __len__(self) -> int:
         """How many versions are waited for."""
@@ -79,16 +93,12 @@ class LiveWaits:
             marker = self._markers[self._last] = self._new(roots)
         self._join(self._last, marker, version)
 
-    @property
-    def has_unsent(self) -> bool:
-        return bool(self._unsent)
-
     def take_unsent(self) -> list[tuple[int, tuple[str, ...]]]:
         """The markers that must go up now, with the roots that they are for."""
         for number in self._unsent:
             self._put(number)
         if self._unsent:
-            self._rows.put(MARKER_NUMBER_SPACE, "last", {"last": self._last})
+            MARKER_NUMBER.put(self._rows, "last", _Last(self._last))
         unsent = [(number, self._markers[number].roots) for number in self._unsent]
         self._unsent.clear()
         return unsent
@@ -136,7 +146,7 @@ class LiveWaits:
         self._unsent.pop(number, None)
         for version in marker.versions:
             del self._marker_of[version]
-        self._rows.delete(MARKER_SPACE, str(number))
+        MARKERS.delete(self._rows, str(number))
         return marker.versions
 
     def _new(self, roots: Iterable[str]) -> _Marker:
@@ -149,8 +159,8 @@ class LiveWaits:
 
     def _put(self, number: int) -> None:
         marker = self._markers[number]
-        record = {
-            "versions": [[each.profile, each.version] for each in marker.versions],
-            "roots": sorted({root for root, _ in marker.missing}),
-        }
-        self._rows.put(MARKER_SPACE, str(number), record)
+        row = _MarkerRow(
+            [(each.profile, each.version) for each in marker.versions],
+            sorted({root for root, _ in marker.missing}),
+        )
+        MARKERS.put(self._rows, str(number), row)

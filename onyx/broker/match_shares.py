@@ -12,26 +12,41 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from onyx.broker.query_plane import HostedProfile
+from overlay.link.arrival import Arrival
 from overlay.link.frames import PartitionsMatched, PlanInForce
 from overlay.link.link_layer import LinkLayer
-from overlay.link.row_log import RowLog, read_record
+from overlay.link.part import Part, Taker, takes
+from overlay.link.row_log import RowLog
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
 from registration.catalog import REGISTRATION_KEY
 from registration.planning.choice import stable_hash
 from registration.planning.plan import Placer
 from registration.planning.plan_file import PlanError, from_json
 from yfilter.errors import ProfileRefused
 
-PLAN_SPACE = "plan"
 REPORT_SECONDS = 10.0  # at least, between two reports
 
 _CURRENT = "current"
 _NOWHERE = -1
 
 
-class MatchShares:
+@dataclass(frozen=True, slots=True)
+class _PlanRow:
+    plan: str
+    text: bytes
+
+
+PLAN = Table("plan", _PlanRow)
+
+
+class MatchShares(Part):
     """Counts, for the plan in force; without one nothing is counted."""
+
+    section = "shares"
 
     def __init__(
         self,
@@ -48,7 +63,7 @@ class MatchShares:
         self._rows = rows
         self._registration = registration
         self._plan = ""
-        self._placer: Placer | None = None
+        self.placer: Placer | None = None  # None: nothing is counted
         self._own_dont_care: list[int] = []
         self._partitions: dict[str, tuple[int, int]] = {}  # profile -> version, partition
         self._accepted = 0
@@ -56,31 +71,30 @@ class MatchShares:
         self._report_at = 0.0
         self._counters: Counter[str] = Counter()
 
-    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
-        for space, _, value in rows:
-            if space == PLAN_SPACE:
-                record = read_record(value)
-                self._install(record["plan"], record["text"])
+    def frames(self) -> Iterable[Taker]:
+        yield takes(PlanInForce, "registration", self._handle_plan)
 
-    def handle_plan(self, frame: PlanInForce) -> None:
+    def restore(self, rows: StoredRows) -> None:
+        for _, row in rows.take(PLAN):
+            self._install(row.plan, row.text)
+
+    def _handle_plan(self, frame: PlanInForce, arrival: Arrival) -> None:
         """Another plan is in force: what was counted for the one before is no longer asked for."""
         if frame.plan:
-            record = {"plan": frame.plan, "text": frame.payload}
-            self._rows.put(PLAN_SPACE, _CURRENT, record)
+            PLAN.put(self._rows, _CURRENT, _PlanRow(frame.plan, frame.payload))
         else:
-            self._rows.delete(PLAN_SPACE, _CURRENT)
+            PLAN.delete(self._rows, _CURRENT)
         self._install(frame.plan, frame.payload)
 
     def note_accepted(self) -> None:
         """A message of a source here was accepted: what shares are shares of."""
-        self._accepted += self._placer is not None
+        self._accepted += 1
 
     def note_matched(self, profiles: Iterable[str]) -> None:
         """These profiles have matched one message."""
-        if self._placer is not None:
-            found = {self._partition(profile) for profile in profiles}
-            found.discard(_NOWHERE)
-            self._matched.update(found)
+        found = {self._partition(profile) for profile in profiles}
+        found.discard(_NOWHERE)
+        self._matched.update(found)
 
     def tick(self, now: float) -> None:
         """Report, if there is something to report and the last time was long enough ago."""
@@ -93,12 +107,12 @@ class MatchShares:
             self._accepted = 0
             self._matched.clear()
 
-    def statistics(self) -> dict[str, object]:
+    def statistics(self) -> Mapping[str, object]:
         """``unusable_plans``: this broker could not read them."""
         return {"plan": self._plan, "partitions_known": len(self._partitions), **self._counters}
 
     def _install(self, name: str, text: bytes) -> None:
-        self._plan, self._placer, self._own_dont_care = "", None, []
+        self._plan, self.placer, self._own_dont_care = "", None, []
         self._partitions.clear()
         self._matched.clear()
         self._accepted = 0
@@ -109,7 +123,7 @@ class MatchShares:
         except PlanError:
             self._counters["unusable_plans"] += 1
             return
-        self._plan, self._placer = name, Placer(plan)
+        self._plan, self.placer = name, Placer(plan)
         self._own_dont_care = [p for p in plan.dont_care if plan.broker_of(p) == self._identity]
 
     def _partition(self, name: str) -> int:
@@ -126,13 +140,13 @@ class MatchShares:
         return partition
 
     def _place(self, text: str) -> int:
-        assert self._placer is not None
+        assert self.placer is not None
         try:
-            placement = self._placer.place(text)
+            placement = self.placer.place(text)
         except ProfileRefused:
             return _NOWHERE
         if placement.pattern is None and self._own_dont_care:
             # Such a profile may be in any of these partitions; it went to the nearest broker.
             return self._own_dont_care[stable_hash(text) % len(self._own_dont_care)]
-        here = self._placer.plan.broker_of(placement.partition) == self._identity
+        here = self.placer.plan.broker_of(placement.partition) == self._identity
         return placement.partition if here else _NOWHERE

@@ -11,7 +11,7 @@ one delta, with one marker behind it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from formats import ElementStream
@@ -20,6 +20,7 @@ from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.delta_portions import delta_portions, row_key
 from onyx.broker.live_wait import LiveVersion, LiveWaits
 from onyx.broker.transformation import Transformation
+from overlay.link.arrival import Arrival
 from overlay.link.frames import (
     LiveMarker,
     LiveReached,
@@ -32,15 +33,18 @@ from overlay.link.frames import (
     RoutingDelta,
 )
 from overlay.link.link_layer import LinkLayer
+from overlay.link.part import FrameRefused, Part, Taker, takes
 from overlay.link.portions import portions
 from overlay.link.query_frames import PROFILES_MAX
 from overlay.link.row_log import RowLog, read_record
+from overlay.link.stored_rows import StoredRows
 from overlay.routing.branches import Branch
 from overlay.routing.delta import Delta, DeltaSum, parse_delta, texts
 from overlay.routing.routing_table import RoutingTable
 from overlay.routing.table_budget import table_budget
 from registration.catalog import REGISTRATION_KEY
 from yfilter.engine.linear_paths import Conjunction, routing_query
+from yfilter.errors import ProfileRefused
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile
 from yfilter.matcher import Matcher, check_profile
@@ -66,8 +70,10 @@ class HostedProfile:
         return routing_query(parse_profile(self.text))
 
 
-class QueryPlane:
+class QueryPlane(Part):
     """Local profiles, routing table, and the one Matcher that holds both."""
+
+    section = "query"
 
     def __init__(
         self,
@@ -91,20 +97,27 @@ class QueryPlane:
         self._is_mapping = False
         self._news: dict[str, DeltaSum] = {}  # by own branch: what the parent does not know yet
         self._behind: list[LiveMarker] = []  # what must come after it
+        self.tell_live: list[Callable[[LiveVersion], None]] = []
+        """Who else wants to know that a version is live."""
+        transformation.parsed = self._parsed
 
-    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
+    def frames(self) -> Iterable[Taker]:
+        yield takes(PlaceProfiles, "registration", self._handle_new)
+        yield takes(RoutingDelta, "child", self._handle_delta)
+        yield takes(LiveMarker, "child", self._handle_marker)
+        yield takes(LiveReached, "parent", self._handle_reached)
+
+    def restore(self, rows: StoredRows) -> None:
         """Rebuild from rows; the control plane must have been restored before."""
-        rows = list(rows)
         self._map_if_asked()
-        for space, key, value in rows:
-            if space == TREE_SPACE:
-                self._open(key)
-                if not read_record(value)["open"]:
-                    self.table.close_tree(key)
+        for key, value in rows.take_bytes(TREE_SPACE):
+            self._open(key)
+            if not read_record(value)["open"]:
+                self.table.close_tree(key)
         self._share_out()
-        self.transformation.restore(rows)
+        self.transformation.restore_needs(rows)
         self.waits.restore(rows)
-        told = [read_record(value) for space, _, value in rows if space == TOLD_SPACE]
+        told = [read_record(value) for _, value in rows.take_bytes(TOLD_SPACE)]
         for name in {record["branch"] for record in told}:
             own = self._control.branch(name)
             assert own is not None
@@ -113,25 +126,19 @@ class QueryPlane:
         self.table.restore_told(
             (record["branch"], self.table.pool.parse(record["disjunct"])) for record in told
         )
-        for space, key, value in rows:
-            if space == HOSTED_SPACE:
-                record = read_record(value)
-                parsed = parse_profile(record["text"])
-                self._install(key, record["user"], parsed, record["version"])
-            elif space == ROUTE_SPACE:
-                record = read_record(value)
-                delta = parse_delta([record["disjunct"]], (), self.table.pool.parse)
-                branch = self._control.branch_of(record["link"], record["branch"])
-                self.table.keep_child(branch)
-                self._note(self.table.change_child(branch, delta))
+        for key, value in rows.take_bytes(HOSTED_SPACE):
+            record = read_record(value)
+            parsed = parse_profile(record["text"])
+            self._install(key, record["user"], parsed, record["version"])
+        for _, value in rows.take_bytes(ROUTE_SPACE):
+            record = read_record(value)
+            delta = parse_delta([record["disjunct"]], (), self.table.pool.parse)
+            branch = self._control.branch_of(record["link"], record["branch"])
+            self.table.keep_child(branch)
+            self._note(self.table.change_child(branch, delta))
         self._note(self.table.settle())
         self.transformation.settle()
         self.matcher.prepare()
-
-    @property
-    def has_news(self) -> bool:
-        """Whether there is something to ``flush``."""
-        return bool(self._news or self._behind or self.waits.has_unsent)
 
     def flush(self) -> None:
         """Tell the parents what has changed since the last time; to be called whenever the events
@@ -159,10 +166,13 @@ class QueryPlane:
         self._send_changed([version])
         self._send_markers([version])
 
-    def place_new(self, frame: PlaceProfiles) -> None:
-        """The registration service gives this broker new profiles; ProfileRefused, and nothing is
-        changed, if it takes what this broker does not."""
-        parsed_texts = [parse_profile(text) for _, _, text in frame.profiles]
+    def _handle_new(self, frame: PlaceProfiles, arrival: Arrival) -> None:
+        """The registration service gives this broker new profiles; nothing is changed if it takes
+        what this broker does not."""
+        try:
+            parsed_texts = [parse_profile(text) for _, _, text in frame.profiles]
+        except ProfileRefused as refusal:
+            raise FrameRefused("profile-refused", str(refusal)) from refusal
         versions = []
         for (profile, user, _), parsed in zip(frame.profiles, parsed_texts, strict=True):
             if profile not in self.profiles:
@@ -249,15 +259,13 @@ class QueryPlane:
             self._open(tree)
             self._share_out()
 
-    def close_tree(self, tree: str) -> list[LiveVersion]:
-        """No message comes on a tree any more; what is live, since nobody on it is waited for."""
+    def close_tree(self, tree: str) -> None:
+        """No message comes on a tree any more, and nobody on it is waited for."""
         if self.table.is_open(tree):
             self._rows.put(TREE_SPACE, tree, {"open": False})
             self.table.close_tree(tree)
             self._share_out()
-        live = self.waits.end_tree(tree)
-        self._report_live(live)
-        return live
+        self._report_live(self.waits.end_tree(tree))
 
     def forget_closed(self) -> None:
         """No broker needs what was wanted on trees that have ended."""
@@ -284,9 +292,17 @@ class QueryPlane:
             for disjunct in disjuncts:
                 self._rows.delete(ROUTE_SPACE, row_key(branch.name, child, disjunct.text))
 
-    def handle_routing_delta(self, frame: RoutingDelta, child: str) -> None:
-        """A child's routing query changes; ProfileRefused when it is not one, KeyError when no
-        open tree has the branch."""
+    def _handle_delta(self, frame: RoutingDelta, arrival: Arrival) -> None:
+        """A child's routing query changes."""
+        try:
+            self._take_delta(frame, arrival.sender)
+        except KeyError:
+            raise FrameRefused("unknown-root") from None
+        except ProfileRefused as refusal:
+            raise FrameRefused("routing-refused", str(refusal)) from refusal
+
+    def _take_delta(self, frame: RoutingDelta, child: str) -> None:
+        """ProfileRefused when it is none, KeyError when no open tree has the branch."""
         branch = self._control.branch_of(child, frame.root)
         delta = parse_delta(frame.added, frame.removed, self.table.pool.parse)
         self._note(self.table.change_child(branch, delta))
@@ -296,9 +312,12 @@ class QueryPlane:
         for disjunct in delta.removed:
             self._rows.delete(ROUTE_SPACE, row_key(branch.name, child, disjunct.text))
 
-    def handle_live_marker(self, frame: LiveMarker) -> None:
+    def _handle_marker(self, frame: LiveMarker, arrival: Arrival) -> None:
         """Say that it has come as far as this, and pass it on towards the roots; nobody waits for
         it on trees that have ended."""
+        branch = self._control.branch_of(arrival.sender, frame.root)
+        if not branch.roots.issuperset(frame.roots):
+            raise FrameRefused("unknown-root")
         if not any(map(self.table.is_open, frame.roots)):
             return
         hop = self._control.hop_towards(frame.root, frame.host)
@@ -307,17 +326,14 @@ class QueryPlane:
         self._links.send(f"broker/{hop}", frame.root, reached)
         self._pass_up(frame.host, frame.marker, frame.roots)
 
-    def handle_live_reached(self, frame: LiveReached) -> list[LiveVersion]:
-        """Pass an answer on towards its host; at the host, what is live if that was the last."""
-        if frame.host != self._control.identity:
-            if not any(map(self.table.is_open, frame.roots)):
-                return []
+    def _handle_reached(self, frame: LiveReached, arrival: Arrival) -> None:
+        """Pass an answer on towards its host; at the host, tell what is live if that was the
+        last."""
+        if frame.host == self._control.identity:
+            self._report_live(self.waits.reached(frame.marker, frame.roots, frame.broker))
+        elif any(map(self.table.is_open, frame.roots)):
             hop = self._control.hop_towards(frame.root, frame.host)
             self._links.send(f"broker/{hop}", frame.root, frame)
-            return []
-        live = self.waits.reached(frame.marker, frame.roots, frame.broker)
-        self._report_live(live)
-        return live
 
     # --- generalisation -------------------------------------------------------------------
 
@@ -327,22 +343,16 @@ class QueryPlane:
         if useless is not None:
             self._note(self.table.blame(frame.root, useless))
 
-    @property
-    def is_working(self) -> bool:
-        """Whether some routing query is still being generalised, or needs are being found."""
-        return self.table.is_working or self.transformation.is_working
-
     def work(self) -> None:
-        """Go on with that."""
+        """Go on generalising routing queries."""
         self._note(self.table.work())
-        self.transformation.work(self._parsed)
 
     def use_shape(self) -> None:
         """There is a newer shape of the network."""
         self._map_if_asked()
         self.transformation.use_shape(self.profiles)
 
-    def statistics(self) -> dict[str, object]:
+    def statistics(self) -> Mapping[str, object]:
         return {
             "profiles": len(self.profiles),
             "not_yet_live": len(self.waits),
@@ -415,6 +425,7 @@ class QueryPlane:
         if above:
             for version in versions:
                 self.waits.start(version, above)
+            self.flush_at_end()
         return bool(above)
 
     def _pass_up(self, host: str, marker: int, roots: Iterable[str]) -> None:
@@ -426,6 +437,7 @@ class QueryPlane:
                 by_branch.setdefault(branch.name, []).append(root)
         for name, above in by_branch.items():
             self._behind.append(LiveMarker(root=name, host=host, marker=marker, roots=above))
+            self.flush_at_end()
 
     def _open(self, tree: str) -> None:
         own = self._control.branch(tree)
@@ -452,6 +464,9 @@ class QueryPlane:
         for branch, delta in deltas.items():
             if delta:
                 self._news.setdefault(branch, DeltaSum()).update(delta)
+                self.flush_at_end()
+        if self.table.is_working:
+            self.work_soon()
 
     def _send_up(self, branch: str, delta: Delta) -> None:
         parent = self._control.parent(branch)
@@ -464,10 +479,13 @@ class QueryPlane:
         for disjunct in delta.removed:
             self._rows.delete(TOLD_SPACE, row_key(branch, "", disjunct.text))
 
-    def _report_live(self, live: Iterable[LiveVersion]) -> None:
+    def _report_live(self, live: Sequence[LiveVersion]) -> None:
         """But not of profiles that are removed: the registration service knows already."""
         here = [version for version in live if version.profile in self.profiles]
         for start in range(0, len(here), PROFILES_MAX):
             some = here[start : start + PROFILES_MAX]
             frame = ProfilesLive([(version.profile, version.version) for version in some])
             self._links.send(self._control.registration, REGISTRATION_KEY, frame)
+        for version in live:
+            for tell in self.tell_live:
+                tell(version)

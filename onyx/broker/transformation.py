@@ -28,16 +28,20 @@ from onyx.broker.control_plane import ControlPlane
 from onyx.broker.delta_portions import delta_portions, row_key
 from onyx.broker.former_versions import FormerVersions
 from onyx.broker.packing.parcel import Parcel
+from overlay.link.arrival import Arrival
 from overlay.link.frames import NeedsDelta
 from overlay.link.link_layer import LinkLayer
-from overlay.link.row_log import RowLog, read_record
+from overlay.link.part import FrameRefused, Part, Taker, takes
+from overlay.link.row_log import RowLog
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
 from overlay.nodes import Transformation as Mode
 from overlay.routing.branches import Branch
 from overlay.transformation.need_set import NeedDelta
 from overlay.transformation.needs_table import NeedsTable
 from overlay.transformation.reflection import NOTHING, WHOLE, Reflection
 from yfilter.engine.match_limits import MatchLimits
-from yfilter.errors import MatchLimitExceeded
+from yfilter.errors import MatchLimitExceeded, ProfileRefused
 from yfilter.language.query_ast import Profile
 from yfilter.matcher import Matcher, Transforming
 from yfilter.matches import Match, ProfileMatch
@@ -45,10 +49,6 @@ from yfilter.projection.needs import EVERYTHING, Need
 from yfilter.projection.part_needs import part_needs_of
 from yfilter.projection.profile_needs import needs_of
 
-NEED_SPACE = "need"
-NEED_TOLD_SPACE = "need-told"
-PARTS_SPACE = "needs-parts"
-SINCE_SPACE = "need-since"
 PORTION = 100  # profiles looked at in one call
 
 
@@ -60,13 +60,38 @@ class Cut:
     reflects: int
 
 
-class Transformation:
+@dataclass(frozen=True, slots=True)
+class _NeedRow:
+    branch: str
+    link: str
+    need: str
+
+
+@dataclass(frozen=True, slots=True)
+class _ToldRow:
+    branch: str
+    need: str
+
+
+@dataclass(frozen=True, slots=True)
+class _PartsRow:
+    """Its being there says that links make parts."""
+
+
+NEEDS = Table("need", _NeedRow)
+NEEDS_TOLD = Table("need-told", _ToldRow)
+PARTS = Table("needs-parts", _PartsRow)
+SINCE = Table("need-since", dict[str, int])
+
+
+class Transformation(Part):
     """The needs of one broker, and what is done about them."""
 
     def __init__(
         self, control: ControlPlane, links: LinkLayer, rows: RowLog, matcher: Matcher
     ) -> None:
         """``matcher``: it is told of the needs of links, and leaves the rest out."""
+        self.parsed: Callable[[str], Profile | None] = lambda profile: None
         self._control = control
         self._matcher = matcher
         self._links = links
@@ -86,36 +111,34 @@ class Transformation:
 
     # --- query plane ----------------------------------------------------------------------
 
-    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
+    def frames(self) -> Iterable[Taker]:
+        yield takes(NeedsDelta, "child", self._handle_delta)
+
+    def restore_needs(self, rows: StoredRows) -> None:
         """What was told and what children have said; the trees must be open, local profiles come
         after that, and then ``settle``.  To be called at every start."""
-        rows = list(rows)
         self._set_modes()
         self.is_on = self._control.shapes.newest.declared.transforms
-        self._has_parts = any(space == PARTS_SPACE for space, _, _ in rows)
+        self._has_parts = any(rows.take(PARTS))
         self._find_parts()
         if not self.is_on:
             self._need_everything()
         self._reflection.restore(rows)
         self._former.restore(rows)
-        for space, key, value in rows:
-            if space == NEED_TOLD_SPACE:
-                record = read_record(value)
-                own = self._control.branch(record["branch"])
-                assert own is not None
-                self.table.keep_own(own)
-                self.table.restore_told(record["branch"], Need.parse(record["need"]))
-            elif space == SINCE_SPACE:
-                self._since[key] = read_record(value)
+        for _, told in rows.take(NEEDS_TOLD):
+            own = self._control.branch(told.branch)
+            assert own is not None
+            self.table.keep_own(own)
+            self.table.restore_told(told.branch, Need.parse(told.need))
+        self._since.update(rows.take(SINCE))
         for child, name in self._reflection.heard():
             branch = self._control.branch_of(child, name)
             self.table.keep_child(branch)
             self.table.change_child(branch, NeedDelta(removed=(EVERYTHING,)))
-        for space, _, value in rows:
-            if space == NEED_SPACE:
-                record = read_record(value)
-                branch = self._control.branch_of(record["link"], record["branch"])
-                self.table.change_child(branch, NeedDelta((Need.parse(record["need"]),)))
+        for _, row in rows.take(NEEDS):
+            branch = self._control.branch_of(row.link, row.branch)
+            self.table.change_child(branch, NeedDelta((Need.parse(row.need),)))
+        self.flush_soon()
 
     def use_shape(self, profiles: Iterable[str]) -> None:
         """A shape has come, with links that may do more to messages than before; ``profiles`` are
@@ -125,23 +148,22 @@ class Transformation:
         if self._find_parts() or begins:
             self.is_on = True
             self._to_look_at = dict.fromkeys(profiles)
+            self.work_soon()
 
-    @property
-    def is_working(self) -> bool:
-        """Whether there are profiles of which it is not known yet what they need."""
-        return bool(self._to_look_at) or (self.is_on and self._needs_everything)
-
-    def work(self, parsed: Callable[[str], Profile | None]) -> None:
-        """Go on with that; ``parsed`` gives a profile that is still here.  Until the last one is
+    def work(self) -> None:
+        """Go on with profiles of which it is not known yet what they need.  Until the last one is
         through, everything was needed: so messages need not reflect it."""
         for profile in list(islice(self._to_look_at, PORTION)):
             del self._to_look_at[profile]
-            query = parsed(profile)
+            query = self.parsed(profile)
             if query is not None:
                 self._change(profile, query)
         if not self._to_look_at and self._needs_everything:
             self.table.change_local((), (EVERYTHING,))
             self._needs_everything = False
+        self.flush_soon()
+        if self._to_look_at:
+            self.work_soon()
 
     def settle(self) -> None:
         """All local profiles are there.  They were told before the restart: one that messages had
@@ -155,22 +177,24 @@ class Transformation:
             number = self._reflection.come(branch.broker, branch.name)
             if number is not None:
                 self._arrived.append((branch, number))
+        self.flush_soon()
 
     def forget_closed(self) -> None:
         """No broker needs what was told on trees that have ended."""
+        self.flush_soon()
         told, needed = self.table.forget_dead(self._control.shapes.is_alive)
         self._reflection.forget(told, {(branch.broker, branch.name) for branch in needed})
         for own, needs in told.items():
             for need in needs:
-                self._rows.delete(NEED_TOLD_SPACE, row_key(own, "", need.text))
+                NEEDS_TOLD.delete(self._rows, row_key(own, "", need.text))
         for branch, needs in needed.items():
             for need in needs:
-                self._rows.delete(NEED_SPACE, row_key(branch.name, branch.broker, need.text))
+                NEEDS.delete(self._rows, row_key(branch.name, branch.broker, need.text))
         for profile, numbers in self._since.items():
             if not told.keys().isdisjoint(numbers):
                 left = {own: number for own, number in numbers.items() if own not in told}
                 self._since[profile] = left
-                self._rows.put(SINCE_SPACE, profile, left)
+                SINCE.put(self._rows, profile, left)
 
     def place(self, profile: str, parsed: Profile, former: str | None = None) -> None:
         """A profile of this broker comes, or has a new text, and had another one."""
@@ -179,17 +203,28 @@ class Transformation:
         if self.is_on:
             self._change(profile, parsed)
         self._placed[profile] = None
+        self.flush_soon()
 
     def remove(self, profile: str) -> None:
         self.table.change_local((), self._needs.pop(profile, ()))
         self._placed.pop(profile, None)
         self._former.forget(profile)
+        self.flush_soon()
         if self._since.pop(profile, None) is not None:
-            self._rows.delete(SINCE_SPACE, profile)
+            SINCE.delete(self._rows, profile)
 
-    def handle_delta(self, frame: NeedsDelta, child: str) -> None:
-        """A child's needs change; ProfileRefused when they are none, KeyError when no open tree
-        has the branch."""
+    def _handle_delta(self, frame: NeedsDelta, arrival: Arrival) -> None:
+        """A child's needs change."""
+        self.flush_soon()
+        try:
+            self._take_delta(frame, arrival.sender)
+        except KeyError:
+            raise FrameRefused("unknown-root") from None
+        except ProfileRefused as refusal:
+            raise FrameRefused("needs-refused", str(refusal)) from refusal
+
+    def _take_delta(self, frame: NeedsDelta, child: str) -> None:
+        """ProfileRefused when they are none, KeyError when no open tree has the branch."""
         branch = self._control.branch_of(child, frame.root)
         delta = NeedDelta(
             tuple(map(Need.parse, frame.added)), tuple(map(Need.parse, frame.removed))
@@ -201,10 +236,10 @@ class Transformation:
         self.table.change_child(branch, delta)
         self._arrived.append((branch, frame.number))
         for need in delta.added:
-            record = {"branch": branch.name, "link": child, "need": need.text}
-            self._rows.put(NEED_SPACE, row_key(branch.name, child, need.text), record)
+            row = _NeedRow(branch.name, child, need.text)
+            NEEDS.put(self._rows, row_key(branch.name, child, need.text), row)
         for need in delta.removed:
-            self._rows.delete(NEED_SPACE, row_key(branch.name, child, need.text))
+            NEEDS.delete(self._rows, row_key(branch.name, child, need.text))
 
     def flush(self) -> None:
         """Tell the parents what has changed since the last time."""
@@ -226,7 +261,7 @@ class Transformation:
                 self._former.told(profile, numbers)
                 if numbers or profile in self._since:
                     self._since[profile] = numbers
-                    self._rows.put(SINCE_SPACE, profile, numbers)
+                    SINCE.put(self._rows, profile, numbers)
             self._placed.clear()
 
     def is_whole(self, parcel: Parcel) -> bool:
@@ -342,7 +377,7 @@ class Transformation:
         begins = not self._has_parts and any(link.transformation is Mode.FULL for link in links)
         if begins:
             self._has_parts = True
-            self._rows.put(PARTS_SPACE, "asked-for", {})
+            PARTS.put(self._rows, "asked-for", _PartsRow())
         return begins
 
     def _need_everything(self) -> None:
@@ -407,10 +442,10 @@ class Transformation:
             )
             self._links.send(f"broker/{parent}", own, frame)
         for need in delta.added:
-            record = {"branch": own, "need": need.text}
-            self._rows.put(NEED_TOLD_SPACE, row_key(own, "", need.text), record)
+            row = _ToldRow(own, need.text)
+            NEEDS_TOLD.put(self._rows, row_key(own, "", need.text), row)
         for need in delta.removed:
-            self._rows.delete(NEED_TOLD_SPACE, row_key(own, "", need.text))
+            NEEDS_TOLD.delete(self._rows, row_key(own, "", need.text))
 
 
 _TRANSFORMING = {

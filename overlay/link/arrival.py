@@ -28,3 +28,8 @@ class Arrival:
     frame: Frame | None
     key: str = ""
     sequence: int = 0
+
+    @property
+    def sender(self) -> str:
+        """The peer without its role."""
+        return self.peer.partition("/")[2]

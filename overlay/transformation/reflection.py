@@ -21,16 +21,43 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 
-from overlay.link.row_log import RowLog, read_record
+from overlay.link.row_log import RowLog
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
 
 WHOLE = 0
 NOTHING = 1  # a cut message that takes no change into account; so the first change is number 2
 CHANGES_MAX = 16_384
 
-SENT_SPACE = "needs-sent"
-COME_SPACE = "needs-come"
-CARRIED_SPACE = "needs-carried"
+
+@dataclass(frozen=True, slots=True)
+class _SentRow:
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class _ComeRow:
+    child: str
+    branch: str
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class _CarriedRow:
+    """The change ``number`` of a child's branch is carried by ``own`` of the own branch ``to``."""
+
+    to: str
+    child: str
+    branch: str
+    number: int
+    own: int
+
+
+SENT = Table("needs-sent", _SentRow)
+COME = Table("needs-come", _ComeRow)
+CARRIED = Table("needs-carried", _CarriedRow)
 
 
 class _Carried:
@@ -54,27 +81,18 @@ class Reflection:
         self._carried: dict[tuple[str, str, str], _Carried] = {}  # own branch, child, its branch
         self._forgotten = 0
 
-    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
-        pairs = []
-        for space, key, value in rows:
-            if space == SENT_SPACE:
-                self._sent[key] = read_record(value)["last"]
-            elif space == COME_SPACE:
-                record = read_record(value)
-                self._come[record["child"], record["branch"]] = record["last"]
-            elif space == CARRIED_SPACE:
-                record = read_record(value)
-                way = (record["to"], record["child"], record["branch"])
-                pairs.append((record["number"], record["own"], way))
-        for number, own, way in sorted(pairs):
-            carried = self._carried.setdefault(way, _Carried())
-            carried.numbers.append(number)
-            carried.own.append(own)
+    def restore(self, rows: StoredRows) -> None:
+        self._sent.update((own, row.last) for own, row in rows.take(SENT))
+        self._come.update(((row.child, row.branch), row.last) for _, row in rows.take(COME))
+        for row in sorted((row for _, row in rows.take(CARRIED)), key=lambda row: row.number):
+            carried = self._carried.setdefault((row.to, row.child, row.branch), _Carried())
+            carried.numbers.append(row.number)
+            carried.own.append(row.own)
 
     def next(self, own: str) -> int:
         """The number of a new change of an own branch."""
         self._sent[own] = number = self.last(own) + 1
-        self._rows.put(SENT_SPACE, own, {"last": number})
+        SENT.put(self._rows, own, _SentRow(number))
         return number
 
     def last(self, own: str) -> int:
@@ -93,8 +111,7 @@ class Reflection:
         """A child's change has come, and what follows from it has been told about the own branches
         ``carriers``."""
         self._come[child, branch] = number
-        record = {"child": child, "branch": branch, "last": number}
-        self._rows.put(COME_SPACE, f"{child}|{branch}", record)
+        COME.put(self._rows, f"{child}|{branch}", _ComeRow(child, branch, number))
         for to in carriers:
             carried = self._carried.setdefault((to, child, branch), _Carried())
             own = self.last(to)
@@ -102,8 +119,8 @@ class Reflection:
                 self._forget(to, child, branch, -1)
             carried.numbers.append(number)
             carried.own.append(own)
-            pair = {"to": to, "child": child, "branch": branch, "number": number, "own": own}
-            self._rows.put(CARRIED_SPACE, _key(to, child, branch, number), pair)
+            row = _CarriedRow(to, child, branch, number, own)
+            CARRIED.put(self._rows, _key(to, child, branch, number), row)
             if len(carried.own) > CHANGES_MAX:
                 self._forgotten += 1
                 self._forget(to, child, branch, 0)
@@ -121,14 +138,14 @@ class Reflection:
         """Own branches, and branches of children (child, branch), that are never used again."""
         for name in own:
             if self._sent.pop(name, None) is not None:
-                self._rows.delete(SENT_SPACE, name)
+                SENT.delete(self._rows, name)
         for child, branch in below:
             if self._come.pop((child, branch), None) is not None:
-                self._rows.delete(COME_SPACE, f"{child}|{branch}")
+                COME.delete(self._rows, f"{child}|{branch}")
         for to, child, branch in list(self._carried):
             if to in own or (child, branch) in below:
                 for number in self._carried.pop((to, child, branch)).numbers:
-                    self._rows.delete(CARRIED_SPACE, _key(to, child, branch, number))
+                    CARRIED.delete(self._rows, _key(to, child, branch, number))
 
     def statistics(self) -> dict[str, int]:
         return {
@@ -139,7 +156,7 @@ class Reflection:
 
     def _forget(self, to: str, child: str, branch: str, index: int) -> None:
         carried = self._carried[to, child, branch]
-        self._rows.delete(CARRIED_SPACE, _key(to, child, branch, carried.numbers.pop(index)))
+        CARRIED.delete(self._rows, _key(to, child, branch, carried.numbers.pop(index)))
         carried.own.pop(index)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from zlib import crc32
 
 from formats import WireFormat
@@ -15,37 +16,33 @@ from onyx.broker.packing.codebook import Codebook
 from onyx.broker.packing.parcel import Parcel
 from overlay.archive import ArchiveOptions
 from overlay.link.events import ArchiveMessage
+from overlay.link.part import Part
 
 # An XML declaration that names another encoding than UTF-8.
 _OTHER_ENCODING = re.compile(rb"^[^>]{0,200}?encoding\s*=\s*[\"'](?!utf-8[\"'])", re.IGNORECASE)
 
 
-class ArchiveFeed:
-    """The messages that this call of the core wants archived."""
+class ArchiveFeed(Part):
+    """Tells the shell of the messages that are to be archived."""
+
+    section = "archive"
 
     def __init__(self, options: ArchiveOptions, codebook: Codebook) -> None:
         self._codebook = codebook
         # crc32 is below 2**32: a share of 1 is every message, one of 0 none.
-        self._below = int(options.share * 2**32) if options.directory is not None else 0
-        self._taken: list[ArchiveMessage] = []
+        self.below = int(options.share * 2**32) if options.directory is not None else 0
         self._counters: Counter[str] = Counter()
 
     def offer(self, parcel: Parcel) -> None:
-        """A message was accepted."""
-        if not self._below:
-            return
-        if crc32(f"{parcel.source}/{parcel.number}".encode()) < self._below:
+        """A message was accepted; not needed when ``below`` is 0."""
+        if crc32(f"{parcel.source}/{parcel.number}".encode()) < self.below:
             self._counters["archived"] += 1
             text = self._text(parcel)
-            self._taken.append(ArchiveMessage(parcel.source, parcel.number, text))
+            self.ask_shell(ArchiveMessage(parcel.source, parcel.number, text))
         else:
             self._counters["not_in_share"] += 1
 
-    def drain(self) -> list[ArchiveMessage]:
-        taken, self._taken = self._taken, []
-        return taken
-
-    def statistics(self) -> dict[str, int]:
+    def statistics(self) -> Mapping[str, object]:
         """``archived``: handed to the shell, which counts what it could not write."""
         return dict(self._counters)
 

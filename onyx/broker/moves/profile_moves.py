@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
 
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.deliveries.mailboxes import Mailboxes
@@ -11,8 +12,8 @@ from onyx.broker.moves.releases import Releases
 from onyx.broker.moves.standbys import Standbys
 from onyx.broker.moves.watersheds import Watersheds
 from onyx.broker.query_plane import QueryPlane
-from overlay.link.frame import Frame
-from overlay.link.frames import Delivery
+from overlay.link.arrival import Arrival
+from overlay.link.frames import Delivery, PlaceProfile
 from overlay.link.link_layer import LinkLayer
 from overlay.link.move_frames import (
     HandedOver,
@@ -24,23 +25,18 @@ from overlay.link.move_frames import (
     WatershedMarker,
     WatershedReached,
 )
+from overlay.link.part import FrameRefused, Part, Taker, takes
 from overlay.link.row_log import RowLog
+from overlay.link.stored_rows import StoredRows
+from yfilter.errors import ProfileRefused
 
-SENDERS: Mapping[type[Frame], frozenset[str]] = {
-    StandBy: frozenset({"registration"}),
-    ReleaseProfile: frozenset({"registration"}),
-    ProfileReleased: frozenset({"registration"}),
-    HandoverWanted: frozenset({"registration"}),
-    HandedOver: frozenset({"registration"}),
-    MoveEnded: frozenset({"registration"}),
-    WatershedMarker: frozenset({"child"}),
-    WatershedReached: frozenset({"parent"}),
-}
-"""The frames that are about moves, and who may send them."""
+F = TypeVar("F")
 
 
-class ProfileMoves:
+class ProfileMoves(Part):
     """``leaving`` and ``coming`` are the two halves."""
+
+    section = "moves"
 
     def __init__(
         self,
@@ -60,37 +56,33 @@ class ProfileMoves:
             query, mailboxes, links, rows, self.watersheds, control.registration, bytes_max
         )
 
-    def restore(self, rows: list[tuple[str, str, bytes]]) -> None:
-        """The query plane must have been restored before."""
+        query.tell_live.append(self.coming.handle_live)
+        self.is_busy = False  # whether ``intercepts`` has to be asked about deliveries
+
+    def frames(self) -> Iterable[Taker]:
+        def handled(handle: Callable[[F], None]) -> Callable[[F, Arrival], None]:
+            return lambda frame, arrival: self._handle(handle, frame)
+
+        yield takes(PlaceProfile, "registration", handled(self._handle_place))
+        yield takes(StandBy, "registration", handled(self.coming.handle_stand_by))
+        yield takes(ProfileReleased, "registration", handled(self.coming.handle_released))
+        yield takes(HandedOver, "registration", handled(self.coming.handle_handed_over))
+        yield takes(ReleaseProfile, "registration", handled(self.leaving.handle_release))
+        yield takes(HandoverWanted, "registration", handled(self.leaving.handle_wanted))
+        yield takes(MoveEnded, "registration", handled(self._handle_ended))
+        yield takes(WatershedMarker, "child", handled(self.watersheds.handle_marker))
+        yield takes(WatershedReached, "parent", handled(self._handle_reached))
+
+    def restore(self, rows: StoredRows) -> None:
         self.watersheds.restore(rows)
         self.leaving.restore(rows)
         self.coming.restore(rows)
+        self._look_again()
 
-    def handle(self, frame: Frame) -> None:
-        """A frame of ``SENDERS``; ProfileRefused."""
-        match frame:
-            case StandBy():
-                self.coming.handle_stand_by(frame)
-            case ProfileReleased():
-                self.coming.handle_released(frame)
-            case HandedOver():
-                self.coming.handle_handed_over(frame)
-            case ReleaseProfile():
-                self.leaving.handle_release(frame)
-            case HandoverWanted():
-                self.leaving.handle_wanted(frame)
-            case MoveEnded():
-                self.coming.end(frame.profile, frame.move)
-                self.leaving.end(frame.profile, frame.move)
-            case WatershedMarker():
-                self.watersheds.handle_marker(frame)
-            case WatershedReached():
-                self._handle_watersheds(self.watersheds.handle_reached(frame))
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether there are deliveries that ``intercepts`` has to be asked about."""
-        return bool(self.coming or self.leaving)
+    def end_tree(self, tree: str) -> None:
+        """A tree has ended here."""
+        self.watersheds.end_tree(tree)
+        self.flush_soon()
 
     def intercepts(self, root: str, delivery: Delivery) -> bool:
         """Whether what a message of a tree gives for a profile is not to be delivered from here
@@ -112,12 +104,40 @@ class ProfileMoves:
         return profile in self.coming or (profile in self.leaving and not here)
 
     def flush(self) -> None:
-        """To be called when an event has been handled, before the query plane's."""
+        """Before the query plane's."""
         self.leaving.flush()
         self._handle_watersheds(self.watersheds.flush(self._query.table.roots))
+        self.is_busy = bool(self.coming or self.leaving)
+        if self.leaving.is_reading:
+            self.flush_soon()
 
-    def statistics(self) -> dict[str, int]:
+    def statistics(self) -> Mapping[str, object]:
         return {**self.leaving.statistics(), **self.coming.statistics()}
+
+    def _handle(self, handle: Callable[[F], None], frame: F) -> None:
+        try:
+            handle(frame)
+        except ProfileRefused as refusal:
+            raise FrameRefused("profile-refused", str(refusal)) from refusal
+        finally:
+            self._look_again()
+
+    def _look_again(self) -> None:
+        """Something has changed."""
+        self.is_busy = bool(self.coming or self.leaving)
+        self.flush_soon()
+
+    def _handle_place(self, frame: PlaceProfile) -> None:
+        """The registration service gives this broker a profile, perhaps one that is leaving."""
+        self.leaving.take_back(frame.profile)
+        self._query.place(frame)
+
+    def _handle_ended(self, frame: MoveEnded) -> None:
+        self.coming.end(frame.profile, frame.move)
+        self.leaving.end(frame.profile, frame.move)
+
+    def _handle_reached(self, frame: WatershedReached) -> None:
+        self._handle_watersheds(self.watersheds.handle_reached(frame))
 
     def _handle_watersheds(self, known: list[str]) -> None:
         for name in known:

@@ -13,8 +13,7 @@ to the new host.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.moves.watersheds import Watersheds
@@ -22,11 +21,12 @@ from onyx.broker.query_plane import QueryPlane
 from overlay.link.frames import Delivery
 from overlay.link.link_layer import LinkLayer
 from overlay.link.move_frames import HandedOver, HandoverWanted, ProfileReleased, ReleaseProfile
-from overlay.link.row_log import RowLog, read_record
+from overlay.link.row_log import RowLog
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
 from overlay.network_shape import root_of
 from registration.catalog import REGISTRATION_KEY
 
-RELEASE_SPACE = "release"
 # What waits for a user is handed over in portions of about so much, each when it is asked for.
 PORTION_BYTES = 1024 * 1024
 _KIND = "out"
@@ -41,6 +41,9 @@ class _Release:
     version: int
     is_done: bool = False
     wanted: int | None = None
+
+
+RELEASES = Table("release", _Release)
 
 
 class Releases:
@@ -73,12 +76,14 @@ class Releases:
         """Whether a profile is leaving."""
         return bool(self._releases)
 
-    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
-        for space, key, value in rows:
-            if space == RELEASE_SPACE:
-                self._releases[key] = release = _Release(**read_record(value))
-                if release.wanted is not None:
-                    self._reading.add(key)
+    @property
+    def is_reading(self) -> bool:
+        """Whether results of some profile are being read from the store."""
+        return bool(self._reading)
+
+    def restore(self, rows: StoredRows) -> None:
+        self._releases.update(rows.take(RELEASES))
+        self._reading = {p for p, release in self._releases.items() if release.wanted is not None}
 
     def handle_release(self, frame: ReleaseProfile) -> None:
         """Begin to let go; a profile with another version, or that is gone, stays as it is: the
@@ -125,7 +130,7 @@ class Releases:
         release = self._releases.pop(profile, None)
         self._reading.discard(profile)
         if release is not None:
-            self._rows.delete(RELEASE_SPACE, profile)
+            RELEASES.delete(self._rows, profile)
             if not release.is_done:
                 self._watersheds.drop(_watershed_name(profile))
             self._counters["taken_back"] += 1
@@ -136,7 +141,7 @@ class Releases:
         if release is not None and release.move == move:
             del self._releases[profile]
             self._reading.discard(profile)
-            self._rows.delete(RELEASE_SPACE, profile)
+            RELEASES.delete(self._rows, profile)
             self._mailboxes.forget(profile)
 
     def statistics(self) -> dict[str, int]:
@@ -191,7 +196,7 @@ class Releases:
 
     def _put(self, profile: str, release: _Release) -> None:
         self._releases[profile] = release
-        self._rows.put(RELEASE_SPACE, profile, asdict(release))
+        RELEASES.put(self._rows, profile, release)
 
 
 def moved_detail(profile: str) -> str:

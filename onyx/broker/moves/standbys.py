@@ -46,12 +46,11 @@ from overlay.link.move_frames import (
     StandBy,
     StandingBy,
 )
-from overlay.link.row_log import RowLog, number_key, read_record
+from overlay.link.row_log import RowLog, number_key
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
 from registration.catalog import REGISTRATION_KEY
 
-STANDBY_SPACE = "standby"
-KEPT_SPACE = "kept"
-SETTLING_SPACE = "settling"
 _KIND = "in"
 
 
@@ -82,6 +81,32 @@ class _Standby:
     rows: int = 0  # that were ever made
 
 
+@dataclass(frozen=True, slots=True)
+class _StandbyRow:
+    """The same without what is kept."""
+
+    move: int
+    version: int
+    is_live: bool
+    watershed: Mapping[str, int] | None
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class _KeptRow:
+    """Under ``profile|number``."""
+
+    source: str
+    number: int
+    lengths: tuple[int, ...]
+    payload: bytes | None
+
+
+STANDBYS = Table("standby", _StandbyRow)
+KEPT = Table("kept", _KeptRow)
+SETTLING = Table("settling", dict[str, int])
+
+
 class Standbys:
     """The profiles that stand by at one broker; durable."""
 
@@ -105,7 +130,7 @@ class Standbys:
         self._registration = registration
         self._backlog_bytes_max = backlog_bytes_max
         self._standbys: dict[str, _Standby] = {}
-        self._settling: dict[str, Mapping[str, int]] = {}  # the watersheds of those that were taken
+        self._settling: dict[str, dict[str, int]] = {}  # the watersheds of those that were taken
         self._counters: Counter[str] = Counter()
 
     def __contains__(self, profile: str) -> bool:
@@ -115,23 +140,19 @@ class Standbys:
         """Whether a profile is on its way, or not settled yet."""
         return bool(self._standbys or self._settling)
 
-    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
-        kept = []
-        for space, key, value in rows:
-            if space == STANDBY_SPACE:
-                self._standbys[key] = _Standby(**read_record(value))
-            elif space == KEPT_SPACE:
-                kept.append((key, read_record(value)))
-            elif space == SETTLING_SPACE:
-                self._settling[key] = read_record(value)
-        for key, record in sorted(kept, key=lambda row: row[0]):
+    def restore(self, rows: StoredRows) -> None:
+        for profile, row in rows.take(STANDBYS):
+            self._standbys[profile] = _Standby(
+                row.move, row.version, row.is_live, row.watershed, row.last
+            )
+        self._settling.update(rows.take(SETTLING))
+        for key, kept in rows.take(KEPT):
             profile, _, number = key.rpartition("|")
             standby = self._standbys[profile]
-            lengths = tuple(record.pop("lengths"))
-            standby.kept.append(_Kept(row=key, lengths=lengths, **record))
+            standby.kept.append(_Kept(key, kept.source, kept.number, kept.lengths, kept.payload))
             standby.rows = int(number)
-            standby.thrown += record["payload"] is None
-            standby.kept_bytes += len(record["payload"] or b"")
+            standby.thrown += kept.payload is None
+            standby.kept_bytes += len(kept.payload or b"")
 
     # --- what the registration service says -----------------------------------------------
 
@@ -202,7 +223,7 @@ class Standbys:
         if kind == _KIND:
             self._watersheds.drop(name)
             del self._settling[profile]
-            self._rows.delete(SETTLING_SPACE, profile)
+            SETTLING.delete(self._rows, profile)
 
     # --- what matches ---------------------------------------------------------------------
 
@@ -267,9 +288,9 @@ class Standbys:
         self._tell(ProfileTaken(profile, standby.move, standby.version))
 
     def _settle(self, profile: str, standby: _Standby) -> None:
-        watershed = standby.watershed or {}
+        watershed = dict(standby.watershed or {})
         self._settling[profile] = watershed
-        self._rows.put(SETTLING_SPACE, profile, watershed)
+        SETTLING.put(self._rows, profile, watershed)
         self._watersheds.begin(f"{_KIND}/{profile}", standby.move, self._query.table.roots)
 
     def _send(self, delivery: Delivery) -> None:
@@ -287,32 +308,23 @@ class Standbys:
 
     def _forget(self, profile: str, standby: _Standby) -> None:
         del self._standbys[profile]
-        self._rows.delete(STANDBY_SPACE, profile)
+        STANDBYS.delete(self._rows, profile)
         self._drop(standby.kept)
 
     def _store(self, profile: str) -> None:
         standby = self._standbys[profile]
-        record = {
-            "move": standby.move,
-            "version": standby.version,
-            "is_live": standby.is_live,
-            "watershed": standby.watershed,
-            "last": standby.last,
-        }
-        self._rows.put(STANDBY_SPACE, profile, record)
+        row = _StandbyRow(
+            standby.move, standby.version, standby.is_live, standby.watershed, standby.last
+        )
+        STANDBYS.put(self._rows, profile, row)
 
     def _put(self, kept: _Kept) -> None:
-        record = {
-            "source": kept.source,
-            "number": kept.number,
-            "lengths": kept.lengths,
-            "payload": kept.payload,
-        }
-        self._rows.put(KEPT_SPACE, kept.row, record)
+        row = _KeptRow(kept.source, kept.number, kept.lengths, kept.payload)
+        KEPT.put(self._rows, kept.row, row)
 
     def _drop(self, kept: Iterable[_Kept]) -> None:
         for entry in kept:
-            self._rows.delete(KEPT_SPACE, entry.row)
+            KEPT.delete(self._rows, entry.row)
 
     def _tell(self, frame: StandingBy | HandoverWanted | ProfileTaken) -> None:
         self._links.send(self._registration, REGISTRATION_KEY, frame)

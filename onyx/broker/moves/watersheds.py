@@ -24,10 +24,10 @@ from overlay.link.events import Flow
 from overlay.link.frame_fields import CLAIMED_SEQUENCE_MAX
 from overlay.link.link_layer import LinkLayer
 from overlay.link.move_frames import WatershedMarker, WatershedReached
-from overlay.link.row_log import RowLog, read_record
+from overlay.link.row_log import RowLog
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
 from overlay.network_shape import root_of, version_of
-
-WATERSHED_SPACE = "watershed"
 
 
 @dataclass(slots=True)
@@ -48,6 +48,9 @@ class Watershed:
         return not self.waiting
 
 
+WATERSHEDS = Table("watershed", Watershed)
+
+
 class Watersheds:
     """The watersheds that one broker has asked for, by name; durable."""
 
@@ -63,13 +66,8 @@ class Watersheds:
     def __getitem__(self, name: str) -> Watershed:
         return self._watersheds[name]
 
-    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
-        for space, key, value in rows:
-            if space == WATERSHED_SPACE:
-                record = read_record(value)
-                self._watersheds[key] = Watershed(
-                    record["marker"], set(record["waiting"]), record["numbers"]
-                )
+    def restore(self, rows: StoredRows) -> None:
+        self._watersheds.update(rows.take(WATERSHEDS))
 
     def begin(self, name: str, marker: int, trees: Iterable[str]) -> None:
         """Ask the roots of the trees in use; ``marker`` is a number that this broker uses for
@@ -144,7 +142,7 @@ class Watersheds:
         for names in (self._unmarked, self._given_up):
             if name in names:
                 names.remove(name)
-        self._rows.delete(WATERSHED_SPACE, name)
+        WATERSHEDS.delete(self._rows, name)
 
     def _accepted_here(self) -> Iterator[tuple[str, int]]:
         """The sources of this root broker, with the last number that it has dealt with."""
@@ -164,10 +162,4 @@ class Watersheds:
         self._links.send(f"broker/{hop}", frame.root, frame)
 
     def _store(self, name: str) -> None:
-        watershed = self._watersheds[name]
-        record = {
-            "marker": watershed.marker,
-            "waiting": sorted(watershed.waiting),
-            "numbers": watershed.numbers,
-        }
-        self._rows.put(WATERSHED_SPACE, name, record)
+        WATERSHEDS.put(self._rows, name, self._watersheds[name])

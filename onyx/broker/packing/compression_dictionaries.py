@@ -30,7 +30,7 @@ source's messages without any dictionary from then on (give_backs.py).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from formats import (
@@ -45,14 +45,17 @@ from formats import (
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.packing.format_choice import CANDIDATES
 from onyx.broker.packing.message_samples import MessageSamples
+from overlay.link.arrival import Arrival
 from overlay.link.frames import DictionaryHeld, DictionaryTrained
 from overlay.link.link_layer import LinkLayer
-from overlay.link.row_log import RowLog, read_record
+from overlay.link.part import Part, Taker, takes
+from overlay.link.row_log import RowLog
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
 from overlay.network_shape import root_of
 from overlay.nodes import AUTO
 from registration.catalog import SourceEntry
 
-VERSION_SPACE = "compression-dictionary"
 VERSIONS_MAX = 4  # of one source and form; what a parent that keeps to the rules never reaches
 
 
@@ -65,8 +68,22 @@ class _Version:
     awaited: set[str]
 
 
-class CompressionDictionaries:
+@dataclass(frozen=True, slots=True)
+class _VersionRow:
+    source: str
+    form: WireFormat
+    number: int
+    awaited: set[str]
+    data: bytes
+
+
+VERSIONS = Table("compression-dictionary", _VersionRow)
+
+
+class CompressionDictionaries(Part):
     """The dictionaries of all sources at one broker; trained ones are durable."""
+
+    section = "compression"
 
     def __init__(self, control: ControlPlane, links: LinkLayer, rows: RowLog) -> None:
         self._control = control
@@ -81,17 +98,17 @@ class CompressionDictionaries:
         self._forms: dict[str, list[WireFormat]] = {}  # by own tree
         self._counters: Counter[str] = Counter()
 
-    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
+    def frames(self) -> Iterable[Taker]:
+        yield takes(DictionaryTrained, "parent", self._handle_trained)
+        yield takes(DictionaryHeld, "child", self._handle_held)
+
+    def restore(self, rows: StoredRows) -> None:
         """The control plane must have been restored before."""
         for entry in self._control.sources.values():
             self.adopt_given(entry)
-        for space, _, value in rows:
-            if space == VERSION_SPACE:
-                record = read_record(value)
-                dictionary = CompressionDictionary(record["data"])
-                version = _Version(record["number"], dictionary, set(record["awaited"]))
-                key = (record["source"], WireFormat(record["form"]))
-                self._trained.setdefault(key, []).append(version)
+        for _, row in rows.take(VERSIONS):
+            version = _Version(row.number, CompressionDictionary(row.data), row.awaited)
+            self._trained.setdefault((row.source, row.form), []).append(version)
         for versions in self._trained.values():
             versions.sort(key=lambda version: version.number)
 
@@ -151,19 +168,15 @@ class CompressionDictionaries:
             self._sampled.add((source, form))
         if enough:
             self._enough[source, form] = None
+            self.work_soon()
 
-    @property
-    def has_enough(self) -> bool:
-        """Whether there is something to train."""
-        return bool(self._enough)
-
-    def train_next(self) -> None:
+    def work(self) -> None:
         """Train one dictionary of which there are enough samples, and announce it if it is worth
         it: some 10 ms, so to be called when nothing waits to leave."""
-        if not self._enough:
-            return
         source, form = key = next(iter(self._enough))
         del self._enough[key]
+        if self._enough:
+            self.work_soon()
         self._sampled.discard(key)
         self._counters["trainings"] += 1
         samples = self._samples[key].take()
@@ -187,7 +200,7 @@ class CompressionDictionaries:
 
     # --- on the tree ----------------------------------------------------------------------
 
-    def handle_trained(self, frame: DictionaryTrained) -> None:
+    def _handle_trained(self, frame: DictionaryTrained, arrival: Arrival) -> None:
         """The parent has a new version."""
         try:
             form, dictionary = WireFormat(frame.form), CompressionDictionary(frame.payload)
@@ -207,8 +220,9 @@ class CompressionDictionaries:
             return
         self._take(frame.root, frame.source, form, dictionary)
 
-    def handle_held(self, frame: DictionaryHeld, child: str) -> None:
+    def _handle_held(self, frame: DictionaryHeld, arrival: Arrival) -> None:
         """A child and all below it have a version."""
+        child = arrival.sender
         try:
             form = WireFormat(frame.form)
         except ValueError:
@@ -243,7 +257,7 @@ class CompressionDictionaries:
             for version in versions:
                 self._put(source, form, version)
 
-    def statistics(self) -> dict[str, object]:
+    def statistics(self) -> Mapping[str, object]:
         return {
             **self._counters,
             "sampled": len(self._sampled),
@@ -302,17 +316,11 @@ class CompressionDictionaries:
             self._links.send(f"broker/{parent}", root, held)
 
     def _put(self, source: str, form: WireFormat, version: _Version) -> None:
-        record = {
-            "source": source,
-            "form": form.value,
-            "number": version.number,
-            "awaited": sorted(version.awaited),
-            "data": version.dictionary.data,
-        }
-        self._rows.put(VERSION_SPACE, _row_key(source, form, version), record)
+        row = _VersionRow(source, form, version.number, version.awaited, version.dictionary.data)
+        VERSIONS.put(self._rows, _row_key(source, form, version), row)
 
     def _forget(self, source: str, form: WireFormat, version: _Version) -> None:
-        self._rows.delete(VERSION_SPACE, _row_key(source, form, version))
+        VERSIONS.delete(self._rows, _row_key(source, form, version))
 
 
 def _row_key(source: str, form: WireFormat, version: _Version) -> str:

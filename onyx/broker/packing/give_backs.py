@@ -17,8 +17,7 @@ durable.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from formats import DecodeError, FormatError, MessageRefused, WireFormat
 from onyx.broker.control_plane import ControlPlane
@@ -26,10 +25,21 @@ from onyx.broker.packing.codebook import Codebook, wire_format_of
 from onyx.broker.packing.parcel import Parcel
 from overlay.link.frames import Message, Undecoded
 from overlay.link.link_layer import LinkLayer
-from overlay.link.row_log import RowLog, number_key, read_record
+from overlay.link.row_log import RowLog, number_key
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
 
-GIVEN_BACK_SPACE = "given-back"
 _NO_MEANS = frozenset({"unknown-dictionary", "unknown-format"})
+
+
+@dataclass(frozen=True, slots=True)
+class _GivenBackRow:
+    root: str
+    source: str
+    number: int
+
+
+GIVEN_BACK = Table("given-back", _GivenBackRow)
 
 
 class GiveBacks:
@@ -43,19 +53,12 @@ class GiveBacks:
         self._rows = rows
         self._codebook = codebook
         self._counters: Counter[str] = Counter()
-        self._lacking: set[tuple[str, str]] = set()  # (child, source)
+        self.lacking: set[tuple[str, str]] = set()  # (child, source): it has no dictionaries of it
         self._awaited: dict[str, set[tuple[str, int]]] = {}  # by tree: (source, number)
 
-    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
-        for space, _, value in rows:
-            if space == GIVEN_BACK_SPACE:
-                record = read_record(value)
-                message = record["source"], record["number"]
-                self._awaited.setdefault(record["root"], set()).add(message)
-
-    def lacks(self, child: str, source: str) -> bool:
-        """Whether a child has no dictionaries of a source."""
-        return (child, source) in self._lacking
+    def restore(self, rows: StoredRows) -> None:
+        for _, row in rows.take(GIVEN_BACK):
+            self._awaited.setdefault(row.root, set()).add((row.source, row.number))
 
     def give_back(self, frame: Message, refusal: FormatError) -> bool:
         """Return a message that cannot be read to the parent; False when it is just bad."""
@@ -63,8 +66,8 @@ class GiveBacks:
         if refusal.code not in _NO_MEANS or parent is None:
             return False
         self._counters["given_back"] += 1
-        record = {"root": frame.root, "source": frame.source, "number": frame.number}
-        self._rows.put(GIVEN_BACK_SPACE, _row_key(frame.root, frame.source, frame.number), record)
+        row = _GivenBackRow(frame.root, frame.source, frame.number)
+        GIVEN_BACK.put(self._rows, _row_key(row.root, row.source, row.number), row)
         self._awaited.setdefault(frame.root, set()).add((frame.source, frame.number))
         self._links.send(f"broker/{parent}", frame.root, frame.carried_by(Undecoded))
         return True
@@ -77,7 +80,7 @@ class GiveBacks:
         awaited.remove((frame.source, frame.number))
         if not awaited:
             del self._awaited[frame.root]
-        self._rows.delete(GIVEN_BACK_SPACE, _row_key(frame.root, frame.source, frame.number))
+        GIVEN_BACK.delete(self._rows, _row_key(frame.root, frame.source, frame.number))
         return True
 
     def awaits(self, tree: str) -> bool:
@@ -87,7 +90,7 @@ class GiveBacks:
     def end_tree(self, tree: str) -> None:
         """Nothing comes down a tree any more."""
         for source, number in self._awaited.pop(tree, ()):
-            self._rows.delete(GIVEN_BACK_SPACE, _row_key(tree, source, number))
+            GIVEN_BACK.delete(self._rows, _row_key(tree, source, number))
 
     def handle_undecoded(self, frame: Undecoded, child: str) -> bool:
         """A child could not read a message that this broker sent: once more, without a dictionary.
@@ -99,7 +102,7 @@ class GiveBacks:
         again = frame.carried_by(Message)
         if payload is not None:
             self._counters["sent_again"] += 1
-            self._lacking.add((child, frame.source))
+            self.lacking.add((child, frame.source))
             again = replace(again, format=WireFormat.BINARY.value, payload=payload)
         self._links.send(f"broker/{child}", frame.root, again)
         return payload is not None
@@ -107,7 +110,7 @@ class GiveBacks:
     def statistics(self) -> dict[str, int]:
         return {
             **self._counters,
-            "without_dictionary": len(self._lacking),
+            "without_dictionary": len(self.lacking),
             "given_back_awaited": sum(map(len, self._awaited.values())),
         }
 

@@ -86,7 +86,7 @@ class LinkFormats:
         return choice.chosen
 
     def _within_means(self, wanted: WireFormat, link: Link, child: str, source: str) -> Packing:
-        trained = not self._give_backs.lacks(child, source)
+        trained = (child, source) not in self._give_backs.lacking
         if takes_words(wanted) and not (trained and self._measuring.has_words(source)):
             wanted = wanted.without_dictionary
         return Packing(wanted, link.level if wanted.compression else None, trained)

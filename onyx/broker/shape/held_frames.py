@@ -9,13 +9,23 @@ neighbour ever waits.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from overlay.link.frame_codec import LENGTH_BYTES, decode, encode
 from overlay.link.link_layer import Arrival
-from overlay.link.row_log import RowLog, number_key, read_record
+from overlay.link.row_log import RowLog, number_key
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
 
-HELD_SPACE = "held"
+
+@dataclass(frozen=True, slots=True)
+class _HeldRow:
+    peer: str
+    frame: bytes
+
+
+HELD = Table("held", _HeldRow)
 
 
 class HeldFrames:
@@ -29,16 +39,12 @@ class HeldFrames:
     def __len__(self) -> int:
         return sum(map(len, self._waiting.values()))
 
-    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
-        for space, key, value in sorted(rows):
-            if space == HELD_SPACE:
-                record = read_record(value)
-                envelope = decode(record["frame"][LENGTH_BYTES:])
-                arrival = Arrival(
-                    0, record["peer"], envelope.frame, envelope.key, envelope.sequence
-                )
-                self._waiting.setdefault(envelope.key, deque()).append((key, arrival))
-                self._last = int(key)
+    def restore(self, rows: StoredRows) -> None:
+        for key, row in rows.take(HELD):
+            envelope = decode(row.frame[LENGTH_BYTES:])
+            arrival = Arrival(0, row.peer, envelope.frame, envelope.key, envelope.sequence)
+            self._waiting.setdefault(envelope.key, deque()).append((key, arrival))
+            self._last = int(key)
 
     def put(self, arrival: Arrival) -> None:
         """A frame of a tree that has to wait."""
@@ -46,7 +52,7 @@ class HeldFrames:
         self._last += 1
         key = number_key(self._last)
         frame = encode(arrival.frame, arrival.key, arrival.sequence)
-        self._rows.put(HELD_SPACE, key, {"peer": arrival.peer, "frame": frame})
+        HELD.put(self._rows, key, _HeldRow(arrival.peer, frame))
         self._waiting.setdefault(arrival.key, deque()).append((key, arrival))
 
     def take(self, tree: str) -> Iterator[Arrival]:
@@ -54,5 +60,5 @@ class HeldFrames:
         waiting = self._waiting.pop(tree, deque())
         while waiting:
             key, arrival = waiting.popleft()
-            self._rows.delete(HELD_SPACE, key)
+            HELD.delete(self._rows, key)
             yield arrival

@@ -7,14 +7,19 @@ from it is decided where both reports come together (registration/link_reports.p
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from onyx.broker.control_plane import ControlPlane
 from overlay.link.frames import LinkReported
 from overlay.link.link_layer import LinkLayer
+from overlay.link.part import Part
 from registration.catalog import REGISTRATION_KEY
 
 
-class LinkWatch:
+class LinkWatch(Part):
     """Looks now and then; what it knows is gone with the process, and found out again."""
+
+    section = "trees"
 
     def __init__(self, control: ControlPlane, links: LinkLayer) -> None:
         self._control = control
@@ -48,5 +53,5 @@ class LinkWatch:
         is_here, since = self._since.get(neighbour, (True, now))
         return not is_here and now - since >= self._after_s
 
-    def statistics(self) -> dict[str, object]:
+    def statistics(self) -> Mapping[str, object]:
         return {"reported_down": sorted(n for n, up in self._reported.items() if not up)}

@@ -26,16 +26,15 @@ Section 5 of the paper leaves this to the overlay network.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
 from onyx.broker.control_plane import ControlPlane
-from onyx.broker.live_wait import LiveVersion
 from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
 from onyx.broker.packing.give_backs import GiveBacks
 from onyx.broker.query_plane import QueryPlane
 from onyx.broker.shape.held_frames import HeldFrames
 from overlay.link.catalog_frames import HELD, SETTLED, SWITCHED
-from overlay.link.events import Flow
-from overlay.link.frame import Frame
+from overlay.link.events import DialPeers, Flow
 from overlay.link.frames import (
     BranchReady,
     ShapeAgreed,
@@ -46,29 +45,43 @@ from overlay.link.frames import (
     TreeEnded,
 )
 from overlay.link.link_layer import Arrival, LinkLayer
-from overlay.link.row_log import RowLog, read_record
+from overlay.link.part import FrameRefused, Part, Taker, takes
+from overlay.link.row_log import RowLog
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
 from overlay.network_shape import root_of, version_of
+from overlay.topology import TopologyError
 from registration.catalog import REGISTRATION_KEY
 
-SETTING_UP_SPACE = "tree-setting-up"
-ENDING_SPACE = "tree-ending"
-ENDED_SPACE = "tree-ended"
-REACHED_SPACE = "shape-reached"
+
+@dataclass(frozen=True, slots=True)
+class _SettingUpRow:
+    """The children whose BranchReady is missing."""
+
+    children: set[str]
 
 
-SENDERS: Mapping[type[Frame], frozenset[str]] = {
-    ShapeAnnounced: frozenset({"registration"}),
-    ShapeAgreed: frozenset({"registration"}),
-    ShapeSettled: frozenset({"registration"}),
-    TreeBegun: frozenset({"parent"}),
-    TreeEnded: frozenset({"parent"}),
-    BranchReady: frozenset({"child"}),
-}
-"""The frames that are about trees and their versions, and who may send them."""
+@dataclass(frozen=True, slots=True)
+class _TreeRow:
+    """Its key is the tree."""
 
 
-class TreeVersions:
+@dataclass(frozen=True, slots=True)
+class _ReachedRow:
+    version: int
+    stage: int
+
+
+SETTING_UP = Table("tree-setting-up", _SettingUpRow)
+ENDING = Table("tree-ending", _TreeRow)
+ENDED = Table("tree-ended", _TreeRow)
+REACHED = Table("shape-reached", _ReachedRow)
+
+
+class TreeVersions(Part):
     """The trees of one broker that begin and end; durable."""
+
+    section = "trees"
 
     def __init__(
         self,
@@ -79,10 +92,9 @@ class TreeVersions:
         links: LinkLayer,
         rows: RowLog,
         hand_on: Callable[[Arrival], None],
-        ended: Callable[[str, list[LiveVersion]], None],
+        ended: Callable[[str], None],
     ) -> None:
-        """``hand_on`` takes what was held; ``ended`` hears of a tree that has ended here, and what
-        is live by that."""
+        """``hand_on`` takes what was held; ``ended`` hears of a tree that has ended here."""
         self._control = control
         self._shapes = control.shapes
         self._query = query
@@ -94,59 +106,51 @@ class TreeVersions:
         self._tell_ended = ended
         self._held = HeldFrames(rows)
         self._awaited: dict[str, set[str]] = {}  # new tree -> children whose BranchReady is missing
-        self._ending: set[str] = set()  # no more comes but what was given back, or is held
+        self.ending: set[str] = set()  # no more comes but what was given back, or is held
         self._ended: set[str] = set()  # as long as their origin is known
-        self._waiting: set[str] = set()  # open trees with an older one of the same root
+        self.waiting: set[str] = set()  # open trees with an older one of the same root, that has
+        # to end before what comes down them is taken
         self._reached = (0, SETTLED)  # version and stage, as the registration service was told
-        self.dials_changed = False  # whom to dial is not what the shell was told last
 
-    def restore(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
+    def frames(self) -> Iterable[Taker]:
+        yield takes(ShapeAnnounced, "registration", self._handle_announced)
+        yield takes(ShapeAgreed, "registration", self._handle_agreed)
+        yield takes(ShapeSettled, "registration", self._handle_settled)
+        yield takes(TreeBegun, "parent", lambda frame, arrival: self._begin(frame.root))
+        yield takes(TreeEnded, "parent", lambda frame, arrival: self._end_soon(frame.root))
+        yield takes(BranchReady, "child", self._handle_ready)
+
+    def restore(self, rows: StoredRows) -> None:
         """The other planes must have been restored before."""
-        rows = list(rows)
         self._held.restore(rows)
-        for space, key, value in rows:
-            if space == SETTING_UP_SPACE:
-                self._awaited[key] = set(read_record(value)["children"])
-            elif space == ENDING_SPACE:
-                self._ending.add(key)
-            elif space == ENDED_SPACE:
-                self._ended.add(key)
-            elif space == REACHED_SPACE:
-                record = read_record(value)
-                self._reached = record["version"], record["stage"]
+        self._awaited.update((tree, row.children) for tree, row in rows.take(SETTING_UP))
+        self.ending.update(tree for tree, _ in rows.take(ENDING))
+        self._ended.update(tree for tree, _ in rows.take(ENDED))
+        for _, row in rows.take(REACHED):
+            self._reached = row.version, row.stage
         self._find_waiting()
-        self.dials_changed = self._shapes.agreed.version > 0
-
-    def handle(self, frame: Frame, sender: str) -> None:
-        """A frame of ``SENDERS``; TopologyError when a shape is none."""
-        match frame:
-            case ShapeAnnounced():
-                self._handle_announced(frame)
-            case ShapeAgreed():
-                self._handle_agreed(frame)
-            case ShapeSettled():
-                self._handle_settled(frame)
-            case TreeBegun():
-                self._begin(frame.root)
-            case TreeEnded():
-                self._end_soon(frame.root)
-            case BranchReady():
-                self._handle_ready(frame, sender)
+        if self._shapes.agreed.version > 0:
+            self._dial()
+        self.flush_soon()
 
     # --- the stages of a change -----------------------------------------------------------
 
-    def _handle_announced(self, frame: ShapeAnnounced) -> None:
+    def _handle_announced(self, frame: ShapeAnnounced, arrival: Arrival) -> None:
         """There is a new version: know its trees and neighbours, and say so."""
         if frame.version > self._shapes.newest.version:
-            self._shapes.add(frame)
+            try:
+                self._shapes.add(frame)
+            except TopologyError as error:
+                raise FrameRefused("shape-refused", str(error)) from error
             self._query.use_shape()
             self._report(frame.version, HELD)
 
-    def _handle_agreed(self, frame: ShapeAgreed) -> None:
+    def _handle_agreed(self, frame: ShapeAgreed, arrival: Arrival) -> None:
         """Everybody knows it: the sources of this broker get their tree of it."""
+        self.flush_soon()
         self._query.flush()  # on the trees of before
         self._shapes.agree(frame.version)
-        self.dials_changed = True
+        self._dial()
         self._leave_lost()
         wanted = self._shapes.agreed.tree(self._control.identity)
         own = self._of_root(self._control.identity)
@@ -157,13 +161,13 @@ class TreeVersions:
                 self._end(tree)
         self._begin(wanted)
 
-    def _handle_settled(self, frame: ShapeSettled) -> None:
+    def _handle_settled(self, frame: ShapeSettled, arrival: Arrival) -> None:
         """Nothing of before is left anywhere."""
         if frame.version != self._shapes.agreed.version:
             return
         self._query.flush()
         self._shapes.settle()
-        self.dials_changed = True
+        self._dial()
         self._query.forget_closed()
         gone = {tree for tree in self._ended if not self._shapes.knows(tree)}
         neighbours = self._shapes.neighbours()
@@ -173,15 +177,17 @@ class TreeVersions:
             else:
                 self._links.forget(f"broker/{peer}")
         for tree in gone:
-            self._rows.delete(ENDED_SPACE, tree)
+            ENDED.delete(self._rows, tree)
         self._ended -= gone
 
-    def report_progress(self) -> None:
-        """Tell the registration service how far this broker is; to be called after every event."""
+    def flush(self) -> None:
+        """Tell the registration service how far this broker is; after every event, until nothing
+        of before is left."""
         agreed = self._shapes.agreed
         version, identity = agreed.version, self._control.identity
         if self._reached == (version, SETTLED) or self._reached[0] > version:
             return
+        self.flush_soon()
         if self._of_root(identity) and self._control.current_tree != agreed.tree(identity):
             return
         if all(map(agreed.has_tree, self._query.table.roots)) and self._is_drained():
@@ -191,16 +197,13 @@ class TreeVersions:
 
     # --- frames of trees ------------------------------------------------------------------
 
-    def _handle_ready(self, frame: BranchReady, child: str) -> None:
+    def _handle_ready(self, frame: BranchReady, arrival: Arrival) -> None:
         """A child and all below it have a new tree."""
+        child = arrival.sender
         awaited = self._awaited.get(frame.tree, ())
         if child in awaited:
             self._query.flush()
             self._set_awaited(frame.tree, set(awaited) - {child})
-
-    def must_wait(self, tree: str) -> bool:
-        """Whether what comes down a tree has to wait, because an older one has not ended."""
-        return tree in self._waiting
 
     def hold(self, arrival: Arrival) -> None:
         """A frame of a tree that must wait."""
@@ -208,7 +211,7 @@ class TreeVersions:
 
     def end_if_complete(self, tree: str) -> None:
         """End a tree behind whose last message nothing is to come, when nothing of it waits."""
-        if tree in self._ending and not (self._give_backs.awaits(tree) or self.must_wait(tree)):
+        if tree in self.ending and not (self._give_backs.awaits(tree) or tree in self.waiting):
             self._end(tree)
 
     def is_over(self, tree: str) -> bool:
@@ -219,11 +222,11 @@ class TreeVersions:
         """Whether a tree ended everywhere, so that nothing is known of it any more."""
         return version_of(tree) < self._shapes.agreed.version and not self._shapes.knows(tree)
 
-    def statistics(self) -> dict[str, object]:
+    def statistics(self) -> Mapping[str, object]:
         return {
             "trees": list(self._query.table.roots),
             "setting_up": sorted(self._awaited),
-            "ending": sorted(self._ending),
+            "ending": sorted(self.ending),
             "ended": sorted(self._ended),
             "held_frames": len(self._held),
         }
@@ -242,10 +245,10 @@ class TreeVersions:
     def _set_awaited(self, tree: str, children: set[str]) -> None:
         if children:
             self._awaited[tree] = children
-            self._rows.put(SETTING_UP_SPACE, tree, {"children": sorted(children)})
+            SETTING_UP.put(self._rows, tree, _SettingUpRow(children))
             return
         self._awaited.pop(tree, None)
-        self._rows.delete(SETTING_UP_SPACE, tree)
+        SETTING_UP.delete(self._rows, tree)
         branch = self._control.branch(tree)
         if branch is None:
             self._switch(tree)
@@ -263,22 +266,23 @@ class TreeVersions:
 
     def _end_soon(self, tree: str) -> None:
         """No message comes down a tree any more, but those that were given back."""
-        self._ending.add(tree)
-        self._rows.put(ENDING_SPACE, tree, {})
+        self.ending.add(tree)
+        ENDING.put(self._rows, tree, _TreeRow())
         self.end_if_complete(tree)
 
     def _end(self, tree: str) -> None:
         self._query.flush()
         for child in self._control.children(tree):
             self._links.send(f"broker/{child}", tree, TreeEnded(root=tree))
-        self._tell_ended(tree, self._query.close_tree(tree))
+        self._query.close_tree(tree)
+        self._tell_ended(tree)
         if self._awaited.pop(tree, None) is not None:
-            self._rows.delete(SETTING_UP_SPACE, tree)
+            SETTING_UP.delete(self._rows, tree)
         self._give_backs.end_tree(tree)
-        self._ending.discard(tree)
-        self._rows.delete(ENDING_SPACE, tree)
+        self.ending.discard(tree)
+        ENDING.delete(self._rows, tree)
         self._ended.add(tree)
-        self._rows.put(ENDED_SPACE, tree, {})
+        ENDED.put(self._rows, tree, _TreeRow())
         left = self._of_root(root_of(tree))
         self._trained.end_tree(tree, left)
         self._find_waiting()
@@ -324,10 +328,14 @@ class TreeVersions:
         by_root: dict[str, list[str]] = {}
         for tree in sorted(self._query.table.roots, key=version_of):
             by_root.setdefault(root_of(tree), []).append(tree)
-        self._waiting = {tree for trees in by_root.values() for tree in trees[1:]}
+        self.waiting = {tree for trees in by_root.values() for tree in trees[1:]}
+
+    def _dial(self) -> None:
+        """Whom to dial is not what the shell was told last."""
+        self.ask_shell(DialPeers(self._shapes.dials()))
 
     def _report(self, version: int, stage: int) -> None:
         self._reached = version, stage
-        self._rows.put(REACHED_SPACE, "stage", {"version": version, "stage": stage})
+        REACHED.put(self._rows, "stage", _ReachedRow(version, stage))
         frame = ShapeReached(version=version, stage=stage)
         self._links.send(self._control.registration, REGISTRATION_KEY, frame)

@@ -16,11 +16,12 @@ have negative numbers.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.shape.link_watch import LinkWatch
+from overlay.link.arrival import Arrival
 from overlay.link.events import (
     Action,
     CloseConnection,
@@ -32,6 +33,7 @@ from overlay.link.events import (
 )
 from overlay.link.frames import Relayed
 from overlay.link.link_layer import LinkLayer
+from overlay.link.part import Part, Taker, takes
 
 PIECE_BYTES = 48 * 1024  # so that every process accepts a piece
 
@@ -47,37 +49,41 @@ class _Tunnel:
     come: int = 0
 
 
-class Tunnels:
+class Tunnels(Part):
     """The tunnels of one broker; gone with the process, as connections are."""
+
+    section = "trees"
 
     def __init__(self, control: ControlPlane, links: LinkLayer, watch: LinkWatch) -> None:
         self._control = control
         self._links = links
         self._watch = watch
-        self._tunnels: dict[str, _Tunnel] = {}  # by the broker at the other end
-        self._opened = 0
-        self._events: list[Event] = []
+        self.open: dict[str, _Tunnel] = {}  # by the broker at the other end
+        self.opened = 0
         self._counters: Counter[str] = Counter()
+
+    def frames(self) -> Iterable[Taker]:
+        yield takes(Relayed, "registration", self._handle_relayed)
 
     def tick(self, now: float) -> None:
         """Open what is needed, close what is not; of two ends that with the smaller id opens."""
-        for broker in list(self._tunnels):
+        for broker in list(self.open):
             if not self._is_needed(broker):
-                self._close(self._tunnels[broker], tell=True)
+                self._close(self.open[broker], tell=True)
         if not self._links.connected(self._control.registration):
             return
         for broker in sorted(self._control.shapes.neighbours()):
             if (
                 self._control.identity < broker
-                and broker not in self._tunnels
+                and broker not in self.open
                 and self._is_needed(broker)
                 and self._watch.is_long_gone(broker, now)
             ):
                 self._open(broker, int(now * 1000), f"broker/{broker}")
 
-    def handle_relayed(self, frame: Relayed) -> None:
+    def _handle_relayed(self, frame: Relayed, arrival: Arrival) -> None:
         """A piece from the other end; the first one opens a tunnel."""
-        tunnel = self._tunnels.get(frame.broker)
+        tunnel = self.open.get(frame.broker)
         if tunnel is None or tunnel.number != frame.tunnel:
             if frame.number != 1 or frame.closing or frame.broker > self._control.identity:
                 return
@@ -88,18 +94,13 @@ class Tunnels:
         if frame.closing or frame.number != tunnel.come:
             self._close(tunnel, tell=not frame.closing)
         else:
-            self._events.append(DataReceived(tunnel.connection, frame.payload))
+            self._tell_links(DataReceived(tunnel.connection, frame.payload))
 
-    def handle_gone(self, peer: str) -> None:
-        """A connection is lost; if it is that with the registration service, all tunnels are."""
-        if peer == self._control.registration:
-            for tunnel in list(self._tunnels.values()):
+    def gone(self, arrival: Arrival) -> None:
+        """With the connection with the registration service all tunnels are lost."""
+        if arrival.peer == self._control.registration:
+            for tunnel in list(self.open.values()):
                 self._close(tunnel)
-
-    def take_events(self) -> Iterator[Event]:
-        """What the link layer has to be told."""
-        while self._events:
-            yield self._events.pop(0)
 
     def carry(self, actions: Iterable[Action]) -> list[Action]:
         """The actions that are for the shell; what is for tunnels is on its way."""
@@ -111,8 +112,8 @@ class Tunnels:
                 left.append(action)
         return left + self._links.drain()
 
-    def statistics(self) -> dict[str, object]:
-        return {"tunnels": sorted(self._tunnels), **self._counters}
+    def statistics(self) -> Mapping[str, object]:
+        return {"tunnels": sorted(self.open), **self._counters}
 
     # --- helpers --------------------------------------------------------------------------
 
@@ -121,20 +122,24 @@ class Tunnels:
         return self._control.shapes.is_retiring(broker)
 
     def _open(self, broker: str, number: int, dialled: str) -> _Tunnel:
-        self._opened += 1
+        self.opened += 1
         self._counters["opened"] += 1
-        tunnel = self._tunnels[broker] = _Tunnel(broker, number, -self._opened)
-        self._events.append(ConnectionOpened(tunnel.connection, dialled))
+        tunnel = self.open[broker] = _Tunnel(broker, number, -self.opened)
+        self._tell_links(ConnectionOpened(tunnel.connection, dialled))
         return tunnel
 
     def _close(self, tunnel: _Tunnel, *, tell: bool = False) -> None:
         if tell:
             self._send(tunnel, b"", closing=True)
-        del self._tunnels[tunnel.broker]
-        self._events.append(ConnectionLost(tunnel.connection))
+        del self.open[tunnel.broker]
+        self._tell_links(ConnectionLost(tunnel.connection))
+
+    def _tell_links(self, event: Event) -> None:
+        if self.agenda is not None:
+            self.agenda.events.append(event)
 
     def _carry(self, action: SendData | CloseConnection) -> None:
-        for tunnel in self._tunnels.values():
+        for tunnel in self.open.values():
             if tunnel.connection == action.connection:
                 break
         else:

@@ -9,7 +9,7 @@ import pytest
 
 from formats import WireFormat, decode, encode, parse_text, to_text
 from onyx.broker import former_versions, transformation
-from onyx.broker.former_versions import FORMER_SPACE
+from onyx.broker.former_versions import FORMER
 from overlay.link.frames import (
     Delivery,
     LiveMarker,
@@ -255,7 +255,7 @@ def test_former_texts_are_kept_up_to_a_bound_and_go_with_their_profile(
     asker = setting.beside.peer("client", "asker")
 
     def stored() -> int:
-        return sum(space == FORMER_SPACE for space, _ in setting.beside.rows)
+        return sum(space == FORMER.space for space, _ in setting.beside.rows)
 
     for number in range(8):
         asker.ask("profile.update", profile="p1", text=(OTHERS, TITLES)[number % 2])

@@ -8,6 +8,7 @@ import pytest
 
 from overlay.link.events import Delete, Put
 from overlay.link.row_log import RowLog
+from overlay.link.stored_rows import StoredRows
 from overlay.transformation import reflection
 from overlay.transformation.reflection import NOTHING, WHOLE, Reflection
 
@@ -50,7 +51,7 @@ def test_all_of_it_survives_a_restart() -> None:
             case Delete(space, key):
                 del disk[space, key]
     again = Reflection(RowLog())
-    again.restore((space, key, value) for (space, key), value in disk.items())
+    again.restore(StoredRows((space, key, value) for (space, key), value in disk.items()))
     assert again.last("up") == broker.last("up")
     assert again.come("B4", "B1") == broker.come("B4", "B1")
     for reflects in range(15):

@@ -1,0 +1,168 @@
+"""Part: what the parts of a core are to the core; each does one thing, and says what that takes.
+
+::
+
+    frame ──> the part that takes it       ``frames``: which, and from whom
+    rows  ──> the parts that stored them   ``restore``, once, at a restart
+    time  ──> parts that wait for it       ``tick``
+              parts that have asked        ``flush`` and ``work``, see Agenda
+
+A part that has nothing to do is not asked.  What it needs not say it leaves as it is here.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from overlay.link.arrival import Arrival
+from overlay.link.events import Action, Event
+from overlay.link.frame import Frame
+from overlay.link.stored_rows import StoredRows
+
+F = TypeVar("F", bound=Frame)
+
+
+class FrameRefused(Exception):
+    """A frame that its sender has no business to send, or with bad contents: it is counted, the
+    sender is told, and nothing else happens."""
+
+    def __init__(self, code: str, detail: str = "") -> None:
+        super().__init__(detail or code)
+        self.code, self.detail = code, detail
+
+
+@dataclass(frozen=True, slots=True)
+class Taker:
+    """Who takes a kind of frame, and from whom: a role, or a place on the tree that it names."""
+
+    kind: type[Frame]
+    senders: frozenset[str]
+    take: Callable[[Any, Arrival], None]
+
+
+def takes(kind: type[F], sender: str, take: Callable[[F, Arrival], None]) -> Taker:
+    """``sender``: one or several, with spaces between; ``take`` may raise FrameRefused."""
+    return Taker(kind, frozenset(sender.split()), take)
+
+
+class Part:
+    """The base of all parts."""
+
+    section = ""
+    """Of the core's statistics; parts may share one."""
+    agenda: Agenda | None = None
+
+    def frames(self) -> Iterable[Taker]:
+        """The frames that it takes; asked for once."""
+        return ()
+
+    def restore(self, rows: StoredRows) -> None:
+        """Take back what was stored; the parts before it are restored already."""
+
+    def gone(self, arrival: Arrival) -> None:
+        """A connection is gone."""
+
+    def tick(self, now: float) -> None:
+        """Time goes on; about once a second."""
+
+    def flush(self) -> None:
+        """What is due at the end of an event, or of a batch of them."""
+
+    def work(self) -> None:
+        """Go on with what nobody waits for, a bounded step of it."""
+
+    def statistics(self) -> Mapping[str, object]:
+        return {}
+
+    # --- what it has to do ----------------------------------------------------------------
+
+    def flush_soon(self) -> None:
+        """Be flushed at the end of this event; from its own ``flush``, of the next one."""
+        if self.agenda is not None:
+            self.agenda.due.add(self)
+
+    def flush_at_end(self) -> None:
+        """Be flushed at the end of the events that wait together."""
+        if self.agenda is not None:
+            self.agenda.due_at_end.add(self)
+
+    def work_soon(self) -> None:
+        """Be called to ``work`` when what was said up to now has left."""
+        if self.agenda is not None:
+            self.agenda.working.add(self)
+
+    def ask_shell(self, action: Action) -> None:
+        """Behind the rows and frames of this call."""
+        if self.agenda is not None:
+            self.agenda.actions.append(action)
+
+
+class Agenda:
+    """What the parts of a core have to do: they say so themselves, so that nobody else is asked."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        """``parts`` have their turns in this order."""
+        self.parts = parts
+        self.due: set[Part] = set()
+        self.due_at_end: set[Part] = set()
+        self.working: set[Part] = set()
+        self.events: deque[Event] = deque()  # that the core has still to handle
+        self.actions: list[Action] = []
+        self.now = 0.0  # of the event under way
+        for part in parts:
+            part.agenda = self
+        self._ticking = [part for part in parts if type(part).tick is not Part.tick]
+        self._noticing = [part for part in parts if type(part).gone is not Part.gone]
+
+    def takers(self) -> Mapping[type[Frame], Taker]:
+        """Who takes what; of one kind of frame there is one taker."""
+        found: dict[type[Frame], Taker] = {}
+        for taker in (taker for part in self.parts for taker in part.frames()):
+            if found.setdefault(taker.kind, taker) is not taker:
+                raise ValueError(f"two parts take {taker.kind.__name__}")
+        return found
+
+    def restore(self, rows: StoredRows) -> None:
+        """StoreError when there are rows of nobody."""
+        for part in self.parts:
+            part.restore(rows)
+        rows.check_taken()
+
+    def tick(self, now: float) -> None:
+        for part in self._ticking:
+            part.tick(now)
+
+    def gone(self, arrival: Arrival) -> None:
+        for part in self._noticing:
+            part.gone(arrival)
+
+    def flush(self) -> None:
+        for part in self.parts:
+            if part in self.due:
+                self.due.remove(part)
+                part.flush()
+
+    def end_batch(self) -> None:
+        """Those that wait for the end are flushed with the others."""
+        self.due |= self.due_at_end
+        self.due_at_end.clear()
+
+    def work(self) -> None:
+        working, self.working = self.working, set()
+        for part in self.parts:
+            if part in working:
+                part.work()
+
+    def take_actions(self) -> list[Action]:
+        actions, self.actions = self.actions, []
+        return actions
+
+    def statistics(self) -> dict[str, dict[str, object]]:
+        found: dict[str, dict[str, object]] = {}
+        for part in self.parts:
+            if part.section:
+                found.setdefault(part.section, {}).update(part.statistics())
+        return found
