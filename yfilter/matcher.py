@@ -309,6 +309,16 @@ class Matcher:
         """The number of a registered profile, from 1; KeyError if it is not known."""
         return self._local.number_of(profile_id)
 
+    @property
+    def changes(self) -> int:
+        """How often profiles have been added and removed."""
+        return self._stamp
+
+    def query_of(self, profile_id: str) -> int:
+        """A number that equal profiles share until one is added or removed; KeyError if the id is
+        not known."""
+        return self._local.registrations.query[self._local.number_of(profile_id)]
+
     def id_of(self, number: int) -> str:
         """The profile id of a number that is in use."""
         return self._local.registrations.name(number)

@@ -143,6 +143,11 @@ class DeliveryLog:
         self._memory = FrameMemory(bytes_max)
         self._asked: dict[int, bool] = {}  # positions to be read -> whether that was said
 
+    @property
+    def is_full(self) -> bool:
+        """Whether no more bodies are to be in memory."""
+        return self._memory.is_full
+
     def append(
         self,
         source: str,

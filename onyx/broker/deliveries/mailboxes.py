@@ -39,7 +39,7 @@ from onyx.broker.deliveries.delivery_log import (
     Results,
 )
 from onyx.broker.deliveries.former_texts import TEXT_SPACE, FormerTexts
-from onyx.broker.deliveries.lines import READ_AHEAD, Lines
+from onyx.broker.deliveries.lines import Lines
 from onyx.broker.deliveries.mailbox import Mailbox
 from onyx.broker.deliveries.result_maker import ResultMaker
 from overlay.link.delivery_frames import (
@@ -150,9 +150,9 @@ class Mailboxes:
     # --- what messages give ---------------------------------------------------------------
 
     def takes_now(self, profile: str) -> bool:
-        """Whether somebody takes the results of a profile as fast as they come."""
+        """Whether somebody takes the results of a profile, and there is room for them till then."""
         box = self._boxes.get(profile)
-        return box is not None and bool(box.line) and box.last - box.sent < READ_AHEAD
+        return box is not None and bool(box.line) and not self._log.is_full
 
     def deliver(
         self, source: str, number: int, results: Sequence[bytes], profiles: Sequence[str]

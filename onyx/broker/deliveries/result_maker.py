@@ -20,8 +20,27 @@ def results_bytes_max(limits: LinkLimits) -> int:
     return frame - FRAME_HEADROOM_BYTES - frame // 64
 
 
+OPENED_BYTES = 1024 * 1024  # of the messages that stay open, as they came; one always may
+
+
+class _Opened:
+    """A message that results are made of; ``made``: those of queries, by number, until profiles
+    change."""
+
+    __slots__ = ("changes", "made", "size", "stream")
+
+    def __init__(self, stream: ElementStream, size: int) -> None:
+        self.stream = stream
+        self.size = size
+        self.changes = -1
+        self.made: dict[int, Results | None] = {}
+
+
 class ResultMaker:
-    """By the one Matcher for what a profile says now, by a small one for what it once said."""
+    """By the one Matcher for what a profile says now, by a small one for what it once said.
+
+    The last messages stay open, for those who take them are many and not far from each other.
+    """
 
     def __init__(self, codebook: Codebook, matcher: Matcher, bytes_max: int) -> None:
         """``bytes_max`` of results on one message fit into a frame."""
@@ -29,6 +48,8 @@ class ResultMaker:
         self._matcher = matcher
         self._bytes_max = bytes_max
         self._former = Matcher(MatchLimits(lazy_bytes_max=4096))
+        self._opened: dict[tuple[str, int, str], _Opened] = {}
+        self._opened_bytes = 0
         self._counters: Counter[str] = Counter()
 
     def fitting(self, results: list[bytes] | None) -> Results:
@@ -45,21 +66,27 @@ class ResultMaker:
         """The results of (profile, "" or its text of then), each when it is asked for; None for
         profiles that get nothing after all."""
         profiles = list(profiles)
-        current = [profile for profile, text in profiles if not text]
         try:
-            stream = self._opened(source, number, message)
+            opened = self._open(source, number, message)
         except (MessageRefused, DecodeError):
             self._counters["unreadable"] += 1
             yield [profile for profile, _ in profiles], self.fitting(None)
             return
-        id_of = self._matcher.id_of
-        for numbers, results, exceeded, _ in self._matcher.deliver_to(stream, current):
-            self._counters["made"] += 1
-            names = list(map(id_of, numbers))
-            yield names, self.fitting(results) if results or exceeded else None
+        lacking = []
         for profile, text in profiles:
             if text:
-                yield [profile], self._by_former(stream, profile, text)
+                yield [profile], self._by_former(opened.stream, profile, text)
+            elif (query := self._matcher.query_of(profile)) in opened.made:
+                yield [profile], opened.made[query]
+            else:
+                lacking.append(profile)
+        id_of, query_of = self._matcher.id_of, self._matcher.query_of
+        for numbers, results, exceeded, _ in self._matcher.deliver_to(opened.stream, lacking):
+            self._counters["made"] += 1
+            names = list(map(id_of, numbers))
+            fitting = self.fitting(results) if results or exceeded else None
+            opened.made[query_of(names[0])] = fitting
+            yield names, fitting
 
     def statistics(self) -> dict[str, int]:
         return {f"results_{name}": count for name, count in self._counters.items()}
@@ -73,7 +100,21 @@ class ResultMaker:
             self._former.remove(profile)
         return self.fitting(results) if results or exceeded else None
 
-    def _opened(self, source: str, number: int, message: KeptMessage) -> ElementStream:
+    def _open(self, source: str, number: int, message: KeptMessage) -> _Opened:
+        key = source, number, message.root
+        opened = self._opened.pop(key, None)
+        if opened is None:
+            opened = _Opened(self._stream(source, number, message), len(message.payload))
+            self._opened_bytes += opened.size
+        self._opened[key] = opened  # the last that was asked for is the last to go
+        while self._opened_bytes > OPENED_BYTES and len(self._opened) > 1:
+            self._opened_bytes -= self._opened.pop(next(iter(self._opened))).size
+        if opened.changes != self._matcher.changes:
+            opened.changes = self._matcher.changes
+            opened.made.clear()
+        return opened
+
+    def _stream(self, source: str, number: int, message: KeptMessage) -> ElementStream:
         form = wire_format_of(message.format)
         parcel = Parcel(
             *(self._codebook, message.root, source, number, 0, form, message.payload),
