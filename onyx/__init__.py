@@ -16,8 +16,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from onyx.client_values import Delivery, Outcome, ProfileInfo, SourceInfo
     from onyx.clients import DataSource, User
-    from onyx.errors import NetworkUnreachable, ProfileNotAccepted, RequestFailed, UserError
+    from onyx.errors import (
+        NetworkUnreachable,
+        ProfileNotAccepted,
+        ProfilesNotAccepted,
+        RequestFailed,
+        UserError,
+    )
     from onyx.launcher import RunningNetwork, launch
+    from onyx.profile_batches import NewProfile, ProfileBatch
     from onyx.registration_client import RegistrationClient
     from onyx.results import Results
 
@@ -25,9 +32,12 @@ __all__ = [
     "DataSource",
     "Delivery",
     "NetworkUnreachable",
+    "NewProfile",
     "Outcome",
+    "ProfileBatch",
     "ProfileInfo",
     "ProfileNotAccepted",
+    "ProfilesNotAccepted",
     "RegistrationClient",
     "RequestFailed",
     "Results",
@@ -41,8 +51,12 @@ __all__ = [
 _MODULES = {
     "onyx.client_values": ("Delivery", "Outcome", "ProfileInfo", "SourceInfo"),
     "onyx.clients": ("DataSource", "User"),
-    "onyx.errors": ("NetworkUnreachable", "ProfileNotAccepted", "RequestFailed", "UserError"),
+    "onyx.errors": (
+        *("NetworkUnreachable", "ProfileNotAccepted", "ProfilesNotAccepted"),
+        *("RequestFailed", "UserError"),
+    ),
     "onyx.launcher": ("RunningNetwork", "launch"),
+    "onyx.profile_batches": ("NewProfile", "ProfileBatch"),
     "onyx.registration_client": ("RegistrationClient",),
     "onyx.results": ("Results",),
 }

@@ -30,6 +30,7 @@ import trio
 
 from onyx import clients
 from onyx.client_values import Delivery, Outcome, SourceInfo
+from onyx.profile_batches import ProfileBatch, ProfileBatches
 from onyx.registration_client import Where
 
 _P = ParamSpec("_P")
@@ -127,6 +128,21 @@ def _waiting(
     return wait
 
 
+def _in_batches(
+    method: Callable[Concatenate[clients.User, _P], ProfileBatches[_T]],
+) -> Callable[Concatenate[User, _P], Iterator[ProfileBatch]]:
+    """The same of a method that gives an asynchronous iterator; what it is given is iterated over
+    in the client's thread."""
+
+    @wraps(method)
+    def batches(self: User, /, *arguments: _P.args, **named: _P.kwargs) -> Iterator[ProfileBatch]:
+        found = method(self._client, *arguments, **named)
+        while (batch := self._thread.call(lambda _: anext(found, None))) is not None:
+            yield batch
+
+    return batches
+
+
 def _registering(
     register: Callable[_P, Awaitable[clients.DataSource]],
 ) -> Callable[_P, DataSource]:
@@ -189,6 +205,9 @@ class User(_Blocking[clients.User]):
         super().__init__(clients.User(registration, name))
 
     add_profile = _waiting(clients.User.add_profile)
+    add_profiles = _in_batches(clients.User.add_profiles)
+    update_profiles = _in_batches(clients.User.update_profiles)
+    remove_profiles = _in_batches(clients.User.remove_profiles)
     update_profile = _waiting(clients.User.update_profile)
     remove_profile = _waiting(clients.User.remove_profile)
     profiles = _waiting(clients.User.profiles)

@@ -7,6 +7,8 @@ of ``sysexits.h``), so that a script can tell a refused profile from a network t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 EXIT_OK = 0
 EXIT_USAGE = 2  # the command line is wrong
 EXIT_DATA = 65  # a message or profile was refused
@@ -111,3 +113,12 @@ class ProfileNotAccepted(RequestFailed):
     def __init__(self, code: str, reason: str) -> None:
         super().__init__(code, reason)
         self.args = (reason,)
+
+
+class ProfilesNotAccepted(RequestFailed):
+    """Some of many profiles were refused; ``refused`` says why, by place from 0."""
+
+    def __init__(self, refused: Mapping[int, str]) -> None:
+        place, why = next(iter(refused.items()))
+        super().__init__("profiles-refused", f"{len(refused)} are refused; number {place}: {why}")
+        self.refused = refused

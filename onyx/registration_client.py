@@ -64,14 +64,18 @@ class NetworkClient:
         self._connection = None
         return await self._stack.__aexit__(kind, error, traceback)
 
-    async def call(self, verb: str, arguments: Mapping[str, object] | None = None) -> Result:
-        """Ask, again after a lost connection, and return the answer.
+    async def call(
+        self, verb: str, arguments: Mapping[str, object] | None = None, *, request: str = ""
+    ) -> Result:
+        """Ask, again after a lost connection, and return the answer; ``request`` is an id of the
+        request by which it is known again (default: a new one).
 
         RequestFailed when the answer is no; NetworkUnreachable when there is none in time.
         """
         if self._connection is None:
             raise RuntimeError(f"{type(self).__name__} is used outside of its async with block")
-        return await call(self._connection, verb, arguments or {}, self._patience_seconds)
+        arguments = arguments or {}
+        return await call(self._connection, verb, arguments, self._patience_seconds, request)
 
     async def statistics(self) -> Result:
         """What the process at the other end counts."""
@@ -279,9 +283,10 @@ async def call(
     verb: str,
     arguments: Mapping[str, object],
     patience_seconds: float = PATIENCE_SECONDS,
+    request: str = "",
 ) -> Result:
     """One request, asked until it is answered; the errors are those of ``NetworkClient.call``."""
-    request = uuid.uuid4().hex
+    request = request or uuid.uuid4().hex
     give_up_at = trio.current_time() + patience_seconds
     while True:
         try:

@@ -146,6 +146,7 @@ class Catalog:
             self._index_profile(ProfileEntry.from_record(key, read_record(value)))
         for key, value in rows.take_bytes(NUMBER_SPACE):
             self._numbers[key] = int(read_record(value)["last"])
+        self.profiles = dict(sorted(self.profiles.items(), key=lambda each: int(each[0][1:])))
 
     def new_id(self, kind: str) -> str:
         """A fresh id, "s1", "p1", ...; numbers are never used again."""

@@ -27,6 +27,7 @@ from overlay.link.request_server import (
     Verb,
     location_argument,
     name_argument,
+    texts_argument,
 )
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
@@ -35,7 +36,6 @@ from overlay.topology import Topology
 from registration.catalog import Catalog, ProfileEntry
 from registration.new_profiles import Asked, NewProfiles, check
 
-BATCH_MAX = 10_000  # profiles in one request
 BATCHES_MAX = 65_536  # that are remembered; beyond, the oldest is not
 
 
@@ -118,7 +118,7 @@ class ProfileBatches:
     # --- verbs ----------------------------------------------------------------------------
 
     def _add_many(self, connection: int, request: Request) -> Result | None:
-        texts = _texts_argument(request, "texts", self._topology.limits.profile_length_max)
+        texts = texts_argument(request, "texts", self._topology.limits.profile_length_max)
         users = _users_argument(request, len(texts))
         location = location_argument(request)
         near = request.arguments.get("near") is True
@@ -160,7 +160,7 @@ class ProfileBatches:
 
     def _find_many(self, connection: int, request: Request) -> Result:
         """``hosts``: for each profile the id of its host broker, "" if there is no such profile."""
-        profiles = _texts_argument(request, "profiles", NAME_BYTES_MAX)
+        profiles = texts_argument(request, "profiles", NAME_BYTES_MAX)
         found = map(self._catalog.profiles.get, profiles)
         hosts = ["" if entry is None else entry.host for entry in found]
         addresses = {host: str(self._topology.address(host)) for host in set(hosts) - {""}}
@@ -192,29 +192,10 @@ def _refused(texts: Iterable[str]) -> list[list[object]]:
     return found
 
 
-def _texts_argument(request: Request, name: str, length_max: int) -> list[str]:
-    value = request.arguments.get(name)
-    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        raise RequestRefused("bad-argument", f"{request.verb}: {name!r} must be a list of strings")
-    if not 0 < len(value) <= BATCH_MAX:
-        raise RequestRefused(
-            "bad-argument",
-            f"{request.verb}: {name!r} has {len(value)} values, expected 1 to {BATCH_MAX}",
-        )
-    for place, text in enumerate(value):
-        if len(text) > length_max:
-            raise RequestRefused(
-                "too-long",
-                f"{request.verb}: {name!r}[{place}] has {len(text)} characters, "
-                f"at most {length_max}",
-            )
-    return value
-
-
 def _users_argument(request: Request, count: int) -> list[str]:
     if "users" not in request.arguments:
         return [name_argument(request, "user", default="")] * count
-    users = _texts_argument(request, "users", NAME_BYTES_MAX)
+    users = texts_argument(request, "users", NAME_BYTES_MAX)
     if any(len(user.encode()) > NAME_BYTES_MAX for user in set(users)):
         raise RequestRefused(
             "too-long", f"{request.verb}: a name in 'users' has more than {NAME_BYTES_MAX} bytes"

@@ -2,7 +2,8 @@
 
 Changes to a profile go straight to its host broker (section 3.1 of the paper).  A request is
 answered once its effect is durable; with ``wait`` once it is live on every tree, or ``timeout``
-seconds later with ``live`` false and the brokers that are ``missing``.
+seconds later with ``live`` false and the brokers that are ``missing``.  Of many profiles in one
+request the last one is waited for: what was changed before it is live before it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from onyx.broker.live_requests import LiveRequests
+from onyx.broker.live_wait import LiveVersion
 from onyx.broker.message_trace import MessageTrace
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.moves.releases import moved_detail
@@ -22,13 +24,16 @@ from overlay.link.frames import Request
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part, Taker, takes
 from overlay.link.request_server import (
+    NAME_BYTES_MAX,
     RequestRefused,
     RequestServer,
     Result,
     name_argument,
     text_argument,
+    texts_argument,
 )
 from yfilter.errors import ProfileRefused
+from yfilter.matcher import check_profile
 
 
 class BrokerRequests(Part):
@@ -64,6 +69,8 @@ class BrokerRequests(Part):
                 "profile.show": self._show_profile,
                 "profile.update": self._update_profile,
                 "profile.remove": self._remove_profile,
+                "profile.update_many": self._update_many,
+                "profile.remove_many": self._remove_many,
                 "profile.live": self._await_live,
             },
         )
@@ -83,10 +90,10 @@ class BrokerRequests(Part):
         self._server.handle(arrival.connection, request)
 
     def _wait(
-        self, connection: int, request: Request, result: Result, version: int
+        self, connection: int, request: Request, result: Result, live: LiveVersion
     ) -> Result | None:
         now = 0.0 if self.agenda is None else self.agenda.now
-        return self._live.wait(connection, request, result, version, now)
+        return self._live.wait(connection, request, result, live, now)
 
     # --- verbs ----------------------------------------------------------------------------
 
@@ -122,28 +129,83 @@ class BrokerRequests(Part):
         profile = self._profile_argument(request)
         text = text_argument(request, "text", self._limits.profile_length_max)
         try:
-            version = self._query.update(profile, text)
+            changed = self._query.update(profile, text)
         except ProfileRefused as refusal:
             raise RequestRefused("profile-refused", str(refusal)) from refusal
-        result: Result = {"profile": profile, "version": version}
-        return self._wait(connection, request, result, version)
+        result: Result = {"profile": profile, "version": changed.version}
+        return self._wait(connection, request, result, changed)
 
     def _remove_profile(self, connection: int, request: Request) -> Result | None:
         profile = self._profile_argument(request)
-        version = self._query.remove(profile)
+        gone = self._query.remove(profile)
         result: Result = {"profile": profile, "removed": True}
-        return self._wait(connection, request, result, version)
+        return self._wait(connection, request, result, gone)
+
+    def _update_many(self, connection: int, request: Request) -> Result | None:
+        """``versions`` of each of ``profiles``, 0 for one that is ``refused``; a text that it has
+        already changes nothing, so that a repeated request does not either.  While one of
+        ``texts`` is refused nothing is changed, unless ``skip_refused`` is said."""
+        profiles = texts_argument(request, "profiles", NAME_BYTES_MAX)
+        texts = texts_argument(request, "texts", self._limits.profile_length_max)
+        if len(texts) != len(profiles):
+            raise RequestRefused(
+                "bad-argument",
+                f"{request.verb}: {len(texts)} 'texts' for {len(profiles)} 'profiles'",
+            )
+        refused: list[list[object]] = []
+        changes = []
+        versions = []
+        is_bad = False
+        for place, (profile, text) in enumerate(zip(profiles, texts, strict=True)):
+            hosted = self._query.profiles.get(profile)
+            versions.append(0 if hosted is None else hosted.version)
+            try:
+                self._check_here(profile)
+                if hosted is not None and hosted.text != text:
+                    changes.append((place, profile, check_profile(text)))
+            except RequestRefused as refusal:
+                versions[-1] = 0
+                refused.append([place, refusal.code, str(refusal)])
+            except ProfileRefused as refusal:
+                versions[-1] = 0
+                is_bad = True
+                refused.append([place, "profile-refused", str(refusal)])
+        if is_bad and request.arguments.get("skip_refused") is not True:
+            changes, versions = [], [0] * len(profiles)
+        changed = self._query.update_all([(profile, parsed) for _, profile, parsed in changes])
+        for (place, _, _), live in zip(changes, changed, strict=True):
+            versions[place] = live.version
+        result: Result = {"versions": versions, "refused": refused}
+        return self._wait(connection, request, result, changed[-1]) if changed else result
+
+    def _remove_many(self, connection: int, request: Request) -> Result | None:
+        """All of ``profiles`` but those that are ``refused``, because they are not here."""
+        profiles = texts_argument(request, "profiles", NAME_BYTES_MAX)
+        refused: list[list[object]] = []
+        going: dict[str, None] = {}
+        for place, profile in enumerate(profiles):
+            try:
+                self._check_here(profile)
+                going[profile] = None
+            except RequestRefused as refusal:
+                refused.append([place, refusal.code, str(refusal)])
+        gone = self._query.remove_all(list(going))
+        result: Result = {"refused": refused}
+        return self._wait(connection, request, result, gone[-1]) if gone else result
 
     def _await_live(self, connection: int, request: Request) -> Result | None:
         profile = self._profile_argument(request)
         version = self._query.profiles[profile].version
         result: Result = {"profile": profile, "version": version}
-        return self._wait(connection, request, result, version)
+        return self._wait(connection, request, result, LiveVersion(profile, version))
 
     def _profile_argument(self, request: Request) -> str:
         profile = name_argument(request, "profile")
+        self._check_here(profile)
+        return profile
+
+    def _check_here(self, profile: str) -> None:
         if profile in self._moves:
             raise RequestRefused("moved", moved_detail(profile))
         if profile not in self._query.profiles:
             raise RequestRefused("unknown-profile", f"this broker does not host {profile!r}")
-        return profile

@@ -54,11 +54,11 @@ class LiveRequests:
                 self._answer(waiting.connection, waiting.request, result)
 
     def wait(
-        self, connection: int, request: Request, result: Result, version: int, now: float
+        self, connection: int, request: Request, result: Result, live: LiveVersion, now: float
     ) -> Result | None:
-        """The answer to a request about ``version`` of ``result["profile"]`` if it can be given
-        at once; else it comes when the version is live, or the time is over."""
-        profile = str(result["profile"])
+        """The answer to a request about a version if it can be given at once; else it comes when
+        the version is live, or the time is over."""
+        profile, version = live.profile, live.version
         deadline = now + _timeout(request)
         is_live = not self._waits.missing(profile, version)
         if is_live or not request.arguments.get("wait"):

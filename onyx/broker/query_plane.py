@@ -210,13 +210,13 @@ class QueryPlane(Part):
         self._rows.delete(HOSTED_SPACE, profile)
         return hosted
 
-    def update(self, profile: str, text: str) -> int:
-        """Replace a profile's text; returns the new version.
+    def update(self, profile: str, text: str) -> LiveVersion:
+        """Replace a profile's text; the new version.
 
         Raises ProfileRefused and leaves everything as it was when the new text is refused;
         KeyError when the profile is not here.
         """
-        return self.update_all([(profile, check_profile(text))])[0].version
+        return self.update_all([(profile, check_profile(text))])[0]
 
     def update_all(self, changes: Sequence[tuple[str, Profile]]) -> list[LiveVersion]:
         """Replace the texts of profiles that are here by checked ones; the new versions."""
@@ -232,12 +232,11 @@ class QueryPlane(Part):
         self._send_markers(versions)
         return versions
 
-    def remove(self, profile: str) -> int:
-        """Forget a profile, its undelivered results too; KeyError when it is not here.
-
-        Returns the version that its absence counts as, for ``waits``.
+    def remove(self, profile: str) -> LiveVersion:
+        """Forget a profile, its undelivered results too; the version that its absence counts as.
+        KeyError when it is not here.
         """
-        return self.remove_all([profile])[0].version
+        return self.remove_all([profile])[0]
 
     def remove_all(self, profiles: Sequence[str]) -> list[LiveVersion]:
         """Forget profiles that are here; the versions that their absence counts as."""

@@ -17,6 +17,15 @@ from onyx.cli.network_option import (
     add_network_arguments,
     registration_address,
 )
+from onyx.cli.profile_bulk import (
+    DETAILS,
+    RESUME_DETAILS,
+    add_file_arguments,
+    add_many,
+    remove_many,
+    the_file,
+    update_many,
+)
 from onyx.cli.profile_check import add_check
 from onyx.cli.profile_explain import add_explain
 from onyx.cli.profile_plan import add_plan
@@ -33,7 +42,13 @@ from onyx.cli.values import (
 from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
 from onyx.client_values import ProfileInfo
 from onyx.clients import User
-from onyx.errors import EXIT_DATA, EXIT_OK, EXIT_UNAVAILABLE, ProfileNotAccepted
+from onyx.errors import (
+    EXIT_DATA,
+    EXIT_OK,
+    EXIT_UNAVAILABLE,
+    ProfileNotAccepted,
+    UsageError,
+)
 from onyx.registration_client import RegistrationClient
 
 _T = TypeVar("_T")
@@ -42,6 +57,8 @@ ADD_EXAMPLES = """\
   onyx profile add storms.xq --wait
   echo '//item[price < 100]' | onyx profile add - --user ada
   onyx profile add profiles/*.xq --user ada --location 47.61,-122.33
+  onyx profile add population.jsonl
+  onyx profile add queries.txt --lines --skip-bad > ids.txt
 """
 
 OTHER_EXAMPLES = """\
@@ -49,6 +66,7 @@ OTHER_EXAMPLES = """\
   onyx profile list --user ada
   onyx profile update p1 storms.xq --wait
   onyx profile remove p1 p2
+  onyx profile remove ids.txt --lines
 """
 
 WAIT_HELP = "return only when it is live: no message published afterwards is missed"
@@ -94,10 +112,13 @@ def add_parser(subparsers: Subparsers) -> None:
         verbs,
         "remove",
         "remove profiles",
-        details="Results that were not delivered yet are gone with the profile.",
-        examples="  onyx profile remove p1 p2",
+        details="Results that were not delivered yet are gone with the profile. A FILE named\n"
+        ".jsonl, or any with --lines, names many profiles: an object a line with its id as\n"
+        "profile, or an id a line.",
+        examples="  onyx profile remove p1 p2\n  onyx profile remove ids.txt --lines",
     )
-    remove.add_argument("profiles", metavar="ID", nargs="+")
+    remove.add_argument("profiles", metavar="ID|FILE", nargs="+")
+    add_file_arguments(remove)
     _add_wait(remove, "return only when no broker keeps its interest any more")
     set_run(remove, run_remove)
     add_client_arguments(remove)
@@ -109,9 +130,11 @@ def _add_add(verbs: Subparsers) -> None:
         "add",
         "register profiles and print their ids",
         details=f"Each file is one profile; - is standard input.\n{REFUSED_DETAILS}\n"
-        f"{WARNED_DETAILS}",
+        f"{WARNED_DETAILS}\n\n{DETAILS}\n{RESUME_DETAILS}",
         examples=ADD_EXAMPLES,
     )
+    add_file_arguments(parser)
+    parser.add_argument("--resume", metavar="KEY", help="go on with a file that was cut off")
     parser.add_argument("files", metavar="FILE|-", nargs="+", help="the text of a profile")
     parser.add_argument("--user", metavar="NAME", help="whose it is (default: your login name)")
     parser.add_argument("--location", metavar="LAT,LON", type=location, help=LOCATION_HELP)
@@ -131,11 +154,15 @@ def _add_update(verbs: Subparsers) -> None:
         "update",
         "replace the text of a profile",
         details=f"When the new text is refused the old one stays in force.\n{REFUSED_DETAILS}\n"
-        f"{WARNED_DETAILS}",
-        examples="  onyx profile update p1 storms.xq --wait",
+        f"{WARNED_DETAILS}\n\nA FILE named .jsonl alone changes many profiles: an object a line "
+        "with the id as\nprofile, and the text. To do it again changes nothing.",
+        examples="  onyx profile update p1 storms.xq --wait\n  onyx profile update new.jsonl",
     )
-    parser.add_argument("profile", metavar="ID")
-    parser.add_argument("file", metavar="FILE|-", help="the new text")
+    parser.add_argument("profile", metavar="ID|FILE")
+    parser.add_argument("file", metavar="FILE|-", nargs="?", help="the new text")
+    parser.add_argument(
+        "--skip-bad", action="store_true", help="leave out lines that cannot be used"
+    )
     _add_wait(parser, WAIT_HELP)
     set_run(parser, run_update)
     add_client_arguments(parser)
@@ -152,6 +179,12 @@ def _add_wait(parser: argparse.ArgumentParser, help_text: str) -> None:
 
 
 def run_add(arguments: argparse.Namespace) -> int:
+    many = the_file(arguments, arguments.files)
+    if many is not None:
+        whose = _login_name() if arguments.user is None else arguments.user
+        return add_many(arguments, many, whose)
+    if arguments.resume:
+        raise UsageError("--resume is for a file of many profiles (--lines or .jsonl)")
     check_once(arguments.files)
     texts = [(name, read_text(name)) for name in arguments.files]
     user = _login_name() if arguments.user is None else arguments.user
@@ -180,6 +213,10 @@ def run_add(arguments: argparse.Namespace) -> int:
 
 
 def run_update(arguments: argparse.Namespace) -> int:
+    if arguments.file is None:
+        if not arguments.profile.endswith(".jsonl"):
+            raise UsageError("expected the id of a profile and a FILE, or a FILE named .jsonl")
+        return update_many(arguments, arguments.profile)
     text = read_text(arguments.file)
 
     async def update() -> int:
@@ -251,6 +288,10 @@ def run_export(arguments: argparse.Namespace) -> int:
 
 
 def run_remove(arguments: argparse.Namespace) -> int:
+    many = the_file(arguments, arguments.profiles)
+    if many is not None:
+        return remove_many(arguments, many)
+
     async def remove() -> int:
         late = 0
         async with User(registration_address(arguments)) as client:

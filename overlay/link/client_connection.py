@@ -139,7 +139,7 @@ class ClientConnection:
         self._transport: Connection | None = None
         self._connections = 0
         self._failure: RemoteError | None = None
-        self._answers: dict[str, Response | None] = {}  # None: not answered yet
+        self._questions: dict[str, _Question] = {}
         self._open_publishes: deque[int] = deque()
         self._outcomes: dict[int, Refused | None] = {}  # refused and settled ones
         self._subscription = Subscription()
@@ -171,16 +171,18 @@ class ClientConnection:
             raise ConnectionFailed(f"{verb}: not connected to {self._where[0]}:{self._where[1]}")
         request = request or uuid.uuid4().hex
         self.send_acknowledgements()
-        self._answers[request] = None
+        question = self._questions[request] = _Question()
         try:
             self._links.reply(transport.number, Request(request, verb, arguments))
             self._carry_out()
-            while (answer := self._answers[request]) is None:
+            while (answer := question.answer) is None:
                 if self._transport is not transport:
                     raise ConnectionFailed(f"{verb}: the connection was lost before the answer")
-                await self._wait_changed()
+                self._check_failure()
+                question.changed = trio.Event()
+                await question.changed.wait()
         finally:
-            del self._answers[request]
+            del self._questions[request]
         if not answer.ok:
             code, message = answer.result.get("code", ""), answer.result.get("message", "")
             raise RemoteError(str(code), str(message))
@@ -378,8 +380,10 @@ class ClientConnection:
             for attach in self._subscription.attachments():
                 self._links.reply(arrival.connection, attach)
         elif isinstance(frame, Response):
-            if frame.request in self._answers:
-                self._answers[frame.request] = frame
+            question = self._questions.get(frame.request)
+            if question is not None:
+                question.answer = frame
+                question.changed.set()
         elif isinstance(frame, Observed):
             self._observed.extend(frame.events)
             while len(self._observed) > self._limits.observed_max:
@@ -477,9 +481,20 @@ class ClientConnection:
             self._was = now
             self._moved_on.set()
             self._moved_on = trio.Event()
+            for question in self._questions.values():
+                question.changed.set()
         if self._failure is not None and self._inboxes:
             for inbox in list(self._inboxes.values()):
                 self.detach(inbox, self._failure)
+
+
+class _Question:
+    """A request that is not answered yet.  PERF: each has an event of its own, for there may be
+    hundreds (``benchmarks network``, registering)."""
+
+    def __init__(self) -> None:
+        self.answer: Response | None = None
+        self.changed = trio.Event()
 
 
 # Iterators as classes: they may be left in the middle, which an async generator may not without

@@ -13,6 +13,7 @@ from overlay.link.frames import Request, Response
 from overlay.link.link_layer import LinkLayer
 
 NAME_BYTES_MAX = 256  # of UTF-8; what frame_fields.Name allows
+BATCH_MAX = 10_000  # profiles in one request
 
 Result: TypeAlias = dict[str, Any]
 Verb: TypeAlias = Callable[[int, Request], Result | None]
@@ -65,6 +66,26 @@ def text_argument(request: Request, name: str, length_max: int) -> str:
             "too-long",
             f"{request.verb}: {name!r} has {len(value)} characters, at most {length_max}",
         )
+    return value
+
+
+def texts_argument(request: Request, name: str, length_max: int) -> list[str]:
+    """A list of at least one string, each of at most so many characters."""
+    value = request.arguments.get(name)
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        raise RequestRefused("bad-argument", f"{request.verb}: {name!r} must be a list of strings")
+    if not 0 < len(value) <= BATCH_MAX:
+        raise RequestRefused(
+            "bad-argument",
+            f"{request.verb}: {name!r} has {len(value)} values, expected 1 to {BATCH_MAX}",
+        )
+    for place, text in enumerate(value):
+        if len(text) > length_max:
+            raise RequestRefused(
+                "too-long",
+                f"{request.verb}: {name!r}[{place}] has {len(text)} characters, "
+                f"at most {length_max}",
+            )
     return value
 
 
