@@ -245,7 +245,9 @@ class BrokerCore:
             self._check_hello(arrival)
             return
         taker = self._takers.get(type(frame))
-        sender = place_of_sender(arrival, self.control, self.trees)
+        sender = arrival.peer.partition("/")[0]
+        if sender == "broker":
+            sender = place_of_sender(arrival, self.control, self.trees)
         if sender == OVER:
             self._counters["tree-over"] += 1
         elif taker is None or sender not in taker.senders:

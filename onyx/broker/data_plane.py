@@ -380,7 +380,9 @@ class DataPlane(Part):
     def _given(self, parcel: Parcel, delivered: Iterable[Delivered]) -> Iterator[Given]:
         """What a message gives for profiles that it is whole for; then what it gives for former
         texts of the others."""
-        id_of, takes_part = self._matcher.id_of, self._transformation.takes_part(parcel)
+        id_of, takes_part = self._matcher.id_of, None
+        if parcel.reflects != WHOLE:
+            takes_part = self._transformation.takes_part(parcel)
         for one in delivered:
             profiles = list(map(id_of, one.numbers))
             if takes_part is not None:
@@ -388,8 +390,9 @@ class DataPlane(Part):
             if profiles:
                 is_made = one.is_made
                 yield Given(profiles, self._maker.fitting(one.results) if is_made else None, True)
-        for profile, results in self._transformation.answered_by_former(parcel):
-            yield Given([profile], self._maker.fitting(results), False)
+        if takes_part is not None:
+            for profile, results in self._transformation.answered_by_former(parcel):
+                yield Given([profile], self._maker.fitting(results), False)
 
     def _act(self, parcel: Parcel, taken: Taken) -> None:
         """Send a message on; then deliver it, or later if it was sent on, or comes behind one that

@@ -54,6 +54,7 @@ class KnownShapes:
         self._origins: dict[int, NetworkShape] = {}  # older ones of which trees are left
         self._agreed = self._settled = 0
         self._trees: dict[str, BroadcastTree] = {}  # by name, as asked for
+        self._links: dict[tuple[str, str], Link] = {}  # by their ends, as asked for
         self.lost: set[str] = set()  # brokers that others may wait for, and nothing comes from
         self._branches: dict[int, Branches] = {}  # by the version that the trees began with
 
@@ -98,6 +99,7 @@ class KnownShapes:
             raise TopologyError(file, "", "its trees are not those of its brokers and links")
         shape = NetworkShape(frame.version, declared, dict(frame.trees), down, tuple(frame.lost))
         self._shapes[shape.version] = shape
+        self._links.clear()
         self._put(shape)
 
     def agree(self, version: int) -> None:
@@ -119,6 +121,7 @@ class KnownShapes:
         self._shapes = {v: every[v] for v in every if v >= self._settled}
         self._origins = {v: every[v] for v in every if v < self._settled and v in needed}
         self._trees.clear()
+        self._links.clear()
         self._find_lost()
 
     # --- trees and links ------------------------------------------------------------------
@@ -156,9 +159,13 @@ class KnownShapes:
 
     def link(self, a: str, b: str) -> Link:
         """Between two brokers, as the newest version that has it says; KeyError."""
+        known = self._links.get((a, b))
+        if known is not None:
+            return known
         for shape in reversed(self._shapes.values()):
             try:
-                return shape.declared.link(a, b)
+                found = self._links[a, b] = shape.declared.link(a, b)
+                return found
             except KeyError:
                 continue
         raise KeyError(f"{a} - {b}")

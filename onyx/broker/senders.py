@@ -1,4 +1,4 @@
-"""Who sends a frame: a role, or a place on the tree that the frame is about."""
+"""Where a broker that sends a frame is on the tree that the frame is about."""
 
 from __future__ import annotations
 
@@ -17,15 +17,12 @@ _DOWNWARD = (SourceAnnounced, DictionaryTrained, TreeBegun, TreeEnded, Message)
 
 
 def place_of_sender(arrival: Arrival, control: ControlPlane, trees: TreeVersions) -> str:
-    """The sender's role; for a broker its place on the tree that the frame is about.
+    """A broker's place on the tree that its frame is about.
 
     "" when the frame names a tree, a key or a host that do not go together, and OVER when its
     tree has ended.
     """
-    role, _, name = arrival.peer.partition("/")
-    if role != "broker":
-        return role
-    tree = arrival.key
+    name, tree = arrival.sender, arrival.key
     root = getattr(arrival.frame, "root", None)
     if isinstance(arrival.frame, SourceAnnounced):
         root = tree if root_of(tree) == root else ""

@@ -264,10 +264,6 @@ class Transformation(Part):
                     SINCE.put(self._rows, profile, numbers)
             self._placed.clear()
 
-    def is_whole(self, parcel: Parcel) -> bool:
-        """Whether no profile here can lack anything of a message."""
-        return parcel.reflects == WHOLE or self._control.branch(parcel.root) is None
-
     def taking_part(
         self, parcel: Parcel, matches: Iterable[Match], counts: Counter[str] | None = None
     ) -> Iterator[Match]:
@@ -275,8 +271,8 @@ class Transformation(Part):
         it has what the profile's former text needs, that answers in its place.  Counted in
         ``counts``; None: in the statistics."""
         counts = self._counters if counts is None else counts
-        own = self._control.branch(parcel.root)
-        if own is None or self.is_whole(parcel):
+        own = self._lacking(parcel)
+        if own is None:
             yield from matches
             return
         for match in matches:
@@ -290,8 +286,8 @@ class Transformation(Part):
 
     def takes_part(self, parcel: Parcel) -> Callable[[str], bool] | None:
         """Whether a message lacks nothing that a profile needs; None where none lacks anything."""
-        own = self._control.branch(parcel.root)
-        if own is None or self.is_whole(parcel):
+        own = self._lacking(parcel)
+        if own is None:
             return None
         name = own.name
 
@@ -393,9 +389,13 @@ class Transformation(Part):
         since = self._since.get(profile, {}).get(own, NOTHING)
         return profile not in self._placed and since <= parcel.reflects
 
+    def _lacking(self, parcel: Parcel) -> Branch | None:
+        """The own branch on whose tree a message was cut; None where profiles here lack nothing."""
+        return None if parcel.reflects == WHOLE else self._control.branch(parcel.root)
+
     def _by_former(self, parcel: Parcel, counts: Counter[str]) -> Iterator[ProfileMatch]:
-        own = self._control.branch(parcel.root)
-        if own is None or self.is_whole(parcel):
+        own = self._lacking(parcel)
+        if own is None:
             return
         for profile, text in self._former.answering(own.name, parcel.reflects):
             counts["answered_by_former"] += 1

@@ -42,13 +42,16 @@ class SendingChannel:
         "in_flight_bytes",
         "is_reading",
         "key",
+        "row",
         "sent_through",
         "shift",
     )
 
-    def __init__(self, flow: Flow, key: str, memory: FrameMemory = UNBOUNDED) -> None:
+    def __init__(self, flow: Flow, key: str, row: str, memory: FrameMemory = UNBOUNDED) -> None:
+        """``row``: the key of its rows in the store."""
         self.flow = flow
         self.key = key
+        self.row = row
         self.floor = 0  # acknowledged, by a hello or an Ack, ever
         self.confirmed = 0  # by an Ack, in this run of the process
         self.sent_through = 0  # on this connection
@@ -93,7 +96,8 @@ class SendingChannel:
 
     def release(self, sequence: int) -> None:
         """Leave a frame's bytes to the store if there is no room for them."""
-        if self._memory.is_full and sequence in self._frames:
+        memory = self._memory
+        if memory.used > memory.bytes_max and sequence in self._frames:
             self._memory.used -= len(self._frames.pop(sequence))
             self._memory.released += 1
 
@@ -176,11 +180,12 @@ class ReceivingChannel:
     """How far one channel from one peer has been received: ``last`` has been handed to the core,
     is stored, and is what the peer is told."""
 
-    __slots__ = ("flow", "key", "last", "told")
+    __slots__ = ("flow", "key", "last", "row", "told")
 
-    def __init__(self, flow: Flow, key: str, last: int = 0) -> None:
+    def __init__(self, flow: Flow, key: str, row: str, last: int = 0) -> None:
         self.flow = flow
         self.key = key
+        self.row = row
         self.last = last
         self.told = last  # by hello or Ack, on this connection
 

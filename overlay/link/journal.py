@@ -36,11 +36,11 @@ from overlay.link.journal_rows import (
     OUTBOX,
     OUTBOX_FLOOR,
     channel_key,
-    frame_key,
     parse_frame_key,
     read_numbers,
 )
 from overlay.link.limits import LinkLimits
+from overlay.link.row_log import number_key
 
 ChannelName: TypeAlias = tuple[Flow, str]
 
@@ -226,11 +226,11 @@ class Journal:
         """Delete the channels with these keys, in both directions."""
         for name, sender in [entry for entry in self.sending.items() if entry[0][1] in keys]:
             self._delete_frames(sender, sender.trim(sender.last))
-            self._pending_rows.append(Delete(OUTBOX_FLOOR, self._channel_key(sender)))
+            self._pending_rows.append(Delete(OUTBOX_FLOOR, sender.row))
             for known in (self.sending, self._ready, self._changed_floors, self._to_read):
                 known.pop(name, None)
         for name, receiver in [entry for entry in self.receiving.items() if entry[0][1] in keys]:
-            self._pending_rows.append(Delete(INBOX, self._channel_key(receiver)))
+            self._pending_rows.append(Delete(INBOX, receiver.row))
             for kept in (self.receiving, self._unacknowledged, self._changed_inboxes):
                 kept.pop(name, None)
 
@@ -278,10 +278,10 @@ class Journal:
         for sender in self._changed_floors.values():
             numbers = [sender.floor, sender.floor]
             value = msgpack.packb([*numbers, sender.shift] if sender.shift else numbers)
-            rows.append(Put(OUTBOX_FLOOR, self._channel_key(sender), value))
+            rows.append(Put(OUTBOX_FLOOR, sender.row, value))
         for receiver in self._changed_inboxes.values():
             value = msgpack.packb([receiver.last])
-            rows.append(Put(INBOX, self._channel_key(receiver), value))
+            rows.append(Put(INBOX, receiver.row, value))
         self._changed_floors.clear()
         self._changed_inboxes.clear()
         return rows
@@ -292,9 +292,9 @@ class Journal:
         for sender in self.sending.values():
             for sequence in sender.trim(sender.last):
                 rows.append(Delete(OUTBOX, self._frame_key(sender, sequence)))
-            rows.append(Delete(OUTBOX_FLOOR, self._channel_key(sender)))
+            rows.append(Delete(OUTBOX_FLOOR, sender.row))
         for receiver in self.receiving.values():
-            rows.append(Delete(INBOX, self._channel_key(receiver)))
+            rows.append(Delete(INBOX, receiver.row))
         return rows
 
     def restore_floor(self, flow: Flow, key: str, value: bytes) -> None:
@@ -314,7 +314,8 @@ class Journal:
 
     def restore_inbox(self, flow: Flow, key: str, value: bytes) -> None:
         (last,) = read_numbers(value, 1, 1)
-        self.receiving[flow, key] = ReceivingChannel(flow, key, last)
+        row = channel_key(self.peer, flow, key)
+        self.receiving[flow, key] = ReceivingChannel(flow, key, row, last)
 
     def statistics(self) -> dict[str, object]:
         return {
@@ -343,14 +344,16 @@ class Journal:
         if channel is None:
             if bounded:
                 self._check_count(len(self.sending))
-            channel = self.sending[flow, key] = SendingChannel(flow, key, self._memory)
+            row = channel_key(self.peer, flow, key)
+            channel = self.sending[flow, key] = SendingChannel(flow, key, row, self._memory)
         return channel
 
     def _receiving_channel(self, flow: Flow, key: str) -> ReceivingChannel:
         channel = self.receiving.get((flow, key))
         if channel is None:
             self._check_count(len(self.receiving))
-            channel = self.receiving[flow, key] = ReceivingChannel(flow, key)
+            row = channel_key(self.peer, flow, key)
+            channel = self.receiving[flow, key] = ReceivingChannel(flow, key, row)
         return channel
 
     def _check_count(self, count: int) -> None:
@@ -391,11 +394,8 @@ class Journal:
             Delete(OUTBOX, self._frame_key(channel, sequence)) for sequence in sequences
         )
 
-    def _channel_key(self, channel: SendingChannel | ReceivingChannel) -> str:
-        return channel_key(self.peer, channel.flow, channel.key)
-
     def _frame_key(self, channel: SendingChannel, sequence: int) -> str:
-        return frame_key(self._channel_key(channel), sequence - channel.shift)
+        return f"{channel.row}|{number_key(sequence - channel.shift)}"
 
 
 def _renumbered(data: bytes, key: str, sequence: int) -> bytes:

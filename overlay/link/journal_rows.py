@@ -23,7 +23,6 @@ import msgpack
 
 from overlay.link.errors import StoreError
 from overlay.link.events import Flow
-from overlay.link.row_log import number_key
 
 OUTBOX = "outbox"
 OUTBOX_FLOOR = "outbox-floor"
@@ -64,10 +63,6 @@ def sort_rows(rows: Iterable[Row], memory_bytes: int) -> SortedRows:
 
 def channel_key(peer: str, flow: Flow, key: str) -> str:
     return f"{peer}|{int(flow)}|{key}"
-
-
-def frame_key(channel: str, number: int) -> str:
-    return f"{channel}|{number_key(number)}"
 
 
 def parse_frame_key(key: str) -> tuple[str, Flow, str, int]:

@@ -196,7 +196,10 @@ class CompressionDictionaries(Part):
             return False
         if key not in self._sampled and len(self._sampled) >= self._limits.sources_max:
             return False
-        return samples.turn()
+        if samples.pause:
+            samples.pause -= 1
+            return False
+        return True
 
     # --- on the tree ----------------------------------------------------------------------
 

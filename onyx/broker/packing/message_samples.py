@@ -17,26 +17,19 @@ from overlay.limits import TrainingLimits
 class MessageSamples:
     """Samples of one source in one form, within the limits."""
 
-    __slots__ = ("_bytes", "_limits", "_pause", "_samples")
+    __slots__ = ("_bytes", "_limits", "_samples", "pause")
 
     def __init__(self, limits: TrainingLimits) -> None:
         self._limits = limits
         self._samples: list[bytes] = []
         self._bytes = 0
-        self._pause = 0  # messages to let pass
+        self.pause = 0  # messages to let pass; whoever does so counts
 
     def __len__(self) -> int:
         return len(self._samples)
 
-    def turn(self) -> bool:
-        """A message comes; whether it is wanted as a sample."""
-        if self._pause:
-            self._pause -= 1
-            return False
-        return True
-
     def add(self, form: bytes) -> bool:
-        """The message whose turn it was; True when there are enough to train on."""
+        """A message; True when there are enough to train on."""
         if len(form) <= self._limits.sample_bytes_max:
             self._samples.append(form)
             self._bytes += len(form)
@@ -49,5 +42,5 @@ class MessageSamples:
         """All samples, which are kept no longer; the pause begins."""
         samples, self._samples = self._samples, []
         self._bytes = 0
-        self._pause = self._limits.retrain_messages
+        self.pause = self._limits.retrain_messages
         return samples
