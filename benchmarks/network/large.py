@@ -90,7 +90,7 @@ def _profiles(number: int, messages: list[list[_Quote]]) -> Iterator[tuple[str, 
         name = f"hit{place}"
         if place % 2:
             low = place * _PRICES // number
-            where = f"number($q/last) >= {low} and number($q/last) < {low + _RANGE}"
+            where = f"$q/last >= {low} and $q/last < {low + _RANGE}"
             prices = range(low, low + _RANGE)
             chosen = [[quote for quote in quotes if quote.price in prices] for quotes in messages]
         else:
