@@ -40,7 +40,7 @@ from benchmarks.network.fan import measure_fan
 from benchmarks.network.large import measure_large
 from benchmarks.network.one import measure_one
 from benchmarks.network.paths import measure_paths
-from benchmarks.network.peers import PEERS, measure_peer
+from benchmarks.network.peers import PEERS, measure_peers
 from benchmarks.network.pings import NetworkReport
 from benchmarks.network.processor import allow_many_files
 from benchmarks.network.registering import measure_registering
@@ -132,7 +132,7 @@ async def _run(options: argparse.Namespace, report: NetworkReport) -> None:
         for name in options.peers:
             with _told(name):
                 here = Path(directory) / name
-                await measure_peer(name, options.scenario, sizes, here, report)
+                await measure_peers(name, options.scenario, sizes, here, report)
     report.summary()
 
 

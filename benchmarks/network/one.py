@@ -22,6 +22,7 @@ from benchmarks.network.onyx_network import (
 )
 from benchmarks.network.pings import NetworkReport, pinged
 from benchmarks.network.sizes import Sizes
+from benchmarks.network.syncs import counted_syncs
 from benchmarks.network.takers import compare, onyx_takers
 from benchmarks.samples import percentile
 from onyx import DataSource, User
@@ -58,6 +59,10 @@ async def measure_one(sizes: Sizes, directory: Path, report: NetworkReport) -> N
                 await publish(source, feed.published(messages, first + _WARM + messages))
                 await takers.wait(_WARM + 2 * messages)
             total = first + _WARM + 2 * messages
+            async with counted_syncs(network.pid) as syncs:
+                await publish(source, feed.published(sizes.synced_messages, total))
+                total += sizes.synced_messages
+                await takers.wait(total - first)
             checked = await takers.check([list(range(first + 1, total + 1))])
     report.condition("one_bytes", "one: bytes a message", SMALL_BYTES)
     report.figure("one_messages", "one: messages", messages)
@@ -66,6 +71,10 @@ async def measure_one(sizes: Sizes, directory: Path, report: NetworkReport) -> N
     report.figure("accepted_per_s", "one: accepted", messages / accepted, "/s")
     rate = messages / (taken.at - start)
     report.figure("one_delivered_per_s", "one: delivered", rate, "/s")
+    if syncs.count is None:
+        report.remark("Onyx: fsyncs are not counted, which takes strace")
+    label = f"one: fsyncs, {sizes.synced_messages:,} messages"
+    report.figure("fsyncs_one", label, syncs.count)
     label = "one: published to taken, one at a time, median"
     report.figure("latency_p50_ms", label, percentile(latencies, 50), "ms")
     label = "one: the same, 99th percentile"

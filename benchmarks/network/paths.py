@@ -15,6 +15,7 @@ from pathlib import Path
 import trio
 
 from benchmarks.network.feed import Feed, path_feed
+from benchmarks.network.framed import Framed
 from benchmarks.network.helper import helper
 from benchmarks.network.onyx_network import (
     OnyxNetwork,
@@ -26,7 +27,6 @@ from benchmarks.network.onyx_network import (
 from benchmarks.network.pings import NetworkReport, pinged
 from benchmarks.network.plain_publisher import PlainPublisher
 from benchmarks.network.processor import processor_seconds
-from benchmarks.network.protocols import PROTOCOLS
 from benchmarks.network.sizes import Sizes
 from benchmarks.network.takers import Takers, onyx_takers, plain_takers
 from onyx import DataSource
@@ -116,7 +116,7 @@ async def _measure_lxml(feed: Feed, sizes: Sizes, directory: Path) -> _Run:
         number = len(feed.profiles)
         async with plain_takers(file, "framed", port, number, sizes.seconds) as takers:
             await takers.connect()
-            line = await trio.to_thread.run_sync(PlainPublisher, PROTOCOLS["framed"], port)
+            line = await trio.to_thread.run_sync(PlainPublisher, Framed(), port)
             with closing(line):
                 await trio.to_thread.run_sync(line.publish, feed.published(_WARM))
                 before_theirs = (await takers.wait(warm)).processor_seconds

@@ -1,169 +1,210 @@
-"""Peers: other brokers, where their program is installed, on scenarios ``one`` and ``fan``.
+"""Peers: other brokers, where their program is installed, on the scenarios one, fan and away.
 
-They match a subject where Onyx reads a message, and with these settings keep nothing on disk: what
-is compared is the price of a message on its way through a broker.
+They look at a subject where Onyx reads a message: what is compared is the price of a message on its
+way through a broker, and of keeping it.
 """
 
 from __future__ import annotations
 
-import shutil
-import socket
-import subprocess
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import trio
 
-from benchmarks.benchmark import BenchmarkError
-from benchmarks.network.feed import small_feed
+from benchmarks.network.feed import Feed, everything_feed, small_feed
+from benchmarks.network.peer_process import PeerProcess, Program, peer_process
 from benchmarks.network.plain_publisher import PlainPublisher
-from benchmarks.network.processor import settled_processor_seconds
+from benchmarks.network.processor import processor_seconds
 from benchmarks.network.protocols import PROTOCOLS
+from benchmarks.network.service_protocol import declare
 from benchmarks.network.sizes import Sizes
-from benchmarks.network.takers import plain_takers
+from benchmarks.network.syncs import counted_syncs
+from benchmarks.network.takers import Takers, plain_takers
 from benchmarks.report import Report
 
-_ROUNDS = 20  # times as many messages as Onyx is given: processor time is known to 10 ms only
 _WARM = 100
-_START_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """``program`` with ``options``, in which {port} and {directory} are put in; its ``protocol`` is
-    one of PROTOCOLS ("": not supported yet)."""
+    """``name`` in keys; ``protocol`` of PROTOCOLS; the ``scenarios`` that it can do, with
+    ``rounds`` times as many small messages as Onyx, as processor time is known to 10 ms only;
+    ``kept``: where what is confirmed is; ``ratios``: its name in the key of a scenario's ratio,
+    where it is another."""
 
-    program: str
-    protocol: str = ""
-    options: Sequence[str] = ()
+    name: str
+    program: Program
+    protocol: str
+    kept: str
+    scenarios: Sequence[str] = ("one", "fan")
+    rounds: int = 20
+    ratios: Mapping[str, str] = field(default_factory=dict)
 
-    def command(self, program: str, port: int, directory: Path) -> list[str]:
-        """To start it."""
-        put_in = {"port": port, "directory": directory}
-        return [program, *(option.format_map(put_in) for option in self.options)]
 
-
-_REDIS = "--bind 127.0.0.1 --port {port} --dir {directory} --appendonly no"
-PEERS: Mapping[str, Peer] = {
-    "nats": Peer("nats-server", "nats", ["-a", "127.0.0.1", "-p", "{port}"]),
-    "rabbitmq": Peer("rabbitmq-server"),
-    "mosquitto": Peer("mosquitto"),
-    "redis": Peer("redis-server", "redis", [*_REDIS.split(), "--save", ""]),
+_NATS = ["-a", "127.0.0.1", "-p", "{port}"]
+_REDIS = ["--bind", "127.0.0.1", "--port", "{port}", "--dir", "{directory}", "--appendonly", "no"]
+PEERS: Mapping[str, Sequence[Peer]] = {
+    "nats": (
+        Peer(
+            "jetstream",
+            Program("nats-server", [*_NATS, "-js", "-sd", "{directory}"]),
+            "jetstream",
+            "in files",
+            scenarios=("one", "fan", "away"),
+            rounds=5,
+            ratios={"one": "nats"},
+        ),
+        Peer("nats", Program("nats-server", _NATS), "nats", "nowhere", ratios={"one": "nats_core"}),
+    ),
+    "redis": (Peer("redis", Program("redis-server", [*_REDIS, "--save", ""]), "redis", "nowhere"),),
 }
 
 
-async def measure_peer(
+async def measure_peers(
     name: str, scenarios: Sequence[str], sizes: Sizes, directory: Path, report: Report
 ) -> None:
-    """Those of ``one`` and ``fan`` that are among the scenarios; a remark where it cannot be."""
-    peer = PEERS[name]
-    program = shutil.which(peer.program)
-    if not peer.protocol:
-        report.remark(f"{name}: not supported yet")
-    elif program is None:
-        report.remark(f"{name}: {peer.program} is not installed")
-    else:
-        for scenario in ("one", "fan"):
+    """What it can do of the scenarios; a remark where its program is not installed."""
+    for peer in PEERS[name]:
+        if peer.program.found() is None:
+            report.remark(f"{peer.name}: {peer.program.name} is not installed")
+            continue
+        for scenario in peer.scenarios:
             if scenario in scenarios:
-                here = directory / scenario
+                here = directory / peer.name / scenario
                 here.mkdir(parents=True)
-                async with _running(name, peer, program, here) as (pid, port):
-                    measure = _one if scenario == "one" else _fan
-                    await measure(name, pid, port, sizes, here, report)
+                await _MEASURES[scenario](peer, sizes, here, report)
 
 
-async def _one(
-    name: str, pid: int, port: int, sizes: Sizes, directory: Path, report: Report
-) -> None:
-    messages = _ROUNDS * sizes.one_messages
-    used, accepted = await _measure(name, pid, port, 1, messages, sizes, directory)
+async def _measure_one(peer: Peer, sizes: Sizes, directory: Path, report: Report) -> None:
+    messages = peer.rounds * sizes.one_messages
+    async with _small(peer, 1, sizes, directory) as line:
+        used, accepted = await line.publish(messages)
+        async with counted_syncs(line.process.pid) as syncs:
+            await line.publish(sizes.synced_messages)
+        await line.check()
     us = used / messages * 1e6
-    label = f"one: {name}, processor time a message"
-    report.figure(f"cpu_us_one_{name}", label, us, "us")
-    label = f"one: {name}, accepted, in memory"
-    report.figure(f"accepted_per_s_{name}", label, messages / accepted, "/s")
-    _tell_ratio(report, "cpu_us_one", us, f"cpu_ratio_{name}_one", f"one: Onyx over {name}")
+    label = f"one: {peer.name}, processor time a message"
+    report.figure(f"cpu_us_one_{peer.name}", label, us, "us")
+    label = f"one: {peer.name}, accepted, kept {peer.kept}"
+    report.figure(f"accepted_per_s_{peer.name}", label, messages / accepted, "/s")
+    if syncs.count is None:
+        report.remark(f"{peer.name}: fsyncs are not counted, which takes strace")
+    label = f"one: {peer.name}, fsyncs, {sizes.synced_messages:,} messages"
+    report.figure(f"fsyncs_one_{peer.name}", label, syncs.count)
+    _tell_ratio(report, "one", peer, us)
 
 
-async def _fan(
-    name: str, pid: int, port: int, sizes: Sizes, directory: Path, report: Report
-) -> None:
-    messages, number = _ROUNDS * sizes.fan_messages, sizes.fan_profiles
-    used, _ = await _measure(name, pid, port, number, messages, sizes, directory)
+async def _measure_fan(peer: Peer, sizes: Sizes, directory: Path, report: Report) -> None:
+    messages, number = peer.rounds * sizes.fan_messages, sizes.fan_profiles
+    async with _small(peer, number, sizes, directory) as line:
+        used, _ = await line.publish(messages)
+        await line.check()
     us = used / messages / number * 1e6
-    label = f"fan: {name}, processor time a delivery"
-    report.figure(f"cpu_us_fan_{name}", label, us, "us")
-    _tell_ratio(report, "cpu_us_fan", us, f"cpu_ratio_{name}_fan", f"fan: Onyx over {name}")
+    label = f"fan: {peer.name}, processor time a delivery"
+    report.figure(f"cpu_us_fan_{peer.name}", label, us, "us")
+    _tell_ratio(report, "fan", peer, us)
 
 
-def _tell_ratio(report: Report, ours: str, theirs: float, key: str, label: str) -> None:
-    """Where Onyx was measured in this run."""
-    us = report.value(ours)
-    if us is not None and theirs:
-        report.figure(key, f"{label}, processor time", us / theirs)
-
-
-async def _measure(
-    name: str, pid: int, port: int, number: int, messages: int, sizes: Sizes, directory: Path
-) -> tuple[float, float]:
-    """Processor seconds of the peer; seconds until all messages were confirmed."""
-    feed = small_feed(number)
+async def _measure_away(peer: Peer, sizes: Sizes, directory: Path, report: Report) -> None:
+    messages, number, name = sizes.away_messages, sizes.away_profiles, peer.name
+    feed = everything_feed(number, messages, sizes)
     file = feed.write(directory / "feed.json")
-    protocol = PROTOCOLS[PEERS[name].protocol]
-    async with plain_takers(file, PEERS[name].protocol, port, number, sizes.seconds) as takers:
-        await takers.connect()
-        with closing(PlainPublisher(protocol, port)) as line:
-            await trio.to_thread.run_sync(line.publish, feed.published(_WARM))
-            await takers.wait(_WARM * number)
-            before = await settled_processor_seconds(pid)
-            start = time.perf_counter()
-            await trio.to_thread.run_sync(line.publish, feed.published(messages, _WARM))
-            accepted = time.perf_counter() - start
-            await takers.wait((_WARM + messages) * number)
-            used = await settled_processor_seconds(pid) - before
-        await takers.check([list(range(1, _WARM + messages + 1))] * number)
-    return used, accepted
+    rounds = peer.rounds
+    async with _line(peer, feed, 0, directory / "nobody") as line:
+        alone = (await line.publish(rounds * messages))[0] / rounds
+    async with _line(peer, feed, number, directory / "away") as line:
+        process = line.process
+        empty = process.disk_bytes()
+        used, _ = await line.publish(messages)
+        stored = process.disk_bytes() - empty
+        await line.publish(messages)
+        job = (file, peer.protocol, process.port, number, sizes.seconds)
+        async with plain_takers(*job) as takers:
+            before, start = processor_seconds(process.pid), time.perf_counter()
+            await takers.connect()
+            taken = await takers.wait(2 * messages * number)
+            drained = await process.processor_seconds() - before
+            await takers.check([list(range(1, 2 * messages + 1))] * number)
+    label = f"away: {name}, bytes on disk over bytes of the messages"
+    report.figure(f"away_disk_ratio_{name}", label, stored / feed.size(messages))
+    label = f"away: {name}, processor time, a message, without subscriptions"
+    report.figure(f"away_alone_cpu_us_{name}", label, alone / messages * 1e6, "us")
+    label = f"away: {name}, processor time, a message"
+    report.figure(f"away_cpu_us_{name}", label, used / messages * 1e6, "us")
+    report.figure(f"drain_s_{name}", f"away: {name}, until they are taken", taken.at - start, "s")
+    label = f"away: {name}, processor time while they are taken, a delivery"
+    us = drained / (2 * messages * number) * 1e6
+    report.figure(f"drain_cpu_us_{name}", label, us, "us")
+
+
+_MEASURES = {"one": _measure_one, "fan": _measure_fan, "away": _measure_away}
+
+
+def _tell_ratio(report: Report, scenario: str, peer: Peer, theirs: float) -> None:
+    """Where Onyx was measured in this run."""
+    us = report.value(f"cpu_us_{scenario}")
+    if us is not None and theirs:
+        name = peer.ratios.get(scenario, peer.name)
+        label = f"{scenario}: Onyx over {peer.name}, processor time"
+        report.figure(f"cpu_ratio_{name}_{scenario}", label, us / theirs)
+
+
+class _Line:
+    """A publisher at a peer, and the takers of all that it publishes, where there are any."""
+
+    def __init__(
+        self, process: PeerProcess, publisher: PlainPublisher, feed: Feed, takers: Takers | None
+    ) -> None:
+        self.process = process
+        self._publisher = publisher
+        self._feed = feed
+        self._takers = takers
+        self._published = 0
+
+    async def publish(self, messages: int) -> tuple[float, float]:
+        """Processor seconds of the peer until all is taken; seconds until all was confirmed."""
+        before, start = await self.process.processor_seconds(), time.perf_counter()
+        feed = self._feed.published(messages, self._published)
+        await trio.to_thread.run_sync(self._publisher.publish, feed)
+        accepted = time.perf_counter() - start
+        self._published += messages
+        if self._takers is not None:
+            await self._takers.wait(self._published * len(self._feed.profiles))
+        return await self.process.processor_seconds() - before, accepted
+
+    async def check(self) -> None:
+        """Every delivery."""
+        assert self._takers is not None
+        numbers = list(range(1, self._published + 1))
+        await self._takers.check([numbers] * len(self._feed.profiles))
 
 
 @asynccontextmanager
-async def _running(
-    name: str, peer: Peer, program: str, directory: Path
-) -> AsyncIterator[tuple[int, int]]:
-    """The process and the port of a peer that answers; ended with the block."""
-    port = _free_port()
-    command = peer.command(program, port, directory)
-    with (directory / "log").open("wb") as log:
-        process = await trio.lowlevel.open_process(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, process_group=0
-        )
-    try:
-        with trio.move_on_after(_START_SECONDS) as patience:
-            while not await _answers(port):
-                if process.returncode is not None or process.poll() is not None:
-                    raise BenchmarkError(f"{name} has ended: exit code {process.returncode}")
-                await trio.sleep(0.05)
-        if patience.cancelled_caught:
-            raise BenchmarkError(f"{name} did not answer within {_START_SECONDS:g} s")
-        yield process.pid, port
-    finally:
-        with trio.CancelScope(shield=True):
-            process.kill()
-            await process.wait()
+async def _line(
+    peer: Peer, feed: Feed, number: int, directory: Path, taken_s: float = 0.0
+) -> AsyncIterator[_Line]:
+    """A new one with so many subscriptions; ``taken_s``: the patience of takers who are there."""
+    make = PROTOCOLS[peer.protocol]
+    async with peer_process(peer.program, directory) as process:
+        port = process.port
+        await trio.to_thread.run_sync(declare, make(), port, number)
+        with closing(await trio.to_thread.run_sync(PlainPublisher, make(), port)) as publisher:
+            if not taken_s:
+                yield _Line(process, publisher, feed, None)
+                return
+            file = feed.write(directory.with_suffix(".json"))
+            async with plain_takers(file, peer.protocol, port, number, taken_s) as takers:
+                await takers.connect()
+                yield _Line(process, publisher, feed, takers)
 
 
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
-
-
-async def _answers(port: int) -> bool:
-    try:
-        stream = await trio.open_tcp_stream("127.0.0.1", port)
-    except OSError:
-        return False
-    await stream.aclose()
-    return True
+@asynccontextmanager
+async def _small(peer: Peer, number: int, sizes: Sizes, directory: Path) -> AsyncIterator[_Line]:
+    """One of small messages that is warm, with so many takers."""
+    feed = small_feed(number)
+    async with _line(peer, feed, number, directory / "peer", sizes.seconds) as line:
+        await line.publish(_WARM)
+        yield line

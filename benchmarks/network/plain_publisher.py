@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from benchmarks.network.protocols import ServiceProtocol, receive
+from benchmarks.network.service_protocol import ServiceProtocol, connect, receive
 
 _READ_BYTES = 1 << 16
 _AT_ONCE = 32  # messages that are written together
@@ -18,8 +17,7 @@ class PlainPublisher:
 
     def __init__(self, protocol: ServiceProtocol, port: int) -> None:
         self._protocol = protocol
-        self._connection = socket.create_connection(("127.0.0.1", port))
-        self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._connection = connect(port)
         self._connection.sendall(protocol.publisher())
         self._received = bytearray()
         self._confirmed = 0

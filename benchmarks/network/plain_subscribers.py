@@ -20,7 +20,8 @@ from typing import Any
 from benchmarks.network.feed import Feed
 from benchmarks.network.helper import say
 from benchmarks.network.processor import allow_many_files
-from benchmarks.network.protocols import PROTOCOLS, ServiceProtocol, receive
+from benchmarks.network.protocols import PROTOCOLS
+from benchmarks.network.service_protocol import ServiceProtocol, connect, receive
 
 _READ_BYTES = 1 << 18
 
@@ -28,6 +29,7 @@ _READ_BYTES = 1 << 18
 @dataclass(slots=True)
 class _Subscriber:
     connection: socket.socket
+    protocol: ServiceProtocol
     received: bytearray = field(default_factory=bytearray)
     numbers: list[int] = field(default_factory=list)
 
@@ -35,7 +37,7 @@ class _Subscriber:
 class PlainSubscribers:
     """All subscribers of the process."""
 
-    def __init__(self, feed: Feed, protocol: ServiceProtocol, port: int, number: int) -> None:
+    def __init__(self, feed: Feed, protocol: str, port: int, number: int) -> None:
         self._places = {message: place + 1 for place, message in enumerate(feed.messages)}
         self._protocol = protocol
         self._port = port
@@ -78,17 +80,20 @@ class PlainSubscribers:
 
     def _connect(self) -> None:
         for number in range(self._number):
-            connection = socket.create_connection(("127.0.0.1", self._port))
-            subscriber = _Subscriber(connection)
+            connection, protocol = connect(self._port), PROTOCOLS[self._protocol]()
+            subscriber = _Subscriber(connection, protocol)
             self._subscribers.append(subscriber)
-            connection.sendall(self._protocol.subscription(number))
+            connection.sendall(protocol.subscription(number))
             while self._confirmed <= number:
                 self._receive(subscriber)
             self._selector.register(connection, selectors.EVENT_READ, subscriber)
+            for key, _ in self._selector.select(0):  # those who are there are not to be waited for
+                if isinstance(key.data, _Subscriber):
+                    self._receive(key.data)
 
     def _receive(self, subscriber: _Subscriber) -> None:
         connection, received = subscriber.connection, subscriber.received
-        arrived = receive(self._protocol, connection, received, _READ_BYTES)
+        arrived = receive(subscriber.protocol, connection, received, _READ_BYTES)
         self._confirmed += arrived.confirmed
         numbers = subscriber.numbers
         for message in arrived.messages:
@@ -115,7 +120,7 @@ def main() -> None:
         line += os.read(sys.stdin.fileno(), 1)
     job = json.loads(line)
     subscribers = PlainSubscribers(
-        Feed.read(job["feed"]), PROTOCOLS[job["protocol"]], job["port"], job["number"]
+        Feed.read(job["feed"]), job["protocol"], job["port"], job["number"]
     )
     say({"ready": True})
     subscribers.run()

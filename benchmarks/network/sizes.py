@@ -13,7 +13,8 @@ class Sizes:
 
     users           to whom the profiles of any scenario are shared out, each with a connection;
                     at most one for each profile
-    one_messages    of scenario ``one``; ``latency_rounds`` messages one at a time
+    one_messages    of scenario ``one``; ``latency_rounds`` messages one at a time,
+                    ``synced_messages`` while fsyncs are counted
     fan_profiles    of scenario ``fan``, for ``fan_messages``
     path_profiles   of scenario ``paths``, one run each; ``path_messages`` are timed,
                     ``crash_messages`` published while the broker is killed
@@ -32,6 +33,7 @@ class Sizes:
     users: int = 1_000
     one_messages: int = 10_000
     latency_rounds: int = 500
+    synced_messages: int = 1_000
     fan_profiles: int = 100
     fan_messages: int = 500
     path_profiles: Sequence[int] = (1_000, 10_000)
@@ -57,6 +59,7 @@ QUICK = Sizes(
     users=3,
     one_messages=200,
     latency_rounds=5,
+    synced_messages=50,
     fan_profiles=4,
     fan_messages=20,
     path_profiles=(12,),

@@ -15,9 +15,8 @@ from benchmarks.__main__ import main
 from benchmarks.benchmark import BenchmarkError, WrongAnswers
 from benchmarks.network.feed import SMALL_BYTES, Feed, path_feed, small_feed, yfilter_feed
 from benchmarks.network.large import quotes_feed
-from benchmarks.network.peers import PEERS, measure_peer
+from benchmarks.network.peers import PEERS, measure_peers
 from benchmarks.network.pings import NetworkReport
-from benchmarks.network.protocols import PROTOCOLS
 from benchmarks.network.sizes import QUICK
 from benchmarks.network.subscribers import Subscribers
 from benchmarks.network.takers import compare
@@ -72,67 +71,26 @@ def test_a_wrong_delivery_ends_with_exit_code_1(
 async def test_a_peer_that_cannot_be_measured_is_told(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(shutil, "which", lambda program: None)
+    monkeypatch.setattr(shutil, "which", lambda program, path=None: None)
     report = NetworkReport()
     for name in PEERS:
-        await measure_peer(name, ["one", "fan"], QUICK, tmp_path, report)
+        await measure_peers(name, ["one", "fan"], QUICK, tmp_path, report)
     assert report.to_json()["remarks"] == [
+        "jetstream: nats-server is not installed",
         "nats: nats-server is not installed",
-        "rabbitmq: not supported yet",
-        "mosquitto: not supported yet",
         "redis: redis-server is not installed",
     ]
 
 
-@pytest.mark.parametrize("name", [name for name, peer in PEERS.items() if peer.protocol])
+@pytest.mark.parametrize("name", PEERS)
 def test_a_peer(capsys: pytest.CaptureFixture[str], name: str) -> None:
-    if shutil.which(PEERS[name].program) is None:
-        pytest.skip(f"needs {PEERS[name].program}")
-    values = measured(capsys, "--scenario", "one", "fan", "--peers", name)
-    assert values.keys() >= {f"cpu_us_one_{name}", f"cpu_us_fan_{name}"}
-
-
-# What a service says, which messages these are, and how much it confirms.
-SAID = {
-    "framed": (b"\0\0\0\0\0\0\0\5first\0\0\0\6second", 1),
-    "nats": (
-        b'INFO {"a":1}\r\nPONG\r\nMSG benchmark 1 5\r\nfirst\r\nMSG benchmark 1 6\r\nsecond\r\n',
-        1,
-    ),
-    "redis": (
-        (
-            b"*3\r\n$9\r\nsubscribe\r\n$9\r\nbenchmark\r\n:1\r\n"
-            b"*3\r\n$7\r\nmessage\r\n$9\r\nbenchmark\r\n$5\r\nfirst\r\n"
-            b"*3\r\n$7\r\nmessage\r\n$9\r\nbenchmark\r\n$6\r\nsecond\r\n:2\r\n"
-        ),
-        2,
-    ),
-}
-
-
-@pytest.mark.parametrize("name", PROTOCOLS)
-@pytest.mark.parametrize("piece", [1, 3, 7, 1_000])
-def test_a_protocol_is_read_in_any_pieces(name: str, piece: int) -> None:
-    said, confirmed = SAID[name]
-    received, messages, confirmations = bytearray(), [], 0
-    for at in range(0, len(said), piece):
-        received += said[at : at + piece]
-        arrived = PROTOCOLS[name].take(received)
-        messages += arrived.messages
-        confirmations += arrived.confirmed
-    assert messages == [b"first", b"second"]
-    assert confirmations == confirmed
-    assert not received
-
-
-def test_what_a_service_refuses() -> None:
-    for name, said in (("nats", b"-ERR 'no'\r\n"), ("redis", b"-ERR no\r\n")):
-        with pytest.raises(ConnectionError, match="no"):
-            PROTOCOLS[name].take(bytearray(said))
-
-
-def test_nats_is_answered() -> None:
-    assert PROTOCOLS["nats"].take(bytearray(b"PING\r\n")).reply == b"PONG\r\n"
+    for peer in PEERS[name]:
+        if peer.program.found() is None:
+            pytest.skip(f"needs {peer.program.name}")
+    values = measured(capsys, "--scenario", "one", "fan", "away", "--peers", name)
+    for peer in PEERS[name]:
+        promised = {"one": "fsyncs_one", "fan": "cpu_us_fan", "away": "away_disk_ratio"}
+        assert values.keys() >= {f"{promised[one]}_{peer.name}" for one in peer.scenarios}
 
 
 @pytest.mark.parametrize(
