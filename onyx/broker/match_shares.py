@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from onyx.broker.query_plane import HostedProfile
+from onyx.broker.hosted_profiles import HostedProfile
 from overlay.link.arrival import Arrival
 from overlay.link.frames import PartitionsMatched, PlanInForce
 from overlay.link.link_layer import LinkLayer

@@ -12,12 +12,12 @@ one delta, with one marker behind it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from formats import ElementStream
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.delta_portions import delta_portions, row_key
+from onyx.broker.hosted_profiles import HostedProfile, HostedRows
 from onyx.broker.live_wait import LiveVersion, LiveWaits
 from onyx.broker.transformation import Transformation
 from overlay.link.arrival import Arrival
@@ -49,25 +49,9 @@ from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile
 from yfilter.matcher import Matcher, check_profile
 
-HOSTED_SPACE = "hosted"
 ROUTE_SPACE = "route"
 TOLD_SPACE = "told"
 TREE_SPACE = "tree"
-
-
-@dataclass(frozen=True, slots=True)
-class HostedProfile:
-    """A profile whose host broker this is."""
-
-    profile: str
-    user: str
-    text: str
-    version: int
-
-    @property
-    def disjuncts(self) -> tuple[Conjunction, ...]:
-        """Its routing query, found out each time."""
-        return routing_query(parse_profile(self.text))
 
 
 class QueryPlane(Part):
@@ -91,6 +75,7 @@ class QueryPlane(Part):
         self._control = control
         self._links = links
         self._rows = rows
+        self._hosted = HostedRows(rows)
         self._mailboxes = mailboxes
         self.waits = LiveWaits(rows, lambda root: control.tree(root).path(control.identity)[:-1])
         # Whether the table has the profiles' routing queries; there may be nobody to tell.
@@ -126,10 +111,8 @@ class QueryPlane(Part):
         self.table.restore_told(
             (record["branch"], self.table.pool.parse(record["disjunct"])) for record in told
         )
-        for key, value in rows.take_bytes(HOSTED_SPACE):
-            record = read_record(value)
-            parsed = parse_profile(record["text"])
-            self._install(key, record["user"], parsed, record["version"])
+        for hosted, parsed in self._hosted.restore(rows):
+            self._install(hosted, parsed)
         for _, value in rows.take_bytes(ROUTE_SPACE):
             record = read_record(value)
             delta = parse_delta([record["disjunct"]], (), self.table.pool.parse)
@@ -160,8 +143,8 @@ class QueryPlane(Part):
         known = self.profiles.get(frame.profile)
         if known is not None and known.version >= frame.version:
             return
-        self._install(frame.profile, frame.user, parse_profile(frame.text), frame.version)
-        self._store(frame.profile)
+        parsed = parse_profile(frame.text)
+        self._add(HostedProfile(frame.profile, frame.user, frame.text, frame.version), parsed)
         version = LiveVersion(frame.profile, frame.version)
         self._send_changed([version])
         self._send_markers([version])
@@ -174,10 +157,9 @@ class QueryPlane(Part):
         except ProfileRefused as refusal:
             raise FrameRefused("profile-refused", str(refusal)) from refusal
         versions = []
-        for (profile, user, _), parsed in zip(frame.profiles, parsed_texts, strict=True):
+        for (profile, user, text), parsed in zip(frame.profiles, parsed_texts, strict=True):
             if profile not in self.profiles:
-                self._install(profile, user, parsed, 1)
-                self._store(profile)
+                self._add(HostedProfile(profile, user, text, 1), parsed)
                 versions.append(LiveVersion(profile, 1))
         if versions:
             placed = ProfilesPlaced(profiles=[version.profile for version in versions])
@@ -195,8 +177,7 @@ class QueryPlane(Part):
         if known is not None:
             self._mailboxes.keep_text(profile, known.text)
             self.matcher.remove(profile)
-        self._install(profile, user, parsed, version, known)
-        self._store(profile)
+        self._add(HostedProfile(profile, user, text, version), parsed, known)
         return not self._wait_for([LiveVersion(wait, version)])
 
     def let_go(self, profile: str) -> HostedProfile:
@@ -207,7 +188,7 @@ class QueryPlane(Part):
         self.transformation.remove(profile)
         if self._is_mapping:
             self._note(self.table.change_local((), hosted.disjuncts))
-        self._rows.delete(HOSTED_SPACE, profile)
+        self._hosted.delete(profile)
         return hosted
 
     def update(self, profile: str, text: str) -> LiveVersion:
@@ -225,8 +206,8 @@ class QueryPlane(Part):
             old = self.profiles[profile]
             self._mailboxes.keep_text(profile, old.text)
             self.matcher.remove(profile)
-            self._install(profile, old.user, parsed, old.version + 1, old)
-            self._store(profile)
+            now = HostedProfile(profile, old.user, parsed.text, old.version + 1)
+            self._add(now, parsed, old)
             versions.append(LiveVersion(profile, old.version + 1))
         self._send_changed(versions)
         self._send_markers(versions)
@@ -366,17 +347,20 @@ class QueryPlane(Part):
         hosted = self.profiles.get(profile)
         return None if hosted is None else parse_profile(hosted.text)
 
-    def _install(
-        self,
-        profile: str,
-        user: str,
-        parsed: Profile,
-        version: int,
-        former: HostedProfile | None = None,
+    def _add(
+        self, hosted: HostedProfile, parsed: Profile, former: HostedProfile | None = None
     ) -> None:
+        """Install and keep a profile."""
+        self._install(hosted, parsed, former)
+        self._hosted.put(hosted, parsed)
+
+    def _install(
+        self, hosted: HostedProfile, parsed: Profile, former: HostedProfile | None = None
+    ) -> None:
+        profile = hosted.profile
         self.matcher.add(parsed, profile)
         self.transformation.place(profile, parsed, None if former is None else former.text)
-        self.profiles[profile] = HostedProfile(profile, user, parsed.text, version)
+        self.profiles[profile] = hosted
         if self._is_mapping:
             gone = () if former is None else former.disjuncts
             self._note(self.table.change_local(routing_query(parsed), gone))
@@ -407,11 +391,6 @@ class QueryPlane(Part):
                 ]
             )
             self._links.send(self._control.registration, REGISTRATION_KEY, changed)
-
-    def _store(self, profile: str) -> None:
-        hosted = self.profiles[profile]
-        record = {"user": hosted.user, "text": hosted.text, "version": hosted.version}
-        self._rows.put(HOSTED_SPACE, profile, record)
 
     def _send_markers(self, versions: list[LiveVersion]) -> None:
         """One marker for all of them, or they are live at once."""

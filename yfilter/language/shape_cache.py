@@ -136,7 +136,7 @@ class ShapeCache:
             return None
         steps: list[PlainStep] = []
         for slash, name, predicates in zip(pieces[1::4], pieces[2::4], pieces[3::4], strict=True):
-            step = _bare_step(slash, name)
+            step = bare_step(slash, name)
             if not predicates:
                 steps.append(step)
                 continue
@@ -213,7 +213,7 @@ class ShapeCache:
 
 
 @lru_cache(maxsize=STEPS_MAX)
-def _bare_step(slash: str, name: str) -> PlainStep:
+def bare_step(slash: str, name: str) -> PlainStep:
     """A step without predicates; there are few, so all paths share them."""
     return slash == "//", NameTest(ANY if name == ANY else "", name), None
 

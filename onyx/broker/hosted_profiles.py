@@ -1,0 +1,84 @@
+"""HostedRows: the profiles of a broker on its disk, with recipes, so that a restart parses none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from overlay.link.row_log import RowLog, read_record
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
+from yfilter.engine.linear_paths import Conjunction, routing_query
+from yfilter.language.profile_recipes import ProfileRecipes, language_digest
+from yfilter.language.query_ast import Profile
+from yfilter.language.query_parser import parse_profile
+
+HOSTED_SPACE = "hosted"
+
+
+class HostedProfile(NamedTuple):
+    """A profile whose host broker this is."""
+
+    profile: str
+    user: str
+    text: str
+    version: int
+
+    @property
+    def disjuncts(self) -> tuple[Conjunction, ...]:
+        """Its routing query, found out each time."""
+        return routing_query(parse_profile(self.text))
+
+
+_SHAPES = Table("profile-shape", str)  # by number
+_LANGUAGE = Table("profile-language", str)  # in which these are shapes: its digest
+_CURRENT = "current"
+
+
+class HostedRows:
+    """Each profile with its text and, where it has one, its recipe; shapes beside them.
+
+    Recipes of another version of the language are not read: the texts are parsed, and recipes
+    made anew.
+    """
+
+    def __init__(self, rows: RowLog) -> None:
+        self._rows = rows
+        self._recipes = ProfileRecipes()
+        self._is_marked = False  # whether it is stored in which language the recipes are
+
+    def restore(self, rows: StoredRows) -> Iterator[tuple[HostedProfile, Profile]]:
+        """All that were put."""
+        is_of_now = dict(rows.take(_LANGUAGE)).get(_CURRENT) == language_digest()
+        self._is_marked = is_of_now
+        for number, text in rows.take(_SHAPES):
+            if is_of_now:
+                self._recipes.restore(int(number), text)
+            else:
+                _SHAPES.delete(self._rows, number)
+        for profile, value in rows.take_bytes(HOSTED_SPACE):
+            record = read_record(value)
+            recipe = record.get("recipe")
+            text = record["text"]
+            hosted = HostedProfile(profile, record["user"], text, record["version"])
+            if is_of_now and recipe is not None:
+                yield hosted, self._recipes.read(recipe, text)
+                continue
+            parsed = parse_profile(text)
+            if not is_of_now:
+                self.put(hosted, parsed)
+            yield hosted, parsed
+
+    def put(self, hosted: HostedProfile, parsed: Profile) -> None:
+        record = {"user": hosted.user, "text": hosted.text, "version": hosted.version}
+        recipe = self._recipes.write(parsed)
+        for number, text in self._recipes.new.items():
+            _SHAPES.put(self._rows, str(number), text)
+        self._recipes.new.clear()
+        if not self._is_marked:
+            self._is_marked = True
+            _LANGUAGE.put(self._rows, _CURRENT, language_digest())
+        self._rows.put(HOSTED_SPACE, hosted.profile, {**record, "recipe": recipe})
+
+    def delete(self, profile: str) -> None:
+        self._rows.delete(HOSTED_SPACE, profile)

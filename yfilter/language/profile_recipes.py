@@ -1,0 +1,137 @@
+"""ProfileRecipes: profiles as the numbers of their shapes and their words, read without a parse.
+
+::
+
+    /nitf//series[@id = "x"][. > 5]      shape 7  /*[@▢0 = ▢1][. > ▢2]
+                                         recipe   ["/nitf", ["//series", 7, "id", "x", 5]]
+
+    for $i in //item where $i/@id = "x" return $i/name
+                                         recipe   [8, "item", "id", "x", "name"]
+
+Whoever stores recipes stores the shapes beside them, each as the text of the first profile that had
+it, and ``language_digest``: recipes are of use only to the very parser that made them; to another
+one, the texts of the profiles are.
+
+PERF: a profile is read in a fifth of the time that its text takes (``benchmarks network``,
+registering).
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from functools import cache, lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from yfilter.language.profile_limits import DERIVED_PATH_LIMITS
+from yfilter.language.query_ast import Profile
+from yfilter.language.query_parser import parse_expression
+from yfilter.language.shape_cache import STEPS_MAX, bare_step
+from yfilter.language.shapes import PlainPath, PlainStep, Shape, Shaped, Word, take_apart
+
+SHAPES_MAX = 4_096
+"""Of one store; a profile with yet another one has no recipe."""
+
+_INTEGER_MAX = 2**63 - 1
+
+Recipe: TypeAlias = list[Any]
+"""Lists, strings, numbers, and maps for decimals, as above."""
+
+
+class ProfileRecipes:
+    """``new`` are shapes, by number, that are to be stored before the next recipe."""
+
+    def __init__(self) -> None:
+        self.new: dict[int, str] = {}
+        self._shapes: dict[int, Shape] = {}
+        self._numbers: dict[Shape, int] = {}
+
+    def restore(self, number: int, text: str) -> None:
+        """A shape that was stored."""
+        self._add(number, _shape_of(text))
+
+    def write(self, profile: Profile) -> Recipe | None:
+        """None for a profile that has none; that has to be parsed."""
+        match profile.parts:
+            case Shaped() as shaped:
+                return self._write_shaped(shaped)
+            case PlainPath(steps):
+                recipe: Recipe = []
+                for descendant, (_, name), conditions in steps:
+                    step = f"//{name}" if descendant else f"/{name}"
+                    if conditions is None:
+                        recipe.append(step)
+                        continue
+                    asked = self._write_shaped(conditions)
+                    if asked is None:
+                        return None
+                    recipe.append([step, *asked])
+                return recipe
+            case _:
+                return None
+
+    def read(self, recipe: Recipe, text: str) -> Profile:
+        """The profile whose text is ``text``."""
+        shapes = self._shapes
+        if type(recipe[0]) is int:
+            return Profile.of_parts(Shaped(shapes[recipe[0]], _words(recipe[1:])), text)
+        steps: list[PlainStep] = []
+        for step in recipe:
+            if type(step) is str:
+                steps.append(_bare(step))
+            else:
+                descendant, test, _ = _bare(step[0])
+                steps.append((descendant, test, Shaped(shapes[step[1]], _words(step[2:]))))
+        return Profile.of_parts(PlainPath(tuple(steps)), text)
+
+    def _write_shaped(self, shaped: Shaped) -> Recipe | None:
+        number = self._numbers.get(shaped.shape)
+        if number is None:
+            number = self._learn(shaped)
+        words: Recipe = [
+            {"decimal": str(word)} if isinstance(word, Decimal) else word for word in shaped.words
+        ]
+        if number is None or any(type(w) is int and abs(w) > _INTEGER_MAX for w in words):
+            return None
+        return [number, *words]
+
+    def _learn(self, shaped: Shaped) -> int | None:
+        if len(self._shapes) >= SHAPES_MAX:
+            return None
+        text = shaped.text()
+        if _shape_of(text) is not shaped.shape:
+            return None
+        number = len(self._shapes)
+        self._add(number, shaped.shape)
+        self.new[number] = text
+        return number
+
+    def _add(self, number: int, shape: Shape) -> None:
+        self._shapes[number] = shape
+        self._numbers[shape] = number
+
+
+@cache
+def language_digest() -> str:
+    """Of the sources that say what a text means."""
+    digest = sha256()
+    for source in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(source.name.encode() + b"\0" + source.read_bytes())
+    return digest.hexdigest()
+
+
+def _shape_of(text: str) -> Shape:
+    return take_apart(parse_expression(text, DERIVED_PATH_LIMITS)).shape
+
+
+def _words(stored: Recipe) -> tuple[Word, ...]:
+    if dict in map(type, stored):
+        return tuple([Decimal(w["decimal"]) if type(w) is dict else w for w in stored])
+    return tuple(stored)
+
+
+@lru_cache(maxsize=STEPS_MAX)
+def _bare(step: str) -> PlainStep:
+    slashes = 2 if step.startswith("//") else 1
+    return bare_step(step[:slashes], step[slashes:])
