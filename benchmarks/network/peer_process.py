@@ -25,7 +25,7 @@ _LOOK_SECONDS = 0.05
 class Program:
     """How a broker is started: with ``options`` and ``environment``, beside ``files`` in its
     directory and a process of ``beside``; {port}, {second_port}, {third_port} and {directory} are
-    put in.  It is looked for in ``places`` before the path."""
+    put in.  It is looked for in ``places`` before the path; it ``needs`` files."""
 
     name: str
     options: Sequence[str] = ()
@@ -33,10 +33,13 @@ class Program:
     files: Mapping[str, str] = field(default_factory=dict)
     beside: Sequence[str] = ()
     places: Sequence[str] = ()
+    needs: Sequence[str] = ()
 
     def found(self) -> str | None:
         """Its path, if it is installed; what runs beside it too."""
         if self.beside and shutil.which(self.beside[0]) is None:
+            return None
+        if not all(Path(file).exists() for file in self.needs):
             return None
         path = os.pathsep.join([*self.places, os.environ.get("PATH", os.defpath)])
         return shutil.which(self.name, path=path)
@@ -101,6 +104,7 @@ async def _run(
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
+            cwd=log.parent,
             env={**os.environ, **environment},
             process_group=0,
         )

@@ -46,6 +46,67 @@ class Peer:
 
 _NATS = ["-a", "127.0.0.1", "-p", "{port}"]
 _REDIS = ["--bind", "127.0.0.1", "--port", "{port}", "--dir", "{directory}", "--appendonly", "no"]
+_RABBITMQ = Program(
+    "rabbitmq-server",
+    environment={
+        "HOME": "{directory}",
+        "ERL_EPMD_ADDRESS": "127.0.0.1",
+        "ERL_EPMD_PORT": "{third_port}",
+        "RABBITMQ_CONF_ENV_FILE": "{directory}/none",
+        "RABBITMQ_CONFIG_FILE": "{directory}/rabbitmq.conf",
+        "RABBITMQ_DIST_PORT": "{second_port}",
+        "RABBITMQ_ENABLED_PLUGINS_FILE": "{directory}/plugins",
+        "RABBITMQ_LOG_BASE": "{directory}/log",
+        "RABBITMQ_MNESIA_BASE": "{directory}/mnesia",
+        "RABBITMQ_NODENAME": "benchmark@localhost",
+    },
+    files={
+        ".erlang.cookie": "benchmark",
+        "plugins": "[].",
+        "rabbitmq.conf": "listeners.tcp.1 = 127.0.0.1:{port}\n",
+    },
+    beside=["epmd", "-port", "{third_port}"],
+    # What Debian puts on the path changes the user, who may not read the directory.
+    places=["/usr/lib/rabbitmq/bin"],
+)
+_MOSQUITTO = """\
+listener {port} 127.0.0.1
+allow_anonymous true
+user root
+persistence true
+persistence_location {directory}/
+max_queued_messages 0
+max_inflight_messages 0
+set_tcp_nodelay true
+"""
+_ACTIVEMQ = """\
+<beans xmlns="http://www.springframework.org/schema/beans"
+    xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"
+    xsi:schemaLocation="http://www.springframework.org/schema/beans
+      http://www.springframework.org/schema/beans/spring-beans-2.0.xsd
+      http://activemq.apache.org/schema/core
+      http://activemq.apache.org/schema/core/activemq-core.xsd">
+  <broker xmlns="http://activemq.apache.org/schema/core" brokerName="benchmark" useJmx="false"
+      dataDirectory="{directory}/data">
+    <persistenceAdapter><kahaDB directory="{directory}/data/kahadb"/></persistenceAdapter>
+    <transportConnectors>
+      <transportConnector name="stomp" uri="stomp+nio://127.0.0.1:{port}"/>
+    </transportConnectors>
+  </broker>
+</beans>
+"""
+_ACTIVEMQ_JAR = "/usr/share/activemq/bin/activemq.jar"
+_ACTIVEMQ_OPTIONS = [
+    "-Xmx1g",
+    "-Dactivemq.home=/usr/share/activemq",
+    "-Dactivemq.base={directory}",
+    "-Dactivemq.conf={directory}",
+    "-Dactivemq.data={directory}/data",
+    "-jar",
+    _ACTIVEMQ_JAR,
+    "start",
+    "xbean:file:activemq.xml",
+]
 PEERS: Mapping[str, Sequence[Peer]] = {
     "nats": (
         Peer(
@@ -58,6 +119,36 @@ PEERS: Mapping[str, Sequence[Peer]] = {
             ratios={"one": "nats"},
         ),
         Peer("nats", Program("nats-server", _NATS), "nats", "nowhere", ratios={"one": "nats_core"}),
+    ),
+    "rabbitmq": (
+        Peer("rabbitmq", _RABBITMQ, "amqp", "in files", ("one", "fan", "away"), rounds=5),
+    ),
+    "mosquitto": (
+        Peer(
+            "mosquitto",
+            Program(
+                "mosquitto",
+                ["-c", "{directory}/mosquitto.conf"],
+                files={"mosquitto.conf": _MOSQUITTO},
+            ),
+            "mqtt",
+            "in memory",
+            rounds=5,
+        ),
+    ),
+    "activemq": (
+        Peer(
+            "activemq",
+            Program(
+                "java",
+                _ACTIVEMQ_OPTIONS,
+                files={"activemq.xml": _ACTIVEMQ},
+                needs=[_ACTIVEMQ_JAR],
+            ),
+            "stomp",
+            "in files",
+            rounds=2,
+        ),
     ),
     "redis": (Peer("redis", Program("redis-server", [*_REDIS, "--save", ""]), "redis", "nowhere"),),
 }

@@ -78,6 +78,9 @@ async def test_a_peer_that_cannot_be_measured_is_told(
     assert report.to_json()["remarks"] == [
         "jetstream: nats-server is not installed",
         "nats: nats-server is not installed",
+        "rabbitmq: rabbitmq-server is not installed",
+        "mosquitto: mosquitto is not installed",
+        "activemq: java is not installed",
         "redis: redis-server is not installed",
     ]
 
