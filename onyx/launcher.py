@@ -37,6 +37,7 @@ from onyx.child_process import ChildProcess, RestartPolicy, describe_exit
 from onyx.data_directory import DataDirectory
 from onyx.errors import LaunchError
 from onyx.listening import bind, bind_all, bound_address, listen_addresses
+from onyx.open_files import allow_connections
 from onyx.shape_follower import follow_shape
 from overlay.topology import Topology, TopologyError
 
@@ -111,10 +112,11 @@ async def launch(
     ``report`` hears of events in the life of the processes; ``write_line`` is given every log
     line of theirs (default: standard error).
 
-    TopologyError when an address cannot be had, DataDirectoryInUse when the network is running
-    already, LaunchError when a process does not come up or does not stay up: then the block is
-    cancelled.
+    TopologyError when an address or so many connections cannot be had, DataDirectoryInUse when the
+    network is running already, LaunchError when a process does not come up or does not stay up:
+    then the block is cancelled.
     """
+    allow_connections(topology.limits, file)
     policy = policy or RestartPolicy()
     if data_directory is not None:
         topology = replace(topology, data_directory=data_directory)

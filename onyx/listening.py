@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from overlay.nodes import Address
 from overlay.topology import Topology, TopologyError
 
-BACKLOG = 256
+BACKLOG = 1024  # of those who come all at once
 
 
 def bind_all(topology: Topology, stack: ExitStack, file: str) -> dict[str, socket.socket]:

@@ -30,6 +30,8 @@ from onyx.background import background_tasks
 from onyx.broker.broker import run_broker
 from onyx.data_directory import DataDirectory
 from onyx.errors import EXIT_CONFIG, EXIT_OK, StoreUnusable, UserError
+from onyx.garbage import leave_survivors_alone
+from onyx.open_files import allow_connections
 from overlay.link.errors import StoreError
 from overlay.link.store import Store
 from overlay.topology import Topology, TopologyError, load_topology
@@ -82,8 +84,10 @@ async def run_node_process(
 
     ``listener`` is bound and listening, and is closed at the end; ``ready`` is called once.
     DataDirectoryInUse when the node is running already, StoreUnusable when its store cannot be
-    used.
+    used, TopologyError when the system does not allow as many connections as were asked for.
     """
+    connections_max = allow_connections(topology.limits)
+    leave_survivors_alone()
     sys.setswitchinterval(SWITCH_SECONDS)
     directory = DataDirectory(topology.data_directory)
     with directory.node_locked(node_id), _opened(directory.store_file(node_id)) as store:
@@ -95,12 +99,13 @@ async def run_node_process(
                 nursery.start_soon(_stop_at_end, lifeline, nursery.cancel_scope)
 
             def say_ready() -> None:
+                leave_survivors_alone()
                 log.info("ready")
                 ready()
 
             run = run_registration if _is_registration(topology, node_id) else run_broker
             log.info("listening at %s", topology.address(node_id))
-            await run(topology, node_id, listeners, store, say_ready)
+            await run(topology, node_id, listeners, store, say_ready, connections_max)
 
 
 @contextmanager

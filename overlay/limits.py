@@ -69,6 +69,8 @@ class Limits:
     profile_length_max          characters in the text of one profile (refuse)
     link_down_after_s           seconds after which a link without a connection counts as down, and
                                 is taken out of use as long as others connect the network
+    connections_max             connections that a process takes at once (refuse); 0: 10,000, or
+                                fewer where the system lets a process open fewer files
     profiles_max                profiles in the whole network (refuse)
     sources_max                 data sources in the whole network (refuse)
     """
@@ -85,6 +87,7 @@ class Limits:
     needs_max_bytes: int = 4 * MIB
     profile_length_max: int = 64 * KIB
     link_down_after_s: float = 30.0
+    connections_max: int = 0
     profiles_max: int = 1_000_000
     sources_max: int = 10_000
 
@@ -144,6 +147,7 @@ _BOUNDS: Mapping[str, tuple[int, int]] = {
     "routing_table_max_bytes": (1, 2**40),
     "needs_max_bytes": (1, 2**40),
     "profile_length_max": (1, 64 * KIB),
+    "connections_max": (0, 1_000_000),
     "window_frames": (1, WINDOW_FRAMES_CEILING),
     "dictionary_bytes_max": (0, COMPRESSION_DICTIONARY_BYTES_MAX),
     "samples": (SAMPLES_LEAST, 10_000),

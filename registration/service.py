@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import trio
 
-from overlay.link.node import run_node
+from overlay.link.node import NodeLimits, run_node
 from overlay.link.peer_watch import PeerWatch
 from overlay.link.store import Store
 from overlay.link.turns import Turns
@@ -24,8 +24,10 @@ async def run_registration(
     listeners: Sequence[trio.SocketListener],
     store: Store,
     ready: Callable[[], None],
+    connections_max: int,
 ) -> None:
-    """Run the registration service until cancelled; ``ready`` is called when it listens."""
+    """Run the registration service until cancelled; ``ready`` is called when it listens, and it
+    takes ``connections_max`` connections at once."""
     turns = Turns()
     core = RegistrationCore(topology, identity, uuid.uuid4().hex, store.rows(), turns.statistics)
     watch = PeerWatch(core, (), ready)
@@ -37,6 +39,7 @@ async def run_registration(
                 listeners=listeners,
                 dials={},
                 store=store,
+                limits=NodeLimits(connections_max=connections_max),
                 turns=turns,
                 task_status=task_status,
             )

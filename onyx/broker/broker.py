@@ -20,7 +20,7 @@ from onyx.broker.archive.message_archive import MessageArchive
 from onyx.broker.broker_core import BrokerCore
 from onyx.broker.deliveries.delivery_log import BODY_SPACE
 from overlay.link.lost_stores import CODE
-from overlay.link.node import run_node
+from overlay.link.node import NodeLimits, run_node
 from overlay.link.peer_watch import PeerWatch
 from overlay.link.store import Store
 from overlay.link.turns import Turns
@@ -35,11 +35,12 @@ async def run_broker(
     listeners: Sequence[trio.SocketListener],
     store: Store,
     ready: Callable[[], None],
+    connections_max: int,
 ) -> None:
     """Run a broker until cancelled; KeyError if the topology has no such broker.
 
     ``ready`` is called once, when it listens and is connected to all its neighbours and to the
-    registration service.
+    registration service.  It takes ``connections_max`` connections at once.
     """
     archive: MessageArchive | None = None
     if topology.archive.directory is not None:
@@ -77,6 +78,7 @@ async def run_broker(
                     dials=dials(topology, broker_id),
                     store=store,
                     archive=archive.take if archive else None,
+                    limits=NodeLimits(connections_max=connections_max),
                     turns=turns,
                     task_status=task_status,
                 )

@@ -18,6 +18,7 @@ from onyx.data_directory import DataDirectory
 from onyx.errors import EXIT_OK, UsageError
 from onyx.launcher import RunningNetwork, launch
 from onyx.listening import bind, listen_addresses
+from onyx.open_files import allow_connections
 from overlay.archive import ArchiveOptions
 from overlay.toml_table import did_you_mean, quote
 from overlay.topology import Topology, TopologyError, load_topology
@@ -140,6 +141,7 @@ async def _run_one(topology: Topology, node_id: str, arguments: argparse.Namespa
     from onyx.node_process import configure_logging, run_node_process  # noqa: PLC0415
 
     file = str(arguments.file)
+    allow_connections(topology.limits, file)
     own_key = ""
     for key, other, address in listen_addresses(topology):
         if address.port == 0:

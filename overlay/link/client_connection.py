@@ -72,7 +72,8 @@ from overlay.link.node import open_stream, redial_seconds
 from overlay.link.subscription import Subscription
 
 FINAL_CODES = frozenset({"replaced", "forgotten", "unsupported-version", "wrong-peer"})
-"""Fatal errors after which dialling again would not help; so is any before the hello."""
+"""Fatal errors after which dialling again would not help.  So is any before the hello but
+``hello-timeout``, and ``too-many-connections`` where there has been a hello before."""
 TICK_SECONDS = 1.0
 ACKNOWLEDGE_SECONDS = 0.005
 """What is taken is said together with what is taken in so long after it, or ACKNOWLEDGE_AT_ONCE."""
@@ -422,7 +423,10 @@ class ClientConnection:
 
     def _take_error(self, frame: ErrorFrame) -> None:
         self._counts["errors_received"] += 1
-        early = frame.code != "hello-timeout" and not self._links.connected(self.peer)
+        passes = frame.code == "hello-timeout" or (
+            frame.code == "too-many-connections" and self.peer != ANYONE
+        )
+        early = not passes and not self._links.connected(self.peer)
         if frame.fatal and (early or frame.code in FINAL_CODES) and self._failure is None:
             self._failure = RemoteError(frame.code, frame.detail)
 

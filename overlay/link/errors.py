@@ -23,6 +23,7 @@ ERROR_CODES: Mapping[str, str] = MappingProxyType(
         "unsupported-version": "the peer speaks another version of the protocol",
         "wrong-peer": "the process that answered is not the one that was dialled",
         "hello-timeout": "no hello came in time",
+        "too-many-connections": "as many connections are here as are taken",
         "silent": "nothing was heard from the peer for three keep-alive intervals",
         "replaced": "the same peer has opened a newer connection",
         "forgotten": "the state kept for this peer was deleted on purpose",

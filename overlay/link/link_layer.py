@@ -286,11 +286,11 @@ class LinkLayer:
     # --- events ---------------------------------------------------------------------------
 
     def _tick(self, now: float) -> None:
-        """An eighth of the sessions after the other, where there are many: all in one turn would
+        """A sixteenth of the sessions after the other, where there are many: all in one turn would
         take long."""
         if not self._to_tick:
             self._to_tick = list(self._sessions.values())
-            self._ticked_at_once = max(TICKED_AT_ONCE, len(self._to_tick) // 8 + 1)
+            self._ticked_at_once = max(TICKED_AT_ONCE, len(self._to_tick) // 16 + 1)
         for session in self._to_tick[-self._ticked_at_once :]:
             if not session.closed:
                 session.tick(now)

@@ -40,6 +40,8 @@ from overlay.link.events import (
     SendData,
     TimePassed,
 )
+from overlay.link.frame_codec import encode
+from overlay.link.frames import ErrorFrame
 from overlay.link.group_commit import (
     DEFAULT_COMMIT_LIMITS,
     CommitLimits,
@@ -65,7 +67,8 @@ class NodeLimits:
     """inbox_events          events of one connection that may wait; beyond, its reader waits
     batch_events          events handled in one turn
     batch_seconds         or as many as take so long, in processor time
-    connections_max       accepted at once; one more is closed right away
+    connections_max       accepted at once; one more is told so and closed
+    refused_max           that are being told so; one more is closed right away
     tick_seconds          between two TimePassed
     dial_seconds          for one attempt to connect
     redial_seconds_min    after the first failure; doubles with each one
@@ -75,7 +78,8 @@ class NodeLimits:
     inbox_events: int = 16
     batch_events: int = 64
     batch_seconds: float = 0.005
-    connections_max: int = 1024
+    connections_max: int = 10_000
+    refused_max: int = 32
     tick_seconds: float = 1.0
     dial_seconds: float = 10.0
     redial_seconds_min: float = 0.1
@@ -136,6 +140,10 @@ def redial_seconds(peer: str, attempt: int, limits: NodeLimits = DEFAULT_NODE_LI
     return min(doubled, limits.redial_seconds_max) * (0.5 + jitter)
 
 
+async def _forget(event: Event) -> None:
+    """Of a connection that no core hears of."""
+
+
 async def _let_writers_run() -> None:
     """Connections that were given something to send begin to: they are woken in the next turn of
     the scheduler, in which this task may come before them, but not in the turn after."""
@@ -174,7 +182,7 @@ class _Node:
         self._turns = turns
         self._dialling: dict[str, _Dialling] = {}
         self._connections: dict[int, Connection] = {}
-        self._accepted = 0
+        self._accepted = self._refused = 0
         self._numbers = 0
         self._inbox = EventQueue(limits.inbox_events)
         self._commits = GroupCommit(
@@ -270,14 +278,29 @@ class _Node:
         await trio.serve_listeners(self._accept, list(listeners), task_status=task_status)
 
     async def _accept(self, stream: trio.abc.Stream) -> None:
-        if self._accepted >= self._limits.connections_max:
+        if self._accepted < self._limits.connections_max:
+            self._accepted += 1
+            try:
+                await self._run_connection(stream, "")
+            finally:
+                self._accepted -= 1
+        elif self._refused < self._limits.refused_max:
+            self._refused += 1
+            try:
+                await self._refuse(stream)
+            finally:
+                self._refused -= 1
+        else:
             await trio.aclose_forcefully(stream)
-            return
-        self._accepted += 1
-        try:
-            await self._run_connection(stream, "")
-        finally:
-            self._accepted -= 1
+
+    async def _refuse(self, stream: trio.abc.Stream) -> None:
+        """Say why before it is closed."""
+        detail = f"{self._limits.connections_max} connections are here already; try again later"
+        connection = Connection(0, stream, self._limits.connection)
+        error = ErrorFrame("too-many-connections", detail, fatal=True)
+        connection.send_nowait(error.flow, encode(error))
+        connection.close_nowait(detail)
+        await connection.run(_forget)
 
     def _dial_peers(self, dials: Mapping[str, tuple[str, int]]) -> None:
         """From now on dial these and no others; whoever waits for its next attempt tries now."""

@@ -23,7 +23,7 @@ from overlay.link.events import (
     SendData,
 )
 from overlay.link.frame_codec import decode, encode
-from overlay.link.frames import Ack, Hello, Publish
+from overlay.link.frames import Ack, ErrorFrame, Hello, Publish
 from overlay.link.node import NodeLimits, RowStore, redial_seconds, run_node
 from overlay.link.store import Store
 from tests.overlay.link.counter_core import CounterCore, until
@@ -245,10 +245,31 @@ async def test_what_leaves_has_left_when_the_core_is_called_again(tmp_path: Path
     assert core.seen == [True] * 20
 
 
-async def test_too_many_connections_are_closed(tmp_path: Path) -> None:
+async def test_one_connection_too_many_is_told_so_and_closed(tmp_path: Path) -> None:
     network = Network(tmp_path)
-    limits = NodeLimits(connections_max=1)
-    async with network.run("B", limits=limits):
+    async with network.run("B", limits=NodeLimits(connections_max=1)):
+        first = await trio.open_tcp_stream("127.0.0.1", network.ports["B"])
+        await trio.testing.wait_all_tasks_blocked()
+        second = await trio.open_tcp_stream("127.0.0.1", network.ports["B"])
+        with trio.fail_after(20):
+            await second.send_all(encode(hello("source", "s1")))  # it is read, and thrown away
+            said = b"".join([part async for part in second])
+            error = decode(said[4:]).frame
+            assert isinstance(error, ErrorFrame)
+            assert (error.code, error.fatal) == ("too-many-connections", True)
+            assert "1 connections" in error.detail
+            await second.aclose()
+            await first.aclose()
+            await trio.testing.wait_all_tasks_blocked()
+            third = await trio.open_tcp_stream("127.0.0.1", network.ports["B"])
+            await third.send_all(encode(hello("source", "s1")))
+            assert isinstance(decode((await third.receive_some())[4:]).frame, Hello)
+            await third.aclose()
+
+
+async def test_very_many_too_many_are_closed_right_away(tmp_path: Path) -> None:
+    network = Network(tmp_path)
+    async with network.run("B", limits=NodeLimits(connections_max=1, refused_max=0)):
         first = await trio.open_tcp_stream("127.0.0.1", network.ports["B"])
         await trio.testing.wait_all_tasks_blocked()
         second = await trio.open_tcp_stream("127.0.0.1", network.ports["B"])

@@ -1,0 +1,45 @@
+"""Open files: how many connections a process of a network takes, and that it may have so many.
+
+A connection is an open file, of which the system allows a process a number that it may raise
+itself (the soft limit) up to another (the hard limit, ``ulimit -Hn``).
+"""
+
+from __future__ import annotations
+
+import logging
+import resource
+
+from overlay.limits import Limits
+from overlay.topology import TopologyError
+
+CONNECTIONS_DEFAULT = 10_000
+OTHER_FILES = 128
+"""Kept for what is no connection that was accepted: the store, an archive, links that are dialled,
+those to whom is said why they are not taken."""
+
+log = logging.getLogger("onyx.process")
+
+
+def allow_connections(limits: Limits, file: str = "") -> int:
+    """How many connections this process takes at once; it may open so many files from now on, and
+    so may the processes that it starts.
+
+    TopologyError, naming ``file``, where the system allows fewer than were asked for.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    connections = limits.connections_max or CONNECTIONS_DEFAULT
+    if hard != resource.RLIM_INFINITY and connections + OTHER_FILES > hard:
+        room = hard - OTHER_FILES
+        needed = f"{connections:,} connections take {connections + OTHER_FILES:,} open files"
+        allowed = f"the system allows a process {hard:,} (ulimit -Hn)"
+        if limits.connections_max or room < 1:
+            raise TopologyError(
+                file,
+                "limits.connections_max",
+                f"{needed}; {allowed}: expected at most {max(room, 0):,}, or a higher limit",
+            )
+        log.warning("%s, %s: at most %s connections are taken", needed, allowed, f"{room:,}")
+        connections = room
+    if soft != resource.RLIM_INFINITY and soft < connections + OTHER_FILES:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (connections + OTHER_FILES, hard))
+    return connections

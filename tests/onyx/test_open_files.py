@@ -1,0 +1,73 @@
+"""How many connections a process takes, by what the system allows it."""
+
+from __future__ import annotations
+
+import resource
+
+import pytest
+
+from onyx.open_files import CONNECTIONS_DEFAULT, OTHER_FILES, allow_connections
+from overlay.limits import Limits
+from overlay.topology import TopologyError
+
+
+class System:
+    """A soft and a hard limit on open files, as a process has them."""
+
+    def __init__(self, soft: int, hard: int) -> None:
+        self.soft, self.hard = soft, hard
+
+    def get(self, what: int) -> tuple[int, int]:
+        assert what == resource.RLIMIT_NOFILE
+        return self.soft, self.hard
+
+    def set(self, what: int, limits: tuple[int, int]) -> None:
+        assert limits[1] == self.hard
+        self.soft = limits[0]
+
+
+@pytest.fixture
+def system(monkeypatch: pytest.MonkeyPatch) -> System:
+    system = System(1024, 20_000)
+    monkeypatch.setattr(resource, "getrlimit", system.get)
+    monkeypatch.setattr(resource, "setrlimit", system.set)
+    return system
+
+
+def test_the_soft_limit_is_raised_to_what_is_needed(system: System) -> None:
+    assert allow_connections(Limits()) == CONNECTIONS_DEFAULT
+    assert system.soft == CONNECTIONS_DEFAULT + OTHER_FILES
+    assert allow_connections(Limits(connections_max=15_000)) == 15_000
+    assert system.soft == 15_000 + OTHER_FILES
+
+
+def test_it_is_not_lowered(system: System) -> None:
+    system.soft = 12_000
+    assert allow_connections(Limits(connections_max=10)) == 10
+    assert system.soft == 12_000
+
+
+def test_no_limit_allows_anything(system: System) -> None:
+    system.soft = system.hard = resource.RLIM_INFINITY
+    assert allow_connections(Limits(connections_max=1_000_000)) == 1_000_000
+    assert system.soft == resource.RLIM_INFINITY
+
+
+def test_more_than_the_system_allows_is_refused_where_it_was_asked_for(system: System) -> None:
+    system.hard = 4_096
+    with pytest.raises(TopologyError) as refused:
+        allow_connections(Limits(connections_max=5_000), "network.toml")
+    assert str(refused.value) == (
+        "network.toml: limits.connections_max: 5,000 connections take 5,128 open files; the system "
+        "allows a process 4,096 (ulimit -Hn): expected at most 3,968, or a higher limit"
+    )
+    assert system.soft == 1024
+
+
+def test_the_default_gives_way_with_a_warning(
+    system: System, caplog: pytest.LogCaptureFixture
+) -> None:
+    system.hard = 4_096
+    assert allow_connections(Limits()) == 4_096 - OTHER_FILES
+    assert system.soft == 4_096
+    assert "at most 3,968 connections are taken" in caplog.text
