@@ -119,7 +119,7 @@ class Results:
         self.acknowledge_nowait()
         if self._unconnected or self._find is not None:
             await self.connect()
-        while not isinstance(found := await self._queue.next(self._send_acknowledgements), Arrived):
+        while not isinstance(found := await self._queue.next(), Arrived):
             await self._follow(found)
         self._current = found
         frame = found.frame
@@ -134,10 +134,6 @@ class Results:
             if place.connection is not None and place.inbox is self._current.inbox:
                 place.connection.acknowledge(self._current)
             self._current = None
-
-    def _send_acknowledgements(self) -> None:
-        for connection in self._connections:
-            connection.send_acknowledgements()
 
     async def flush(self) -> None:
         """Return when the host brokers have all acknowledgements on disk."""

@@ -75,7 +75,7 @@ FINAL_CODES = frozenset({"replaced", "forgotten", "unsupported-version", "wrong-
 """Fatal errors after which dialling again would not help.  So is any before the hello but
 ``hello-timeout``, and ``too-many-connections`` where there has been a hello before."""
 TICK_SECONDS = 1.0
-ACKNOWLEDGE_SECONDS = 0.005
+ACKNOWLEDGE_SECONDS = 0.05
 """What is taken is said together with what is taken in so long after it, or ACKNOWLEDGE_AT_ONCE."""
 ACKNOWLEDGE_AT_ONCE = 64
 
@@ -104,6 +104,7 @@ async def open_client(
                 await connection._wait_open()
                 yield connection
             finally:
+                connection.send_acknowledgements()
                 nursery.cancel_scope.cancel()
     except BaseExceptionGroup as group:
         # The block raised one error; the nursery around it is no concern of its caller.
@@ -259,7 +260,7 @@ class ClientConnection:
 
     async def next_delivery(self, inbox: Inbox) -> Arrived:
         """The next one in an inbox's queue; RemoteError with what has ended it."""
-        found = await inbox.queue.next(self.send_acknowledgements)
+        found = await inbox.queue.next()
         if isinstance(found, Arrived):
             return found
         assert found.ended is not None
@@ -452,6 +453,8 @@ class ClientConnection:
                 transport.send_nowait(action.flow, action.data)
             else:
                 transport.close_nowait(action.reason)
+        if self._transport is not None:
+            self._transport.flush_nowait()
 
     async def _wait_open(self) -> None:
         with trio.move_on_after(self._limits.open_seconds):

@@ -32,7 +32,8 @@ class EventQueue:
         self._arrived = trio.Event()
 
     async def put(self, event: Event) -> None:
-        """One more event of a connection, or of the node itself."""
+        """One more event of a connection, or of the node itself; a turn of the scheduler only
+        where it has to wait, as whoever reads a connection has had one for it."""
         number = 0
         if isinstance(event, ConnectionOpened | DataReceived | ConnectionLost):
             number = event.connection
@@ -41,7 +42,6 @@ class EventQueue:
             await room.wait()
         self._waiting.setdefault(number, deque()).append(event)
         self._arrived.set()
-        await trio.lowlevel.checkpoint()
 
     def put_ahead_nowait(self, events: Iterable[Event]) -> None:
         """What a core has asked for; CalledAgain waits there once at most."""

@@ -27,6 +27,7 @@ from typing import Any, cast
 import msgpack
 
 import overlay.link.move_frames  # noqa: F401 - its frames are known to the codec from here on
+from overlay.link.delivery_frames import Deliveries, packed_numbers, packed_slots
 from overlay.link.errors import ProtocolError
 from overlay.link.frame import FRAME_TYPES, PROTOCOL_VERSION, Frame
 from overlay.link.frame_fields import SEQUENCE_MAX, FieldCheck, field_checks
@@ -35,6 +36,12 @@ from overlay.link.frames import Hello
 LENGTH_BYTES = 4
 HEADER_BYTES_MAX = 65_535
 KEY_BYTES_MAX = 256
+
+_SLOTS_FROM_END = len(b"\xa5slots\xc4\x00\xa7numbers\xc4\x00")
+_BIN8_MOST = 255
+_pack = msgpack.Packer().pack
+_FIXMAP, _FIXMAP_MOST = 0x80, 15
+_PLAIN = frozenset((str, int, bytes, bool, float, type(None)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +80,14 @@ def encode(frame: Frame, key: str = "", sequence: int = 0) -> bytes:
         raise ValueError(f"a {frame.type} frame is not sequenced")
     for field in layout.header:
         header[field.name] = field.check(field.name, getattr(frame, field.name))
-    packed = msgpack.packb(header)
+    packed = _pack(header)
     if len(packed) > HEADER_BYTES_MAX:
         raise ProtocolError(
             "too-long", f"header of {len(packed)} bytes; at most {HEADER_BYTES_MAX}"
         )
     body = b""
     if layout.body:
-        body = msgpack.packb({f.name: f.check(f.name, getattr(frame, f.name)) for f in layout.body})
+        body = _pack({f.name: f.check(f.name, getattr(frame, f.name)) for f in layout.body})
     payload = cast(bytes, getattr(frame, "payload", b""))
     length = 2 + len(packed) + len(body) + len(payload)
     if length >= 1 << 32:
@@ -88,6 +95,35 @@ def encode(frame: Frame, key: str = "", sequence: int = 0) -> bytes:
     return b"".join(
         (length.to_bytes(4, "big"), len(packed).to_bytes(2, "big"), packed, body, payload)
     )
+
+
+class ResultsEncoder:
+    """The frame ``deliveries`` of one result for many connections: only slots and numbers differ,
+    so what comes before and behind them is written once, to the byte as ``encode`` writes it.
+
+    ProtocolError when the frame would not hold what its type says.
+    """
+
+    __slots__ = ("_before", "_of", "_payload")
+
+    def __init__(self, source: str, number: int, lengths: list[int], payload: bytes) -> None:
+        self._of = source, number, lengths
+        self._payload = payload
+        empty = encode(Deliveries(source, number, lengths, b"", b"", payload))
+        end = len(empty) - len(payload) - _SLOTS_FROM_END
+        self._before = empty[4:end]
+
+    def frame(self, slots: list[int], numbers: list[int]) -> bytes:
+        """For the profiles in these slots, with the number of the delivery in each."""
+        packed = packed_slots(slots), packed_numbers(numbers)
+        if len(packed[1]) > _BIN8_MOST:
+            return encode(Deliveries(*self._of, *packed, self._payload))
+        columns = b"\xa5slots\xc4%c%b\xa7numbers\xc4%c%b" % (
+            *(len(packed[0]), packed[0]),
+            *(len(packed[1]), packed[1]),
+        )
+        length = len(self._before) + len(columns) + len(self._payload)
+        return b"".join((length.to_bytes(4, "big"), self._before, columns, self._payload))
 
 
 def decode(data: bytes) -> Envelope:
@@ -215,6 +251,9 @@ def _check_version(header: dict[str, object]) -> None:
 
 
 def _unpack_map(data: bytes, where: str) -> dict[str, object]:
+    plain = _unpack_plain(data)
+    if plain is not None and plain[1] == len(data):
+        return plain[0]
     try:
         value = msgpack.unpackb(data, object_pairs_hook=_distinct, strict_map_key=True)
     except ProtocolError:
@@ -229,6 +268,9 @@ def _unpack_map(data: bytes, where: str) -> dict[str, object]:
 def _unpack_body(data: bytes, start: int) -> tuple[dict[str, object], int]:
     """The body map that starts at ``start`` and where the payload begins."""
     rest = data[start:]
+    plain = _unpack_plain(rest)
+    if plain is not None:
+        return plain[0], start + plain[1]
     unpacker = msgpack.Unpacker(
         object_pairs_hook=_distinct, strict_map_key=True, max_buffer_size=max(len(rest), 1)
     )
@@ -242,6 +284,28 @@ def _unpack_body(data: bytes, start: int) -> tuple[dict[str, object], int]:
     if not isinstance(value, dict):
         raise ProtocolError("malformed", "body is not a map")
     return value, start + unpacker.tell()
+
+
+def _unpack_plain(data: bytes) -> tuple[dict[str, object], int] | None:
+    """A short map that holds no other one, and its length; None where a closer look is needed."""
+    # PERF: a hook in Python for each map is most of what a short frame costs.
+    count = data[0] - _FIXMAP if data else -1
+    if not 0 <= count <= _FIXMAP_MOST:
+        return None
+    length = len(data)
+    try:
+        value = msgpack.unpackb(data, strict_map_key=True)
+    except msgpack.ExtraData as more:
+        value, length = more.unpacked, length - len(more.extra)
+    except (ValueError, TypeError, RecursionError, msgpack.UnpackException):
+        return None
+    for key, item in value.items():
+        is_plain = type(item) in _PLAIN or (
+            type(item) is list and _PLAIN.issuperset(map(type, item))
+        )
+        if type(key) is not str or not is_plain:
+            return None
+    return (value, length) if len(value) == count else None
 
 
 def _distinct(pairs: list[tuple[object, object]]) -> dict[str, object]:

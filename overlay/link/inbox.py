@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -75,15 +74,14 @@ class InboxQueue:
             return self._arrived.popleft()
         return self._ended.popleft() if self._ended else None
 
-    async def next(self, idle: Callable[[], None]) -> Arrived | Inbox:
-        """The same; ``idle`` is called before it waits."""
+    async def next(self) -> Arrived | Inbox:
+        """The same, when there is one."""
         # PERF: a turn of the scheduler for each delivery costs more than the delivery.
         self._given_at_once += 1
         if self._given_at_once >= CHECKPOINT_EVERY:
             self._given_at_once = 0
             await trio.lowlevel.checkpoint()
         while (found := self.next_nowait()) is None:
-            idle()
             self._changed = trio.Event()
             await self._changed.wait()
         return found

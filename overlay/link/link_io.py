@@ -10,6 +10,7 @@ Knows nothing of frames beyond that ``send_nowait`` gets whole ones, which are n
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -56,6 +57,9 @@ class Connection:
         self._closing = False
         self._scope = trio.CancelScope()
         self._bytes_read = self._bytes_written = 0
+        self._fileno = stream.socket.fileno() if isinstance(stream, trio.SocketStream) else None
+        self._is_writing = False  # the writer has bytes that are to leave first
+        self._rest = b""  # of what ``flush_nowait`` has begun to write
 
     async def run(self, deliver: Deliver) -> None:
         """Read and write until either side closes; the last event delivered is
@@ -72,7 +76,8 @@ class Connection:
         await deliver(ConnectionLost(self.number))
 
     def send_nowait(self, flow: Flow, data: bytes) -> None:
-        """Queue one encoded frame; closes the connection at once if its queue is full."""
+        """Queue one encoded frame; closes the connection at once if its queue is full.  It leaves
+        with the next ``flush_nowait``, or when the writer has its turn."""
         if self._closing:
             return
         if not self._scheduler.push(flow, data):
@@ -80,7 +85,29 @@ class Connection:
             self._closing = True
             self._scope.cancel()
             return
-        self._wake_writer.set()
+        if self._fileno is None:
+            self._wake_writer.set()
+
+    def flush_nowait(self) -> None:
+        """Write what is queued, as far as the socket takes it at once; the writer does the rest."""
+        # PERF: to wake the writer costs more than to write.
+        if self._fileno is None or self._is_writing or self._rest or self._closing:
+            return
+        data = self._next_write()
+        if not data:
+            return
+        try:
+            written = os.write(self._fileno, data)
+        except BlockingIOError:
+            written = 0
+        except OSError:
+            written = 0  # the writer meets it again, and ends the connection
+        self._bytes_written += written
+        if written < len(data):
+            self._rest = data[written:]
+            self._wake_writer.set()
+        elif len(self._scheduler):
+            self._wake_writer.set()
 
     def close_nowait(self, reason: str) -> None:
         """Send what is queued and an end of file, then wait for the peer's; ``close_seconds`` at
@@ -115,9 +142,12 @@ class Connection:
     async def _write(self) -> None:
         try:
             while True:
-                data = self._next_write()
+                data = self._rest or self._next_write()
+                self._rest = b""
                 if data:
+                    self._is_writing = True
                     await self._stream.send_all(data)
+                    self._is_writing = False
                     self._bytes_written += len(data)
                 elif self._closing:
                     if isinstance(self._stream, trio.abc.HalfCloseableStream):

@@ -181,6 +181,13 @@ class LinkLayer:
             result = {"code": error.code, "message": f"the result cannot be sent: {error.detail}"}
             session.send(Response(frame.request, ok=False, result=result))
 
+    def reply_encoded(self, connection: int, kind: type[Frame], data: bytes) -> None:
+        """Send an unsequenced frame that is bytes already; ProtocolError when it is longer than the
+        peer accepts."""
+        session = self._sessions.get(connection)
+        if session is not None:
+            session.send_fitting(kind.flow, data, kind.type)
+
     def refuse(self, connection: int, code: str, detail: str) -> None:
         """Send a fatal error frame and close."""
         session = self._sessions.get(connection)

@@ -248,6 +248,7 @@ class _Node:
 
     def _hand_out(self, leaving: list[Leaving]) -> None:
         began = time.thread_time()
+        written: dict[int, Connection] = {}
         for action in leaving:
             if isinstance(action, ArchiveMessage):
                 if self._archive is not None:
@@ -261,8 +262,11 @@ class _Node:
                 continue
             if isinstance(action, SendData):
                 connection.send_nowait(action.flow, action.data)
+                written[action.connection] = connection
             else:
                 connection.close_nowait(action.reason)
+        for connection in written.values():
+            connection.flush_nowait()
         self._turns.note("sending", time.thread_time() - began, self._clock())
 
     async def _tick(self) -> None:

@@ -139,15 +139,16 @@ class Session:
 
         ProtocolError if the frame breaks a rule or is longer than the peer accepts.
         """
-        data = encode(frame)
+        self.send_fitting(frame.flow if flow is None else flow, encode(frame), frame.type)
+
+    def send_fitting(self, flow: Flow, data: bytes, kind: str) -> None:
+        """Send an unsequenced frame that is bytes already; ProtocolError as ``send``."""
         most = self._limits.frame_bytes_max
         if self.hello is not None:
             most = min(most, self.hello.frame_bytes_max)
         if len(data) - LENGTH_BYTES > most:
-            raise ProtocolError(
-                "too-long", f"{frame.type} frame of {len(data)} bytes; at most {most}"
-            )
-        self.send_encoded(frame.flow if flow is None else flow, data)
+            raise ProtocolError("too-long", f"{kind} frame of {len(data)} bytes; at most {most}")
+        self.send_encoded(flow, data)
 
     def send_encoded(self, flow: Flow, data: bytes) -> None:
         """Send a frame; held back until the hellos are exchanged, dropped once closed."""

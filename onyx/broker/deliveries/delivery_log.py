@@ -32,6 +32,7 @@ import msgpack
 
 from overlay.link.errors import StoreError
 from overlay.link.events import ReadRows, RowsRead
+from overlay.link.frame_codec import ResultsEncoder
 from overlay.link.frame_memory import FrameMemory
 from overlay.link.row_log import RowLog, number_key, read_record
 
@@ -44,13 +45,14 @@ RECORD_BYTES = 64  # what a record counts for besides its body
 
 class Results:
     """Those of a message for some mailboxes, end to end in ``payload``, with their ``lengths``;
-    none at all where they are beyond a limit."""
+    none at all where they are beyond a limit.  ``encoder`` once they have left."""
 
-    __slots__ = ("lengths", "payload")
+    __slots__ = ("encoder", "lengths", "payload")
 
     def __init__(self, lengths: list[int], payload: bytes) -> None:
         self.lengths = lengths
         self.payload = payload
+        self.encoder: ResultsEncoder | None = None
 
     @property
     def key(self) -> tuple[bytes, tuple[int, ...]]:

@@ -19,11 +19,9 @@ from overlay.link.delivery_frames import (
     Deliveries,
     Detached,
     Missed,
-    packed_numbers,
-    packed_slots,
 )
 from overlay.link.errors import ProtocolError
-from overlay.link.frame import Frame
+from overlay.link.frame_codec import ResultsEncoder
 from overlay.link.limits import LinkLimits
 from overlay.link.link_layer import LinkLayer
 
@@ -91,7 +89,7 @@ class Lines:
     def refuse(self, connection: int, slot: int, code: str, detail: str) -> None:
         """Nothing comes in a slot."""
         line = self._lines.setdefault(connection, _Line(connection))
-        self._send(line, Detached(slot, code, detail))
+        self._links.reply(line.connection, Detached(slot, code, detail))
 
     def box(self, connection: int, slot: int) -> Mailbox | None:
         """What is in a slot."""
@@ -102,7 +100,7 @@ class Lines:
         """The next delivery of a mailbox has its turn, if there is one and the window is open."""
         line = self._lines[box.line]
         if box.sent < box.floor:
-            self._send(line, Missed(box.slot, box.floor, box.skip()))
+            self._links.reply(line.connection, Missed(box.slot, box.floor, box.skip()))
         is_open = box.is_open(self._limits.window_frames, self._limits.window_bytes)
         if box.sent < box.last and is_open:
             box.is_queued = True
@@ -113,7 +111,7 @@ class Lines:
     def detach(self, box: Mailbox, code: str, detail: str) -> None:
         line = self._lines.get(box.line)
         if line is not None:
-            self._send(line, Detached(box.slot, code, detail))
+            self._links.reply(line.connection, Detached(box.slot, code, detail))
             line.boxes.pop(box.slot, None)
         _leave(box)
 
@@ -207,10 +205,10 @@ class Lines:
             numbers = [box.send(record.size) for box in some]
             if results is NOTHING:
                 for slot, number in zip(slots, numbers, strict=True):
-                    self._send(line, Missed(slot, number, 0))
+                    self._links.reply(line.connection, Missed(slot, number, 0))
                 continue
             size += len(results.payload)
-            if not self._send(line, _frame(record, results, slots, numbers)):
+            if not self._send_results(line, record, results, slots, numbers):
                 return len(boxes), size
         self._log.let_go(record)
         for box in boxes:
@@ -238,10 +236,17 @@ class Lines:
                 by_results.setdefault(id(results), (results, []))[1].append(box)
         return list(by_results.values()), left
 
-    def _send(self, line: _Line, frame: Frame) -> bool:
+    def _send_results(
+        self, line: _Line, record: Record, results: Results, slots: list[int], numbers: list[int]
+    ) -> bool:
         """False where that ended the connection: what it accepts is less than this."""
+        encoder = results.encoder
+        if encoder is None:
+            encoder = results.encoder = ResultsEncoder(
+                record.source, record.number, results.lengths, results.payload
+            )
         try:
-            self._links.reply(line.connection, frame)
+            self._links.reply_encoded(line.connection, Deliveries, encoder.frame(slots, numbers))
         except ProtocolError as error:
             self._links.refuse(line.connection, "peer-limit", error.detail)
             self.close(line.connection)
@@ -251,17 +256,6 @@ class Lines:
 
 NOTHING = Results([], b"")
 """Of a profile that gets nothing of a message after all."""
-
-
-def _frame(record: Record, results: Results, slots: list[int], numbers: list[int]) -> Frame:
-    return Deliveries(
-        record.source,
-        record.number,
-        results.lengths,
-        packed_slots(slots),
-        packed_numbers(numbers),
-        results.payload,
-    )
 
 
 def _leave(box: Mailbox) -> None:

@@ -39,6 +39,7 @@ from overlay.link.delivery_frames import (
 from overlay.link.errors import ProtocolError, StoreError
 from overlay.link.events import Put
 from overlay.link.frame import Frame
+from overlay.link.frame_codec import decode
 from overlay.link.limits import LinkLimits
 from overlay.link.row_log import RowLog
 from overlay.link.subscription import Attachment, Subscription
@@ -195,6 +196,9 @@ class World:
     def reply(self, connection: int, frame: Frame) -> None:
         if connection in self.users:
             self.users[connection].get(frame)
+
+    def reply_encoded(self, connection: int, kind: type[Frame], data: bytes) -> None:
+        self.reply(connection, decode(data[4:]).frame)
 
     def refuse(self, connection: int, code: str, detail: str) -> None:
         self.refused[connection] = code
