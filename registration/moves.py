@@ -1,14 +1,6 @@
 """Moves: the profiles that are changing their host broker; a state machine without I/O.
 
-Each move is in one of three phases (docs/planning.md, "How a profile moves")::
-
-    STANDBY   the new host announces the profile        given up: it stays where it is
-       | StandingBy     ^ a new version
-    RELEASE   the old host asks for the watershed -----+
-       | ProfileReleased
-    HANDOVER  what waited at the old host goes to the new one
-       | ProfileTaken
-    (over)    the catalog names the new host
+``MOVE_STEPS`` below is the protocol; docs/planning.md ("How a profile moves") has its picture.
 
 Until ProfileReleased the old host has the profile: its user may change or remove it there, and
 the move begins anew with the new version, or is over.  From then on only the new host can go on;
@@ -22,9 +14,10 @@ move goes on where it was, without anything being asked or said again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TypeAlias
 
 from overlay.link.frame import Frame
 from overlay.link.frames import PlaceProfile
@@ -41,13 +34,31 @@ from overlay.link.move_frames import (
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
+from overlay.state_table import StateTable
 from registration.catalog import Catalog, ProfileEntry
+
+MoveFrame: TypeAlias = StandingBy | ProfileReleased | HandoverWanted | HandedOver | ProfileTaken
+"""What hosts say of a move."""
 
 
 class Phase(StrEnum):
+    STAYING = "staying"
     STANDBY = "standby"
     RELEASE = "release"
     HANDOVER = "handover"
+
+
+class MoveEvent(StrEnum):
+    BEGUN = "begun"
+    GIVEN_UP = "given up"
+    CHANGED = "a new version"
+    REMOVED = "removed, or the old host lost"
+    NEW_LOST = "the new host lost"
+    STANDING_BY = "StandingBy"
+    RELEASED = "ProfileReleased"
+    WANTED = "HandoverWanted"
+    HANDED = "HandedOver"
+    TAKEN = "ProfileTaken"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +70,7 @@ class Move:
     old: str
     new: str
     version: int
-    phase: Phase = Phase.STANDBY
+    phase: Phase = Phase.STAYING
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,20 +133,15 @@ class Moves:
         self._last += 1
         MOVE_NUMBER.put(self._rows, "last", _LastRow(self._last))
         move = Move(self._last, profile, entry.host, new, entry.version)
-        self._put(move)
         self._catalog.profiles_by_broker[new] += 1
         self._counters["begun"] += 1
-        self._stand_by(move, entry)
-        return move
+        self._happen(move, MoveEvent.BEGUN)
+        return self._moves[profile]
 
     def give_up(self, profile: str) -> bool:
         """Leave a profile where it is; False when it is too late for that."""
         move = self._moves.get(profile)
-        if move is None or move.phase is not Phase.STANDBY:
-            return False
-        self._counters["given_up"] += 1
-        self._dismiss(move)
-        return True
+        return move is not None and self._happen(move, MoveEvent.GIVEN_UP)
 
     # --- what brokers report --------------------------------------------------------------
 
@@ -143,119 +149,135 @@ class Moves:
         """A host has a version of a profile; the one that stands by must have it too."""
         move = self._moves.get(entry.profile)
         if move is not None and entry.version > move.version:
-            move = replace(move, version=entry.version, phase=Phase.STANDBY)
-            self._put(move)
-            self._stand_by(move, entry)
+            self._happen(replace(move, version=entry.version), MoveEvent.CHANGED)
 
     def removed(self, profile: str) -> None:
         """Its host has removed a profile."""
         move = self._moves.get(profile)
         if move is not None:
-            self._counters["removed"] += 1
-            self._dismiss(move)
+            self._happen(move, MoveEvent.REMOVED)
 
     def lost(self, broker: str) -> None:
         """A broker has died with its disk: what was on its way there stays at its old host, which
         takes it back if it has let go of it; what was on its way from there is lost with it."""
         for move in self:
             if broker == move.old:
-                self.removed(move.profile)
+                self._happen(move, MoveEvent.REMOVED)
             elif broker == move.new:
-                self._end(move)
-                self._counters["taken_back"] += 1
-                if move.phase is not Phase.STANDBY:
-                    self._take_back(move)
+                self._happen(move, MoveEvent.NEW_LOST)
 
-    def handle(self, broker: str, frame: Frame) -> Move | None:
+    def handle(self, broker: str, frame: MoveFrame) -> Move | None:
         """A frame of a move from one of its hosts; the move when that ends it."""
-        match frame:
-            case StandingBy():
-                self._handle_standing_by(broker, frame)
-            case ProfileReleased():
-                self._handle_released(broker, frame)
-            case HandoverWanted():
-                self._pass_on(broker, frame, from_new=True)
-            case HandedOver():
-                self._pass_on(broker, frame, from_new=False)
-            case ProfileTaken():
-                return self._handle_taken(broker, frame)
+        move = self._moves.get(frame.profile)
+        event, is_from_new = _FRAMES[type(frame)]
+        if move is None or move.number != frame.move:
+            return None  # of a move that is past
+        if broker != (move.new if is_from_new else move.old):
+            return None
+        if isinstance(frame, StandingBy) and frame.version != move.version:
+            return None  # of a version that is past
+        if self._happen(move, event, frame) and event is MoveEvent.TAKEN:
+            return move
         return None
 
     def statistics(self) -> dict[str, int]:
         phases = Counter(move.phase.value for move in self._moves.values())
         return {**self._counters, **phases, "under_way": len(self._moves)}
 
-    # --- phases ---------------------------------------------------------------------------
+    # --- what is done ---------------------------------------------------------------------
 
-    def _handle_standing_by(self, broker: str, frame: StandingBy) -> None:
-        move = self._move(frame.profile, frame.move)
-        if move is None or (broker, frame.version) != (move.new, move.version):
-            return  # of a version, or a move, that is past
-        self._put(replace(move, phase=Phase.RELEASE))
-        self._send(move.old, ReleaseProfile(move.profile, move.number, move.version))
+    def _happen(self, move: Move, event: MoveEvent, frame: MoveFrame | None = None) -> bool:
+        """False, and nothing is done, when the table does not have it."""
+        step = MOVE_STEPS.step(move.phase, event)
+        if step is None:
+            return False
+        if step.then is Phase.STAYING:
+            # The room at the new host that was kept for it is free.
+            del self._moves[move.profile]
+            MOVES.delete(self._rows, move.profile)
+            self._catalog.profiles_by_broker[move.new] -= 1
+        else:
+            move = self._moves[move.profile] = replace(move, phase=step.then)
+            row = _MoveRow(move.number, move.old, move.new, move.version, move.phase)
+            MOVES.put(self._rows, move.profile, row)
+        step.action(self, move, frame)
+        return True
 
-    def _handle_released(self, broker: str, frame: ProfileReleased) -> None:
-        move = self._move(frame.profile, frame.move)
-        if move is not None and broker == move.old:
-            self._put(replace(move, phase=Phase.HANDOVER))
-            self._send(move.new, frame)
-
-    def _pass_on(self, broker: str, frame: HandoverWanted | HandedOver, from_new: bool) -> None:
-        move = self._move(frame.profile, frame.move)
-        if move is None:
-            return
-        sender, receiver = (move.new, move.old) if from_new else (move.old, move.new)
-        if broker == sender:
-            self._send(receiver, frame)
-
-    def _handle_taken(self, broker: str, frame: ProfileTaken) -> Move | None:
-        move = self._move(frame.profile, frame.move)
-        if move is None or broker != move.new:
-            return None
-        self._catalog.change_profile(move.profile, host=move.new, live=frame.version)
-        self._end(move)
-        self._counters["moved"] += 1
-        self._send(move.old, MoveEnded(move.profile, move.number))
-        return move
-
-    # --- helpers --------------------------------------------------------------------------
-
-    def _move(self, profile: str, number: int) -> Move | None:
-        move = self._moves.get(profile)
-        return move if move is not None and move.number == number else None
-
-    def _stand_by(self, move: Move, entry: ProfileEntry) -> None:
-        frame = StandBy(
+    def _stand_by(self, move: Move, frame: None) -> None:
+        entry = self._catalog.profiles[move.profile]
+        announced = StandBy(
             profile=move.profile,
             move=move.number,
             user=entry.user,
             text=entry.text,
             version=entry.version,
         )
+        self._send(move.new, announced)
+
+    def _ask_for_release(self, move: Move, frame: StandingBy) -> None:
+        self._send(move.old, ReleaseProfile(move.profile, move.number, move.version))
+
+    def _pass_on_to_new(self, move: Move, frame: MoveFrame) -> None:
         self._send(move.new, frame)
 
-    def _take_back(self, move: Move) -> None:
+    def _pass_on_to_old(self, move: Move, frame: MoveFrame) -> None:
+        self._send(move.old, frame)
+
+    def _name_new_host(self, move: Move, frame: ProfileTaken) -> None:
+        self._catalog.change_profile(move.profile, host=move.new, live=frame.version)
+        self._counters["moved"] += 1
+        self._send(move.old, MoveEnded(move.profile, move.number))
+
+    def _give_up(self, move: Move, frame: None) -> None:
+        self._counters["given_up"] += 1
+        self._send(move.new, MoveEnded(move.profile, move.number))
+
+    def _forget(self, move: Move, frame: None) -> None:
+        self._counters["removed"] += 1
+        self._send(move.new, MoveEnded(move.profile, move.number))
+
+    def _stay(self, move: Move, frame: None) -> None:
+        self._counters["taken_back"] += 1
+
+    def _take_back(self, move: Move, frame: None) -> None:
+        self._counters["taken_back"] += 1
         entry = self._catalog.profiles[move.profile]
-        frame = PlaceProfile(
+        placed = PlaceProfile(
             profile=entry.profile,
             user=entry.user,
             text=entry.text,
             version=entry.version,
             request=entry.request,
         )
-        self._send(move.old, frame)
+        self._send(move.old, placed)
 
-    def _dismiss(self, move: Move) -> None:
-        self._end(move)
-        self._send(move.new, MoveEnded(move.profile, move.number))
 
-    def _end(self, move: Move) -> None:
-        """Nothing moves any more; the room at the new host that was kept for it is free."""
-        del self._moves[move.profile]
-        MOVES.delete(self._rows, move.profile)
-        self._catalog.profiles_by_broker[move.new] -= 1
+_FRAMES: Mapping[type[MoveFrame], tuple[MoveEvent, bool]] = {
+    StandingBy: (MoveEvent.STANDING_BY, True),
+    ProfileReleased: (MoveEvent.RELEASED, False),
+    HandoverWanted: (MoveEvent.WANTED, True),
+    HandedOver: (MoveEvent.HANDED, False),
+    ProfileTaken: (MoveEvent.TAKEN, True),
+}
+"""What frames are, and whether the new host sends them."""
 
-    def _put(self, move: Move) -> None:
-        self._moves[move.profile] = move
-        row = _MoveRow(move.number, move.old, move.new, move.version, move.phase)
-        MOVES.put(self._rows, move.profile, row)
+MOVE_STEPS: StateTable[Phase, MoveEvent] = StateTable(
+    Phase.STAYING,
+    {
+        (Phase.STAYING, MoveEvent.BEGUN): (Moves._stand_by, Phase.STANDBY),
+        (Phase.STANDBY, MoveEvent.CHANGED): (Moves._stand_by, Phase.STANDBY),
+        (Phase.STANDBY, MoveEvent.GIVEN_UP): (Moves._give_up, Phase.STAYING),
+        (Phase.STANDBY, MoveEvent.REMOVED): (Moves._forget, Phase.STAYING),
+        (Phase.STANDBY, MoveEvent.NEW_LOST): (Moves._stay, Phase.STAYING),
+        (Phase.STANDBY, MoveEvent.STANDING_BY): (Moves._ask_for_release, Phase.RELEASE),
+        (Phase.RELEASE, MoveEvent.CHANGED): (Moves._stand_by, Phase.STANDBY),
+        (Phase.RELEASE, MoveEvent.REMOVED): (Moves._forget, Phase.STAYING),
+        (Phase.RELEASE, MoveEvent.NEW_LOST): (Moves._take_back, Phase.STAYING),
+        (Phase.RELEASE, MoveEvent.RELEASED): (Moves._pass_on_to_new, Phase.HANDOVER),
+        (Phase.HANDOVER, MoveEvent.WANTED): (Moves._pass_on_to_old, Phase.HANDOVER),
+        (Phase.HANDOVER, MoveEvent.HANDED): (Moves._pass_on_to_new, Phase.HANDOVER),
+        (Phase.HANDOVER, MoveEvent.REMOVED): (Moves._forget, Phase.STAYING),
+        (Phase.HANDOVER, MoveEvent.NEW_LOST): (Moves._take_back, Phase.STAYING),
+        (Phase.HANDOVER, MoveEvent.TAKEN): (Moves._name_new_host, Phase.STAYING),
+    },
+)

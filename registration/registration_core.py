@@ -48,7 +48,7 @@ from overlay.topology import Topology
 from registration.catalog import REGISTRATION_KEY, Catalog
 from registration.link_reports import LinkReports
 from registration.measured_shares import MeasuredShares
-from registration.moves import Moves
+from registration.moves import MoveFrame, Moves
 from registration.new_profiles import NewProfiles
 from registration.placement_by_plan import PlanPlacement
 from registration.plan_application import PlanApplication
@@ -227,7 +227,7 @@ class RegistrationCore:
 
     def _handle_move(self, arrival: Arrival) -> None:
         """One of the two hosts of a profile that moves has got further."""
-        assert arrival.frame is not None
+        assert isinstance(arrival.frame, MoveFrame)
         move = self.moves.handle(arrival.peer.partition("/")[2], arrival.frame)
         if move is not None:
             self._application.moved(move)

@@ -1,9 +1,6 @@
 """ShapeChanges: the versions of the network's shape, and how far every broker is with the newest.
 
-::
-
-    apply ──> announced ──all hold it──> agreed ──all have nothing of before──> settled
-               ShapeAnnounced             ShapeAgreed                            ShapeSettled
+``CHANGE_STEPS`` below is the protocol of a version, docs/protocol.md has its picture:
 
 - *announced*: every broker learns the new version before anybody acts on it, so nobody ever hears
   of a tree that it does not know.  A broker that joins has the whole catalog ahead of it.
@@ -21,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from overlay.link.catalog_frames import HELD, SETTLED, SWITCHED
 from overlay.link.events import Flow
@@ -36,10 +34,25 @@ from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from overlay.network_shape import SHAPE, NetworkShape, Pair, first_shape, next_shape, refreshed
+from overlay.state_table import StateTable
 from overlay.topology import Topology, to_toml
 from registration.catalog import REGISTRATION_KEY, Catalog, announcement
 
 _STAGES = {HELD: "announced", SWITCHED: "switched", SETTLED: "settled"}
+
+
+class Stage(StrEnum):
+    """Of the newest version."""
+
+    ANNOUNCED = "announced"
+    AGREED = "agreed"
+    SETTLED = "settled"
+
+
+class ShapeEvent(StrEnum):
+    CHANGED = "another version"
+    ALL_HOLD = "all brokers hold it"
+    ALL_SETTLED = "all have nothing of before"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +131,12 @@ class ShapeChanges:
         return len(self._shapes) == 1
 
     @property
+    def stage(self) -> Stage:
+        if self.is_settled:
+            return Stage.SETTLED
+        return Stage.AGREED if self._agreed == self.newest.version else Stage.ANNOUNCED
+
+    @property
     def topology(self) -> Topology:
         """Where sources and profiles may be placed."""
         newest = self.newest.topology
@@ -156,17 +175,13 @@ class ShapeChanges:
     def progress(self) -> Result:
         """``version`` and ``stage`` of the newest version; ``missing``: by stage, the brokers that
         have not reached it."""
-        version = self.newest.version
-        stage = "settled" if self.is_settled else "announced"
-        if not self.is_settled and self._agreed == version:
-            stage = "agreed"
         missing = {
             name: [broker for broker in self._concerned() if self._stage(broker) < number]
             for number, name in _STAGES.items()
         }
         return {
-            "version": version,
-            "stage": stage,
+            "version": self.newest.version,
+            "stage": self.stage.value,
             "missing": {} if self.is_settled else missing,
             "brokers": len(self._concerned()),
         }
@@ -190,17 +205,7 @@ class ShapeChanges:
             self._links.forget(f"broker/{broker}")
             self._tell_lost(broker)
             self._forget_all_at(broker)
-        self._shapes.append(shape)
-        self._put(shape)
-        self._tell(
-            ShapeAnnounced(
-                version=shape.version,
-                trees=list(shape.tree_versions.items()),
-                down=[(min(pair), max(pair)) for pair in shape.down],
-                lost=list(shape.lost),
-                payload=to_toml(shape.declared).encode(),
-            )
-        )
+        self._happen(ShapeEvent.CHANGED, shape)
         return shape
 
     def announce_source(self, source: str) -> None:
@@ -248,19 +253,42 @@ class ShapeChanges:
                 WAITING.delete(self._rows, source)
 
     def _advance(self) -> bool:
-        version = self.newest.version
-        if self.is_settled:
+        """How far all brokers are; whether the change is settled by that."""
+        least = min(map(self._stage, self._concerned()))
+        if least >= HELD:
+            self._happen(ShapeEvent.ALL_HOLD, self.newest)
+        return least >= SETTLED and self._happen(ShapeEvent.ALL_SETTLED, self.newest)
+
+    def _happen(self, event: ShapeEvent, shape: NetworkShape) -> bool:
+        """False, and nothing is done, when the table does not have it."""
+        step = CHANGE_STEPS.step(self.stage, event)
+        if step is None:
             return False
-        least = min(self._stage(broker) for broker in self._concerned())
-        if self._agreed < version and least >= HELD:
-            self._agreed = version
-            self._put_stage()
-            self._tell(ShapeAgreed(version=version))
-        if self._agreed < version or least < SETTLED:
-            return False
-        self._tell(ShapeSettled(version=version))
-        left = {b for b in self._concerned() if not self.newest.has_broker(b)}
-        self._departing |= left
+        step.action(self, shape)
+        assert self.stage is step.then
+        return True
+
+    def _announce(self, shape: NetworkShape) -> None:
+        self._shapes.append(shape)
+        self._put(shape)
+        self._tell(
+            ShapeAnnounced(
+                version=shape.version,
+                trees=list(shape.tree_versions.items()),
+                down=[(min(pair), max(pair)) for pair in shape.down],
+                lost=list(shape.lost),
+                payload=to_toml(shape.declared).encode(),
+            )
+        )
+
+    def _agree(self, shape: NetworkShape) -> None:
+        self._agreed = shape.version
+        self._put_stage()
+        self._tell(ShapeAgreed(version=shape.version))
+
+    def _settle(self, shape: NetworkShape) -> None:
+        self._tell(ShapeSettled(version=shape.version))
+        self._departing |= {b for b in self._concerned() if not shape.has_broker(b)}
         for old in self._shapes[:-1]:
             SHAPE.delete(self._rows, str(old.version))
         self._shapes = self._shapes[-1:]
@@ -269,7 +297,6 @@ class ShapeChanges:
         for source in waiting:
             WAITING.delete(self._rows, source)
             self.announce_source(source)
-        return True
 
     def _concerned(self) -> list[str]:
         """The brokers of all versions that are not settled, but for those that are lost."""
@@ -290,3 +317,15 @@ class ShapeChanges:
 
     def _put_stage(self) -> None:
         STAGE.put(self._rows, "stage", _StageRow(self._agreed, self._departing))
+
+
+CHANGE_STEPS: StateTable[Stage, ShapeEvent] = StateTable(
+    Stage.SETTLED,
+    {
+        (Stage.SETTLED, ShapeEvent.CHANGED): (ShapeChanges._announce, Stage.ANNOUNCED),
+        (Stage.ANNOUNCED, ShapeEvent.CHANGED): (ShapeChanges._announce, Stage.ANNOUNCED),
+        (Stage.ANNOUNCED, ShapeEvent.ALL_HOLD): (ShapeChanges._agree, Stage.AGREED),
+        (Stage.AGREED, ShapeEvent.CHANGED): (ShapeChanges._announce, Stage.ANNOUNCED),
+        (Stage.AGREED, ShapeEvent.ALL_SETTLED): (ShapeChanges._settle, Stage.SETTLED),
+    },
+)

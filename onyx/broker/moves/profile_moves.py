@@ -129,12 +129,12 @@ class ProfileMoves(Part):
 
     def _handle_place(self, frame: PlaceProfile) -> None:
         """The registration service gives this broker a profile, perhaps one that is leaving."""
-        self.leaving.take_back(frame.profile)
+        self.leaving.handle_place(frame)
         self._query.place(frame)
 
     def _handle_ended(self, frame: MoveEnded) -> None:
-        self.coming.end(frame.profile, frame.move)
-        self.leaving.end(frame.profile, frame.move)
+        self.coming.handle_ended(frame)
+        self.leaving.handle_ended(frame)
 
     def _handle_reached(self, frame: WatershedReached) -> None:
         self._handle_watersheds(self.watersheds.handle_reached(frame))

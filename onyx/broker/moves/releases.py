@@ -14,22 +14,47 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.moves.watersheds import Watersheds
 from onyx.broker.query_plane import QueryPlane
-from overlay.link.frames import Delivery
+from overlay.link.frame import Frame
+from overlay.link.frames import Delivery, PlaceProfile
 from overlay.link.link_layer import LinkLayer
-from overlay.link.move_frames import HandedOver, HandoverWanted, ProfileReleased, ReleaseProfile
+from overlay.link.move_frames import (
+    HandedOver,
+    HandoverWanted,
+    MoveEnded,
+    ProfileReleased,
+    ReleaseProfile,
+)
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from overlay.network_shape import root_of
+from overlay.state_table import StateTable
 from registration.catalog import REGISTRATION_KEY
 
 # What waits for a user is handed over in portions of about so much, each when it is asked for.
 PORTION_BYTES = 1024 * 1024
 _KIND = "out"
+
+
+class Leaving(StrEnum):
+    """How far a profile is on its way to another host."""
+
+    STAYING = "staying"
+    PARTING = "finding the watershed"
+    LEFT = "left"
+
+
+class ReleaseEvent(StrEnum):
+    RELEASE = "ReleaseProfile"
+    WATERSHED = "the watershed is known"
+    WANTED = "HandoverWanted"
+    NEW_LOST = "PlaceProfile"
+    ENDED = "MoveEnded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +66,10 @@ class _Release:
     version: int
     is_done: bool = False
     wanted: int | None = None
+
+    @property
+    def state(self) -> Leaving:
+        return Leaving.LEFT if self.is_done else Leaving.PARTING
 
 
 RELEASES = Table("release", _Release)
@@ -92,8 +121,7 @@ class Releases:
         if hosted is None or hosted.version != frame.version or frame.profile in self._releases:
             self._counters["too_late"] += 1
             return
-        self._put(frame.profile, _Release(frame.move, frame.version))
-        self._watersheds.begin(_watershed_name(frame.profile), frame.move, self._query.table.roots)
+        self._happen(frame.profile, ReleaseEvent.RELEASE, frame)
 
     def delivers(self, root: str, delivery: Delivery) -> bool:
         """Whether what a message of a tree gives for a profile that leaves is on this side of the
@@ -107,15 +135,13 @@ class Releases:
         """A watershed is known; if it is that of a release, all on this side of it is delivered."""
         kind, _, profile = name.partition("/")
         if kind == _KIND:
-            self._let_go(profile)
+            self._happen(profile, ReleaseEvent.WATERSHED)
 
     def handle_wanted(self, frame: HandoverWanted) -> None:
         """The new host asks for what waits here."""
         release = self._releases.get(frame.profile)
-        if release is None or release.move != frame.move:
-            return
-        self._put(frame.profile, replace(release, wanted=frame.after))
-        self._hand_over(frame.profile, frame.after)
+        if release is not None and release.move == frame.move:
+            self._happen(frame.profile, ReleaseEvent.WANTED, frame)
 
     def flush(self) -> None:
         """Go on with what has been read meanwhile; to be called when an event has been handled."""
@@ -124,25 +150,16 @@ class Releases:
             if after is not None:
                 self._hand_over(profile, after)
 
-    def take_back(self, profile: str) -> None:
+    def handle_place(self, frame: PlaceProfile) -> None:
         """The new host is lost: the profile stays, or is placed here once more; what its user has
         not taken is still here."""
-        release = self._releases.pop(profile, None)
-        self._reading.discard(profile)
-        if release is not None:
-            RELEASES.delete(self._rows, profile)
-            if not release.is_done:
-                self._watersheds.drop(_watershed_name(profile))
-            self._counters["taken_back"] += 1
+        self._happen(frame.profile, ReleaseEvent.NEW_LOST)
 
-    def end(self, profile: str, move: int) -> None:
+    def handle_ended(self, frame: MoveEnded) -> None:
         """The profile lives elsewhere: nothing of it is needed here."""
-        release = self._releases.get(profile)
-        if release is not None and release.move == move:
-            del self._releases[profile]
-            self._reading.discard(profile)
-            RELEASES.delete(self._rows, profile)
-            self._mailboxes.forget(profile)
+        release = self._releases.get(frame.profile)
+        if release is not None and release.move == frame.move:
+            self._happen(frame.profile, ReleaseEvent.ENDED)
 
     def statistics(self) -> dict[str, int]:
         return {
@@ -151,6 +168,38 @@ class Releases:
         }
 
     # --- helpers --------------------------------------------------------------------------
+
+    def _happen(self, profile: str, event: ReleaseEvent, frame: Frame | None = None) -> None:
+        """Nothing is done when the table does not have it."""
+        release = self._releases.get(profile)
+        step = RELEASE_STEPS.step(Leaving.STAYING if release is None else release.state, event)
+        if step is not None:
+            step.action(self, profile, frame)
+
+    def _ask_for_watershed(self, profile: str, frame: ReleaseProfile) -> None:
+        self._put(profile, _Release(frame.move, frame.version))
+        self._watersheds.begin(_watershed_name(profile), frame.move, self._query.table.roots)
+
+    def _hand_over_next(self, profile: str, frame: HandoverWanted) -> None:
+        self._put(profile, replace(self._releases[profile], wanted=frame.after))
+        self._hand_over(profile, frame.after)
+
+    def _forget_watershed(self, profile: str, frame: None) -> None:
+        self._watersheds.drop(_watershed_name(profile))
+        self._take_back(profile, frame)
+
+    def _take_back(self, profile: str, frame: None) -> None:
+        self._forget(profile)
+        self._counters["taken_back"] += 1
+
+    def _forget_all(self, profile: str, frame: None) -> None:
+        self._forget(profile)
+        self._mailboxes.forget(profile)
+
+    def _forget(self, profile: str) -> None:
+        del self._releases[profile]
+        self._reading.discard(profile)
+        RELEASES.delete(self._rows, profile)
 
     def _hand_over(self, profile: str, after: int) -> None:
         """The next portion, now or when it has been read from the store."""
@@ -174,7 +223,7 @@ class Releases:
             )
             self._links.send(self._registration, REGISTRATION_KEY, handed)
 
-    def _let_go(self, profile: str) -> None:
+    def _let_go(self, profile: str, frame: None) -> None:
         name = _watershed_name(profile)
         watershed, release = self._watersheds[name], self._releases[profile]
         self._watersheds.drop(name)
@@ -205,3 +254,16 @@ def moved_detail(profile: str) -> str:
 
 def _watershed_name(profile: str) -> str:
     return f"{_KIND}/{profile}"
+
+
+RELEASE_STEPS: StateTable[Leaving, ReleaseEvent] = StateTable(
+    Leaving.STAYING,
+    {
+        (Leaving.STAYING, ReleaseEvent.RELEASE): (Releases._ask_for_watershed, Leaving.PARTING),
+        (Leaving.PARTING, ReleaseEvent.WATERSHED): (Releases._let_go, Leaving.LEFT),
+        (Leaving.PARTING, ReleaseEvent.NEW_LOST): (Releases._forget_watershed, Leaving.STAYING),
+        (Leaving.LEFT, ReleaseEvent.WANTED): (Releases._hand_over_next, Leaving.LEFT),
+        (Leaving.LEFT, ReleaseEvent.NEW_LOST): (Releases._take_back, Leaving.STAYING),
+        (Leaving.LEFT, ReleaseEvent.ENDED): (Releases._forget_all, Leaving.STAYING),
+    },
+)

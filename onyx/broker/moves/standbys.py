@@ -1,16 +1,8 @@
 """Standbys: profiles on their way to this broker (docs/planning.md, "How a profile moves").
 
-::
-
-    StandBy            announced on every tree; what matches is left to the old host
-       | live
-    StandingBy         what matches is kept
-       | ProfileReleased, with the watershed
-    HandedOver ...     what waited at the old host goes into the profile's mailbox, then what was
-       |               kept beyond the watershed; what is not beyond it the old host has delivered
-    ProfileTaken       a profile of this broker
-       | WatershedReached, for a watershed (watersheds.py) that this broker asks for
-    settled            messages on the old host's side of the watershed cannot come any more
+``STANDBY_STEPS`` below is the protocol; docs/planning.md has its picture.  What matches is left to
+the old host until the profile is live here, kept from then on, and as far as it is beyond the
+watershed once that has come.
 
 Nothing needs to be kept before the profile is live here: the watershed is asked for later, so all
 that comes until then is on the old host's side of it.  Nor anything of an older version: the old
@@ -31,16 +23,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.live_wait import LiveVersion
 from onyx.broker.moves.watersheds import Watersheds
 from onyx.broker.query_plane import QueryPlane
+from overlay.link.frame import Frame
 from overlay.link.frames import Delivery
 from overlay.link.link_layer import LinkLayer
 from overlay.link.move_frames import (
     HandedOver,
     HandoverWanted,
+    MoveEnded,
     ProfileReleased,
     ProfileTaken,
     StandBy,
@@ -49,9 +44,28 @@ from overlay.link.move_frames import (
 from overlay.link.row_log import RowLog, number_key
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
+from overlay.state_table import StateTable
 from registration.catalog import REGISTRATION_KEY
 
 _KIND = "in"
+
+
+class Standing(StrEnum):
+    """How far a profile is on its way here."""
+
+    AWAY = "not on its way"
+    ANNOUNCED = "announced"
+    STANDING_BY = "standing by"
+    TAKING = "taking over"
+
+
+class StandbyEvent(StrEnum):
+    STAND_BY = "StandBy"
+    LIVE = "live here"
+    RELEASED = "ProfileReleased"
+    HANDED = "HandedOver"
+    ALL_HERE = "all that waited is here"
+    ENDED = "MoveEnded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +93,12 @@ class _Standby:
     thrown: int = 0  # so many of ``kept``, the oldest, have no payload any more
     kept_bytes: int = 0
     rows: int = 0  # that were ever made
+
+    @property
+    def state(self) -> Standing:
+        if self.watershed is not None:
+            return Standing.TAKING
+        return Standing.STANDING_BY if self.is_live else Standing.ANNOUNCED
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,64 +178,32 @@ class Standbys:
 
     def handle_stand_by(self, frame: StandBy) -> None:
         """A profile comes, or has a new version before it has come; ProfileRefused."""
-        known = self._standbys.get(frame.profile)
-        if known is None and frame.profile in self._query.profiles:
+        if frame.profile not in self._standbys and frame.profile in self._query.profiles:
             self._counters["not_expected"] += 1
             return
-        is_live = self._query.stand_by(
-            frame.profile, frame.user, frame.text, frame.version, _wait(frame.profile, frame.move)
-        )
-        if known is not None:
-            self._drop(known.kept)
-        self._standbys[frame.profile] = _Standby(frame.move, frame.version)
-        self._store(frame.profile)
-        if is_live:
-            self._report_live(frame.profile)
+        self._happen(frame.profile, StandbyEvent.STAND_BY, frame)
 
     def handle_live(self, live: LiveVersion) -> None:
         """Something is live; perhaps a profile that stands by."""
         profile, _, move = live.profile.partition("/")
         standby = self._standbys.get(profile)
         if standby is not None and (str(standby.move), standby.version) == (move, live.version):
-            self._report_live(profile)
+            self._happen(profile, StandbyEvent.LIVE)
 
     def handle_released(self, frame: ProfileReleased) -> None:
         """The old host has let go: here is the watershed, and so much waits there."""
-        standby = self._standby(frame.profile, frame.move)
-        if standby is None:
-            return
-        watershed = dict(frame.watershed)
-        self._drop([kept for kept in standby.kept if kept.number <= watershed.get(kept.source, 0)])
-        standby.kept = [
-            kept for kept in standby.kept if kept.number > watershed.get(kept.source, 0)
-        ]
-        standby.watershed, standby.last = watershed, frame.last
-        standby.thrown = sum(kept.payload is None for kept in standby.kept)
-        floor = frame.floor
-        if standby.thrown:  # the oldest goes, and what waits there is older still
-            floor = frame.last + standby.thrown
-        self._mailboxes.take_over(frame.profile, frame.acknowledged, floor)
-        self._store(frame.profile)
-        self._go_on(frame.profile, standby, floor)
+        if self._is_of_now(frame):
+            self._happen(frame.profile, StandbyEvent.RELEASED, frame)
 
     def handle_handed_over(self, frame: HandedOver) -> None:
         """A result that waited at the old host."""
-        standby = self._standby(frame.profile, frame.move)
-        if standby is None:
-            return
-        delivery = Delivery(frame.profile, frame.source, frame.number, frame.lengths, frame.payload)
-        self._send(delivery)
-        self._counters["handed_over"] += 1
-        if frame.ends:
-            self._go_on(frame.profile, standby, frame.position)
+        if self._is_of_now(frame):
+            self._happen(frame.profile, StandbyEvent.HANDED, frame)
 
-    def end(self, profile: str, move: int) -> None:
+    def handle_ended(self, frame: MoveEnded) -> None:
         """The profile stays where it is."""
-        standby = self._standby(profile, move)
-        if standby is not None:
-            self._forget(profile, standby)
-            self._query.let_go(profile)
-            self._counters["given_up"] += 1
+        if self._is_of_now(frame):
+            self._happen(frame.profile, StandbyEvent.ENDED)
 
     def handle_watershed(self, name: str) -> None:
         """A watershed is known; if it is that of a profile that was taken, that is settled."""
@@ -264,21 +252,66 @@ class Standbys:
 
     # --- helpers --------------------------------------------------------------------------
 
-    def _standby(self, profile: str, move: int) -> _Standby | None:
-        standby = self._standbys.get(profile)
-        return standby if standby is not None and standby.move == move else None
+    def _is_of_now(self, frame: ProfileReleased | HandedOver | MoveEnded) -> bool:
+        standby = self._standbys.get(frame.profile)
+        return standby is not None and standby.move == frame.move
 
-    def _report_live(self, profile: str) -> None:
+    def _happen(self, profile: str, event: StandbyEvent, frame: Frame | None = None) -> None:
+        """Nothing is done when the table does not have it."""
+        standby = self._standbys.get(profile)
+        step = STANDBY_STEPS.step(Standing.AWAY if standby is None else standby.state, event)
+        if step is not None:
+            step.action(self, profile, frame)
+
+    def _announce(self, profile: str, frame: StandBy) -> None:
+        is_live = self._query.stand_by(
+            profile, frame.user, frame.text, frame.version, _wait(profile, frame.move)
+        )
+        known = self._standbys.get(profile)
+        if known is not None:
+            self._drop(known.kept)
+        self._standbys[profile] = _Standby(frame.move, frame.version)
+        self._store(profile)
+        if is_live:
+            self._happen(profile, StandbyEvent.LIVE)
+
+    def _say_standing_by(self, profile: str, frame: None) -> None:
         standby = self._standbys[profile]
         standby.is_live = True
         self._store(profile)
         self._tell(StandingBy(profile, standby.move, standby.version))
 
-    def _go_on(self, profile: str, standby: _Standby, position: int) -> None:
+    def _take_over(self, profile: str, frame: ProfileReleased) -> None:
+        standby, watershed = self._standbys[profile], dict(frame.watershed)
+        self._drop([kept for kept in standby.kept if kept.number <= watershed.get(kept.source, 0)])
+        standby.kept = [
+            kept for kept in standby.kept if kept.number > watershed.get(kept.source, 0)
+        ]
+        standby.watershed, standby.last = watershed, frame.last
+        standby.thrown = sum(kept.payload is None for kept in standby.kept)
+        floor = frame.floor
+        if standby.thrown:  # the oldest goes, and what waits there is older still
+            floor = frame.last + standby.thrown
+        self._mailboxes.take_over(profile, frame.acknowledged, floor)
+        self._store(profile)
+        self._go_on(profile, floor)
+
+    def _put_in_mailbox(self, profile: str, frame: HandedOver) -> None:
+        self._send(Delivery(profile, frame.source, frame.number, frame.lengths, frame.payload))
+        self._counters["handed_over"] += 1
+        if frame.ends:
+            self._go_on(profile, frame.position)
+
+    def _go_on(self, profile: str, position: int) -> None:
         """All through ``position`` is here: ask for more, or be the host."""
+        standby = self._standbys[profile]
         if position < standby.last:
             self._tell(HandoverWanted(profile, standby.move, position))
-            return
+        else:
+            self._happen(profile, StandbyEvent.ALL_HERE)
+
+    def _be_the_host(self, profile: str, frame: None) -> None:
+        standby = self._standbys[profile]
         for kept in standby.kept[standby.thrown :]:
             payload = kept.payload or b""
             self._send(Delivery(profile, kept.source, kept.number, list(kept.lengths), payload))
@@ -286,6 +319,11 @@ class Standbys:
         self._settle(profile, standby)
         self._counters["taken"] += 1
         self._tell(ProfileTaken(profile, standby.move, standby.version))
+
+    def _let_go(self, profile: str, frame: None) -> None:
+        self._forget(profile, self._standbys[profile])
+        self._query.let_go(profile)
+        self._counters["given_up"] += 1
 
     def _settle(self, profile: str, standby: _Standby) -> None:
         watershed = dict(standby.watershed or {})
@@ -333,3 +371,20 @@ class Standbys:
 def _wait(profile: str, move: int) -> str:
     """The name under which a standby waits to be live: no other wait of the profile has it."""
     return f"{profile}/{move}"
+
+
+STANDBY_STEPS: StateTable[Standing, StandbyEvent] = StateTable(
+    Standing.AWAY,
+    {
+        (Standing.AWAY, StandbyEvent.STAND_BY): (Standbys._announce, Standing.ANNOUNCED),
+        (Standing.ANNOUNCED, StandbyEvent.STAND_BY): (Standbys._announce, Standing.ANNOUNCED),
+        (Standing.ANNOUNCED, StandbyEvent.LIVE): (Standbys._say_standing_by, Standing.STANDING_BY),
+        (Standing.ANNOUNCED, StandbyEvent.ENDED): (Standbys._let_go, Standing.AWAY),
+        (Standing.STANDING_BY, StandbyEvent.STAND_BY): (Standbys._announce, Standing.ANNOUNCED),
+        (Standing.STANDING_BY, StandbyEvent.RELEASED): (Standbys._take_over, Standing.TAKING),
+        (Standing.STANDING_BY, StandbyEvent.ENDED): (Standbys._let_go, Standing.AWAY),
+        (Standing.TAKING, StandbyEvent.HANDED): (Standbys._put_in_mailbox, Standing.TAKING),
+        (Standing.TAKING, StandbyEvent.ALL_HERE): (Standbys._be_the_host, Standing.AWAY),
+        (Standing.TAKING, StandbyEvent.ENDED): (Standbys._let_go, Standing.AWAY),
+    },
+)

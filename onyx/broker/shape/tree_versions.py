@@ -20,6 +20,8 @@ Invariants:
   depends on the new one: sources keep their order, and waiting cannot go round in a circle;
 - a tree whose links are lost before it was complete is given up as it is, and the next begun.
 
+``TREE_STEPS`` below is the protocol of one tree at one broker; docs/protocol.md has its picture.
+
 Section 5 of the paper leaves this to the overlay network.
 """
 
@@ -27,6 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
@@ -50,6 +53,7 @@ from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from overlay.network_shape import root_of, version_of
+from overlay.state_table import StateTable
 from overlay.topology import TopologyError
 from registration.catalog import REGISTRATION_KEY
 
@@ -76,6 +80,26 @@ SETTING_UP = Table("tree-setting-up", _SettingUpRow)
 ENDING = Table("tree-ending", _TreeRow)
 ENDED = Table("tree-ended", _TreeRow)
 REACHED = Table("shape-reached", _ReachedRow)
+
+
+class TreeState(StrEnum):
+    """What a tree is to a broker."""
+
+    UNKNOWN = "unknown"
+    SETTING_UP = "setting up"
+    OPEN = "open"
+    ENDING = "ending"
+    ENDED = "ended"
+
+
+class TreeEvent(StrEnum):
+    BEGUN = "TreeBegun"
+    CHILD_READY = "BranchReady"
+    ALL_READY = "all children are ready"
+    LAST_CAME = "TreeEnded"
+    ALL_CAME = "nothing is to come"
+    REPLACED = "another is used"
+    SETTLED = "ShapeSettled"
 
 
 class TreeVersions(Part):
@@ -116,9 +140,15 @@ class TreeVersions(Part):
         yield takes(ShapeAnnounced, "registration", self._handle_announced)
         yield takes(ShapeAgreed, "registration", self._handle_agreed)
         yield takes(ShapeSettled, "registration", self._handle_settled)
-        yield takes(TreeBegun, "parent", lambda frame, arrival: self._begin(frame.root))
-        yield takes(TreeEnded, "parent", lambda frame, arrival: self._end_soon(frame.root))
-        yield takes(BranchReady, "child", self._handle_ready)
+        yield takes(TreeBegun, "parent", lambda f, arrival: self._happen(f.root, TreeEvent.BEGUN))
+        yield takes(
+            TreeEnded, "parent", lambda f, arrival: self._happen(f.root, TreeEvent.LAST_CAME)
+        )
+        yield takes(
+            BranchReady,
+            "child",
+            lambda f, arrival: self._happen(f.tree, TreeEvent.CHILD_READY, arrival.sender),
+        )
 
     def restore(self, rows: StoredRows) -> None:
         """The other planes must have been restored before."""
@@ -158,8 +188,8 @@ class TreeVersions(Part):
             return
         for tree in own:
             if tree != self._control.current_tree:
-                self._end(tree)
-        self._begin(wanted)
+                self._happen(tree, TreeEvent.REPLACED)
+        self._happen(wanted, TreeEvent.BEGUN)
 
     def _handle_settled(self, frame: ShapeSettled, arrival: Arrival) -> None:
         """Nothing of before is left anywhere."""
@@ -177,8 +207,7 @@ class TreeVersions(Part):
             else:
                 self._links.forget(f"broker/{peer}")
         for tree in gone:
-            ENDED.delete(self._rows, tree)
-        self._ended -= gone
+            self._happen(tree, TreeEvent.SETTLED)
 
     def flush(self) -> None:
         """Tell the registration service how far this broker is; after every event, until nothing
@@ -197,14 +226,6 @@ class TreeVersions(Part):
 
     # --- frames of trees ------------------------------------------------------------------
 
-    def _handle_ready(self, frame: BranchReady, arrival: Arrival) -> None:
-        """A child and all below it have a new tree."""
-        child = arrival.sender
-        awaited = self._awaited.get(frame.tree, ())
-        if child in awaited:
-            self._query.flush()
-            self._set_awaited(frame.tree, set(awaited) - {child})
-
     def hold(self, arrival: Arrival) -> None:
         """A frame of a tree that must wait."""
         self._held.put(arrival)
@@ -212,7 +233,7 @@ class TreeVersions(Part):
     def end_if_complete(self, tree: str) -> None:
         """End a tree behind whose last message nothing is to come, when nothing of it waits."""
         if tree in self.ending and not (self._give_backs.awaits(tree) or tree in self.waiting):
-            self._end(tree)
+            self._happen(tree, TreeEvent.ALL_CAME)
 
     def is_over(self, tree: str) -> bool:
         """Whether a tree has ended here, or everywhere."""
@@ -233,47 +254,68 @@ class TreeVersions(Part):
 
     # --- helpers --------------------------------------------------------------------------
 
-    def _begin(self, tree: str) -> None:
+    def _state(self, tree: str) -> TreeState:
+        if tree in self._ended:
+            return TreeState.ENDED
+        if tree in self.ending:
+            return TreeState.ENDING
+        if tree in self._awaited:
+            return TreeState.SETTING_UP
+        return TreeState.OPEN if self._query.table.is_open(tree) else TreeState.UNKNOWN
+
+    def _happen(self, tree: str, event: TreeEvent, child: str = "") -> None:
+        """Nothing is done when the table does not have it."""
+        step = TREE_STEPS.step(self._state(tree), event)
+        if step is not None:
+            step.action(self, tree, child)
+
+    def _set_up(self, tree: str, child: str) -> None:
         children = self._control.children(tree)
-        for child in children:
-            self._links.send(f"broker/{child}", tree, TreeBegun(root=tree))
+        for below in children:
+            self._links.send(f"broker/{below}", tree, TreeBegun(root=tree))
         self._query.open_tree(tree)
         self._query.flush()
         self._find_waiting()
-        self._set_awaited(tree, set(children))
+        self._await(tree, set(children))
 
-    def _set_awaited(self, tree: str, children: set[str]) -> None:
+    def _strike_child(self, tree: str, child: str) -> None:
+        awaited = self._awaited[tree]
+        if child in awaited:
+            self._query.flush()
+            self._await(tree, awaited - {child})
+
+    def _await(self, tree: str, children: set[str]) -> None:
+        self._awaited[tree] = children
         if children:
-            self._awaited[tree] = children
             SETTING_UP.put(self._rows, tree, _SettingUpRow(children))
-            return
-        self._awaited.pop(tree, None)
+        else:
+            self._happen(tree, TreeEvent.ALL_READY)
+
+    def _say_ready(self, tree: str, child: str) -> None:
+        """To the parent; the root broker goes over to the tree."""
+        del self._awaited[tree]
         SETTING_UP.delete(self._rows, tree)
         branch = self._control.branch(tree)
-        if branch is None:
-            self._switch(tree)
-        else:
+        if branch is not None:
             # On the channel of the branch, on which the routing query went.
             ready = BranchReady(root=branch.name, tree=tree)
             self._links.send(f"broker/{branch.parent}", branch.name, ready)
-
-    def _switch(self, tree: str) -> None:
-        """The new tree of this root broker is complete."""
+            return
         old = self._control.current_tree
         self._control.use_tree(tree)
-        self._end(old)
+        self._happen(old, TreeEvent.REPLACED)
         self._control.announce_again(tree)
 
-    def _end_soon(self, tree: str) -> None:
+    def _end_soon(self, tree: str, child: str) -> None:
         """No message comes down a tree any more, but those that were given back."""
         self.ending.add(tree)
         ENDING.put(self._rows, tree, _TreeRow())
         self.end_if_complete(tree)
 
-    def _end(self, tree: str) -> None:
+    def _end(self, tree: str, child: str) -> None:
         self._query.flush()
-        for child in self._control.children(tree):
-            self._links.send(f"broker/{child}", tree, TreeEnded(root=tree))
+        for below in self._control.children(tree):
+            self._links.send(f"broker/{below}", tree, TreeEnded(root=tree))
         self._query.close_tree(tree)
         self._tell_ended(tree)
         if self._awaited.pop(tree, None) is not None:
@@ -291,6 +333,10 @@ class TreeVersions(Part):
                 self._hand_on(arrival)
             self.end_if_complete(left[0])
         self._drop_lost_sources()
+
+    def _forget(self, tree: str, child: str) -> None:
+        self._ended.remove(tree)
+        ENDED.delete(self._rows, tree)
 
     def _is_drained(self) -> bool:
         """Whether nothing of an ended tree waits, neither here nor for a neighbour."""
@@ -311,7 +357,7 @@ class TreeVersions(Part):
         for tree in self._query.table.roots:
             if self._control.parent(tree) in lost and self._query.table.is_open(tree):
                 self._give_backs.end_tree(tree)
-                self._end_soon(tree)
+                self._happen(tree, TreeEvent.LAST_CAME)
         self._drop_lost_sources()
 
     def _drop_lost_sources(self) -> None:
@@ -339,3 +385,26 @@ class TreeVersions(Part):
         REACHED.put(self._rows, "stage", _ReachedRow(version, stage))
         frame = ShapeReached(version=version, stage=stage)
         self._links.send(self._control.registration, REGISTRATION_KEY, frame)
+
+
+TREE_STEPS: StateTable[TreeState, TreeEvent] = StateTable(
+    TreeState.UNKNOWN,
+    {
+        (TreeState.UNKNOWN, TreeEvent.BEGUN): (TreeVersions._set_up, TreeState.SETTING_UP),
+        (TreeState.UNKNOWN, TreeEvent.LAST_CAME): (TreeVersions._end_soon, TreeState.ENDING),
+        (TreeState.SETTING_UP, TreeEvent.CHILD_READY): (
+            TreeVersions._strike_child,
+            TreeState.SETTING_UP,
+        ),
+        (TreeState.SETTING_UP, TreeEvent.ALL_READY): (TreeVersions._say_ready, TreeState.OPEN),
+        (TreeState.SETTING_UP, TreeEvent.LAST_CAME): (TreeVersions._end_soon, TreeState.ENDING),
+        (TreeState.SETTING_UP, TreeEvent.REPLACED): (TreeVersions._end, TreeState.ENDED),
+        (TreeState.OPEN, TreeEvent.BEGUN): (TreeVersions._set_up, TreeState.SETTING_UP),
+        (TreeState.OPEN, TreeEvent.LAST_CAME): (TreeVersions._end_soon, TreeState.ENDING),
+        (TreeState.OPEN, TreeEvent.REPLACED): (TreeVersions._end, TreeState.ENDED),
+        (TreeState.ENDING, TreeEvent.LAST_CAME): (TreeVersions._end_soon, TreeState.ENDING),
+        (TreeState.ENDING, TreeEvent.ALL_CAME): (TreeVersions._end, TreeState.ENDED),
+        (TreeState.ENDED, TreeEvent.SETTLED): (TreeVersions._forget, TreeState.UNKNOWN),
+    },
+)
+"""A source's entry opens an unknown tree, too (source_announcements.py)."""
