@@ -62,8 +62,10 @@ class Helper:
 
     def _died(self) -> BenchmarkError:
         self._errors.seek(0)
-        said = self._errors.read().decode(errors="replace").strip().splitlines()
-        return BenchmarkError(f"{self._name} has ended" + (f": {said[-1]}" if said else ""))
+        said = self._errors.read().decode(errors="replace").strip()
+        print(said, file=sys.stderr)  # the last line alone may hide what caused it
+        last = said.splitlines()[-1:]
+        return BenchmarkError(": ".join([f"{self._name} has ended", *last]))
 
 
 class Lines:
