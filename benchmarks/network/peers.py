@@ -225,6 +225,9 @@ async def _measure_away(peer: Peer, sizes: Sizes, directory: Path, report: Repor
     report.figure(f"away_alone_cpu_us_{name}", label, alone / messages * 1e6, "us")
     label = f"away: {name}, processor time, a message"
     report.figure(f"away_cpu_us_{name}", label, used / messages * 1e6, "us")
+    if alone:
+        label = f"away: {name}, processor time over that without subscriptions"
+        report.figure(f"away_publish_ratio_{name}", label, used / alone)
     report.figure(f"drain_s_{name}", f"away: {name}, until they are taken", taken.at - start, "s")
     label = f"away: {name}, processor time while they are taken, a delivery"
     us = drained / (2 * messages * number) * 1e6
