@@ -42,7 +42,7 @@ class RestartPolicy:
     delay_seconds_max  but never longer
     failures_max       failures in a row after which it is given up
     stable_seconds     a process that was ready for so long has not failed in a row
-    start_seconds      a network that is not ready after so long is given up
+    start_seconds      a network that is not ready, and has come no further for so long, is given up
     stop_seconds       between SIGTERM and SIGKILL
     """
 
@@ -67,11 +67,13 @@ class ChildProcess:
         report: Callable[[str, ChildProcess], None],
         write_line: Callable[[str], None],
     ) -> None:
-        """``report`` hears "started", "ready", "died" as they happen; ``write_line`` is given
-        what the process says."""
+        """``report`` hears "started", "restoring", "ready", "died" as they happen; ``write_line``
+        is given what the process says."""
         self.node_id = node_id
         self.state: State = "stopped"
         self.restarts = 0
+        self.restored = (0, 0)  # rows of its store, of how many; as far as it has said
+        self.came_further_at = 0.0
         self.exit_code: int | None = None  # of the last one that ended; negative: by a signal
         self.last_lines: deque[str] = deque(maxlen=LAST_LINES)
         self._topology_file = topology_file
@@ -144,6 +146,8 @@ class ChildProcess:
         finally:
             os.close(ready_write)
         self._process = process
+        self.restored = (0, 0)
+        self.came_further_at = trio.current_time()
         self._report("started", self)
         ready_at: list[float] = []
         try:
@@ -170,11 +174,22 @@ class ChildProcess:
 
     async def _watch_ready(self, ready_read: int, ready_at: list[float]) -> None:
         async with trio.lowlevel.FdStream(ready_read) as stream:
-            if await stream.receive_some(64) and not self._killed_on_purpose:
-                ready_at.append(trio.current_time())
-                self.state = "ready"
-                self._became_ready.set()
-                self._report("ready", self)
+            said = b""
+            while data := await stream.receive_some(4096):
+                *lines, said = (said + data).split(b"\n")
+                for line in lines:
+                    if self._killed_on_purpose:
+                        return
+                    self.came_further_at = trio.current_time()
+                    word, *numbers = line.split()
+                    if word == b"restored":
+                        self.restored = (int(numbers[0]), int(numbers[1]))
+                        self._report("restoring", self)
+                        continue
+                    ready_at.append(trio.current_time())
+                    self.state = "ready"
+                    self._became_ready.set()
+                    self._report("ready", self)
 
     async def _pass_lines_on(self, process: trio.Process) -> None:
         assert process.stdout is not None

@@ -43,7 +43,7 @@ from overlay.topology import Topology, TopologyError
 
 __all__ = ["LaunchEvent", "RestartPolicy", "RunningNetwork", "describe_exit", "launch"]
 
-LaunchEvent: TypeAlias = Literal["started", "ready", "died"]
+LaunchEvent: TypeAlias = Literal["started", "restoring", "ready", "died"]
 Report: TypeAlias = Callable[[str, ChildProcess], None]
 
 
@@ -225,17 +225,19 @@ class _Keeper:
 
 
 async def _wait_all_ready(children: list[ChildProcess], policy: RestartPolicy) -> None:
-    with trio.move_on_after(policy.start_seconds):
-        for child in children:
-            await child.wait_ready()
-        return
-    missing = [child for child in children if child.state != "ready"]
-    names = ", ".join(child.node_id for child in missing)
-    raise LaunchError(
-        f"after {policy.start_seconds:g} s not ready: {names}",
-        missing[0].node_id,
-        tuple(missing[0].last_lines),
-    )
+    """LaunchError when no process has come any further for ``start_seconds``."""
+    begun_at = trio.current_time()
+    while missing := [child for child in children if child.state != "ready"]:
+        last = max([begun_at, *(child.came_further_at for child in children)])
+        with trio.move_on_at(last + policy.start_seconds) as scope:
+            await missing[0].wait_ready()
+        if scope.cancelled_caught and all(child.came_further_at <= last for child in children):
+            names = ", ".join(child.node_id for child in missing)
+            raise LaunchError(
+                f"after {policy.start_seconds:g} s without progress not ready: {names}",
+                missing[0].node_id,
+                tuple(missing[0].last_lines),
+            )
 
 
 @contextmanager

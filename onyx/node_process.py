@@ -4,6 +4,7 @@ It runs in the foreground (``onyx up FILE --broker B1``) or as a child of the la
 
     launcher ──listening socket──> child     bound before the child exists, kept over its restarts
              ──lifeline──────────> child     end of file: the launcher is gone, stop
+             <──"restored 7 100"─  child     so many rows of its store taken back, of so many
              <──────────"ready"──  child     listening, store open, all peers connected
              <─────────log lines─  child     its standard output and standard error
 
@@ -20,6 +21,7 @@ import os
 import signal
 import socket
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,10 +36,13 @@ from onyx.garbage import leave_survivors_alone
 from onyx.open_files import allow_connections
 from overlay.link.errors import StoreError
 from overlay.link.store import Store
+from overlay.link.stored_rows import Progress, unsaid
 from overlay.topology import Topology, TopologyError, load_topology
 from registration.service import run_registration
 
 READY = b"ready\n"
+RESTORED = "restored {} {}\n"
+PROGRESS_SECONDS = 0.5  # between two words of progress
 SWITCH_SECONDS = 0.0005
 """How long a thread that commits waits for the interpreter, at each of its statements."""
 
@@ -79,10 +84,12 @@ async def run_node_process(
     *,
     lifeline: int | None = None,
     ready: Callable[[], None] = lambda: None,
+    progress: Progress = unsaid,
 ) -> None:
     """Run a node until a signal or the end of the lifeline stops it.
 
-    ``listener`` is bound and listening, and is closed at the end; ``ready`` is called once.
+    ``listener`` is bound and listening, and is closed at the end; ``ready`` is called once,
+    ``progress`` before that, now and then as the rows of the store are taken back.
     DataDirectoryInUse when the node is running already, StoreUnusable when its store cannot be
     used, TopologyError when the system does not allow as many connections as were asked for.
     """
@@ -105,7 +112,8 @@ async def run_node_process(
 
             run = run_registration if _is_registration(topology, node_id) else run_broker
             log.info("listening at %s", topology.address(node_id))
-            await run(topology, node_id, listeners, store, say_ready, connections_max)
+            reports = say_ready, _now_and_then(progress)
+            await run(topology, node_id, listeners, store, *reports, connections_max)
 
 
 @contextmanager
@@ -127,9 +135,31 @@ async def _run_child(arguments: argparse.Namespace) -> None:
         os.write(arguments.ready_fd, READY)
         os.close(arguments.ready_fd)
 
+    def tell_progress(taken: int, total: int) -> None:
+        os.write(arguments.ready_fd, RESTORED.format(taken, total).encode())
+
     await run_node_process(
-        topology, arguments.node, listener, lifeline=arguments.lifeline_fd, ready=tell_launcher
+        topology,
+        arguments.node,
+        listener,
+        lifeline=arguments.lifeline_fd,
+        ready=tell_launcher,
+        progress=tell_progress,
     )
+
+
+def _now_and_then(progress: Progress) -> Progress:
+    """The same, PROGRESS_SECONDS apart."""
+    next_at = time.monotonic() + PROGRESS_SECONDS
+
+    def say(taken: int, total: int) -> None:
+        nonlocal next_at
+        if time.monotonic() >= next_at:
+            next_at = time.monotonic() + PROGRESS_SECONDS
+            log.info("%d of %d rows restored", taken, total)
+            progress(taken, total)
+
+    return say
 
 
 async def _stop_at_signal(scope: trio.CancelScope) -> None:

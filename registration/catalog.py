@@ -142,7 +142,7 @@ class Catalog:
     def restore(self, rows: StoredRows) -> None:
         for key, value in rows.take_bytes(SOURCE_SPACE):
             self._index_source(SourceEntry.from_record(key, read_record(value)))
-        for key, value in rows.take_bytes(PROFILE_SPACE):
+        for key, value in rows.take_slowly(PROFILE_SPACE):
             self._index_profile(ProfileEntry.from_record(key, read_record(value)))
         for key, value in rows.take_bytes(NUMBER_SPACE):
             self._numbers[key] = int(read_record(value)["last"])

@@ -43,7 +43,7 @@ from overlay.link.move_frames import (
 )
 from overlay.link.request_server import Result
 from overlay.link.row_log import RowLog
-from overlay.link.stored_rows import StoredRows
+from overlay.link.stored_rows import Progress, StoredRows, unsaid
 from overlay.topology import Topology
 from registration.catalog import REGISTRATION_KEY, Catalog
 from registration.link_reports import LinkReports
@@ -70,9 +70,10 @@ class RegistrationCore:
         instance: str,
         rows: Iterable[tuple[str, str, bytes]] = (),
         node: Callable[[], Mapping[str, object]] = dict,
+        progress: Progress = unsaid,
     ) -> None:
         """``instance`` is new for every start; ``rows`` is what the store held; ``node`` says how
-        the shell fares, for statistics."""
+        the shell fares, for statistics; ``progress`` is told how far the rows are taken."""
         self.identity = identity
         self._node = node
         self._rows = RowLog()
@@ -115,7 +116,7 @@ class RegistrationCore:
             Relayed: self._handle_relayed,
         }
         self._counters: Counter[str] = Counter()
-        stored = StoredRows(self._links.restore(rows))
+        stored = StoredRows(self._links.restore(rows), progress)
         self.catalog.restore(stored)
         self._batches.restore(stored)
         self.shapes.restore(stored)

@@ -13,6 +13,7 @@ import trio
 from overlay.link.node import NodeLimits, run_node
 from overlay.link.peer_watch import PeerWatch
 from overlay.link.store import Store
+from overlay.link.stored_rows import Progress
 from overlay.link.turns import Turns
 from overlay.topology import Topology
 from registration.registration_core import RegistrationCore
@@ -24,12 +25,15 @@ async def run_registration(
     listeners: Sequence[trio.SocketListener],
     store: Store,
     ready: Callable[[], None],
+    progress: Progress,
     connections_max: int,
 ) -> None:
-    """Run the registration service until cancelled; ``ready`` is called when it listens, and it
-    takes ``connections_max`` connections at once."""
+    """Run the registration service until cancelled; ``ready`` is called when it listens,
+    ``progress`` before that, as it takes back what is stored.  It takes ``connections_max``
+    connections at once."""
     turns = Turns()
-    core = RegistrationCore(topology, identity, uuid.uuid4().hex, store.rows(), turns.statistics)
+    instance = uuid.uuid4().hex
+    core = RegistrationCore(topology, identity, instance, store.rows(), turns.statistics, progress)
     watch = PeerWatch(core, (), ready)
     async with trio.open_nursery() as nursery:
 

@@ -23,6 +23,7 @@ from overlay.link.lost_stores import CODE
 from overlay.link.node import NodeLimits, run_node
 from overlay.link.peer_watch import PeerWatch
 from overlay.link.store import Store
+from overlay.link.stored_rows import Progress
 from overlay.link.turns import Turns
 from overlay.topology import Topology
 
@@ -35,12 +36,14 @@ async def run_broker(
     listeners: Sequence[trio.SocketListener],
     store: Store,
     ready: Callable[[], None],
+    progress: Progress,
     connections_max: int,
 ) -> None:
     """Run a broker until cancelled; KeyError if the topology has no such broker.
 
     ``ready`` is called once, when it listens and is connected to all its neighbours and to the
-    registration service.  It takes ``connections_max`` connections at once.
+    registration service, ``progress`` before that, as it takes back what is stored.  It takes
+    ``connections_max`` connections at once.
     """
     archive: MessageArchive | None = None
     if topology.archive.directory is not None:
@@ -55,6 +58,7 @@ async def run_broker(
         archive.statistics if archive else dict,
         turns.statistics,
         time.time,
+        progress,
     )
     peers = [f"registration/{node.id}" for node in topology.registration]
     peers += [f"broker/{neighbour}" for neighbour in topology.neighbours(broker_id)]

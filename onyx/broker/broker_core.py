@@ -56,7 +56,7 @@ from overlay.link.frames import Hello, Message, Publish
 from overlay.link.link_layer import Arrival, LinkLayer
 from overlay.link.part import Agenda, FrameRefused
 from overlay.link.row_log import RowLog
-from overlay.link.stored_rows import StoredRows
+from overlay.link.stored_rows import Progress, StoredRows, unsaid
 from overlay.topology import Topology
 from yfilter.matcher import Matcher
 
@@ -76,12 +76,13 @@ class BrokerCore:
         archive: Callable[[], Mapping[str, object]] = dict,
         node: Callable[[], Mapping[str, object]] = dict,
         wall: Callable[[], float] = lambda: 0.0,
+        progress: Progress = unsaid,
     ) -> None:
         """``instance`` is new for every start; ``rows`` is what the store held; ``clock`` gives
         seconds of processor time, by which links with the format "auto" choose (one that stands
         still: by bytes alone), and results are made in slices; ``wall`` gives those of the
         calendar, by which what waits for users is too old; ``archive`` and ``node`` say how the
-        shell fares, for statistics."""
+        shell fares, for statistics; ``progress`` is told how far the rows are taken."""
         limits = topology.limits
         self.identity = identity
         self._archive = archive
@@ -169,7 +170,9 @@ class BrokerCore:
             )
         )
         self._takers = self._agenda.takers()
-        self._agenda.restore(StoredRows(self._links.restore(self.mailboxes.restore(rows))))
+        self._agenda.restore(
+            StoredRows(self._links.restore(self.mailboxes.restore(rows)), progress)
+        )
 
     def handle(self, event: Event, now: float) -> list[Action]:
         agenda = self._agenda

@@ -56,7 +56,7 @@ class HostedRows:
                 self._recipes.restore(int(number), text)
             else:
                 _SHAPES.delete(self._rows, number)
-        for profile, value in rows.take_bytes(HOSTED_SPACE):
+        for profile, value in rows.take_slowly(HOSTED_SPACE):
             record = read_record(value)
             recipe = record.get("recipe")
             text = record["text"]

@@ -209,18 +209,23 @@ class _Events:
             )
 
     def process_event(self, event: str, child: ChildProcess) -> None:
-        """In the life of a child; while the network comes up only deaths are news."""
-        if not self._is_up and event != "died":
+        """In the life of a child; while the network comes up only deaths are news, and how far it
+        is."""
+        if not self._is_up and event not in ("died", "restoring"):
             return
         if self._as_json:
             facts = {"event": event, "node": child.node_id, "pid": child.pid}
             if event == "died":
                 facts["exit_code"] = child.exit_code
+            elif event == "restoring":
+                facts["restored"], facts["rows"] = child.restored
             print_json(facts)
             return
+        taken, total = child.restored
         text = {
             "died": f"{child.node_id} died ({describe_exit(child.exit_code)}); starting it again",
             "started": f"{child.node_id} is started again, process {child.pid}",
+            "restoring": f"{child.node_id} has restored {taken:,} of {total:,} rows of its store",
             "ready": f"{child.node_id} is ready again",
         }[event]
         print(f"onyx: {text}", file=sys.stderr, flush=True)

@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias, TypeVar
 
 from overlay.link.errors import StoreError
 from overlay.link.tables import Table
 
 R = TypeVar("R")
 
+Progress: TypeAlias = Callable[[int, int], None]
+"""Told how many rows of a store have been taken, of how many."""
+
+SAY_ROWS = 1_000  # between two words of progress
+
+
+def unsaid(taken: int, total: int) -> None:
+    """Nobody wants to know."""
+
 
 class StoredRows:
     """Rows by space; a part takes those of its tables, once."""
 
-    def __init__(self, rows: Iterable[tuple[str, str, bytes]] = ()) -> None:
+    def __init__(
+        self, rows: Iterable[tuple[str, str, bytes]] = (), progress: Progress = unsaid
+    ) -> None:
         """(space, key, value), in any order."""
         self._spaces: dict[str, list[tuple[str, bytes]]] = {}
+        self._progress = progress
+        self._count = 0
         self._taken: set[str] = set()
         for space, key, value in rows:
             self._spaces.setdefault(space, []).append((key, value))
+        self._total = sum(map(len, self._spaces.values()))
 
     def take(self, table: Table[R]) -> Iterator[tuple[str, R]]:
         """The rows of a table, by key; StoreError at one that is none of its records."""
@@ -30,7 +44,18 @@ class StoredRows:
         if space in self._taken:
             raise ValueError(f"two parts have the space {space!r}")
         self._taken.add(space)
-        return sorted(self._spaces.pop(space, ()))
+        found = sorted(self._spaces.pop(space, ()))
+        self._count += len(found)
+        return found
+
+    def take_slowly(self, space: str) -> Iterator[tuple[str, bytes]]:
+        """The same of a space with very many rows, each of which takes a while."""
+        found = self.take_bytes(space)
+        before = self._count - len(found)
+        for number, row in enumerate(found):
+            if number % SAY_ROWS == 0:
+                self._progress(before + number, self._total)
+            yield row
 
     def check_taken(self) -> None:
         """StoreError when there are rows that no part has taken."""
