@@ -39,6 +39,7 @@ from onyx.broker.control_plane import ControlPlane
 from onyx.broker.deferred_deliveries import DEFERRED_SPACE, DeferredDeliveries, Given
 from onyx.broker.deliveries.delivery_log import Results
 from onyx.broker.deliveries.lines import MADE_SECONDS_AT_ONCE
+from onyx.broker.deliveries.mailbox import Mailbox
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.deliveries.result_maker import ResultMaker, results_bytes_max
 from onyx.broker.match_shares import MatchShares
@@ -130,6 +131,8 @@ class DataPlane(Part):
         self.archive = ArchiveFeed(control.topology.archive, self._codebook)
         self._limits = control.topology.limits
         self._room = results_bytes_max(self._limits.link)
+        self._by_number: dict[int, Mailbox] = {}  # of profiles as of so many changes
+        self._changes = -1
         self._counters: Counter[str] = Counter()
         self._crossings: Counter[str] = Counter()  # messages sent, by child link
         self._invalid: Counter[str] = Counter()  # messages against their schema, by source
@@ -363,7 +366,7 @@ class DataPlane(Part):
         """Results are made at once where somebody takes them, or where it takes them to know that
         there are any; but none of those of a message that has taken long already."""
         began: list[float] = []
-        id_of, takes_now = self._matcher.id_of, self._mailboxes.takes_now
+        boxes_of, is_full = self._boxes_of, self._mailboxes.is_full
 
         def makes_now(numbers: array[int], is_uncertain: bool) -> bool:
             if self._moves.is_busy:
@@ -373,26 +376,44 @@ class DataPlane(Part):
                 began.append(now)
             elif now - began[0] > MADE_SECONDS_AT_ONCE:
                 return False
-            return is_uncertain or any(map(takes_now, map(id_of, numbers)))
+            return is_uncertain or (not is_full and any(box.line for box in boxes_of(numbers)))
 
         return makes_now
 
     def _given(self, parcel: Parcel, delivered: Iterable[Delivered]) -> Iterator[Given]:
         """What a message gives for profiles that it is whole for; then what it gives for former
         texts of the others."""
-        id_of, takes_part = self._matcher.id_of, None
+        takes_part = None
         if parcel.reflects != WHOLE:
             takes_part = self._transformation.takes_part(parcel)
         for one in delivered:
-            profiles = list(map(id_of, one.numbers))
+            boxes = self._boxes_of(one.numbers)
             if takes_part is not None:
-                profiles = list(filter(takes_part, profiles))
-            if profiles:
+                boxes = [box for box in boxes if takes_part(box.profile)]
+            if boxes:
                 is_made = one.is_made
-                yield Given(profiles, self._maker.fitting(one.results) if is_made else None, True)
+                yield Given(boxes, self._maker.fitting(one.results) if is_made else None, True)
         if takes_part is not None:
             for profile, results in self._transformation.answered_by_former(parcel):
-                yield Given([profile], self._maker.fitting(results), False)
+                yield Given([self._mailboxes.box(profile)], self._maker.fitting(results), False)
+
+    def _boxes_of(self, numbers: Iterable[int]) -> list[Mailbox]:
+        """The mailboxes of profiles by number; one that was made for the occasion where the profile
+        has none as it is on its way here."""
+        if self._moves.is_busy:
+            return [self._mailboxes.box(name) for name in map(self._matcher.id_of, numbers)]
+        if self._changes != self._matcher.changes:
+            self._changes = self._matcher.changes
+            self._by_number.clear()
+        found = self._by_number
+        try:
+            return [found[number] for number in numbers]
+        except KeyError:
+            id_of = self._matcher.id_of
+            for number in numbers:
+                if number not in found:
+                    (found[number],) = self._mailboxes.boxes([id_of(number)])
+            return [found[number] for number in numbers]
 
     def _act(self, parcel: Parcel, taken: Taken) -> None:
         """Send a message on; then deliver it, or later if it was sent on, or comes behind one that
@@ -410,14 +431,14 @@ class DataPlane(Part):
     def _deliver_all(self, parcel: Parcel, local: Iterable[Given]) -> None:
         """A message that costs the Matcher more than its bound is delivered as far as that; one
         of before a restart that cannot be read any more is counted as abandoned."""
-        matched: list[str] = []
-        here: list[tuple[list[str], Results | None]] = []
+        matched: list[Mailbox] = []
+        here: list[tuple[list[Mailbox], Results | None]] = []
         try:
-            for profiles, results, is_of_now in local:
-                matched += profiles
-                staying = profiles
-                if results is not None:
-                    staying = self._not_moving(parcel, profiles, results)
+            for boxes, results, is_of_now in local:
+                matched += boxes
+                staying = boxes
+                if self._moves.is_busy and results is not None:
+                    staying = self._not_moving(parcel, boxes, results)
                 if staying and is_of_now:
                     here.append((staying, results))
                 elif staying:
@@ -430,7 +451,7 @@ class DataPlane(Part):
             self._deliver(parcel, here, parcel)
         self._counters["matched_here"] += bool(matched)
         if self._shares.placer:
-            self._shares.note_matched(matched)
+            self._shares.note_matched(box.profile for box in matched)
 
     def _reopen(self, record: dict[str, Any]) -> tuple[Parcel, Iterable[Given]]:
         """What was deferred when the process ended; only local profiles are left to look at."""
@@ -471,32 +492,33 @@ class DataPlane(Part):
                 bytes=size,
             )
 
-    def _not_moving(self, parcel: Parcel, profiles: list[str], results: Results) -> list[str]:
-        """The profiles whose results are delivered from here and now."""
-        if not self._moves.is_busy:
-            return profiles
+    def _not_moving(self, parcel: Parcel, boxes: list[Mailbox], results: Results) -> list[Mailbox]:
+        """Those whose results are delivered from here and now."""
         what = parcel.source, parcel.number, results.lengths, results.payload
-        return [
-            profile
-            for profile in profiles
-            if not self._moves.intercepts(parcel.root, Delivery(profile, *what))
-        ]
+        return self._mailboxes.boxes(
+            box.profile
+            for box in boxes
+            if not self._moves.intercepts(parcel.root, Delivery(box.profile, *what))
+        )
 
     def _deliver(
         self,
         parcel: Parcel,
-        given: list[tuple[list[str], Results | None]],
+        given: list[tuple[list[Mailbox], Results | None]],
         message: Parcel | None,
     ) -> None:
         self._counters["dropped_deliveries"] += self._mailboxes.deliver_message(
             parcel.source, parcel.number, given, message
         )
-        for profiles, _ in given:
-            self._counters["delivered"] += len(profiles)
+        for boxes, _ in given:
+            self._counters["delivered"] += len(boxes)
             if self._observers.connections:
-                for profile in profiles:
+                for box in boxes:
                     self._observers.note(
-                        "delivery", source=parcel.source, number=parcel.number, profile=profile
+                        "delivery",
+                        source=parcel.source,
+                        number=parcel.number,
+                        profile=box.profile,
                     )
 
 

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeAlias
 
 from onyx.broker.deliveries.delivery_log import Results
+from onyx.broker.deliveries.mailbox import Mailbox
 from onyx.broker.packing.parcel import Parcel
 from overlay.link.row_log import RowLog, number_key, read_record
 
@@ -29,10 +30,10 @@ DEFERRED_SPACE = "deferred"
 
 
 class Given(NamedTuple):
-    """The same results of a message for some profiles; None: they are made when they are taken.
+    """The same results of a message for some mailboxes; None: they are made when they are taken.
     ``is_of_now``: by the texts that the profiles have now."""
 
-    profiles: list[str]
+    boxes: list[Mailbox]
     results: Results | None
     is_of_now: bool
 

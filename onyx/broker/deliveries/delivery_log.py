@@ -29,6 +29,7 @@ from operator import sub
 from typing import Any, NamedTuple, Protocol
 
 import msgpack
+from zstandard import ZstdCompressor, ZstdDecompressor, ZstdError
 
 from overlay.link.errors import StoreError
 from overlay.link.events import ReadRows, RowsRead
@@ -169,8 +170,9 @@ class DeliveryLog:
             lengths <= len(message.payload) and all(group.results for group in groups)
         )
         kept = None if is_made or message is None else message.kept()
-        body = _pack_results(groups) if kept is None else msgpack.packb([_MESSAGE, *kept])
-        size = RECORD_BYTES + (lengths // len(groups) if is_made else len(body))
+        body = _pack_results(groups) if kept is None else _pack_message(kept)
+        whole = 0 if kept is None else len(kept.payload)
+        size = RECORD_BYTES + (whole or lengths // len(groups))
         record = Record(source, number, second, size, len(body) + RECORD_BYTES)
         record.holders = sum(len(group.boxes) for group in groups)
         if len(groups) == 1 and is_made:
@@ -178,7 +180,7 @@ class DeliveryLog:
         else:
             record.message = kept
             record.made = _by_box(groups)
-        self._hold(record, lengths + (0 if is_made else len(body)))
+        self._hold(record, lengths + whole)
         boxes = [box for group in groups for box in group.boxes]
         head: dict[str, Any] = {
             "source": source,
@@ -278,11 +280,13 @@ class DeliveryLog:
         found = _read_body(rows.space, key, body)
         if isinstance(found, KeptMessage):
             record.message = found
-        elif len(found) == 1:
-            record.common = found[0].results
+            self._hold(record, len(found.payload))
         else:
-            record.made = _by_box(found)
-        self._hold(record, len(body))
+            if len(found) == 1:
+                record.common = found[0].results
+            else:
+                record.made = _by_box(found)
+            self._hold(record, len(body))
         self._memory.read += 1
 
     def statistics(self) -> dict[str, object]:
@@ -327,6 +331,17 @@ def unpack_ascending(packed: bytes) -> list[int]:
 
 
 _MESSAGE, _RESULTS = 0, 1  # kinds of bodies
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"  # no MessagePack array begins so
+_COMPRESSOR, _DECOMPRESSOR = ZstdCompressor(level=1), ZstdDecompressor()
+
+
+def _pack_message(message: KeptMessage) -> bytes:
+    """Compressed, where that saves anything: a message may wait for long."""
+    body: bytes = msgpack.packb([_MESSAGE, *message])
+    if len(body) <= INLINE_BYTES:
+        return body
+    packed = _COMPRESSOR.compress(body)
+    return packed if len(packed) < len(body) else body
 
 
 def _by_box(groups: Iterable[Group]) -> dict[int, Results]:
@@ -350,6 +365,8 @@ def _pack_results(groups: Sequence[Group]) -> bytes:
 
 def _read_body(space: str, key: str, body: bytes) -> KeptMessage | list[Group]:
     try:
+        if body.startswith(_ZSTD_MAGIC):
+            body = _DECOMPRESSOR.decompress(body)
         kind, *columns = msgpack.unpackb(body)
         if kind == _MESSAGE:
             return KeptMessage(*columns)
@@ -358,7 +375,7 @@ def _read_body(space: str, key: str, body: bytes) -> KeptMessage | list[Group]:
                 Group(unpack_ascending(columns[at]), Results(columns[at + 1], columns[at + 2]))
                 for at in range(0, len(columns), 3)
             ]
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, ZstdError):
         pass
     raise _damaged(space, key)
 

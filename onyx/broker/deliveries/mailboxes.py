@@ -40,7 +40,7 @@ from onyx.broker.deliveries.delivery_log import (
 )
 from onyx.broker.deliveries.former_texts import TEXT_SPACE, FormerTexts
 from onyx.broker.deliveries.lines import Lines
-from onyx.broker.deliveries.mailbox import Mailbox
+from onyx.broker.deliveries.mailbox import Mailbox, append_to_all
 from onyx.broker.deliveries.result_maker import ResultMaker
 from overlay.link.delivery_frames import (
     Attach,
@@ -61,8 +61,8 @@ READ_SPACES = (DELIVERY_SPACE, BODY_SPACE)
 ROOM_SHARE = 16  # where the store is too full, at least such a part of it goes
 
 Row = tuple[str, str, bytes]
-Given = tuple[Sequence[str], Results | None]
-"""Profiles that get the same, and what; None: it is made when it is taken."""
+Given = tuple[Sequence[Mailbox], Results | None]
+"""Mailboxes that get the same, and what; None: it is made when it is taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,27 +149,30 @@ class Mailboxes:
 
     # --- what messages give ---------------------------------------------------------------
 
-    def takes_now(self, profile: str) -> bool:
-        """Whether somebody takes the results of a profile, and there is room for them till then."""
-        box = self._boxes.get(profile)
-        return box is not None and bool(box.line) and not self._log.is_full
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room in memory for results until they are taken."""
+        return self._log.is_full
 
     def deliver(
         self, source: str, number: int, results: Sequence[bytes], profiles: Sequence[str]
     ) -> int:
         """The same results of a message for some profiles; see ``deliver_message``."""
         made = Results(list(map(len, results)), b"".join(results))
-        return self.deliver_message(source, number, [(profiles, made)], None)
+        return self.deliver_message(source, number, [(self.boxes(profiles), made)], None)
+
+    def boxes(self, profiles: Iterable[str]) -> list[Mailbox]:
+        """Those of some profiles, new where they had none."""
+        return [self._box(profile) for profile in profiles]
 
     def deliver_message(
         self, source: str, number: int, given: Iterable[Given], message: Message | None
     ) -> int:
-        """What a message gives to profiles, each named once; how many deliveries of former
+        """What a message gives to mailboxes, each in one place; how many deliveries of former
         messages had to go for want of room.  ``message`` is for results that are not made."""
         groups: dict[tuple[bytes, tuple[int, ...]] | None, Group] = {}
         boxes: list[Mailbox] = []
-        for profiles, results in given:
-            some = [self._box(profile) for profile in profiles]
+        for some, results in given:
             boxes += some
             # equal results are one group, whatever they were made by
             key = None if results is None else results.key
@@ -179,16 +182,17 @@ class Mailboxes:
             group.boxes.extend([box.index for box in some])
         second = int(self._wall())
         record = self._log.append(source, number, second, list(groups.values()), message)
-        position, size, dropped = self._log.last, record.size, 0
-        is_sent = False
-        for box in boxes:
-            box.append(position, size)
-            if box.line and not box.is_queued:
+        dropped = 0
+        largest = append_to_all(boxes, self._log.last, record.size)
+        attached = [box for box in boxes if box.line]
+        for box in attached:
+            if not box.is_queued:
                 self._lines.queue(box)
-            is_sent |= box.is_queued
-            if box.backlog_bytes > self._bounds.profile_bytes_max:
-                dropped += self._drop_oldest(box)
-        if not is_sent:
+        if largest > self._bounds.profile_bytes_max:
+            for box in boxes:
+                if box.backlog_bytes > self._bounds.profile_bytes_max:
+                    dropped += self._drop_oldest(box)
+        if not attached:
             self._log.let_go(record)
         if self._log.stored_bytes > self._bounds.store_bytes_max:
             dropped += self._make_room()

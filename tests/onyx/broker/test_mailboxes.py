@@ -165,7 +165,8 @@ class World:
     def put_off(self, number: int, payload: bytes, profiles: list[str]) -> None:
         """A message whose results are made when they are taken."""
         message = KeptMessage("B1", "text", payload, b"")
-        self.mailboxes.deliver_message("s1", number, [(profiles, None)], message)
+        boxes = self.mailboxes.boxes(profiles)
+        self.mailboxes.deliver_message("s1", number, [(boxes, None)], message)
 
     def settle(self) -> None:
         """As a node: rows, then reads, again until nothing is left to do."""
@@ -352,8 +353,9 @@ def test_equal_results_of_several_queries_come_in_one_frame() -> None:
     user.attach("p1")
     user.attach("p2")
     equal = Results([1], b"x"), Results([1], b"x"), Results([1], b"y")
+    first, second, third = world.mailboxes.boxes(["p1", "p2", "p3"])
     world.mailboxes.deliver_message(
-        "s1", 1, [(["p1"], equal[0]), (["p2"], equal[1]), (["p3"], equal[2])], None
+        "s1", 1, [([first], equal[0]), ([second], equal[1]), ([third], equal[2])], None
     )
     world.settle()
     assert len(user.of(Deliveries)) == 1
@@ -365,16 +367,29 @@ def test_equal_results_of_several_queries_come_in_one_frame() -> None:
 
 def test_of_results_and_message_the_shorter_is_kept() -> None:
     world = World(LinkLimits())
-    made = Results([2000], b"r" * 2000)
-    for length in (1000, 3000):
-        message = KeptMessage("B1", "text", b"m" * length, b"")
-        world.mailboxes.deliver_message("s1", 1, [(["p1"], made)], message)
+    made = Results([2000], Random(1).randbytes(2000))
+    messages = [Random(length).randbytes(length) for length in (1000, 3000)]
+    for message in messages:
+        kept = KeptMessage("B1", "text", message, b"")
+        world.mailboxes.deliver_message("s1", 1, [(world.mailboxes.boxes(["p1"]), made)], kept)
     world.settle()
     bodies = [value for (space, _), value in world.disk.items() if space == BODY_SPACE]
-    assert [(b"m" * 1000 in body, b"r" * 2000 in body) for body in bodies] == [
+    assert [(messages[0] in body, made.payload in body) for body in bodies] == [
         (True, False),
         (False, True),
     ]
+
+
+def test_a_message_that_waits_is_compressed() -> None:
+    world = World(LinkLimits())
+    message = b"<quote><symbol>ONYX</symbol></quote>" * 300
+    world.put_off(1, message, ["p1"])
+    world.settle()
+    assert sum(len(value) for value in world.disk.values()) < len(message) / 10
+    world.restart()
+    world.user(1).attach("p1")
+    world.settle()
+    assert world.got["p1"] == [("s1", 1, [made_of(message, "p1")])]
 
 
 def test_a_store_that_is_too_full_loses_the_oldest_of_all() -> None:
