@@ -163,6 +163,7 @@ class BrokerCore:
                 shares,
                 self.moves,
                 Subscribers(identity, self.mailboxes, self.query, self.moves),
+                self.mailboxes,
                 transformation,  # needs are numbered by event, ahead of the rest
                 self.query,
                 observers,
@@ -171,7 +172,7 @@ class BrokerCore:
         )
         self._takers = self._agenda.takers()
         self._agenda.restore(
-            StoredRows(self._links.restore(self.mailboxes.restore(rows)), progress)
+            StoredRows(self._links.restore(self.mailboxes.take_rows(rows)), progress)
         )
 
     def handle(self, event: Event, now: float) -> list[Action]:

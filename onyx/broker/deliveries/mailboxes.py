@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from onyx.broker.deliveries.delivery_log import (
@@ -49,9 +49,10 @@ from overlay.link.delivery_frames import (
     columns,
 )
 from overlay.link.errors import ProtocolError
-from overlay.link.events import ReadRows, RowsRead
+from overlay.link.events import RowsRead
 from overlay.link.limits import LinkLimits
 from overlay.link.link_layer import LinkLayer
+from overlay.link.part import Part
 from overlay.link.row_log import RowLog, number_key, read_record
 
 MAILBOX_SPACE = "mailbox"
@@ -79,8 +80,10 @@ class MailboxLimits:
     age_s_max: int = 0
 
 
-class Mailboxes:
+class Mailboxes(Part):
     """``deliver``; ``attach``, ``take`` and ``close`` as connections say; ``flush`` in the end."""
+
+    section = "mailboxes"
 
     def __init__(
         self,
@@ -106,8 +109,9 @@ class Mailboxes:
         self._index = 0  # the last that was given to a mailbox
         self._counters: Counter[str] = Counter()
 
-    def restore(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """Take back its rows, in any order; the others come out."""
+    def take_rows(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Take back its rows, in any order; the others come out.  They are too many to be in memory
+        first, as those of other parts are."""
         records: list[tuple[int, list[int]]] = []
         states: dict[str, list[int] | None] = {}
         changes: list[tuple[str, list[tuple[str, list[int] | None]]]] = []
@@ -142,11 +146,6 @@ class Mailboxes:
                     record.holders += 1
             self._log.release(position)
 
-    @property
-    def has_more(self) -> bool:
-        """Whether there is more to send now than one ``flush`` does."""
-        return self._lines.has_more
-
     # --- what messages give ---------------------------------------------------------------
 
     @property
@@ -170,6 +169,7 @@ class Mailboxes:
     ) -> int:
         """What a message gives to mailboxes, each in one place; how many deliveries of former
         messages had to go for want of room.  ``message`` is for results that are not made."""
+        self.flush_soon()
         groups: dict[tuple[bytes, tuple[int, ...]] | None, Group] = {}
         boxes: list[Mailbox] = []
         for some, results in given:
@@ -220,7 +220,7 @@ class Mailboxes:
             self._lines.put(connection, slot, box)
             if received > box.last:
                 box.adopt(received)
-                self._changed[profile] = box
+                self._note(profile, box)
                 self._counters["adopted"] += 1
             box.begin(received)
             self._release(box, box.take(received))
@@ -254,9 +254,14 @@ class Mailboxes:
         """Send what can be sent, so much of it that others have their turn soon."""
         self._lines.flush()
         if self._changed:
-            self._note_changed()
+            self._put_changed()
+        for asked in self._log.reads():
+            self.ask_shell(asked)
+        if self._lines.has_more:
+            self.flush_soon()
+            self.work_soon()
 
-    def tick(self) -> None:
+    def tick(self, now: float) -> None:
         """Now and then: what has waited for too long goes, and what has changed meanwhile becomes
         a row for each mailbox."""
         if self._bounds.age_s_max:
@@ -273,12 +278,9 @@ class Mailboxes:
         self._unwritten.clear()
         self._changes.clear()
 
-    def reads(self) -> list[ReadRows]:
-        """What is to be read from the store; ``handle_read`` takes it."""
-        return self._log.reads()
-
     def handle_read(self, rows: RowsRead) -> None:
         """Rows of READ_SPACES."""
+        self.flush_soon()
         self._log.put_back(rows)
         self._lines.resume()
 
@@ -292,7 +294,7 @@ class Mailboxes:
             self._release(box, box.remove(box.last))
             self._texts.forget(profile, self._log.last)
             self._rows.delete(MAILBOX_SPACE, profile)
-            self._changed[profile] = None
+            self._note(profile, None)
 
     def send_away(self, profile: str, code: str, detail: str) -> None:
         """Whoever takes a profile does so no longer here."""
@@ -304,7 +306,7 @@ class Mailboxes:
         """A mailbox that another broker has begun goes on here: next is delivery ``floor + 1``."""
         box = self._box(profile)
         box.acknowledged, box.floor = acknowledged, floor
-        self._changed[profile] = box
+        self._note(profile, box)
 
     def box(self, profile: str) -> Mailbox:
         """That of a profile, empty if there was none."""
@@ -324,6 +326,7 @@ class Mailboxes:
             if results is None:
                 if not found:
                     self._lines.read_ahead(box, number)
+                    self.flush_soon()
                 break
             what = record.source, record.number, results.lengths, results.payload
             found.append((number, Delivery(profile, *what)))
@@ -334,7 +337,7 @@ class Mailboxes:
             self._log.let_go(self._log.records[box.position(number)])
         return found
 
-    def statistics(self) -> dict[str, object]:
+    def statistics(self) -> Mapping[str, object]:
         """``waiting``: deliveries that nobody has taken, with ``waiting_bytes``; ``stored_bytes``:
         the results of these, each once; ``subscribers``: connections that take any, ``attached``
         profiles."""
@@ -352,7 +355,12 @@ class Mailboxes:
 
     # --- helpers --------------------------------------------------------------------------
 
-    def _note_changed(self) -> None:
+    def _note(self, profile: str, box: Mailbox | None) -> None:
+        """A mailbox is another; None: it is gone."""
+        self._changed[profile] = box
+        self.flush_soon()
+
+    def _put_changed(self) -> None:
         """One row for all mailboxes that have changed in this call."""
         key = number_key(int(self._changes[-1]) + 1 if self._changes else 1)
         states = [(profile, _state(box)) for profile, box in self._changed.items()]
@@ -366,12 +374,12 @@ class Mailboxes:
         if box is None:
             self._index += 1
             box = self._boxes[profile] = Mailbox(profile, self._index, self._log.last)
-            self._changed[profile] = box
+            self._note(profile, box)
         return box
 
     def _release(self, box: Mailbox, positions: list[int]) -> None:
         """A mailbox holds some records no longer."""
-        self._changed[box.profile] = box
+        self._note(box.profile, box)
         for position in positions:
             box.backlog_bytes -= self._log.records[position].size
             self._log.release(position)

@@ -1,8 +1,8 @@
-"""Subscribers: the connections of users who take results, as parts of a core see them."""
+"""Subscribers: what the connections of users who take results say."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.moves.profile_moves import ProfileMoves
@@ -12,13 +12,10 @@ from overlay.link.arrival import Arrival
 from overlay.link.errors import ProtocolError
 from overlay.link.frames import Attach, Taken
 from overlay.link.part import FrameRefused, Part, Taker, takes
-from overlay.link.stored_rows import StoredRows
 
 
 class Subscribers(Part):
-    """Hands mailboxes what users say, and has them send what is there."""
-
-    section = "mailboxes"
+    """Hands it to the mailboxes."""
 
     def __init__(
         self, identity: str, mailboxes: Mailboxes, query: QueryPlane, moves: ProfileMoves
@@ -32,26 +29,8 @@ class Subscribers(Part):
         yield takes(Attach, "subscriber", self._handle_attach)
         yield takes(Taken, "subscriber", self._handle_taken)
 
-    def restore(self, rows: StoredRows) -> None:
-        """The mailboxes have theirs already: they are too many to be in memory first."""
-        self.flush_soon()
-
     def gone(self, arrival: Arrival) -> None:
         self._mailboxes.close(arrival.connection)
-
-    def tick(self, now: float) -> None:
-        self._mailboxes.tick()
-
-    def flush(self) -> None:
-        self._mailboxes.flush()
-        for asked in self._mailboxes.reads():
-            self.ask_shell(asked)
-        if self._mailboxes.has_more:
-            self.work_soon()
-        self.flush_soon()  # most events leave something for a mailbox
-
-    def statistics(self) -> Mapping[str, object]:
-        return self._mailboxes.statistics()
 
     def _handle_attach(self, frame: Attach, arrival: Arrival) -> None:
         self._mailboxes.attach(arrival.connection, frame, self._not_taken_here)

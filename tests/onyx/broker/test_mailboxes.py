@@ -37,10 +37,11 @@ from overlay.link.delivery_frames import (
     packed_slots,
 )
 from overlay.link.errors import ProtocolError, StoreError
-from overlay.link.events import Put
+from overlay.link.events import Put, ReadRows
 from overlay.link.frame import Frame
 from overlay.link.frame_codec import decode
 from overlay.link.limits import LinkLimits
+from overlay.link.part import Agenda
 from overlay.link.row_log import RowLog
 from overlay.link.subscription import Attachment, Subscription
 from tests.beside import rows_read
@@ -153,7 +154,8 @@ class World:
         rows = [
             (space, key, value) for (space, key), value in self.disk.items() if space != BODY_SPACE
         ]
-        assert list(self.mailboxes.restore(rows)) == []
+        assert list(self.mailboxes.take_rows(rows)) == []
+        self.agenda = Agenda([self.mailboxes])
 
     def user(self, connection: int) -> User:
         self.users[connection] = User(self, connection)
@@ -171,22 +173,23 @@ class World:
     def settle(self) -> None:
         """As a node: rows, then reads, again until nothing is left to do."""
         while True:
-            self.mailboxes.flush()
+            self.agenda.flush()
             for action in self._rows.drain():
                 if isinstance(action, Put):
                     self.disk[action.space, action.key] = action.value
                     self.puts += 1
                 else:
                     self.disk.pop((action.space, action.key), None)
-            reads = self.mailboxes.reads()
+            reads = [a for a in self.agenda.take_actions() if isinstance(a, ReadRows)]
             for asked in reads:
                 self.mailboxes.handle_read(rows_read(asked, self.disk))
-            if not reads and not self.mailboxes.has_more:
+            if not reads and not self.agenda.working:
                 return
+            self.agenda.work()
 
     def tick(self) -> None:
         """A second later."""
-        self.mailboxes.tick()
+        self.agenda.tick(0.0)
         self.settle()
 
     def rows(self, space: str) -> int:
@@ -336,11 +339,11 @@ def test_long_work_on_one_message_is_done_in_slices() -> None:
     user = world.user(1)
     for number in range(100):
         user.attach(f"p{number}")
-    world.mailboxes.flush()
+    world.agenda.flush()
     world.put_off(1, b"m", [f"p{number}" for number in range(100)])
-    world.mailboxes.flush()
+    world.agenda.flush()
     assert 0 < world.maker.made < 10
-    assert world.mailboxes.has_more
+    assert world.agenda.working
     world.settle()
     assert world.got == {
         f"p{number}": [("s1", 1, [made_of(b"m", f"p{number}")])] for number in range(100)
@@ -513,9 +516,9 @@ def test_no_call_sends_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(1, 51):
         world.mailboxes.deliver("s1", number, [b"%d" % number], ["p1"])
     world.user(1).attach("p1")
-    world.mailboxes.flush()
+    world.agenda.flush()
     assert len(world.got["p1"]) == 10
-    assert world.mailboxes.has_more
+    assert world.agenda.working
     world.settle()
     assert len(world.got["p1"]) == 50
 

@@ -26,7 +26,7 @@ from overlay.link.frames import (
 )
 from tests.onyx.broker.test_broker_core import Setting, delta
 
-FILES_MAX, FUNCTIONS_MAX, CALLS_MAX = 39, 213, 341
+FILES_MAX, FUNCTIONS_MAX, CALLS_MAX = 38, 210, 328
 """What was last counted; to be lowered with it, and never raised."""
 
 ROOT = Path(__file__).parents[3]
