@@ -45,7 +45,6 @@ from overlay.link.events import (
     CloseConnection,
     ConnectionLost,
     ConnectionOpened,
-    DataReceived,
     Event,
     Flow,
     SendData,
@@ -370,8 +369,6 @@ class ClientConnection:
         self._settle()
         self._carry_out()
         self._notify()
-        if isinstance(event, DataReceived):
-            await trio.lowlevel.checkpoint()
 
     def _take(self, arrival: Arrival) -> None:
         frame = arrival.frame
