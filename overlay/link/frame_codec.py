@@ -29,7 +29,7 @@ import msgpack
 import overlay.link.move_frames  # noqa: F401 - its frames are known to the codec from here on
 from overlay.link.delivery_frames import Deliveries, packed_numbers, packed_slots
 from overlay.link.errors import ProtocolError
-from overlay.link.frame import FRAME_TYPES, PROTOCOL_VERSION, Frame
+from overlay.link.frame import FRAME_TYPES, PROTOCOL_VERSION, Frame, check_lengths
 from overlay.link.frame_fields import SEQUENCE_MAX, FieldCheck, field_checks
 from overlay.link.frames import Hello
 
@@ -37,7 +37,6 @@ LENGTH_BYTES = 4
 HEADER_BYTES_MAX = 65_535
 KEY_BYTES_MAX = 256
 
-_SLOTS_FROM_END = len(b"\xa5slots\xc4\x00\xa7numbers\xc4\x00")
 _BIN8_MOST = 255
 _pack = msgpack.Packer().pack
 _FIXMAP, _FIXMAP_MOST = 0x80, 15
@@ -109,9 +108,10 @@ class ResultsEncoder:
     def __init__(self, source: str, number: int, lengths: list[int], payload: bytes) -> None:
         self._of = source, number, lengths
         self._payload = payload
-        empty = encode(Deliveries(source, number, lengths, b"", b"", payload))
-        end = len(empty) - len(payload) - _SLOTS_FROM_END
-        self._before = empty[4:end]
+        check_lengths(lengths, payload)
+        header = _pack({"t": Deliveries.type} | _checked(_DELIVERIES.header, (source, number)))
+        given = _pack(lengths)
+        self._before = b"%b%b\x83\xa7lengths%b" % (len(header).to_bytes(2, "big"), header, given)
 
     def frame(self, slots: list[int], numbers: list[int]) -> bytes:
         """For the profiles in these slots, with the number of the delivery in each."""
@@ -190,6 +190,13 @@ class FrameDecoder:
     def buffered_bytes(self) -> int:
         """Bytes kept that are not a whole frame yet (or not taken out)."""
         return len(self._buffer) - self._start
+
+
+def _checked(checks: tuple[FieldCheck, ...], values: tuple[object, ...]) -> dict[str, object]:
+    return {
+        field.name: field.check(field.name, value)
+        for field, value in zip(checks, values, strict=True)
+    }
 
 
 def _decode_known(layout: _Layout, header: dict[str, object], data: bytes, start: int) -> Envelope:
@@ -338,3 +345,4 @@ def _layout_of(cls: type[Frame]) -> _Layout:
 
 
 _LAYOUTS = {name: _lay_out(cls) for name, cls in FRAME_TYPES.items()}
+_DELIVERIES = _LAYOUTS[Deliveries.type]
