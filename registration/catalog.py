@@ -138,6 +138,7 @@ class Catalog:
         self.profiles_by_broker: Counter[str] = Counter()
         self.volume_by_root: Counter[str] = Counter()  # expected bytes/s, rounded
         self._numbers = {"s": 0, "p": 0}
+        self._changed: dict[str, ProfileEntry] = {}  # since the last flush
 
     def restore(self, rows: StoredRows) -> None:
         for key, value in rows.take_bytes(SOURCE_SPACE):
@@ -169,7 +170,13 @@ class Catalog:
 
     def put_profile(self, entry: ProfileEntry) -> None:
         self._index_profile(entry)
-        self._rows.put(PROFILE_SPACE, entry.profile, entry.record())
+        self._changed[entry.profile] = entry
+
+    def flush(self) -> None:
+        """Store the profiles that have changed, each as it is now; at the end of an event."""
+        for entry in self._changed.values():
+            self._rows.put(PROFILE_SPACE, entry.profile, entry.record())
+        self._changed.clear()
 
     def remove_profile(self, profile: str) -> None:
         entry = self.profiles.pop(profile, None)
@@ -177,6 +184,7 @@ class Catalog:
             return
         self._by_request.pop(entry.request, None)
         self.profiles_by_broker[entry.host] -= 1
+        self._changed.pop(profile, None)
         self._rows.delete(PROFILE_SPACE, profile)
 
     def remove_source(self, source: str) -> None:

@@ -137,6 +137,7 @@ class RegistrationCore:
             self.shapes.tick()
         elif isinstance(event, BatchHandled):
             self._news.flush()
+        self.catalog.flush()
         actions = [*self._rows.drain(), *self._links.drain()]
         if has_more:
             actions.append(CallAgain())

@@ -76,7 +76,8 @@ _SIZES = (
     ("--large-profiles", "of large (default: 1,000)"),
     ("--large-quotes", "in a message of large (default: 20,000)"),
     ("--large-messages", "of large (default: 3)"),
-    ("--registered", "profiles of registering (default: 20,000)"),
+    ("--registered", "profiles of registering, one by one (default: 20,000)"),
+    ("--registered-in-bulk", "of registering, before them (default: 80,000)"),
     ("--seconds", "to wait for anything (default: 600)"),
 )
 

@@ -19,6 +19,7 @@ from onyx import DataSource, User
 from onyx.registration_client import NetworkClient
 
 BROKER = "B1"
+REGISTRATION = "R1"
 _START_SECONDS = 60.0
 
 
@@ -30,6 +31,7 @@ class OnyxNetwork:
         self.registration = ""
         self.broker = ""
         self.pid = 0
+        self._pids: dict[str, int] = {}
         self._launcher = launcher
         self._data = directory / "data"
 
@@ -38,10 +40,11 @@ class OnyxNetwork:
         up = await self._event("up")
         self.registration, self.broker = up["registration"], up["brokers"][BROKER]
         self.pid = up["pids"][BROKER]
+        self._pids = dict(up["pids"])
 
-    async def processor_seconds(self) -> float:
+    async def processor_seconds(self, node: str = BROKER) -> float:
         """Of the broker, since it was started; waits until it has nothing to do."""
-        return await settled_processor_seconds(self.pid)
+        return await settled_processor_seconds(self._pids[node])
 
     def disk_bytes(self) -> int:
         """The data directory, all of it."""
@@ -56,14 +59,19 @@ class OnyxNetwork:
 
     async def kill_broker(self) -> None:
         """SIGKILL; returns when the launcher has started it again and it is ready."""
-        os.kill(self.pid, signal.SIGKILL)
-        self.pid = (await self._event("ready"))["pid"]
+        await self.kill(BROKER)
+        self.pid = self._pids[BROKER]
 
-    async def _event(self, name: str) -> Any:
+    async def kill(self, node: str) -> None:
+        """The same of any process."""
+        os.kill(self._pids[node], signal.SIGKILL)
+        self._pids[node] = (await self._event("ready", node))["pid"]
+
+    async def _event(self, name: str, node: str = BROKER) -> Any:
         with trio.move_on_after(_START_SECONDS):
             while True:
                 event = await self._launcher.answer()
-                if event["event"] == name and event.get("node", BROKER) == BROKER:
+                if event["event"] == name and event.get("node", node) == node:
                     return event
         raise BenchmarkError(f"the network was not {name} within {_START_SECONDS:g} s")
 
@@ -89,7 +97,7 @@ def place_of(broker: int) -> tuple[float, float]:
 
 
 def _line(brokers: int) -> str:
-    parts = ['name = "benchmark"', _node("registration", "R1")]
+    parts = ['name = "benchmark"', _node("registration", REGISTRATION)]
     for number in range(1, brokers + 1):
         parts.append(_node("[broker]", f"B{number}") + f"\nplace = {list(place_of(number))}")
     for number in range(1, brokers):

@@ -23,7 +23,8 @@ class Sizes:
     away_profiles   of everything, of scenario ``away``, for ``away_messages``
     waiting_profiles  paths, of scenario ``away-paths``, for ``waiting_messages``
     large_profiles  FLWOR, of scenario ``large``, for ``large_messages`` of ``large_quotes`` each
-    registered      profiles of scenario ``registering``, ``at_once`` requests open
+    registered      profiles of scenario ``registering``, ``at_once`` requests open, after
+                    ``registered_in_bulk``
     seed            of generated profiles and messages
     seconds         for whatever is waited for; what has not come by then is missing
     yfilter         a directory with messages and paths of YFilter's release, for ``away-paths``;
@@ -49,7 +50,8 @@ class Sizes:
     large_quotes: int = 20_000
     large_messages: int = 3
     registered: int = 20_000
-    at_once: int = 50
+    registered_in_bulk: int = 80_000
+    at_once: int = 400
     seed: int = 1
     seconds: float = 600.0
     yfilter: Path | None = None
@@ -74,5 +76,6 @@ QUICK = Sizes(
     large_quotes=40,
     large_messages=2,
     registered=30,
+    registered_in_bulk=100,
     seconds=60.0,
 )

@@ -34,6 +34,7 @@ SHAPES_MAX = 4_096
 """Of one store; a profile with yet another one has no recipe."""
 
 _INTEGER_MAX = 2**63 - 1
+_WRITTEN_AS_THEY_ARE = {str, float}
 
 Recipe: TypeAlias = list[Any]
 """Lists, strings, numbers, and maps for decimals, as above."""
@@ -89,12 +90,14 @@ class ProfileRecipes:
         number = self._numbers.get(shaped.shape)
         if number is None:
             number = self._learn(shaped)
-        words: Recipe = [
-            {"decimal": str(word)} if isinstance(word, Decimal) else word for word in shaped.words
-        ]
-        if number is None or any(type(w) is int and abs(w) > _INTEGER_MAX for w in words):
+        if number is None:
             return None
-        return [number, *words]
+        words: Recipe = [number, *shaped.words]
+        if set(map(type, shaped.words)) <= _WRITTEN_AS_THEY_ARE:
+            return words
+        if any(type(word) is int and abs(word) > _INTEGER_MAX for word in words):
+            return None
+        return [{"decimal": str(w)} if isinstance(w, Decimal) else w for w in words]
 
     def _learn(self, shaped: Shaped) -> int | None:
         if len(self._shapes) >= SHAPES_MAX:
