@@ -51,6 +51,11 @@ class EventQueue:
         self._arrived.set()
 
     @property
+    def ahead(self) -> int:
+        """How many events wait ahead of all."""
+        return len(self._ahead)
+
+    @property
     def calls_again(self) -> bool:
         """Whether CalledAgain waits."""
         return any(isinstance(event, CalledAgain) for event in self._ahead)

@@ -9,8 +9,9 @@
 What leaves does so behind the commit of its own batch and of all before it, in order.  Changes
 that nobody is told about (an acknowledgement came in, a row can go) wait for the next commit that
 is due: a crash before only makes a peer say it again.  What waits is bounded: beyond
-``gathered_rows`` or ``gathered_bytes`` no batch is handled before the commit that runs is done.
-So is it where rows are to be read, which are those that all batches up to then have left.
+``gathered_rows``, ``gathered_bytes`` or ``beside_seconds`` no batch is handled before the commit
+that runs is done.  So is it where rows are to be read, which are those that all batches up to then
+have left.
 """
 
 from __future__ import annotations
@@ -57,11 +58,15 @@ class CommitLimits:
     """unsaved_rows     changes nobody was told about that may wait for the next commit
     gathered_rows    changes that are gathered while a commit runs; beyond, no batch is handled
     gathered_bytes   bytes of changes and of what leaves behind them, likewise
+    beside_seconds   of processor time in which batches are handled while a commit runs, likewise:
+                     the commit needs the interpreter too, a dozen times, and may have to wait each
+                     time until compiled code has come to its end
     """
 
     unsaved_rows: int = 1024
     gathered_rows: int = 4096
     gathered_bytes: int = 16 * 1024 * 1024
+    beside_seconds: float = 0.01
 
 
 DEFAULT_COMMIT_LIMITS = CommitLimits()
@@ -119,14 +124,16 @@ class GroupCommit:
         self._gathered = Group()
         self._is_due = False
         self._under_way: Group | None = None
+        self._beside = 0.0  # seconds of batches while it was
         self._is_lost = False  # nothing may be stored behind a commit that failed
         self._due = trio.Event()
         self._room = trio.Event()
 
-    def add(self, batch: Group, *, is_due: bool = False) -> None:
-        """A batch that was handled, the whole of it; ``is_due``: changes that nobody is told about
-        have waited for long enough."""
+    def add(self, batch: Group, seconds: float = 0.0, *, is_due: bool = False) -> None:
+        """A batch that was handled, the whole of it, in so many seconds of processor time;
+        ``is_due``: changes that nobody is told about have waited for long enough."""
         gathered = self._gathered
+        self._beside += seconds
         gathered.join(batch)
         limits = self._limits
         self._is_due |= (
@@ -157,6 +164,7 @@ class GroupCommit:
                 await self._due.wait()
             group = self._under_way = self._gathered
             self._gathered, self._is_due = Group(), False
+            self._beside = 0.0
             self._room.set()
             told: list[Event] = []
             if group.changes or group.reads:
@@ -185,7 +193,11 @@ class GroupCommit:
 
     def _is_full(self) -> bool:
         under_way, gathered = self._under_way, self._gathered
-        if gathered.reads or (under_way is not None and under_way.reads):
+        if gathered.reads:
+            return True
+        if under_way is not None and (
+            under_way.reads or self._beside >= self._limits.beside_seconds
+        ):
             return True
         return self._is_due and (
             len(gathered.changes) + len(gathered.leaving) >= self._limits.gathered_rows

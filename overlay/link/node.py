@@ -66,7 +66,8 @@ class Core(Protocol):
 class NodeLimits:
     """inbox_events          events of one connection that may wait; beyond, its reader waits
     batch_events          events handled in one turn
-    batch_seconds         or as many as take so long, in processor time
+    batch_seconds         or as many as take so long, in processor time; what the core has asked for
+                          itself does not count, so that others have their turn besides
     connections_max       accepted at once; one more is told so and closed
     refused_max           that are being told so; one more is closed right away
     tick_seconds          between two TimePassed
@@ -225,7 +226,9 @@ class _Node:
         at_end = is_tick = False
         began = before = time.thread_time()
         longest, kind = 0.0, ""
-        for _ in range(self._limits.batch_events):
+        ahead = self._inbox.ahead
+        until = began + self._limits.batch_seconds
+        for handled in range(1, ahead + self._limits.batch_events + 1):
             event = self._inbox.next_nowait()
             if event is None:
                 break
@@ -237,13 +240,15 @@ class _Node:
             if after - before > longest:
                 longest, kind = after - before, type(event).__name__
             before = after
-            if after - began >= self._limits.batch_seconds:
+            if handled == ahead:
+                until = after + self._limits.batch_seconds
+            elif handled > ahead and after >= until:
                 break
         if at_end:
             batch.take(self._core.handle(BatchHandled(), self._clock()))
             if time.thread_time() - before > longest:
                 kind = BatchHandled.__name__
-        self._commits.add(batch, is_due=is_tick)
+        self._commits.add(batch, time.thread_time() - began, is_due=is_tick)
         self._turns.note(kind, time.thread_time() - began, self._clock())
 
     def _hand_out(self, leaving: list[Leaving]) -> None:

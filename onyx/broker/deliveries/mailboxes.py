@@ -108,6 +108,8 @@ class Mailboxes(Part):
         self._lines = Lines(links, limits, self._log, self._texts, maker, clock)
         self._index = 0  # the last that was given to a mailbox
         self._counters: Counter[str] = Counter()
+        self._is_behind = False  # there was more to send than one flush does
+        self._is_called = False  # to go on with that
 
     def take_rows(self, rows: Iterable[Row]) -> Iterator[Row]:
         """Take back its rows, in any order; the others come out.  They are too many to be in memory
@@ -251,15 +253,22 @@ class Mailboxes(Part):
         self._lines.close(connection)
 
     def flush(self) -> None:
-        """Send what can be sent, so much of it that others have their turn soon."""
-        self._lines.flush()
+        """Send what can be sent, so much of it that others have their turn soon; the rest when that
+        has left, whatever else happens until then."""
+        if self._is_called or not self._is_behind:
+            self._lines.flush()
+            self._is_called, self._is_behind = False, self._lines.has_more
         if self._changed:
             self._put_changed()
         for asked in self._log.reads():
             self.ask_shell(asked)
-        if self._lines.has_more:
-            self.flush_soon()
+        if self._is_behind:
             self.work_soon()
+
+    def work(self) -> None:
+        """Go on with what was left."""
+        self._is_called = True
+        self.flush_soon()
 
     def tick(self, now: float) -> None:
         """Now and then: what has waited for too long goes, and what has changed meanwhile becomes

@@ -510,6 +510,26 @@ def test_what_was_never_sent_cannot_be_taken() -> None:
     world.mailboxes.take(9, Taken(b"", b""))  # a connection that attached nothing
 
 
+def test_whatever_else_happens_the_next_slice_waits_until_it_is_called() -> None:
+    """So others are answered between two slices, however many have something to say."""
+    time = iter(range(10_000))
+    world = World(LinkLimits(), clock=lambda: float(next(time)))
+    user = world.user(1)
+    for number in range(100):
+        user.attach(f"p{number}")
+    world.agenda.flush()
+    world.put_off(1, b"m", [f"p{number}" for number in range(100)])
+    world.agenda.flush()
+    made = world.maker.made
+    for _ in range(5):
+        world.mailboxes.flush_soon()
+        world.agenda.flush()
+    assert world.maker.made == made
+    world.agenda.work()
+    world.agenda.flush()
+    assert world.maker.made > made
+
+
 def test_no_call_sends_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lines_module, "SENT_AT_ONCE", 10)
     world = World(LinkLimits())

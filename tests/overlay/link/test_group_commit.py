@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -28,6 +29,7 @@ from overlay.link.group_commit import CommitLimits
 from overlay.link.node import NodeLimits, run_node
 
 SEEDS = range(1, 21)
+IDLE = CommitLimits(beside_seconds=60)  # the core is never so busy that a commit is waited for
 
 
 class Clerk:
@@ -130,7 +132,7 @@ async def connected(core: Clerk, store: SlowStore, **limits: int) -> AsyncIterat
     """The other end of the only connection of a node, which is stopped at the end of the block."""
     ours, theirs = trio.testing.memory_stream_pair()
     async with trio.open_nursery() as nursery:
-        await nursery.start(run, core, store, lambda: ours, CommitLimits(**limits))
+        await nursery.start(run, core, store, lambda: ours, replace(IDLE, **limits))
         await trio.testing.wait_all_tasks_blocked()
         try:
             yield theirs
@@ -210,6 +212,19 @@ async def test_no_more_bytes_are_handled_than_may_be_gathered() -> None:
         await begun(store)
         await send(stream, b"abcdef")
         assert bytes(core.handled) == b"Aabcd"
+
+
+async def test_a_commit_gets_its_turn_beside_a_busy_core() -> None:
+    core, store = Clerk(), SlowStore()
+    async with connected(core, store, beside_seconds=1e-9) as stream:
+        await send(stream, b"A")
+        await begun(store)
+        await send(stream, b"bcd")
+        assert bytes(core.handled) == b"Ab", "the time beside the commit is spent"
+        store.let_go()
+        assert await stream.receive_some() == b"A"
+        await trio.testing.wait_all_tasks_blocked()
+        assert bytes(core.handled) == b"Abcd"
 
 
 async def test_rows_are_read_as_all_before_have_left_them() -> None:

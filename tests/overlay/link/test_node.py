@@ -245,6 +245,42 @@ async def test_what_leaves_has_left_when_the_core_is_called_again(tmp_path: Path
     assert core.seen == [True] * 20
 
 
+class _Tireless:
+    """Works on for ever once it has begun, longer each time than a turn takes; answers."""
+
+    def handle(self, event: Event, now: float) -> list[Action]:
+        if isinstance(event, DataReceived):
+            return [SendData(event.connection, Flow.CONTROL, event.data), CallAgain()]
+        return [CallAgain()] if isinstance(event, CalledAgain) else []
+
+
+async def test_who_asks_is_answered_while_the_core_works_on(tmp_path: Path) -> None:
+    (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    port = listener.socket.getsockname()[1]
+    limits = NodeLimits(batch_seconds=0)
+    with Store(tmp_path / "busy.db") as store:
+        async with trio.open_nursery() as nursery:
+
+            async def run(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+                await run_node(
+                    _Tireless(),
+                    listeners=[listener],
+                    dials={},
+                    store=store,
+                    limits=limits,
+                    task_status=task_status,
+                )
+
+            await nursery.start(run)
+            peer = await trio.open_tcp_stream("127.0.0.1", port)
+            with trio.fail_after(20):
+                for number in range(20):
+                    await peer.send_all(b"%d" % number)
+                    assert await peer.receive_some() == b"%d" % number
+            await peer.aclose()
+            nursery.cancel_scope.cancel()
+
+
 async def test_one_connection_too_many_is_told_so_and_closed(tmp_path: Path) -> None:
     network = Network(tmp_path)
     async with network.run("B", limits=NodeLimits(connections_max=1)):
