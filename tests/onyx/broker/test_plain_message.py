@@ -12,7 +12,7 @@ from collections import Counter
 from pathlib import Path
 from types import FrameType
 
-from formats import CompressionDictionary
+from formats import CompressionDictionary, is_compiled
 from onyx.broker.broker_core import BrokerCore
 from overlay.link.events import Action, CalledAgain, DataReceived, Event, Put, SendData
 from overlay.link.frame_codec import LENGTH_BYTES, decode
@@ -26,8 +26,9 @@ from overlay.link.frames import (
 )
 from tests.onyx.broker.test_broker_core import Setting, delta
 
-FILES_MAX, FUNCTIONS_MAX, CALLS_MAX = 38, 210, 328
-"""What was last counted; to be lowered with it, and never raised."""
+FILES_MAX, FUNCTIONS_MAX, CALLS_MAX = (38, 208, 319) if is_compiled() else (40, 228, 366)
+"""What was last counted; to be lowered with it, and never raised.  What is not compiled calls some
+Python that compiled code has within itself."""
 
 ROOT = Path(__file__).parents[3]
 PROJECT = ("formats", "yfilter", "overlay", "registration", "onyx")
