@@ -40,6 +40,10 @@ from overlay.link.row_log import RowLog, number_key, read_record
 DELIVERY_SPACE = "delivery"
 BODY_SPACE = "delivery-body"
 
+RULES = 1
+"""By which results are made of a message.  A release that makes others raises it, and has to make
+what waits by the former rules first."""
+
 INLINE_BYTES = 512  # a longer body has a row of its own
 RECORD_BYTES = 64  # what a record counts for besides its body
 
@@ -190,6 +194,8 @@ class DeliveryLog:
             "stored": record.stored,
             "boxes": pack_ascending(sorted(boxes)),
         }
+        if kept is not None:
+            head["rules"] = RULES
         record.is_apart = len(body) > INLINE_BYTES
         if record.is_apart:
             self._rows.put_bytes(BODY_SPACE, number_key(self.last), body)
@@ -392,4 +398,11 @@ def _read_head(key: str, value: bytes) -> Mapping[str, Any]:
         is_whole = False
     if not is_whole:
         raise _damaged(DELIVERY_SPACE, key)
+    rules = head.get("rules", RULES)
+    if rules != RULES:
+        raise StoreError(
+            f"row {key!r} of {DELIVERY_SPACE} waits for results by the rules {rules}, and this "
+            f"release makes them by {RULES}; run the release of before until users have taken "
+            "what waits"
+        )
     return head

@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+from onyx.broker.deliveries import delivery_log as delivery_log_module
 from onyx.broker.deliveries import lines as lines_module
 from onyx.broker.deliveries.delivery_log import (
     BODY_SPACE,
@@ -423,6 +424,22 @@ def test_what_waits_for_too_long_goes_and_is_told() -> None:
     world.settle()
     assert [number for _, number, _ in world.got["p1"]] == [7, 8, 9, 10]
     assert user.missed["p1"] == 6
+
+
+def test_a_release_that_makes_other_results_does_not_touch_what_waits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World(LinkLimits())
+    world.mailboxes.deliver("s1", 1, [b"made"], ["p1"])
+    world.settle()
+    monkeypatch.setattr(delivery_log_module, "RULES", 2)
+    world.restart()
+    monkeypatch.undo()
+    world.put_off(2, b"to be made", ["p1"])
+    world.settle()
+    monkeypatch.setattr(delivery_log_module, "RULES", 2)
+    with pytest.raises(StoreError, match="by the rules 1, and this release makes them by 2"):
+        world.restart()
 
 
 @pytest.mark.parametrize("numbers", [[], [7], [1, 2, 3], [5, 5 + 255, 600, 70_000], [0, 2**31]])
