@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 import trio
 
+from overlay.link.journal_rows import OUTBOX
 from overlay.link.node import NodeLimits, run_node
 from overlay.link.peer_watch import PeerWatch
 from overlay.link.store import Store
@@ -33,7 +34,9 @@ async def run_registration(
     connections at once."""
     turns = Turns()
     instance = uuid.uuid4().hex
-    core = RegistrationCore(topology, identity, instance, store.rows(), turns.statistics, progress)
+    core = RegistrationCore(
+        topology, identity, instance, store.rows(unread=(OUTBOX,)), turns.statistics, progress
+    )
     watch = PeerWatch(core, (), ready)
     async with trio.open_nursery() as nursery:
 

@@ -19,6 +19,7 @@ import trio
 from onyx.broker.archive.message_archive import MessageArchive
 from onyx.broker.broker_core import BrokerCore
 from onyx.broker.deliveries.delivery_log import BODY_SPACE
+from overlay.link.journal_rows import OUTBOX
 from overlay.link.lost_stores import CODE
 from overlay.link.node import NodeLimits, run_node
 from overlay.link.peer_watch import PeerWatch
@@ -53,7 +54,7 @@ async def run_broker(
         topology,
         broker_id,
         uuid.uuid4().hex,
-        store.rows(without=(BODY_SPACE,)),
+        store.rows(without=(BODY_SPACE,), unread=(OUTBOX,)),
         time.thread_time,
         archive.statistics if archive else dict,
         turns.statistics,

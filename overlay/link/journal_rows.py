@@ -33,6 +33,17 @@ SPACES = (OUTBOX, OUTBOX_FLOOR, INBOX)
 Row = tuple[str, str, bytes]
 
 
+class Unread(bytes):
+    """In the place of a value that stays in the store; ``size`` of it."""
+
+    def __new__(cls, size: int) -> Unread:
+        made = super().__new__(cls)
+        made.size = size
+        return made
+
+    size: int
+
+
 @dataclass(slots=True)
 class SortedRows:
     """The rows of a store: ``channels`` are the floors and inboxes (space, peer, flow, key, value),
@@ -49,7 +60,9 @@ def sort_rows(rows: Iterable[Row], memory_bytes: int) -> SortedRows:
     for keys that no journal has written."""
     found = SortedRows()
     for space, key, value in rows:
-        if space == OUTBOX:
+        if isinstance(value, Unread):
+            found.frames.append((*parse_frame_key(key), value.size, None))
+        elif space == OUTBOX:
             memory_bytes -= len(value)
             data = value if memory_bytes >= 0 else None
             found.frames.append((*parse_frame_key(key), len(value), data))

@@ -22,9 +22,11 @@ from typing import Self, TypeVar
 
 from overlay.link.errors import StoreError
 from overlay.link.events import Delete, Put
+from overlay.link.journal_rows import Unread
 
 APPLICATION_ID = 0x4F4E5958  # "ONYX", in the header of the file
 FORMAT_VERSION = 1
+_SIZES = "SELECT key, length(value) FROM rows WHERE space = ? ORDER BY key"
 _NEXT_SPACE = "SELECT min(space) FROM rows WHERE space > ?"
 
 _T = TypeVar("_T")
@@ -82,11 +84,16 @@ class Store:
     ) -> None:
         self.close()
 
-    def rows(self, without: Collection[str] = ()) -> Iterator[tuple[str, str, bytes]]:
+    def rows(
+        self, without: Collection[str] = (), unread: Collection[str] = ()
+    ) -> Iterator[tuple[str, str, bytes]]:
         """The rows (space, key, value), by space and key; those of the spaces ``without`` are
-        neither given nor read from the disk."""
+        neither given nor read from the disk.  Of the spaces ``unread`` values are Unread."""
         for space in self._spaces():
-            if space not in without:
+            if space in unread:
+                found = self._connection.execute(_SIZES, (space,))
+                yield from ((space, key, Unread(size)) for key, size in found)
+            elif space not in without:
                 yield from self.load((space,))
 
     def read(self, space: str, first: str, last: str) -> tuple[tuple[str, bytes], ...]:

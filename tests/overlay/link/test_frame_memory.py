@@ -10,6 +10,7 @@ import pytest
 from overlay.link.errors import StoreError
 from overlay.link.events import Action, DataReceived, Delete, Flow, Put, ReadRows, RowsRead
 from overlay.link.frames import Ack, Message
+from overlay.link.journal_rows import OUTBOX, Unread
 from overlay.link.limits import LinkLimits
 from overlay.link.link_layer import LinkLayer
 from tests.beside import rows_read
@@ -28,11 +29,14 @@ class Disk:
         self.reads = 0
         self.hand = self.started(limits)
 
-    def started(self, limits: LinkLimits = LIMITS) -> Hand:
+    def started(self, limits: LinkLimits = LIMITS, *, unread: bool = False) -> Hand:
         links = LinkLayer(
             role="broker", identity="B1", instance="1", formats=[], limits=limits, stored=True
         )
-        assert links.restore([(s, key, value) for (s, key), value in self.rows.items()]) == []
+        rows = [(s, key, value) for (s, key), value in self.rows.items()]
+        if unread:
+            rows = [(s, k, Unread(len(v)) if s == OUTBOX else v) for s, k, v in rows]
+        assert links.restore(rows) == []
         self.hand = Hand(links)
         return self.hand
 
@@ -101,6 +105,22 @@ def test_a_long_outage_costs_no_more_memory_than_is_given(restarted: bool) -> No
     assert disk.acknowledge(100) == []
     assert disk.memory()["bytes"] == 0
     assert {space for space, _ in disk.rows} == {"outbox-floor"}
+
+
+@pytest.mark.parametrize("received", [0, 100])
+def test_frames_that_a_start_leaves_in_the_store_come_all_the_same(received: int) -> None:
+    """``received``: where the peer is; 100 is beyond all that was sent before a store was lost."""
+    limits = replace(LIMITS, journal_memory_bytes=1_000_000)
+    disk = Disk(limits)
+    disk.send(*range(1, 11))
+    disk.started(limits, unread=True)
+    assert disk.memory()["bytes"] == 0
+    assert disk.hand.links.backlog_bytes(PEER, Flow.MESSAGE, KEY) > 10_000
+    got = disk.connect(received=received)
+    while got[-1] < 10:
+        got += disk.acknowledge(received + got[-1])
+    assert got == list(range(1, 11))
+    assert disk.reads > 0
 
 
 def test_as_long_as_there_is_room_nothing_is_read() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from overlay.link.errors import StoreError
 from overlay.link.events import Delete, Put
+from overlay.link.journal_rows import Unread
 from overlay.link.store import FORMAT_VERSION, Store
 
 
@@ -33,6 +34,15 @@ def test_spaces_can_be_left_out(tmp_path: Path) -> None:
             (space, key) for space in ("a", "b") for key in "kl"
         ]
         assert len(list(store.rows())) == 6
+
+
+def test_of_values_that_stay_there_the_size_is_told(tmp_path: Path) -> None:
+    with Store(tmp_path / "s.db") as store:
+        store.commit([Put("a", "k", b"1"), Put("b", "k", bytes(100_000))])
+        first, (space, key, value) = store.rows(unread=("b",))
+        assert first == ("a", "k", b"1")
+        assert (space, key, value) == ("b", "k", b"")
+        assert isinstance(value, Unread) and value.size == 100_000
 
 
 def test_changes_happen_in_order(tmp_path: Path) -> None:
