@@ -124,20 +124,28 @@ class Lines:
             _leave(box)
 
     def flush(self) -> None:
-        """Send what can be sent, so much of it that others have their turn soon."""
+        """Send what can be sent, so much of it that others have their turn soon; of all lines the
+        oldest message first, as what it takes to make its results is there once."""
         room, room_bytes = SENT_AT_ONCE, SENT_BYTES_AT_ONCE
         until = self._clock() + MADE_SECONDS_AT_ONCE
+        heads: list[tuple[int, int]] = []  # (position, connection), a heap
+        for connection, line in self._busy.items():
+            if line.queue:
+                heappush(heads, (line.queue[0][0], connection))
+        while heads and room > 0 and room_bytes > 0:
+            connection = heappop(heads)[1]
+            line = self._busy[connection]
+            sent, size = self._send_next(line, until)
+            room -= sent
+            room_bytes -= size
+            is_there = connection in self._busy  # or what it was sent has ended it
+            if line.queue and is_there and connection not in self._reading:
+                heappush(heads, (line.queue[0][0], connection))
+            if self._clock() >= until:
+                break
         for connection, line in list(self._busy.items()):
-            while line.queue and room > 0 and room_bytes > 0:
-                sent, size = self._send_next(line, until)
-                room -= sent
-                room_bytes -= size
-                if connection in self._reading:
-                    break
-                if self._clock() >= until:
-                    room = 0
             if not line.queue or connection in self._reading:
-                self._busy.pop(connection, None)
+                del self._busy[connection]
 
     def resume(self) -> None:
         """What was asked of the store has come."""

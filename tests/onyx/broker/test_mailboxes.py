@@ -527,6 +527,26 @@ def test_what_was_never_sent_cannot_be_taken() -> None:
     world.mailboxes.take(9, Taken(b"", b""))  # a connection that attached nothing
 
 
+def test_the_oldest_message_is_worked_on_for_all_first() -> None:
+    world = World(LinkLimits())
+    for number in (1, 2, 3):
+        world.put_off(number, b"m%d" % number, ["p1", "p2", "p3"])
+    opened: list[int] = []
+    make = world.maker.make
+
+    def noting(
+        source: str, number: int, message: KeptMessage, profiles: list[tuple[str, str]]
+    ) -> Iterator[tuple[list[str], Results | None]]:
+        opened.append(number)
+        return make(source, number, message, profiles)
+
+    world.maker.make = noting  # type: ignore[method-assign]
+    for connection, profile in enumerate(("p1", "p2", "p3"), 1):
+        world.user(connection).attach(profile)
+    world.settle()
+    assert opened == [1, 1, 1, 2, 2, 2, 3, 3, 3]
+
+
 def test_whatever_else_happens_the_next_slice_waits_until_it_is_called() -> None:
     """So others are answered between two slices, however many have something to say."""
     time = iter(range(10_000))
