@@ -69,6 +69,8 @@ from yfilter.matches import (
     TransformationMatch,
 )
 
+MANY = 64  # profiles that get the same, from which on it is remembered who they are
+
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
@@ -132,6 +134,7 @@ class DataPlane(Part):
         self._limits = control.topology.limits
         self._room = results_bytes_max(self._limits.link)
         self._by_number: dict[int, Mailbox] = {}  # of profiles as of so many changes
+        self._by_numbers: dict[bytes, list[Mailbox]] = {}  # the same of many together
         self._changes = -1
         self._counters: Counter[str] = Counter()
         self._crossings: Counter[str] = Counter()  # messages sent, by child link
@@ -397,14 +400,27 @@ class DataPlane(Part):
             for profile, results in self._transformation.answered_by_former(parcel):
                 yield Given([self._mailboxes.box(profile)], self._maker.fitting(results), False)
 
-    def _boxes_of(self, numbers: Iterable[int]) -> list[Mailbox]:
-        """The mailboxes of profiles by number; one that was made for the occasion where the profile
-        has none as it is on its way here."""
+    def _boxes_of(self, numbers: array[int]) -> list[Mailbox]:
+        """The mailboxes of profiles by number, not to be changed; one that was made for the
+        occasion where the profile has none as it is on its way here."""
         if self._moves.is_busy:
             return [self._mailboxes.box(name) for name in map(self._matcher.id_of, numbers)]
         if self._changes != self._matcher.changes:
             self._changes = self._matcher.changes
             self._by_number.clear()
+            self._by_numbers.clear()
+        # PERF: the same many profiles often get message after message.
+        key = numbers.tobytes() if len(numbers) >= MANY else b""
+        boxes = self._by_numbers.get(key)
+        if boxes is None:
+            boxes = self._boxes_one_by_one(numbers)
+            if key:
+                if len(self._by_numbers) >= MANY:
+                    self._by_numbers.clear()
+                self._by_numbers[key] = boxes
+        return boxes
+
+    def _boxes_one_by_one(self, numbers: Iterable[int]) -> list[Mailbox]:
         found = self._by_number
         try:
             return [found[number] for number in numbers]

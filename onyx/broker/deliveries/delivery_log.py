@@ -50,14 +50,16 @@ RECORD_BYTES = 64  # what a record counts for besides its body
 
 class Results:
     """Those of a message for some mailboxes, end to end in ``payload``, with their ``lengths``;
-    none at all where they are beyond a limit.  ``encoder`` once they have left."""
+    none at all where they are beyond a limit.  ``encoder`` once they have left; ``is_counted``
+    while a record counts them as in memory, for whoever gets them."""
 
-    __slots__ = ("encoder", "lengths", "payload")
+    __slots__ = ("encoder", "is_counted", "lengths", "payload")
 
     def __init__(self, lengths: list[int], payload: bytes) -> None:
         self.lengths = lengths
         self.payload = payload
         self.encoder: ResultsEncoder | None = None
+        self.is_counted = False
 
     @property
     def key(self) -> tuple[bytes, tuple[int, ...]]:
@@ -90,7 +92,8 @@ class Message(Protocol):
 
 
 class Group(NamedTuple):
-    """Mailboxes, by index, that get the same; ``results`` None: they are not made yet."""
+    """Mailboxes, by index and ascending, that get the same; ``results`` None: they are not made
+    yet."""
 
     boxes: list[int]
     results: Results | None
@@ -148,6 +151,8 @@ class DeliveryLog:
         self.stored_bytes = 0
         self._rows = rows
         self._memory = FrameMemory(bytes_max)
+        self._last_boxes: list[int] = []
+        self._last_packed = b""
         self._asked: dict[int, bool] = {}  # positions to be read -> whether that was said
 
     @property
@@ -185,14 +190,16 @@ class DeliveryLog:
             record.message = kept
             record.made = _by_box(groups)
         self._hold(record, lengths + whole)
-        boxes = [box for group in groups for box in group.boxes]
+        boxes = groups[0].boxes
+        if len(groups) > 1:
+            boxes = sorted([box for group in groups for box in group.boxes])
         head: dict[str, Any] = {
             "source": source,
             "number": number,
             "second": second,
             "size": size,
             "stored": record.stored,
-            "boxes": pack_ascending(sorted(boxes)),
+            "boxes": self._packed(boxes),
         }
         if kept is not None:
             head["rules"] = RULES
@@ -205,6 +212,12 @@ class DeliveryLog:
         self.records[self.last] = record
         self.stored_bytes += record.stored
         return record
+
+    def _packed(self, boxes: list[int]) -> bytes:
+        # PERF: the same many mailboxes often get message after message.
+        if boxes is not self._last_boxes:
+            self._last_boxes, self._last_packed = boxes, pack_ascending(boxes)
+        return self._last_packed
 
     def restore(self, key: str, value: bytes) -> tuple[int, list[int]]:
         """A row of DELIVERY_SPACE, in any order; its position, and who gets it.  The caller counts
@@ -251,7 +264,9 @@ class DeliveryLog:
         if record.made is None:
             record.made = {}
         record.made.update(dict.fromkeys(boxes, results))
-        self._hold(record, len(results.payload))
+        if not results.is_counted:
+            results.is_counted = True
+            self._hold(record, len(results.payload))
 
     def ask(self, positions: Iterable[int]) -> None:
         """Records are wanted that are in the store only."""
@@ -309,6 +324,8 @@ class DeliveryLog:
     def _forget(self, record: Record) -> None:
         self._memory.used -= record.in_memory
         record.in_memory = 0
+        for results in (record.made or {}).values():
+            results.is_counted = False
         record.common = record.made = record.message = None
 
 
@@ -363,7 +380,7 @@ def _pack_results(groups: Sequence[Group]) -> bytes:
     columns: list[object] = [_RESULTS]
     for boxes, results in groups:
         assert results is not None
-        packed = pack_ascending(sorted(boxes)) if len(groups) > 1 else b""
+        packed = pack_ascending(boxes) if len(groups) > 1 else b""
         columns += (packed, results.lengths, results.payload)
     body: bytes = msgpack.packb(columns)
     return body

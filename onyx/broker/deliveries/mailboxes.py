@@ -106,6 +106,8 @@ class Mailboxes(Part):
         self._changes: list[str] = []  # the keys of rows of changes, in order
         self._texts = FormerTexts(rows)
         self._lines = Lines(links, limits, self._log, self._texts, maker, clock)
+        self._last_boxes: Sequence[Mailbox] = ()  # of the last group, and
+        self._last_indexes: list[int] = []  # what these are called
         self._index = 0  # the last that was given to a mailbox
         self._counters: Counter[str] = Counter()
         self._is_behind = False  # there was more to send than one flush does
@@ -180,8 +182,9 @@ class Mailboxes(Part):
             key = None if results is None else results.key
             group = groups.get(key)
             if group is None:
-                group = groups[key] = Group([], results)
-            group.boxes.extend([box.index for box in some])
+                groups[key] = Group(self._indexes(some), results)
+            else:
+                groups[key] = Group(sorted([*group.boxes, *self._indexes(some)]), results)
         second = int(self._wall())
         record = self._log.append(source, number, second, list(groups.values()), message)
         dropped = 0
@@ -199,6 +202,12 @@ class Mailboxes(Part):
         if self._log.stored_bytes > self._bounds.store_bytes_max:
             dropped += self._make_room()
         return dropped
+
+    def _indexes(self, boxes: Sequence[Mailbox]) -> list[int]:
+        """What these are called in the log, ascending; not to be changed."""
+        if boxes is not self._last_boxes:
+            self._last_boxes, self._last_indexes = boxes, sorted([box.index for box in boxes])
+        return self._last_indexes
 
     def keep_text(self, profile: str, text: str) -> None:
         """A profile had this text for all that waits for its user by now."""

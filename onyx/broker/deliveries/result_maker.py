@@ -20,7 +20,7 @@ def results_bytes_max(limits: LinkLimits) -> int:
     return frame - FRAME_HEADROOM_BYTES - frame // 64
 
 
-OPENED_BYTES = 1024 * 1024  # of the messages that stay open, as they came; one always may
+OPENED_BYTES = 4 * 1024 * 1024  # of the messages that stay open, as they came; one always may
 
 
 class _Opened:
