@@ -22,7 +22,8 @@ from benchmarks.benchmark import WrongAnswers
 from benchmarks.placement.network import make_message, make_profile, make_topology, message_xml
 from benchmarks.tables.timed_network import TimedNetwork
 from onyx.broker.broker_core import BrokerCore
-from onyx.broker.deliveries.delivery_log import DELIVERY_SPACE
+from onyx.broker.deliveries.delivery_log import DELIVERY_SPACE, unpack_ascending
+from onyx.broker.deliveries.mailboxes import CHANGE_SPACE
 from overlay.link.events import Action, Event, Put
 from overlay.link.frames import (
     PlaceProfile,
@@ -80,7 +81,8 @@ class Churn:
         self._random = Random(seed)
         self._topology = make_topology(brokers, self._random)
         self._net = TimedNetwork(self._note_row)
-        self._delivered: Counter[tuple[str, str, int]] = Counter()
+        self._delivered: Counter[tuple[str, int, str, int]] = Counter()  # by broker and mailbox
+        self._mailboxes: dict[tuple[str, int], str] = {}  # (broker, mailbox) -> profile
         self._published: dict[tuple[str, int], tuple[float, Values]] = {}
         self._profiles: dict[str, _Hosted] = {}
         self._asked: dict[str, str] = {}  # request -> profile
@@ -200,14 +202,20 @@ class Churn:
         """What is stored for a user is what is delivered."""
         if row.space == DELIVERY_SPACE:
             stored = read_record(row.value)
-            for profile in stored["profiles"]:
-                self._delivered[profile, stored["source"], stored["number"]] += 1
+            for box in unpack_ascending(stored["boxes"]):
+                self._delivered[peer, box, stored["source"], stored["number"]] += 1
+        elif row.space == CHANGE_SPACE:
+            for profile, state in read_record(row.value)["states"]:
+                if state is not None:
+                    self._mailboxes[peer, state[-1]] = profile
 
     def _judge(self) -> tuple[int, int]:
         """(missed, false): deliveries that had to be made and were not, and the other way round;
         one that was made twice is false."""
         missed = false = 0
-        given = self._delivered
+        given: Counter[tuple[str, str, int]] = Counter()
+        for (peer, box, source, number), times in self._delivered.items():
+            given[self._mailboxes[peer, box], source, number] += times
         for profile, hosted in self._profiles.items():
             for (source, number), (left, values) in self._published.items():
                 times = given[profile, source, number]
