@@ -74,7 +74,7 @@ FINAL_CODES = frozenset({"replaced", "forgotten", "unsupported-version", "wrong-
 """Fatal errors after which dialling again would not help.  So is any before the hello but
 ``hello-timeout``, and ``too-many-connections`` where there has been a hello before."""
 TICK_SECONDS = 1.0
-ACKNOWLEDGE_SECONDS = 0.05
+ACKNOWLEDGE_SECONDS = 0.2
 """What is taken is said together with what is taken in so long after it, or ACKNOWLEDGE_AT_ONCE."""
 ACKNOWLEDGE_AT_ONCE = 64
 
