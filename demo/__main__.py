@@ -1,6 +1,6 @@
 """``python -m demo``: the paper's Figure 4 as six broker processes, every delivery checked.
 
-Exit code 0: every user got exactly what his profiles ask for.  1: something is missing, extra,
+Exit code 0: every user got exactly what their profiles ask for.  1: something is missing, extra,
 twice or wrong, or something was left behind.  2: the demo could not be run at all.
 """
 

@@ -189,7 +189,7 @@ class Report:
             self._line("  no process, no port and no temporary file is left")
         self._line("")
         if outcome.good:
-            self._line(self._paint("green", "✓ every user got exactly what his profiles ask for"))
+            self._line(self._paint("green", "✓ every user got exactly what their profiles ask for"))
         else:
             self._line(self._paint("red", "✗ not everything is as it should be"))
 

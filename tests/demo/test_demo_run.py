@@ -31,7 +31,7 @@ def test_the_demo_with_a_few_messages() -> None:
     assert "refused [malformed]" in out
     assert "0 missing, 0 extra, 0 twice, 0 wrong, 0 out of order" in out
     assert "no process, no port and no temporary file is left" in out
-    assert "✓ every user got exactly what his profiles ask for" in out
+    assert "✓ every user got exactly what their profiles ask for" in out
     assert "\x1b" not in out
     assert finished.stderr == ""
 
