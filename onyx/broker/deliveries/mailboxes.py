@@ -59,6 +59,7 @@ MAILBOX_SPACE = "mailbox"
 CHANGE_SPACE = "mailbox-change"
 READ_SPACES = (DELIVERY_SPACE, BODY_SPACE)
 
+WRITTEN_AT_ONCE = 256  # rows of mailboxes; then others have their turn
 ROOM_SHARE = 16  # where the store is too full, at least such a part of it goes
 
 Row = tuple[str, str, bytes]
@@ -104,6 +105,9 @@ class Mailboxes(Part):
         self._changed: dict[str, Mailbox | None] = {}  # in this call; None: it is gone
         self._unwritten: dict[str, None] = {}  # whose row is of before some changes
         self._changes: list[str] = []  # the keys of rows of changes, in order
+        self._change = 0  # the last of them
+        self._to_write: list[str] = []  # profiles whose rows are being written, and
+        self._replaced: list[str] = []  # the changes that these replace
         self._texts = FormerTexts(rows)
         self._lines = Lines(links, limits, self._log, self._texts, maker, clock)
         self._last_boxes: Sequence[Mailbox] = ()  # of the last group, and
@@ -134,6 +138,7 @@ class Mailboxes(Part):
             states.update((profile, state) for profile, state in changed)
             self._unwritten.update((profile, None) for profile, _ in changed)
             self._changes.append(key)
+            self._change = int(key)
         by_index: dict[int, Mailbox] = {}
         for profile, state in states.items():
             if state is not None:
@@ -276,6 +281,8 @@ class Mailboxes(Part):
 
     def work(self) -> None:
         """Go on with what was left."""
+        if self._to_write:
+            self._write_some()
         self._is_called = True
         self.flush_soon()
 
@@ -287,14 +294,24 @@ class Mailboxes(Part):
         for profile in self._texts.profiles():
             kept = self._boxes[profile]
             self._texts.forget(profile, self._log.last if kept.floor == kept.last else kept.cursor)
-        for profile in self._unwritten:
+        if not self._replaced:
+            self._to_write, self._unwritten = list(self._unwritten), {}
+            self._replaced, self._changes = self._changes, []
+            self._write_some()
+
+    def _write_some(self) -> None:
+        """Some of the rows of mailboxes; when all are there, the changes that they replace go."""
+        for profile in self._to_write[-WRITTEN_AT_ONCE:]:
             box = self._boxes.get(profile)
             if box is not None:
                 self._rows.put(MAILBOX_SPACE, profile, {"state": _state(box)})
-        for key in self._changes:
+        del self._to_write[-WRITTEN_AT_ONCE:]
+        if self._to_write:
+            self.work_soon()
+            return
+        for key in self._replaced:
             self._rows.delete(CHANGE_SPACE, key)
-        self._unwritten.clear()
-        self._changes.clear()
+        self._replaced.clear()
 
     def handle_read(self, rows: RowsRead) -> None:
         """Rows of READ_SPACES."""
@@ -380,7 +397,8 @@ class Mailboxes(Part):
 
     def _put_changed(self) -> None:
         """One row for all mailboxes that have changed in this call."""
-        key = number_key(int(self._changes[-1]) + 1 if self._changes else 1)
+        self._change += 1
+        key = number_key(self._change)
         states = [(profile, _state(box)) for profile, box in self._changed.items()]
         self._rows.put(CHANGE_SPACE, key, {"states": states})
         self._changes.append(key)

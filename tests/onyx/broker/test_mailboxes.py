@@ -10,6 +10,7 @@ import pytest
 
 from onyx.broker.deliveries import delivery_log as delivery_log_module
 from onyx.broker.deliveries import lines as lines_module
+from onyx.broker.deliveries import mailboxes as mailboxes_module
 from onyx.broker.deliveries.delivery_log import (
     BODY_SPACE,
     DELIVERY_SPACE,
@@ -174,19 +175,31 @@ class World:
     def settle(self) -> None:
         """As a node: rows, then reads, again until nothing is left to do."""
         while True:
-            self.agenda.flush()
-            for action in self._rows.drain():
-                if isinstance(action, Put):
-                    self.disk[action.space, action.key] = action.value
-                    self.puts += 1
-                else:
-                    self.disk.pop((action.space, action.key), None)
+            self.commit()
             reads = [a for a in self.agenda.take_actions() if isinstance(a, ReadRows)]
             for asked in reads:
                 self.mailboxes.handle_read(rows_read(asked, self.disk))
             if not reads and not self.agenda.working:
                 return
             self.agenda.work()
+
+    def commit(self) -> None:
+        """What one call leaves."""
+        self.agenda.flush()
+        for action in self._rows.drain():
+            if isinstance(action, Put):
+                self.disk[action.space, action.key] = action.value
+                self.puts += 1
+            else:
+                self.disk.pop((action.space, action.key), None)
+
+    def tick_and_die(self) -> None:
+        """A second later, in the midst of what is done then."""
+        self.agenda.tick(0.0)
+        self.commit()
+        self.agenda.work()
+        self.commit()
+        self.restart()
 
     def tick(self) -> None:
         """A second later."""
@@ -643,10 +656,13 @@ class History:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_everything_comes_once_and_in_order_whatever_breaks(seed: int) -> None:
+def test_everything_comes_once_and_in_order_whatever_breaks(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Connections that end, processes that restart, profiles taken by one and by another, whose
     texts change."""
     print(f"seed {seed}")
+    monkeypatch.setattr(mailboxes_module, "WRITTEN_AT_ONCE", 1)
     random = Random(seed)
     world = World()
     history = History(world, [f"p{number}" for number in range(6)], random)
@@ -672,6 +688,10 @@ def test_everything_comes_once_and_in_order_whatever_breaks(seed: int) -> None:
             world.mailboxes.close(gone)
         elif 0.95 < kind < 0.97:
             world.tick()
+        elif 0.97 < kind < 0.98:
+            world.settle()
+            history.note()
+            world.tick_and_die()
         elif kind > 0.97:
             world.settle()
             history.note()
