@@ -398,13 +398,19 @@ class DataPlane(Part):
                 yield Given(boxes, self._maker.fitting(one.results) if is_made else None, True)
         if takes_part is not None:
             for profile, results in self._transformation.answered_by_former(parcel):
-                yield Given([self._mailboxes.box(profile)], self._maker.fitting(results), False)
+                yield Given(self._boxes_named([profile]), self._maker.fitting(results), False)
+
+    def _boxes_named(self, profiles: Iterable[str]) -> list[Mailbox]:
+        """The mailboxes of profiles; one that was made for the occasion where a profile has none as
+        it is on its way here."""
+        if self._moves.is_busy:
+            return [self._mailboxes.box(profile) for profile in profiles]
+        return self._mailboxes.boxes(profiles)
 
     def _boxes_of(self, numbers: array[int]) -> list[Mailbox]:
-        """The mailboxes of profiles by number, not to be changed; one that was made for the
-        occasion where the profile has none as it is on its way here."""
+        """Those of profiles by number; not to be changed."""
         if self._moves.is_busy:
-            return [self._mailboxes.box(name) for name in map(self._matcher.id_of, numbers)]
+            return self._boxes_named(map(self._matcher.id_of, numbers))
         if self._changes != self._matcher.changes:
             self._changes = self._matcher.changes
             self._by_number.clear()

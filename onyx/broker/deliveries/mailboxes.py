@@ -194,15 +194,16 @@ class Mailboxes(Part):
         record = self._log.append(source, number, second, list(groups.values()), message)
         dropped = 0
         largest = append_to_all(boxes, self._log.last, record.size)
-        attached = [box for box in boxes if box.line]
-        for box in attached:
+        is_sent = False
+        for box in [box for box in boxes if box.line]:
             if not box.is_queued:
                 self._lines.queue(box)
+            is_sent |= box.is_queued
         if largest > self._bounds.profile_bytes_max:
             for box in boxes:
                 if box.backlog_bytes > self._bounds.profile_bytes_max:
                     dropped += self._drop_oldest(box)
-        if not attached:
+        if not is_sent:
             self._log.let_go(record)
         if self._log.stored_bytes > self._bounds.store_bytes_max:
             dropped += self._make_room()
@@ -344,7 +345,7 @@ class Mailboxes(Part):
         self._note(profile, box)
 
     def box(self, profile: str) -> Mailbox:
-        """That of a profile, empty if there was none."""
+        """That of a profile, to be read; if there is none, an empty one that nobody keeps."""
         return self._boxes.get(profile) or Mailbox(profile)
 
     def portion(self, profile: str, after: int, bytes_max: int) -> list[tuple[int, Delivery]]:

@@ -347,7 +347,8 @@ def test_a_profile_that_gets_nothing_after_all_hears_of_nothing() -> None:
     assert world.rows(DELIVERY_SPACE) == 0
 
 
-def test_long_work_on_one_message_is_done_in_slices() -> None:
+def much_work() -> World:
+    """A message for 100 profiles whose user is there; each result takes more than a slice."""
     time = iter(range(10_000))
     world = World(LinkLimits(), clock=lambda: float(next(time)))
     user = world.user(1)
@@ -356,6 +357,11 @@ def test_long_work_on_one_message_is_done_in_slices() -> None:
     world.agenda.flush()
     world.put_off(1, b"m", [f"p{number}" for number in range(100)])
     world.agenda.flush()
+    return world
+
+
+def test_long_work_on_one_message_is_done_in_slices() -> None:
+    world = much_work()
     assert 0 < world.maker.made < 10
     assert world.agenda.working
     world.settle()
@@ -463,6 +469,23 @@ def test_ascending_numbers_are_packed_by_their_differences(numbers: list[int]) -
     assert len(dense) < 1_020
 
 
+def test_memory_is_bounded_while_a_user_who_is_there_takes_nothing() -> None:
+    world = World(SMALL)
+    user = world.user(1)
+    user.attach("p1")
+    for number in range(1, 101):
+        if number % 2:
+            world.mailboxes.deliver("s1", number, [b"x" * 100], ["p1"])
+        else:
+            world.put_off(number, b"m" * 100, ["p1"])
+        world.settle()
+    memory = world.mailboxes.statistics()["memory"]
+    assert isinstance(memory, dict)
+    assert memory["bytes"] < SMALL.journal_memory_bytes + SMALL.window_bytes
+    take_all(world, user)
+    assert len(world.got["p1"]) == 100
+
+
 def test_the_last_who_asks_takes_a_profile() -> None:
     world = World()
     first, second = world.user(1), world.user(2)
@@ -562,14 +585,7 @@ def test_the_oldest_message_is_worked_on_for_all_first() -> None:
 
 def test_whatever_else_happens_the_next_slice_waits_until_it_is_called() -> None:
     """So others are answered between two slices, however many have something to say."""
-    time = iter(range(10_000))
-    world = World(LinkLimits(), clock=lambda: float(next(time)))
-    user = world.user(1)
-    for number in range(100):
-        user.attach(f"p{number}")
-    world.agenda.flush()
-    world.put_off(1, b"m", [f"p{number}" for number in range(100)])
-    world.agenda.flush()
+    world = much_work()
     made = world.maker.made
     for _ in range(5):
         world.mailboxes.flush_soon()

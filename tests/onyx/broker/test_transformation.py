@@ -246,6 +246,16 @@ def test_messages_of_before_a_change_are_answered_by_the_former_text(restarted: 
     assert results(peer) == [[TITLE_OF_A], [TITLE_OF_A], [OTHER_OF_B], [OTHER_OF_B]]
 
 
+def test_the_first_that_a_profile_gets_may_be_by_its_former_text() -> None:
+    """Also when its user has never been there."""
+    setting = open_setting()
+    setting.place(TITLES)
+    setting.beside.peer("client", "asker").ask("profile.update", profile="p1", text="/f/none")
+    setting.brokers["B1"].send("B1", message(1, reflects=3))
+    setting.restart()
+    assert results(subscriber(setting)) == [[TITLE_OF_A]]
+
+
 def test_former_texts_are_kept_up_to_a_bound_and_go_with_their_profile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
