@@ -419,23 +419,16 @@ class DataPlane(Part):
         key = numbers.tobytes() if len(numbers) >= MANY else b""
         boxes = self._by_numbers.get(key)
         if boxes is None:
-            boxes = self._boxes_one_by_one(numbers)
+            found, id_of = self._by_number, self._matcher.id_of
+            for number in numbers:
+                if number not in found:
+                    (found[number],) = self._mailboxes.boxes([id_of(number)])
+            boxes = [found[number] for number in numbers]
             if key:
                 if len(self._by_numbers) >= MANY:
                     self._by_numbers.clear()
                 self._by_numbers[key] = boxes
         return boxes
-
-    def _boxes_one_by_one(self, numbers: Iterable[int]) -> list[Mailbox]:
-        found = self._by_number
-        try:
-            return [found[number] for number in numbers]
-        except KeyError:
-            id_of = self._matcher.id_of
-            for number in numbers:
-                if number not in found:
-                    (found[number],) = self._mailboxes.boxes([id_of(number)])
-            return [found[number] for number in numbers]
 
     def _act(self, parcel: Parcel, taken: Taken) -> None:
         """Send a message on; then deliver it, or later if it was sent on, or comes behind one that
