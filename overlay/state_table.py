@@ -1,8 +1,7 @@
 """StateTable: a protocol as a table, what is done in each state at each event.
 
-The code runs the table, and the picture in the documents is drawn from it
-(``tests/test_state_pictures.py``).  What the table does not list does not happen: ``step`` is None,
-and whoever asks passes the event over.
+A StateMachine runs the table, the picture in the documents is drawn from it
+(``tests/test_state_pictures.py``).  What the table does not list does not happen.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, TypeVar
 
+T = TypeVar("T")
 S = TypeVar("S", bound=StrEnum)
 E = TypeVar("E", bound=StrEnum)
 
@@ -48,3 +48,26 @@ class StateTable(Generic[S, E]):
 
     def _node(self, state: S) -> str:
         return "[*]" if state is self.outside else state.value.replace(" ", "_")
+
+
+class StateMachine(Generic[T, S, E]):
+    """Whoever follows a table with many things, each of which is in a state of its own."""
+
+    steps: StateTable[S, E]
+
+    def state(self, thing: T) -> S:
+        """As it follows from what there is of a thing."""
+        raise NotImplementedError
+
+    def enter(self, thing: T, state: S) -> None:
+        """A thing is in a state from now on, and the action is to come; nothing needs to be done
+        where the action makes it so."""
+
+    def happen(self, thing: T, event: E, *told: object) -> bool:
+        """Whether the table has it; else nothing is done.  ``told`` is for the action."""
+        step = self.steps.step(self.state(thing), event)
+        if step is None:
+            return False
+        self.enter(thing, step.then)
+        step.action(self, thing, *told)
+        return True

@@ -1,6 +1,6 @@
 """Moves: the profiles that are changing their host broker; a state machine without I/O.
 
-``MOVE_STEPS`` below is the protocol; docs/planning.md ("How a profile moves") has its picture.
+``Moves.steps`` is the protocol; docs/planning.md ("How a profile moves") has its picture.
 
 Until ProfileReleased the old host has the profile: its user may change or remove it there, and
 the move begins anew with the new version, or is over.  From then on only the new host can go on;
@@ -34,7 +34,7 @@ from overlay.link.move_frames import (
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
-from overlay.state_table import StateTable
+from overlay.state_table import StateMachine, StateTable
 from registration.catalog import Catalog, ProfileEntry
 
 MoveFrame: TypeAlias = StandingBy | ProfileReleased | HandoverWanted | HandedOver | ProfileTaken
@@ -93,7 +93,7 @@ MOVES = Table("move", _MoveRow)
 MOVE_NUMBER = Table("move-number", _LastRow)
 
 
-class Moves:
+class Moves(StateMachine[Move, Phase, MoveEvent]):
     """All moves of a network that are under way; durable.
 
     A profile takes room at both hosts until its move is over.
@@ -135,13 +135,13 @@ class Moves:
         move = Move(self._last, profile, entry.host, new, entry.version)
         self._catalog.profiles_by_broker[new] += 1
         self._counters["begun"] += 1
-        self._happen(move, MoveEvent.BEGUN)
+        self.happen(move, MoveEvent.BEGUN)
         return self._moves[profile]
 
     def give_up(self, profile: str) -> bool:
         """Leave a profile where it is; False when it is too late for that."""
         move = self._moves.get(profile)
-        return move is not None and self._happen(move, MoveEvent.GIVEN_UP)
+        return move is not None and self.happen(move, MoveEvent.GIVEN_UP)
 
     # --- what brokers report --------------------------------------------------------------
 
@@ -149,22 +149,22 @@ class Moves:
         """A host has a version of a profile; the one that stands by must have it too."""
         move = self._moves.get(entry.profile)
         if move is not None and entry.version > move.version:
-            self._happen(replace(move, version=entry.version), MoveEvent.CHANGED)
+            self.happen(replace(move, version=entry.version), MoveEvent.CHANGED)
 
     def removed(self, profile: str) -> None:
         """Its host has removed a profile."""
         move = self._moves.get(profile)
         if move is not None:
-            self._happen(move, MoveEvent.REMOVED)
+            self.happen(move, MoveEvent.REMOVED)
 
     def lost(self, broker: str) -> None:
         """A broker has died with its disk: what was on its way there stays at its old host, which
         takes it back if it has let go of it; what was on its way from there is lost with it."""
         for move in self:
             if broker == move.old:
-                self._happen(move, MoveEvent.REMOVED)
+                self.happen(move, MoveEvent.REMOVED)
             elif broker == move.new:
-                self._happen(move, MoveEvent.NEW_LOST)
+                self.happen(move, MoveEvent.NEW_LOST)
 
     def handle(self, broker: str, frame: MoveFrame) -> Move | None:
         """A frame of a move from one of its hosts; the move when that ends it."""
@@ -176,7 +176,7 @@ class Moves:
             return None
         if isinstance(frame, StandingBy) and frame.version != move.version:
             return None  # of a version that is past
-        if self._happen(move, event, frame) and event is MoveEvent.TAKEN:
+        if self.happen(move, event, frame) and event is MoveEvent.TAKEN:
             return move
         return None
 
@@ -186,24 +186,21 @@ class Moves:
 
     # --- what is done ---------------------------------------------------------------------
 
-    def _happen(self, move: Move, event: MoveEvent, frame: MoveFrame | None = None) -> bool:
-        """False, and nothing is done, when the table does not have it."""
-        step = MOVE_STEPS.step(move.phase, event)
-        if step is None:
-            return False
-        if step.then is Phase.STAYING:
+    def state(self, move: Move) -> Phase:
+        return move.phase
+
+    def enter(self, move: Move, phase: Phase) -> None:
+        if phase is Phase.STAYING:
             # The room at the new host that was kept for it is free.
             del self._moves[move.profile]
             MOVES.delete(self._rows, move.profile)
             self._catalog.profiles_by_broker[move.new] -= 1
         else:
-            move = self._moves[move.profile] = replace(move, phase=step.then)
-            row = _MoveRow(move.number, move.old, move.new, move.version, move.phase)
+            self._moves[move.profile] = replace(move, phase=phase)
+            row = _MoveRow(move.number, move.old, move.new, move.version, phase)
             MOVES.put(self._rows, move.profile, row)
-        step.action(self, move, frame)
-        return True
 
-    def _stand_by(self, move: Move, frame: None) -> None:
+    def _stand_by(self, move: Move) -> None:
         entry = self._catalog.profiles[move.profile]
         announced = StandBy(
             profile=move.profile,
@@ -228,18 +225,18 @@ class Moves:
         self._counters["moved"] += 1
         self._send(move.old, MoveEnded(move.profile, move.number))
 
-    def _give_up(self, move: Move, frame: None) -> None:
+    def _give_up(self, move: Move) -> None:
         self._counters["given_up"] += 1
         self._send(move.new, MoveEnded(move.profile, move.number))
 
-    def _forget(self, move: Move, frame: None) -> None:
+    def _forget(self, move: Move) -> None:
         self._counters["removed"] += 1
         self._send(move.new, MoveEnded(move.profile, move.number))
 
-    def _stay(self, move: Move, frame: None) -> None:
+    def _stay(self, move: Move) -> None:
         self._counters["taken_back"] += 1
 
-    def _take_back(self, move: Move, frame: None) -> None:
+    def _take_back(self, move: Move) -> None:
         self._counters["taken_back"] += 1
         entry = self._catalog.profiles[move.profile]
         placed = PlaceProfile(
@@ -251,6 +248,29 @@ class Moves:
         )
         self._send(move.old, placed)
 
+    # --- the protocol ---------------------------------------------------------------------
+
+    steps = StateTable(
+        Phase.STAYING,
+        {
+            (Phase.STAYING, MoveEvent.BEGUN): (_stand_by, Phase.STANDBY),
+            (Phase.STANDBY, MoveEvent.CHANGED): (_stand_by, Phase.STANDBY),
+            (Phase.STANDBY, MoveEvent.GIVEN_UP): (_give_up, Phase.STAYING),
+            (Phase.STANDBY, MoveEvent.REMOVED): (_forget, Phase.STAYING),
+            (Phase.STANDBY, MoveEvent.NEW_LOST): (_stay, Phase.STAYING),
+            (Phase.STANDBY, MoveEvent.STANDING_BY): (_ask_for_release, Phase.RELEASE),
+            (Phase.RELEASE, MoveEvent.CHANGED): (_stand_by, Phase.STANDBY),
+            (Phase.RELEASE, MoveEvent.REMOVED): (_forget, Phase.STAYING),
+            (Phase.RELEASE, MoveEvent.NEW_LOST): (_take_back, Phase.STAYING),
+            (Phase.RELEASE, MoveEvent.RELEASED): (_pass_on_to_new, Phase.HANDOVER),
+            (Phase.HANDOVER, MoveEvent.WANTED): (_pass_on_to_old, Phase.HANDOVER),
+            (Phase.HANDOVER, MoveEvent.HANDED): (_pass_on_to_new, Phase.HANDOVER),
+            (Phase.HANDOVER, MoveEvent.REMOVED): (_forget, Phase.STAYING),
+            (Phase.HANDOVER, MoveEvent.NEW_LOST): (_take_back, Phase.STAYING),
+            (Phase.HANDOVER, MoveEvent.TAKEN): (_name_new_host, Phase.STAYING),
+        },
+    )
+
 
 _FRAMES: Mapping[type[MoveFrame], tuple[MoveEvent, bool]] = {
     StandingBy: (MoveEvent.STANDING_BY, True),
@@ -260,24 +280,3 @@ _FRAMES: Mapping[type[MoveFrame], tuple[MoveEvent, bool]] = {
     ProfileTaken: (MoveEvent.TAKEN, True),
 }
 """What frames are, and whether the new host sends them."""
-
-MOVE_STEPS: StateTable[Phase, MoveEvent] = StateTable(
-    Phase.STAYING,
-    {
-        (Phase.STAYING, MoveEvent.BEGUN): (Moves._stand_by, Phase.STANDBY),
-        (Phase.STANDBY, MoveEvent.CHANGED): (Moves._stand_by, Phase.STANDBY),
-        (Phase.STANDBY, MoveEvent.GIVEN_UP): (Moves._give_up, Phase.STAYING),
-        (Phase.STANDBY, MoveEvent.REMOVED): (Moves._forget, Phase.STAYING),
-        (Phase.STANDBY, MoveEvent.NEW_LOST): (Moves._stay, Phase.STAYING),
-        (Phase.STANDBY, MoveEvent.STANDING_BY): (Moves._ask_for_release, Phase.RELEASE),
-        (Phase.RELEASE, MoveEvent.CHANGED): (Moves._stand_by, Phase.STANDBY),
-        (Phase.RELEASE, MoveEvent.REMOVED): (Moves._forget, Phase.STAYING),
-        (Phase.RELEASE, MoveEvent.NEW_LOST): (Moves._take_back, Phase.STAYING),
-        (Phase.RELEASE, MoveEvent.RELEASED): (Moves._pass_on_to_new, Phase.HANDOVER),
-        (Phase.HANDOVER, MoveEvent.WANTED): (Moves._pass_on_to_old, Phase.HANDOVER),
-        (Phase.HANDOVER, MoveEvent.HANDED): (Moves._pass_on_to_new, Phase.HANDOVER),
-        (Phase.HANDOVER, MoveEvent.REMOVED): (Moves._forget, Phase.STAYING),
-        (Phase.HANDOVER, MoveEvent.NEW_LOST): (Moves._take_back, Phase.STAYING),
-        (Phase.HANDOVER, MoveEvent.TAKEN): (Moves._name_new_host, Phase.STAYING),
-    },
-)

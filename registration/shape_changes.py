@@ -1,6 +1,6 @@
 """ShapeChanges: the versions of the network's shape, and how far every broker is with the newest.
 
-``CHANGE_STEPS`` below is the protocol of a version, docs/protocol.md has its picture:
+``ShapeChanges.steps`` is the protocol of a version, docs/protocol.md has its picture:
 
 - *announced*: every broker learns the new version before anybody acts on it, so nobody ever hears
   of a tree that it does not know.  A broker that joins has the whole catalog ahead of it.
@@ -34,7 +34,7 @@ from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from overlay.network_shape import SHAPE, NetworkShape, Pair, first_shape, next_shape, refreshed
-from overlay.state_table import StateTable
+from overlay.state_table import StateMachine, StateTable
 from overlay.topology import Topology, to_toml
 from registration.catalog import REGISTRATION_KEY, Catalog, announcement
 
@@ -81,7 +81,7 @@ REACHED = Table("shape-reached", _ReachedRow)
 WAITING = Table("source-waiting", _WaitingRow)
 
 
-class ShapeChanges:
+class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent]):
     """The shape of the network; durable."""
 
     def __init__(
@@ -205,7 +205,7 @@ class ShapeChanges:
             self._links.forget(f"broker/{broker}")
             self._tell_lost(broker)
             self._forget_all_at(broker)
-        self._happen(ShapeEvent.CHANGED, shape)
+        self.happen(shape, ShapeEvent.CHANGED)
         return shape
 
     def announce_source(self, source: str) -> None:
@@ -256,17 +256,11 @@ class ShapeChanges:
         """How far all brokers are; whether the change is settled by that."""
         least = min(map(self._stage, self._concerned()))
         if least >= HELD:
-            self._happen(ShapeEvent.ALL_HOLD, self.newest)
-        return least >= SETTLED and self._happen(ShapeEvent.ALL_SETTLED, self.newest)
+            self.happen(self.newest, ShapeEvent.ALL_HOLD)
+        return least >= SETTLED and self.happen(self.newest, ShapeEvent.ALL_SETTLED)
 
-    def _happen(self, event: ShapeEvent, shape: NetworkShape) -> bool:
-        """False, and nothing is done, when the table does not have it."""
-        step = CHANGE_STEPS.step(self.stage, event)
-        if step is None:
-            return False
-        step.action(self, shape)
-        assert self.stage is step.then
-        return True
+    def state(self, shape: NetworkShape) -> Stage:
+        return self.stage
 
     def _announce(self, shape: NetworkShape) -> None:
         self._shapes.append(shape)
@@ -318,14 +312,15 @@ class ShapeChanges:
     def _put_stage(self) -> None:
         STAGE.put(self._rows, "stage", _StageRow(self._agreed, self._departing))
 
+    # --- the protocol ---------------------------------------------------------------------
 
-CHANGE_STEPS: StateTable[Stage, ShapeEvent] = StateTable(
-    Stage.SETTLED,
-    {
-        (Stage.SETTLED, ShapeEvent.CHANGED): (ShapeChanges._announce, Stage.ANNOUNCED),
-        (Stage.ANNOUNCED, ShapeEvent.CHANGED): (ShapeChanges._announce, Stage.ANNOUNCED),
-        (Stage.ANNOUNCED, ShapeEvent.ALL_HOLD): (ShapeChanges._agree, Stage.AGREED),
-        (Stage.AGREED, ShapeEvent.CHANGED): (ShapeChanges._announce, Stage.ANNOUNCED),
-        (Stage.AGREED, ShapeEvent.ALL_SETTLED): (ShapeChanges._settle, Stage.SETTLED),
-    },
-)
+    steps = StateTable(
+        Stage.SETTLED,
+        {
+            (Stage.SETTLED, ShapeEvent.CHANGED): (_announce, Stage.ANNOUNCED),
+            (Stage.ANNOUNCED, ShapeEvent.CHANGED): (_announce, Stage.ANNOUNCED),
+            (Stage.ANNOUNCED, ShapeEvent.ALL_HOLD): (_agree, Stage.AGREED),
+            (Stage.AGREED, ShapeEvent.CHANGED): (_announce, Stage.ANNOUNCED),
+            (Stage.AGREED, ShapeEvent.ALL_SETTLED): (_settle, Stage.SETTLED),
+        },
+    )

@@ -16,17 +16,19 @@ from overlay.state_table import StateTable
 
 ROOT = Path(__file__).parents[1]
 PICTURES = {
-    "registration.moves:MOVE_STEPS": "docs/planning.md",
-    "onyx.broker.moves.standbys:STANDBY_STEPS": "docs/planning.md",
-    "onyx.broker.moves.releases:RELEASE_STEPS": "docs/planning.md",
-    "registration.shape_changes:CHANGE_STEPS": "docs/protocol.md",
-    "onyx.broker.shape.tree_versions:TREE_STEPS": "docs/protocol.md",
+    "registration.moves:Moves": "docs/planning.md",
+    "onyx.broker.moves.standbys:Standbys": "docs/planning.md",
+    "onyx.broker.moves.releases:Releases": "docs/planning.md",
+    "registration.shape_changes:ShapeChanges": "docs/protocol.md",
+    "onyx.broker.moves.watersheds:Watersheds": "docs/planning.md",
+    "onyx.broker.shape.shape_stages:ShapeStages": "docs/protocol.md",
+    "onyx.broker.shape.tree_versions:TreeVersions": "docs/protocol.md",
 }
 
 
 def table(name: str) -> StateTable[Any, Any]:
-    module, _, variable = name.partition(":")
-    found = getattr(import_module(module), variable)
+    module, _, machine = name.partition(":")
+    found = getattr(import_module(module), machine).steps
     assert isinstance(found, StateTable)
     return found
 
@@ -62,7 +64,7 @@ def test_every_state_is_reached_and_left_again(name: str) -> None:
 
 
 def test_what_a_table_does_not_list_is_nothing() -> None:
-    moves = table("registration.moves:MOVE_STEPS")
+    moves = table("registration.moves:Moves")
     states = {state for state, _ in moves.steps}
     events = {event for _, event in moves.steps}
     for state in states:

@@ -36,6 +36,7 @@ from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
 from onyx.broker.query_plane import QueryPlane
 from onyx.broker.senders import ORDERED, OVER, place_of_sender
 from onyx.broker.shape.link_watch import LinkWatch
+from onyx.broker.shape.shape_stages import ShapeStages
 from onyx.broker.shape.tree_versions import TreeVersions
 from onyx.broker.shape.tunnels import Tunnels
 from onyx.broker.source_announcements import SourceAnnouncements
@@ -168,6 +169,7 @@ class BrokerCore:
                 self.query,
                 observers,
                 self.trees,
+                ShapeStages(self.control, self.query, self.trees, self._links, self._rows),
             )
         )
         self._takers = self._agenda.takers()

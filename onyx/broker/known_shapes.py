@@ -84,6 +84,11 @@ class KnownShapes:
         return self._shapes[self._agreed]
 
     @property
+    def is_settled(self) -> bool:
+        """Whether nothing of before the newest is left anywhere."""
+        return self._settled == self.newest.version
+
+    @property
     def topology(self) -> Topology:
         return self.agreed.topology
 

@@ -40,10 +40,10 @@ class Taker:
 
     kind: type[Frame]
     senders: frozenset[str]
-    take: Callable[[Any, Arrival], None]
+    take: Callable[[Any, Arrival], object]
 
 
-def takes(kind: type[F], sender: str, take: Callable[[F, Arrival], None]) -> Taker:
+def takes(kind: type[F], sender: str, take: Callable[[F, Arrival], object]) -> Taker:
     """``sender``: one or several, with spaces between; ``take`` may raise FrameRefused."""
     return Taker(kind, frozenset(sender.split()), take)
 

@@ -106,7 +106,8 @@ class ProfileMoves(Part):
     def flush(self) -> None:
         """Before the query plane's."""
         self.leaving.flush()
-        self._handle_watersheds(self.watersheds.flush(self._query.table.roots))
+        self.watersheds.flush(self._query.table.roots)
+        self._handle_known()
         self.is_busy = bool(self.coming or self.leaving)
         if self.leaving.is_reading:
             self.flush_soon()
@@ -137,9 +138,10 @@ class ProfileMoves(Part):
         self.leaving.handle_ended(frame)
 
     def _handle_reached(self, frame: WatershedReached) -> None:
-        self._handle_watersheds(self.watersheds.handle_reached(frame))
+        self.watersheds.handle_reached(frame)
+        self._handle_known()
 
-    def _handle_watersheds(self, known: list[str]) -> None:
-        for name in known:
+    def _handle_known(self) -> None:
+        for name in self.watersheds.known():
             self.leaving.handle_watershed(name)
             self.coming.handle_watershed(name)

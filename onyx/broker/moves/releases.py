@@ -19,7 +19,6 @@ from enum import StrEnum
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.moves.watersheds import Watersheds
 from onyx.broker.query_plane import QueryPlane
-from overlay.link.frame import Frame
 from overlay.link.frames import Delivery, PlaceProfile
 from overlay.link.link_layer import LinkLayer
 from overlay.link.move_frames import (
@@ -33,7 +32,7 @@ from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from overlay.network_shape import root_of
-from overlay.state_table import StateTable
+from overlay.state_table import StateMachine, StateTable
 from registration.catalog import REGISTRATION_KEY
 
 # What waits for a user is handed over in portions of about so much, each when it is asked for.
@@ -75,7 +74,7 @@ class _Release:
 RELEASES = Table("release", _Release)
 
 
-class Releases:
+class Releases(StateMachine[str, Leaving, ReleaseEvent]):
     """The profiles that leave one broker; durable."""
 
     def __init__(
@@ -121,7 +120,7 @@ class Releases:
         if hosted is None or hosted.version != frame.version or frame.profile in self._releases:
             self._counters["too_late"] += 1
             return
-        self._happen(frame.profile, ReleaseEvent.RELEASE, frame)
+        self.happen(frame.profile, ReleaseEvent.RELEASE, frame)
 
     def delivers(self, root: str, delivery: Delivery) -> bool:
         """Whether what a message of a tree gives for a profile that leaves is on this side of the
@@ -135,13 +134,13 @@ class Releases:
         """A watershed is known; if it is that of a release, all on this side of it is delivered."""
         kind, _, profile = name.partition("/")
         if kind == _KIND:
-            self._happen(profile, ReleaseEvent.WATERSHED)
+            self.happen(profile, ReleaseEvent.WATERSHED)
 
     def handle_wanted(self, frame: HandoverWanted) -> None:
         """The new host asks for what waits here."""
         release = self._releases.get(frame.profile)
         if release is not None and release.move == frame.move:
-            self._happen(frame.profile, ReleaseEvent.WANTED, frame)
+            self.happen(frame.profile, ReleaseEvent.WANTED, frame)
 
     def flush(self) -> None:
         """Go on with what has been read meanwhile; to be called when an event has been handled."""
@@ -153,13 +152,13 @@ class Releases:
     def handle_place(self, frame: PlaceProfile) -> None:
         """The new host is lost: the profile stays, or is placed here once more; what its user has
         not taken is still here."""
-        self._happen(frame.profile, ReleaseEvent.NEW_LOST)
+        self.happen(frame.profile, ReleaseEvent.NEW_LOST)
 
     def handle_ended(self, frame: MoveEnded) -> None:
         """The profile lives elsewhere: nothing of it is needed here."""
         release = self._releases.get(frame.profile)
         if release is not None and release.move == frame.move:
-            self._happen(frame.profile, ReleaseEvent.ENDED)
+            self.happen(frame.profile, ReleaseEvent.ENDED)
 
     def statistics(self) -> dict[str, int]:
         return {
@@ -169,12 +168,9 @@ class Releases:
 
     # --- helpers --------------------------------------------------------------------------
 
-    def _happen(self, profile: str, event: ReleaseEvent, frame: Frame | None = None) -> None:
-        """Nothing is done when the table does not have it."""
+    def state(self, profile: str) -> Leaving:
         release = self._releases.get(profile)
-        step = RELEASE_STEPS.step(Leaving.STAYING if release is None else release.state, event)
-        if step is not None:
-            step.action(self, profile, frame)
+        return Leaving.STAYING if release is None else release.state
 
     def _ask_for_watershed(self, profile: str, frame: ReleaseProfile) -> None:
         self._put(profile, _Release(frame.move, frame.version))
@@ -184,15 +180,15 @@ class Releases:
         self._put(profile, replace(self._releases[profile], wanted=frame.after))
         self._hand_over(profile, frame.after)
 
-    def _forget_watershed(self, profile: str, frame: None) -> None:
+    def _forget_watershed(self, profile: str) -> None:
         self._watersheds.drop(_watershed_name(profile))
-        self._take_back(profile, frame)
+        self._take_back(profile)
 
-    def _take_back(self, profile: str, frame: None) -> None:
+    def _take_back(self, profile: str) -> None:
         self._forget(profile)
         self._counters["taken_back"] += 1
 
-    def _forget_all(self, profile: str, frame: None) -> None:
+    def _forget_all(self, profile: str) -> None:
         self._forget(profile)
         self._mailboxes.forget(profile)
 
@@ -223,7 +219,7 @@ class Releases:
             )
             self._links.send(self._registration, REGISTRATION_KEY, handed)
 
-    def _let_go(self, profile: str, frame: None) -> None:
+    def _let_go(self, profile: str) -> None:
         name = _watershed_name(profile)
         watershed, release = self._watersheds[name], self._releases[profile]
         self._watersheds.drop(name)
@@ -247,6 +243,20 @@ class Releases:
         self._releases[profile] = release
         RELEASES.put(self._rows, profile, release)
 
+    # --- the protocol ---------------------------------------------------------------------
+
+    steps = StateTable(
+        Leaving.STAYING,
+        {
+            (Leaving.STAYING, ReleaseEvent.RELEASE): (_ask_for_watershed, Leaving.PARTING),
+            (Leaving.PARTING, ReleaseEvent.WATERSHED): (_let_go, Leaving.LEFT),
+            (Leaving.PARTING, ReleaseEvent.NEW_LOST): (_forget_watershed, Leaving.STAYING),
+            (Leaving.LEFT, ReleaseEvent.WANTED): (_hand_over_next, Leaving.LEFT),
+            (Leaving.LEFT, ReleaseEvent.NEW_LOST): (_take_back, Leaving.STAYING),
+            (Leaving.LEFT, ReleaseEvent.ENDED): (_forget_all, Leaving.STAYING),
+        },
+    )
+
 
 def moved_detail(profile: str) -> str:
     return f"{profile} has another host broker now; the registration service knows which"
@@ -254,16 +264,3 @@ def moved_detail(profile: str) -> str:
 
 def _watershed_name(profile: str) -> str:
     return f"{_KIND}/{profile}"
-
-
-RELEASE_STEPS: StateTable[Leaving, ReleaseEvent] = StateTable(
-    Leaving.STAYING,
-    {
-        (Leaving.STAYING, ReleaseEvent.RELEASE): (Releases._ask_for_watershed, Leaving.PARTING),
-        (Leaving.PARTING, ReleaseEvent.WATERSHED): (Releases._let_go, Leaving.LEFT),
-        (Leaving.PARTING, ReleaseEvent.NEW_LOST): (Releases._forget_watershed, Leaving.STAYING),
-        (Leaving.LEFT, ReleaseEvent.WANTED): (Releases._hand_over_next, Leaving.LEFT),
-        (Leaving.LEFT, ReleaseEvent.NEW_LOST): (Releases._take_back, Leaving.STAYING),
-        (Leaving.LEFT, ReleaseEvent.ENDED): (Releases._forget_all, Leaving.STAYING),
-    },
-)

@@ -1,6 +1,6 @@
 """Standbys: profiles on their way to this broker (docs/planning.md, "How a profile moves").
 
-``STANDBY_STEPS`` below is the protocol; docs/planning.md has its picture.  What matches is left to
+``Standbys.steps`` is the protocol; docs/planning.md has its picture.  What matches is left to
 the old host until the profile is live here, kept from then on, and as far as it is beyond the
 watershed once that has come.
 
@@ -29,7 +29,6 @@ from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.live_wait import LiveVersion
 from onyx.broker.moves.watersheds import Watersheds
 from onyx.broker.query_plane import QueryPlane
-from overlay.link.frame import Frame
 from overlay.link.frames import Delivery
 from overlay.link.link_layer import LinkLayer
 from overlay.link.move_frames import (
@@ -44,7 +43,7 @@ from overlay.link.move_frames import (
 from overlay.link.row_log import RowLog, number_key
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
-from overlay.state_table import StateTable
+from overlay.state_table import StateMachine, StateTable
 from registration.catalog import REGISTRATION_KEY
 
 _KIND = "in"
@@ -127,7 +126,7 @@ KEPT = Table("kept", _KeptRow)
 SETTLING = Table("settling", dict[str, int])
 
 
-class Standbys:
+class Standbys(StateMachine[str, Standing, StandbyEvent]):
     """The profiles that stand by at one broker; durable."""
 
     def __init__(
@@ -181,29 +180,29 @@ class Standbys:
         if frame.profile not in self._standbys and frame.profile in self._query.profiles:
             self._counters["not_expected"] += 1
             return
-        self._happen(frame.profile, StandbyEvent.STAND_BY, frame)
+        self.happen(frame.profile, StandbyEvent.STAND_BY, frame)
 
     def handle_live(self, live: LiveVersion) -> None:
         """Something is live; perhaps a profile that stands by."""
         profile, _, move = live.profile.partition("/")
         standby = self._standbys.get(profile)
         if standby is not None and (str(standby.move), standby.version) == (move, live.version):
-            self._happen(profile, StandbyEvent.LIVE)
+            self.happen(profile, StandbyEvent.LIVE)
 
     def handle_released(self, frame: ProfileReleased) -> None:
         """The old host has let go: here is the watershed, and so much waits there."""
         if self._is_of_now(frame):
-            self._happen(frame.profile, StandbyEvent.RELEASED, frame)
+            self.happen(frame.profile, StandbyEvent.RELEASED, frame)
 
     def handle_handed_over(self, frame: HandedOver) -> None:
         """A result that waited at the old host."""
         if self._is_of_now(frame):
-            self._happen(frame.profile, StandbyEvent.HANDED, frame)
+            self.happen(frame.profile, StandbyEvent.HANDED, frame)
 
     def handle_ended(self, frame: MoveEnded) -> None:
         """The profile stays where it is."""
         if self._is_of_now(frame):
-            self._happen(frame.profile, StandbyEvent.ENDED)
+            self.happen(frame.profile, StandbyEvent.ENDED)
 
     def handle_watershed(self, name: str) -> None:
         """A watershed is known; if it is that of a profile that was taken, that is settled."""
@@ -256,12 +255,9 @@ class Standbys:
         standby = self._standbys.get(frame.profile)
         return standby is not None and standby.move == frame.move
 
-    def _happen(self, profile: str, event: StandbyEvent, frame: Frame | None = None) -> None:
-        """Nothing is done when the table does not have it."""
+    def state(self, profile: str) -> Standing:
         standby = self._standbys.get(profile)
-        step = STANDBY_STEPS.step(Standing.AWAY if standby is None else standby.state, event)
-        if step is not None:
-            step.action(self, profile, frame)
+        return Standing.AWAY if standby is None else standby.state
 
     def _announce(self, profile: str, frame: StandBy) -> None:
         is_live = self._query.stand_by(
@@ -273,9 +269,9 @@ class Standbys:
         self._standbys[profile] = _Standby(frame.move, frame.version)
         self._store(profile)
         if is_live:
-            self._happen(profile, StandbyEvent.LIVE)
+            self.happen(profile, StandbyEvent.LIVE)
 
-    def _say_standing_by(self, profile: str, frame: None) -> None:
+    def _say_standing_by(self, profile: str) -> None:
         standby = self._standbys[profile]
         standby.is_live = True
         self._store(profile)
@@ -308,9 +304,9 @@ class Standbys:
         if position < standby.last:
             self._tell(HandoverWanted(profile, standby.move, position))
         else:
-            self._happen(profile, StandbyEvent.ALL_HERE)
+            self.happen(profile, StandbyEvent.ALL_HERE)
 
-    def _be_the_host(self, profile: str, frame: None) -> None:
+    def _be_the_host(self, profile: str) -> None:
         standby = self._standbys[profile]
         for kept in standby.kept[standby.thrown :]:
             payload = kept.payload or b""
@@ -320,7 +316,7 @@ class Standbys:
         self._counters["taken"] += 1
         self._tell(ProfileTaken(profile, standby.move, standby.version))
 
-    def _let_go(self, profile: str, frame: None) -> None:
+    def _let_go(self, profile: str) -> None:
         self._forget(profile, self._standbys[profile])
         self._query.let_go(profile)
         self._counters["given_up"] += 1
@@ -367,24 +363,25 @@ class Standbys:
     def _tell(self, frame: StandingBy | HandoverWanted | ProfileTaken) -> None:
         self._links.send(self._registration, REGISTRATION_KEY, frame)
 
+    # --- the protocol ---------------------------------------------------------------------
+
+    steps = StateTable(
+        Standing.AWAY,
+        {
+            (Standing.AWAY, StandbyEvent.STAND_BY): (_announce, Standing.ANNOUNCED),
+            (Standing.ANNOUNCED, StandbyEvent.STAND_BY): (_announce, Standing.ANNOUNCED),
+            (Standing.ANNOUNCED, StandbyEvent.LIVE): (_say_standing_by, Standing.STANDING_BY),
+            (Standing.ANNOUNCED, StandbyEvent.ENDED): (_let_go, Standing.AWAY),
+            (Standing.STANDING_BY, StandbyEvent.STAND_BY): (_announce, Standing.ANNOUNCED),
+            (Standing.STANDING_BY, StandbyEvent.RELEASED): (_take_over, Standing.TAKING),
+            (Standing.STANDING_BY, StandbyEvent.ENDED): (_let_go, Standing.AWAY),
+            (Standing.TAKING, StandbyEvent.HANDED): (_put_in_mailbox, Standing.TAKING),
+            (Standing.TAKING, StandbyEvent.ALL_HERE): (_be_the_host, Standing.AWAY),
+            (Standing.TAKING, StandbyEvent.ENDED): (_let_go, Standing.AWAY),
+        },
+    )
+
 
 def _wait(profile: str, move: int) -> str:
     """The name under which a standby waits to be live: no other wait of the profile has it."""
     return f"{profile}/{move}"
-
-
-STANDBY_STEPS: StateTable[Standing, StandbyEvent] = StateTable(
-    Standing.AWAY,
-    {
-        (Standing.AWAY, StandbyEvent.STAND_BY): (Standbys._announce, Standing.ANNOUNCED),
-        (Standing.ANNOUNCED, StandbyEvent.STAND_BY): (Standbys._announce, Standing.ANNOUNCED),
-        (Standing.ANNOUNCED, StandbyEvent.LIVE): (Standbys._say_standing_by, Standing.STANDING_BY),
-        (Standing.ANNOUNCED, StandbyEvent.ENDED): (Standbys._let_go, Standing.AWAY),
-        (Standing.STANDING_BY, StandbyEvent.STAND_BY): (Standbys._announce, Standing.ANNOUNCED),
-        (Standing.STANDING_BY, StandbyEvent.RELEASED): (Standbys._take_over, Standing.TAKING),
-        (Standing.STANDING_BY, StandbyEvent.ENDED): (Standbys._let_go, Standing.AWAY),
-        (Standing.TAKING, StandbyEvent.HANDED): (Standbys._put_in_mailbox, Standing.TAKING),
-        (Standing.TAKING, StandbyEvent.ALL_HERE): (Standbys._be_the_host, Standing.AWAY),
-        (Standing.TAKING, StandbyEvent.ENDED): (Standbys._let_go, Standing.AWAY),
-    },
-)

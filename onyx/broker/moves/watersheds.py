@@ -11,13 +11,15 @@ The answer comes down the tree that the root uses then, so that it is behind tho
 when its tree changes meanwhile (tree_versions.py); a marker whose tree has ended is sent once more
 up the next.
 
-What is begun with one event shares one marker.
+``Watersheds.steps`` is the protocol of one of them; docs/planning.md has its picture.  What is
+begun with one event shares one marker.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from onyx.broker.control_plane import ControlPlane
 from overlay.link.events import Flow
@@ -28,6 +30,25 @@ from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from overlay.network_shape import root_of, version_of
+from overlay.state_table import StateMachine, StateTable
+
+
+class Finding(StrEnum):
+    """How far a watershed is found."""
+
+    NOT_WANTED = "not wanted"
+    MARKING = "markers to be sent"
+    ASKED = "asked for"
+    KNOWN = "known"
+
+
+class WatershedEvent(StrEnum):
+    BEGUN = "begun"
+    SENT = "the markers are sent"
+    STRAYED = "a tree that is waited for has ended"
+    REACHED = "WatershedReached, or a root broker lost"
+    ALL_CAME = "all answers are here"
+    DROPPED = "not needed any more"
 
 
 @dataclass(slots=True)
@@ -43,15 +64,11 @@ class Watershed:
     waiting: set[str]
     numbers: dict[str, int]
 
-    @property
-    def is_known(self) -> bool:
-        return not self.waiting
-
 
 WATERSHEDS = Table("watershed", Watershed)
 
 
-class Watersheds:
+class Watersheds(StateMachine[str, Finding, WatershedEvent]):
     """The watersheds that one broker has asked for, by name; durable."""
 
     def __init__(self, control: ControlPlane, links: LinkLayer, rows: RowLog) -> None:
@@ -59,9 +76,9 @@ class Watersheds:
         self._links = links
         self._rows = rows
         self._watersheds: dict[str, Watershed] = {}
-        self._unmarked: list[str] = []
-        self._astray: set[str] = set()  # root brokers to which a marker may not have come
-        self._given_up: list[str] = []  # those that waited for a lost root broker
+        self._unmarked: dict[str, set[str]] = {}  # root brokers to which no marker is on its way
+        self._marker = 0  # of what is begun with this event
+        self._known: list[str] = []
 
     def __getitem__(self, name: str) -> Watershed:
         return self._watersheds[name]
@@ -73,43 +90,35 @@ class Watersheds:
         """Ask the roots of the trees in use; ``marker`` is a number that this broker uses for
         nothing else."""
         above = {root_of(tree) for tree in trees if self._control.parent(tree) is not None}
-        self._watersheds[name] = Watershed(marker, above, dict(self._accepted_here()))
-        self._unmarked.append(name)
+        self.happen(name, WatershedEvent.BEGUN, marker, above)
 
     def end_tree(self, tree: str) -> None:
         """No marker goes up a tree any more.  Where its root broker is lost, all that came from
         there is on this side of the watershed."""
         root = root_of(tree)
-        if root not in self._control.shapes.lost:
-            self._astray.add(root)
-            return
         sources = [s for s, entry in self._control.sources.items() if entry.root == root]
-        for name, watershed in self._watersheds.items():
-            if root in watershed.waiting:
-                watershed.waiting.remove(root)
-                watershed.numbers.update(dict.fromkeys(sources, CLAIMED_SEQUENCE_MAX))
-                self._store(name)
-                self._given_up.append(name)
+        for name in self._waiting_for(root):
+            if root in self._control.shapes.lost:
+                numbers = [(source, CLAIMED_SEQUENCE_MAX) for source in sources]
+                self.happen(name, WatershedEvent.REACHED, root, numbers)
+            else:
+                self.happen(name, WatershedEvent.STRAYED, root)
 
-    def flush(self, trees: Sequence[str]) -> list[str]:
-        """Send the markers up the ``trees`` that are open; the names of the watersheds that are
-        known without."""
+    def flush(self, trees: Sequence[str]) -> None:
+        """Send the markers up the ``trees`` that are open."""
         way = {root_of(tree): tree for tree in sorted(trees, key=version_of, reverse=True)}
-        for watershed in self._watersheds.values():
-            for root in sorted(watershed.waiting & self._astray):
-                self._send_up(way.get(root), watershed.marker)
-        self._astray.clear()
-        begun = [self._watersheds[name] for name in self._unmarked]
-        marker = min((watershed.marker for watershed in begun), default=0)
-        for root in sorted({root for watershed in begun for root in watershed.waiting}):
-            self._send_up(way.get(root), marker)
-        for watershed in begun:
-            watershed.marker = marker
-        for name in self._unmarked:
-            self._store(name)
-        names = dict.fromkeys(self._unmarked + self._given_up)
-        self._unmarked, self._given_up = [], []
-        return [name for name in names if self._watersheds[name].is_known]
+        unmarked = list(self._unmarked)
+        markers = {(r, self[name].marker) for name in unmarked for r in self._unmarked[name]}
+        for root, marker in sorted(markers):
+            if root in way:
+                self._send_up(way[root], marker)
+        self._marker = 0
+        for name in unmarked:
+            self.happen(name, WatershedEvent.SENT)
+
+    def known(self) -> list[str]:
+        """The names of those that are known; whoever has taken the numbers drops them."""
+        return list(self._known)
 
     def handle_marker(self, frame: WatershedMarker) -> None:
         """Pass it on towards the root; there, answer."""
@@ -121,28 +130,65 @@ class Watersheds:
         tree = self._control.current_tree
         self._send_down(WatershedReached(tree, frame.host, frame.marker, numbers))
 
-    def handle_reached(self, frame: WatershedReached) -> list[str]:
-        """Pass it on towards the host; there, the names of the watersheds that are known now."""
+    def handle_reached(self, frame: WatershedReached) -> None:
+        """Pass it on towards the host; there, it is waited for."""
         if frame.host != self._control.identity:
             self._send_down(frame)
-            return []
-        known = []
-        for name, watershed in self._watersheds.items():
-            if watershed.marker == frame.marker and root_of(frame.root) in watershed.waiting:
-                watershed.waiting.remove(root_of(frame.root))
-                watershed.numbers.update(frame.numbers)
-                self._store(name)
-                if watershed.is_known:
-                    known.append(name)
-        return known
+            return
+        root = root_of(frame.root)
+        for name in self._waiting_for(root):
+            if self[name].marker == frame.marker:
+                self.happen(name, WatershedEvent.REACHED, root, frame.numbers)
 
     def drop(self, name: str) -> None:
         """A watershed is not needed any more."""
+        self.happen(name, WatershedEvent.DROPPED)
+
+    # --- helpers --------------------------------------------------------------------------
+
+    def state(self, name: str) -> Finding:
+        if name not in self._watersheds:
+            return Finding.NOT_WANTED
+        if name in self._unmarked:
+            return Finding.MARKING
+        return Finding.KNOWN if name in self._known else Finding.ASKED
+
+    def _mark(self, name: str, marker: int, roots: set[str]) -> None:
+        self._marker = self._marker or marker
+        self._watersheds[name] = Watershed(self._marker, roots, dict(self._accepted_here()))
+        self._unmarked[name] = set(roots)
+
+    def _mark_again(self, name: str, root: str) -> None:
+        self._unmarked.setdefault(name, set()).add(root)
+
+    def _wait(self, name: str) -> None:
+        del self._unmarked[name]
+        self._store(name)
+        self._look_what_is_missing(name)
+
+    def _take_numbers(self, name: str, root: str, numbers: Iterable[tuple[str, int]]) -> None:
+        self[name].waiting.remove(root)
+        self[name].numbers.update(numbers)
+        self._unmarked.get(name, set()).discard(root)
+        self._store(name)
+        self._look_what_is_missing(name)
+
+    def _look_what_is_missing(self, name: str) -> None:
+        if not self[name].waiting:
+            self.happen(name, WatershedEvent.ALL_CAME)
+
+    def _say_known(self, name: str) -> None:
+        self._known.append(name)
+
+    def _forget(self, name: str) -> None:
         del self._watersheds[name]
-        for names in (self._unmarked, self._given_up):
-            if name in names:
-                names.remove(name)
+        self._unmarked.pop(name, None)
+        if name in self._known:
+            self._known.remove(name)
         WATERSHEDS.delete(self._rows, name)
+
+    def _waiting_for(self, root: str) -> list[str]:
+        return [name for name, found in self._watersheds.items() if root in found.waiting]
 
     def _accepted_here(self) -> Iterator[tuple[str, int]]:
         """The sources of this root broker, with the last number that it has dealt with."""
@@ -152,10 +198,9 @@ class Watersheds:
                 channel = receiving.get((Flow.MESSAGE, source))
                 yield source, 0 if channel is None else channel.last
 
-    def _send_up(self, tree: str | None, marker: int) -> None:
-        if tree is not None:
-            frame = WatershedMarker(root=tree, host=self._control.identity, marker=marker)
-            self._links.send(f"broker/{self._control.parent(tree)}", tree, frame)
+    def _send_up(self, tree: str, marker: int) -> None:
+        frame = WatershedMarker(root=tree, host=self._control.identity, marker=marker)
+        self._links.send(f"broker/{self._control.parent(tree)}", tree, frame)
 
     def _send_down(self, frame: WatershedReached) -> None:
         hop = self._control.hop_towards(frame.root, frame.host)
@@ -163,3 +208,21 @@ class Watersheds:
 
     def _store(self, name: str) -> None:
         WATERSHEDS.put(self._rows, name, self._watersheds[name])
+
+    # --- the protocol ---------------------------------------------------------------------
+
+    steps = StateTable(
+        Finding.NOT_WANTED,
+        {
+            (Finding.NOT_WANTED, WatershedEvent.BEGUN): (_mark, Finding.MARKING),
+            (Finding.MARKING, WatershedEvent.SENT): (_wait, Finding.ASKED),
+            (Finding.MARKING, WatershedEvent.STRAYED): (_mark_again, Finding.MARKING),
+            (Finding.MARKING, WatershedEvent.REACHED): (_take_numbers, Finding.MARKING),
+            (Finding.MARKING, WatershedEvent.DROPPED): (_forget, Finding.NOT_WANTED),
+            (Finding.ASKED, WatershedEvent.STRAYED): (_mark_again, Finding.MARKING),
+            (Finding.ASKED, WatershedEvent.REACHED): (_take_numbers, Finding.ASKED),
+            (Finding.ASKED, WatershedEvent.ALL_CAME): (_say_known, Finding.KNOWN),
+            (Finding.ASKED, WatershedEvent.DROPPED): (_forget, Finding.NOT_WANTED),
+            (Finding.KNOWN, WatershedEvent.DROPPED): (_forget, Finding.NOT_WANTED),
+        },
+    )

@@ -1,8 +1,7 @@
 """TreeVersions: a broadcast tree gives way to another, and no message is lost or doubled over it.
 
-The registration service numbers the versions of the network's shape and takes every broker through
-the stages of a change (registration/shape_changes.py).  A root broker whose tree changes sets the
-new one up beside the old one and goes over to it when it is complete::
+When all brokers hold a version of the network's shape (shape_stages.py), a root broker whose tree
+changes sets the new one up beside the old one and goes over to it when it is complete::
 
     root ──TreeBegun──> children ──> ... ──> leaves          down the new tree
     root <─BranchReady─ children <── ... <── leaves          behind the routing queries
@@ -20,7 +19,7 @@ Invariants:
   depends on the new one: sources keep their order, and waiting cannot go round in a circle;
 - a tree whose links are lost before it was complete is given up as it is, and the next begun.
 
-``TREE_STEPS`` below is the protocol of one tree at one broker; docs/protocol.md has its picture.
+``TreeVersions.steps`` is the protocol of one tree at one broker; docs/protocol.md has its picture.
 
 Section 5 of the paper leaves this to the overlay network.
 """
@@ -36,26 +35,15 @@ from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
 from onyx.broker.packing.give_backs import GiveBacks
 from onyx.broker.query_plane import QueryPlane
 from onyx.broker.shape.held_frames import HeldFrames
-from overlay.link.catalog_frames import HELD, SETTLED, SWITCHED
-from overlay.link.events import DialPeers, Flow
-from overlay.link.frames import (
-    BranchReady,
-    ShapeAgreed,
-    ShapeAnnounced,
-    ShapeReached,
-    ShapeSettled,
-    TreeBegun,
-    TreeEnded,
-)
+from overlay.link.events import Flow
+from overlay.link.frames import BranchReady, TreeBegun, TreeEnded
 from overlay.link.link_layer import Arrival, LinkLayer
-from overlay.link.part import FrameRefused, Part, Taker, takes
+from overlay.link.part import Part, Taker, takes
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from overlay.network_shape import root_of, version_of
-from overlay.state_table import StateTable
-from overlay.topology import TopologyError
-from registration.catalog import REGISTRATION_KEY
+from overlay.state_table import StateMachine, StateTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +58,9 @@ class _TreeRow:
     """Its key is the tree."""
 
 
-@dataclass(frozen=True, slots=True)
-class _ReachedRow:
-    version: int
-    stage: int
-
-
 SETTING_UP = Table("tree-setting-up", _SettingUpRow)
 ENDING = Table("tree-ending", _TreeRow)
 ENDED = Table("tree-ended", _TreeRow)
-REACHED = Table("shape-reached", _ReachedRow)
 
 
 class TreeState(StrEnum):
@@ -102,7 +83,7 @@ class TreeEvent(StrEnum):
     SETTLED = "ShapeSettled"
 
 
-class TreeVersions(Part):
+class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
     """The trees of one broker that begin and end; durable."""
 
     section = "trees"
@@ -134,20 +115,16 @@ class TreeVersions(Part):
         self._ended: set[str] = set()  # as long as their origin is known
         self.waiting: set[str] = set()  # open trees with an older one of the same root, that has
         # to end before what comes down them is taken
-        self._reached = (0, SETTLED)  # version and stage, as the registration service was told
 
     def frames(self) -> Iterable[Taker]:
-        yield takes(ShapeAnnounced, "registration", self._handle_announced)
-        yield takes(ShapeAgreed, "registration", self._handle_agreed)
-        yield takes(ShapeSettled, "registration", self._handle_settled)
-        yield takes(TreeBegun, "parent", lambda f, arrival: self._happen(f.root, TreeEvent.BEGUN))
+        yield takes(TreeBegun, "parent", lambda f, arrival: self.happen(f.root, TreeEvent.BEGUN))
         yield takes(
-            TreeEnded, "parent", lambda f, arrival: self._happen(f.root, TreeEvent.LAST_CAME)
+            TreeEnded, "parent", lambda f, arrival: self.happen(f.root, TreeEvent.LAST_CAME)
         )
         yield takes(
             BranchReady,
             "child",
-            lambda f, arrival: self._happen(f.tree, TreeEvent.CHILD_READY, arrival.sender),
+            lambda f, arrival: self.happen(f.tree, TreeEvent.CHILD_READY, arrival.sender),
         )
 
     def restore(self, rows: StoredRows) -> None:
@@ -156,49 +133,40 @@ class TreeVersions(Part):
         self._awaited.update((tree, row.children) for tree, row in rows.take(SETTING_UP))
         self.ending.update(tree for tree, _ in rows.take(ENDING))
         self._ended.update(tree for tree, _ in rows.take(ENDED))
-        for _, row in rows.take(REACHED):
-            self._reached = row.version, row.stage
         self._find_waiting()
-        if self._shapes.agreed.version > 0:
-            self._dial()
-        self.flush_soon()
 
-    # --- the stages of a change -----------------------------------------------------------
+    # --- a version of the shape -----------------------------------------------------------
 
-    def _handle_announced(self, frame: ShapeAnnounced, arrival: Arrival) -> None:
-        """There is a new version: know its trees and neighbours, and say so."""
-        if frame.version > self._shapes.newest.version:
-            try:
-                self._shapes.add(frame)
-            except TopologyError as error:
-                raise FrameRefused("shape-refused", str(error)) from error
-            self._query.use_shape()
-            self._report(frame.version, HELD)
-
-    def _handle_agreed(self, frame: ShapeAgreed, arrival: Arrival) -> None:
-        """Everybody knows it: the sources of this broker get their tree of it."""
-        self.flush_soon()
-        self._query.flush()  # on the trees of before
-        self._shapes.agree(frame.version)
-        self._dial()
-        self._leave_lost()
+    def set_up_own(self) -> None:
+        """The sources of this broker get the tree that they have in the version agreed on."""
         wanted = self._shapes.agreed.tree(self._control.identity)
         own = self._of_root(self._control.identity)
         if wanted is None or not own or wanted in own:
             return
         for tree in own:
             if tree != self._control.current_tree:
-                self._happen(tree, TreeEvent.REPLACED)
-        self._happen(wanted, TreeEvent.BEGUN)
+                self.happen(tree, TreeEvent.REPLACED)
+        self.happen(wanted, TreeEvent.BEGUN)
 
-    def _handle_settled(self, frame: ShapeSettled, arrival: Arrival) -> None:
-        """Nothing of before is left anywhere."""
-        if frame.version != self._shapes.agreed.version:
-            return
-        self._query.flush()
-        self._shapes.settle()
-        self._dial()
-        self._query.forget_closed()
+    def is_switched(self) -> bool:
+        """Whether what is published here goes down the tree of the version agreed on."""
+        identity = self._control.identity
+        wanted = self._shapes.agreed.tree(identity)
+        return not self._of_root(identity) or self._control.current_tree == wanted
+
+    def is_drained(self) -> bool:
+        """Whether nothing of older versions is here, or waits for a neighbour."""
+        return (
+            all(map(self._shapes.agreed.has_tree, self._query.table.roots))
+            and not self._held
+            and all(
+                self._links.journal(f"broker/{peer}").is_drained(Flow.MESSAGE, self._ended)
+                for peer in self._shapes.neighbours()
+            )
+        )
+
+    def forget_ended(self) -> None:
+        """The trees that no version has any more are needed nowhere."""
         gone = {tree for tree in self._ended if not self._shapes.knows(tree)}
         neighbours = self._shapes.neighbours()
         for peer in self._links.peers("broker"):
@@ -207,22 +175,22 @@ class TreeVersions(Part):
             else:
                 self._links.forget(f"broker/{peer}")
         for tree in gone:
-            self._happen(tree, TreeEvent.SETTLED)
+            self.happen(tree, TreeEvent.SETTLED)
 
-    def flush(self) -> None:
-        """Tell the registration service how far this broker is; after every event, until nothing
-        of before is left."""
-        agreed = self._shapes.agreed
-        version, identity = agreed.version, self._control.identity
-        if self._reached == (version, SETTLED) or self._reached[0] > version:
+    def leave_lost(self) -> None:
+        """Brokers died for good: nothing comes from them, nothing waits for them.  What one had
+        passed on before goes its way, also down its own tree."""
+        lost = self._shapes.lost
+        if not lost:
             return
-        self.flush_soon()
-        if self._of_root(identity) and self._control.current_tree != agreed.tree(identity):
-            return
-        if all(map(agreed.has_tree, self._query.table.roots)) and self._is_drained():
-            self._report(version, SETTLED)
-        elif self._reached < (version, SWITCHED):
-            self._report(version, SWITCHED)
+        for broker in lost:
+            self._query.forget_child(broker)
+            self._links.forget(f"broker/{broker}")
+        for tree in self._query.table.roots:
+            if self._control.parent(tree) in lost and self._query.table.is_open(tree):
+                self._give_backs.end_tree(tree)
+                self.happen(tree, TreeEvent.LAST_CAME)
+        self._drop_lost_sources()
 
     # --- frames of trees ------------------------------------------------------------------
 
@@ -233,7 +201,7 @@ class TreeVersions(Part):
     def end_if_complete(self, tree: str) -> None:
         """End a tree behind whose last message nothing is to come, when nothing of it waits."""
         if tree in self.ending and not (self._give_backs.awaits(tree) or tree in self.waiting):
-            self._happen(tree, TreeEvent.ALL_CAME)
+            self.happen(tree, TreeEvent.ALL_CAME)
 
     def is_over(self, tree: str) -> bool:
         """Whether a tree has ended here, or everywhere."""
@@ -254,7 +222,7 @@ class TreeVersions(Part):
 
     # --- helpers --------------------------------------------------------------------------
 
-    def _state(self, tree: str) -> TreeState:
+    def state(self, tree: str) -> TreeState:
         if tree in self._ended:
             return TreeState.ENDED
         if tree in self.ending:
@@ -263,13 +231,7 @@ class TreeVersions(Part):
             return TreeState.SETTING_UP
         return TreeState.OPEN if self._query.table.is_open(tree) else TreeState.UNKNOWN
 
-    def _happen(self, tree: str, event: TreeEvent, child: str = "") -> None:
-        """Nothing is done when the table does not have it."""
-        step = TREE_STEPS.step(self._state(tree), event)
-        if step is not None:
-            step.action(self, tree, child)
-
-    def _set_up(self, tree: str, child: str) -> None:
+    def _set_up(self, tree: str) -> None:
         children = self._control.children(tree)
         for below in children:
             self._links.send(f"broker/{below}", tree, TreeBegun(root=tree))
@@ -289,9 +251,9 @@ class TreeVersions(Part):
         if children:
             SETTING_UP.put(self._rows, tree, _SettingUpRow(children))
         else:
-            self._happen(tree, TreeEvent.ALL_READY)
+            self.happen(tree, TreeEvent.ALL_READY)
 
-    def _say_ready(self, tree: str, child: str) -> None:
+    def _say_ready(self, tree: str) -> None:
         """To the parent; the root broker goes over to the tree."""
         del self._awaited[tree]
         SETTING_UP.delete(self._rows, tree)
@@ -303,16 +265,16 @@ class TreeVersions(Part):
             return
         old = self._control.current_tree
         self._control.use_tree(tree)
-        self._happen(old, TreeEvent.REPLACED)
+        self.happen(old, TreeEvent.REPLACED)
         self._control.announce_again(tree)
 
-    def _end_soon(self, tree: str, child: str) -> None:
+    def _end_soon(self, tree: str) -> None:
         """No message comes down a tree any more, but those that were given back."""
         self.ending.add(tree)
         ENDING.put(self._rows, tree, _TreeRow())
         self.end_if_complete(tree)
 
-    def _end(self, tree: str, child: str) -> None:
+    def _end(self, tree: str) -> None:
         self._query.flush()
         for below in self._control.children(tree):
             self._links.send(f"broker/{below}", tree, TreeEnded(root=tree))
@@ -334,31 +296,9 @@ class TreeVersions(Part):
             self.end_if_complete(left[0])
         self._drop_lost_sources()
 
-    def _forget(self, tree: str, child: str) -> None:
+    def _forget(self, tree: str) -> None:
         self._ended.remove(tree)
         ENDED.delete(self._rows, tree)
-
-    def _is_drained(self) -> bool:
-        """Whether nothing of an ended tree waits, neither here nor for a neighbour."""
-        return not self._held and all(
-            self._links.journal(f"broker/{peer}").is_drained(Flow.MESSAGE, self._ended)
-            for peer in self._shapes.neighbours()
-        )
-
-    def _leave_lost(self) -> None:
-        """Brokers died for good: nothing comes from them, nothing waits for them.  What one had
-        passed on before goes its way, also down its own tree."""
-        lost = self._shapes.lost
-        if not lost:
-            return
-        for broker in lost:
-            self._query.forget_child(broker)
-            self._links.forget(f"broker/{broker}")
-        for tree in self._query.table.roots:
-            if self._control.parent(tree) in lost and self._query.table.is_open(tree):
-                self._give_backs.end_tree(tree)
-                self._happen(tree, TreeEvent.LAST_CAME)
-        self._drop_lost_sources()
 
     def _drop_lost_sources(self) -> None:
         """When none of their messages can come any more, which take their dictionaries."""
@@ -376,35 +316,23 @@ class TreeVersions(Part):
             by_root.setdefault(root_of(tree), []).append(tree)
         self.waiting = {tree for trees in by_root.values() for tree in trees[1:]}
 
-    def _dial(self) -> None:
-        """Whom to dial is not what the shell was told last."""
-        self.ask_shell(DialPeers(self._shapes.dials()))
+    # --- the protocol ---------------------------------------------------------------------
 
-    def _report(self, version: int, stage: int) -> None:
-        self._reached = version, stage
-        REACHED.put(self._rows, "stage", _ReachedRow(version, stage))
-        frame = ShapeReached(version=version, stage=stage)
-        self._links.send(self._control.registration, REGISTRATION_KEY, frame)
-
-
-TREE_STEPS: StateTable[TreeState, TreeEvent] = StateTable(
-    TreeState.UNKNOWN,
-    {
-        (TreeState.UNKNOWN, TreeEvent.BEGUN): (TreeVersions._set_up, TreeState.SETTING_UP),
-        (TreeState.UNKNOWN, TreeEvent.LAST_CAME): (TreeVersions._end_soon, TreeState.ENDING),
-        (TreeState.SETTING_UP, TreeEvent.CHILD_READY): (
-            TreeVersions._strike_child,
-            TreeState.SETTING_UP,
-        ),
-        (TreeState.SETTING_UP, TreeEvent.ALL_READY): (TreeVersions._say_ready, TreeState.OPEN),
-        (TreeState.SETTING_UP, TreeEvent.LAST_CAME): (TreeVersions._end_soon, TreeState.ENDING),
-        (TreeState.SETTING_UP, TreeEvent.REPLACED): (TreeVersions._end, TreeState.ENDED),
-        (TreeState.OPEN, TreeEvent.BEGUN): (TreeVersions._set_up, TreeState.SETTING_UP),
-        (TreeState.OPEN, TreeEvent.LAST_CAME): (TreeVersions._end_soon, TreeState.ENDING),
-        (TreeState.OPEN, TreeEvent.REPLACED): (TreeVersions._end, TreeState.ENDED),
-        (TreeState.ENDING, TreeEvent.LAST_CAME): (TreeVersions._end_soon, TreeState.ENDING),
-        (TreeState.ENDING, TreeEvent.ALL_CAME): (TreeVersions._end, TreeState.ENDED),
-        (TreeState.ENDED, TreeEvent.SETTLED): (TreeVersions._forget, TreeState.UNKNOWN),
-    },
-)
-"""A source's entry opens an unknown tree, too (source_announcements.py)."""
+    steps = StateTable(
+        TreeState.UNKNOWN,
+        {
+            (TreeState.UNKNOWN, TreeEvent.BEGUN): (_set_up, TreeState.SETTING_UP),
+            (TreeState.UNKNOWN, TreeEvent.LAST_CAME): (_end_soon, TreeState.ENDING),
+            (TreeState.SETTING_UP, TreeEvent.CHILD_READY): (_strike_child, TreeState.SETTING_UP),
+            (TreeState.SETTING_UP, TreeEvent.ALL_READY): (_say_ready, TreeState.OPEN),
+            (TreeState.SETTING_UP, TreeEvent.LAST_CAME): (_end_soon, TreeState.ENDING),
+            (TreeState.SETTING_UP, TreeEvent.REPLACED): (_end, TreeState.ENDED),
+            (TreeState.OPEN, TreeEvent.BEGUN): (_set_up, TreeState.SETTING_UP),
+            (TreeState.OPEN, TreeEvent.LAST_CAME): (_end_soon, TreeState.ENDING),
+            (TreeState.OPEN, TreeEvent.REPLACED): (_end, TreeState.ENDED),
+            (TreeState.ENDING, TreeEvent.LAST_CAME): (_end_soon, TreeState.ENDING),
+            (TreeState.ENDING, TreeEvent.ALL_CAME): (_end, TreeState.ENDED),
+            (TreeState.ENDED, TreeEvent.SETTLED): (_forget, TreeState.UNKNOWN),
+        },
+    )
+    """A source's entry opens an unknown tree, too (source_announcements.py)."""
