@@ -43,6 +43,7 @@ from overlay.link.move_frames import (
 )
 from overlay.link.request_server import Result
 from overlay.link.row_log import RowLog
+from overlay.link.slices import Slice
 from overlay.link.stored_rows import Progress, StoredRows, unsaid
 from overlay.topology import Topology
 from registration.catalog import REGISTRATION_KEY, Catalog
@@ -71,12 +72,15 @@ class RegistrationCore:
         rows: Iterable[tuple[str, str, bytes]] = (),
         node: Callable[[], Mapping[str, object]] = dict,
         progress: Progress = unsaid,
+        clock: Callable[[], float] = lambda: 0.0,
     ) -> None:
         """``instance`` is new for every start; ``rows`` is what the store held; ``node`` says how
-        the shell fares, for statistics; ``progress`` is told how far the rows are taken."""
+        the shell fares, for statistics; ``progress`` is told how far the rows are taken;
+        ``clock`` gives seconds of processor time, by which work is done in slices."""
         self.identity = identity
         self._node = node
         self._rows = RowLog()
+        self._slice = Slice(clock)
         self.catalog = Catalog(self._rows)
         self._links = LinkLayer(
             role="registration",
@@ -85,6 +89,7 @@ class RegistrationCore:
             formats=[],
             limits=topology.limits.link,
             stored=True,
+            is_over=self._slice.is_over,
         )
         self.moves = Moves(self.catalog, self._rows, self._send)
         self.shapes = ShapeChanges(topology, self.catalog, self._links, self._rows, self.moves.lost)
@@ -129,6 +134,7 @@ class RegistrationCore:
         stored.check_taken()
 
     def handle(self, event: Event, now: float) -> list[Action]:
+        self._slice.until = 0.0
         for arrival in self._links.handle(event, now):
             self._handle_arrival(arrival)
         has_more = self._application.run(now)

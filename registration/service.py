@@ -5,6 +5,7 @@ It dials nobody: brokers, sources and users come to it.
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable, Sequence
 
@@ -35,7 +36,13 @@ async def run_registration(
     turns = Turns()
     instance = uuid.uuid4().hex
     core = RegistrationCore(
-        topology, identity, instance, store.rows(unread=(OUTBOX,)), turns.statistics, progress
+        topology,
+        identity,
+        instance,
+        store.rows(unread=(OUTBOX,)),
+        turns.statistics,
+        progress,
+        time.thread_time,
     )
     watch = PeerWatch(core, (), ready)
     async with trio.open_nursery() as nursery:

@@ -57,6 +57,7 @@ from overlay.link.frames import Hello, Message, Publish
 from overlay.link.link_layer import Arrival, LinkLayer
 from overlay.link.part import Agenda, FrameRefused
 from overlay.link.row_log import RowLog
+from overlay.link.slices import Slice
 from overlay.link.stored_rows import Progress, StoredRows, unsaid
 from overlay.topology import Topology
 from yfilter.matcher import Matcher
@@ -81,7 +82,7 @@ class BrokerCore:
     ) -> None:
         """``instance`` is new for every start; ``rows`` is what the store held; ``clock`` gives
         seconds of processor time, by which links with the format "auto" choose (one that stands
-        still: by bytes alone), and results are made in slices; ``wall`` gives those of the
+        still: by bytes alone), and work is done in slices; ``wall`` gives those of the
         calendar, by which what waits for users is too old; ``archive`` and ``node`` say how the
         shell fares, for statistics; ``progress`` is told how far the rows are taken."""
         limits = topology.limits
@@ -89,6 +90,7 @@ class BrokerCore:
         self._archive = archive
         self._node = node
         self._rows = RowLog()
+        self._slice = Slice(clock)
         self._links = LinkLayer(
             role="broker",
             identity=identity,
@@ -97,6 +99,7 @@ class BrokerCore:
             limits=limits.link,
             may_acknowledge=self._may_acknowledge,
             stored=True,
+            is_over=self._slice.is_over,
         )
         self.control = ControlPlane(identity, topology, self._links, self._rows)
         matcher = Matcher(message_limits=limits.message)
@@ -180,6 +183,7 @@ class BrokerCore:
     def handle(self, event: Event, now: float) -> list[Action]:
         agenda = self._agenda
         agenda.now = now
+        self._slice.until = 0.0
         if isinstance(event, CalledAgain):
             agenda.work()
         agenda.events.append(event)

@@ -50,6 +50,11 @@ class EventQueue:
                 self._ahead.append(event)
         self._arrived.set()
 
+    def put_back_nowait(self, connection: int) -> None:
+        """Go on with a connection when the others have had their turn, before its next event."""
+        self._waiting.setdefault(connection, deque()).appendleft(DataReceived(connection, b""))
+        self._arrived.set()
+
     @property
     def ahead(self) -> int:
         """How many events wait ahead of all."""

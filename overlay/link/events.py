@@ -35,6 +35,8 @@ class ConnectionOpened:
 
 @dataclass(frozen=True, slots=True)
 class DataReceived:
+    """Bytes of a connection; none of them: the answer to ReadOn."""
+
     connection: int
     data: bytes
 
@@ -139,6 +141,14 @@ class CallAtEnd:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadOn:
+    """There is more to do of what a connection has brought than is done in one slice: say
+    DataReceived of no bytes when others have had their turn, ahead of all else of it."""
+
+    connection: int
+
+
+@dataclass(frozen=True, slots=True)
 class ArchiveMessage:
     """Keep an accepted message, the ``number``-th of ``source``, for later backtests: as well as
     the shell can, without anybody waiting for it."""
@@ -164,6 +174,7 @@ Action: TypeAlias = (
     | CloseConnection
     | CallAgain
     | CallAtEnd
+    | ReadOn
     | ArchiveMessage
     | DialPeers
 )

@@ -146,7 +146,7 @@ def decode(data: bytes) -> Envelope:
 
 
 class FrameDecoder:
-    """Cuts received bytes into frames; keeps at most one frame and one read.
+    """Cuts received bytes into frames; keeps at most one frame and what was not taken out.
 
     ``frame_bytes_max`` may be raised between frames (after the peer's hello).
     """
@@ -159,7 +159,7 @@ class FrameDecoder:
         self._start = 0
 
     def feed(self, data: bytes) -> None:
-        """Add what was received; take all frames out before feeding again."""
+        """Add what was received."""
         if self._start:
             del self._buffer[: self._start]
             self._start = 0
@@ -185,6 +185,10 @@ class FrameDecoder:
             return None
         self._start = start + length
         return bytes(self._buffer[start : start + length])
+
+    def put_back(self, frame: bytes) -> None:
+        """The last one that was taken out is the next one again."""
+        self._start -= LENGTH_BYTES + len(frame)
 
     @property
     def buffered_bytes(self) -> int:

@@ -33,6 +33,7 @@ from overlay.link.events import (
     DialPeers,
     Event,
     Put,
+    ReadOn,
     ReadRows,
     RowsRead,
     SendData,
@@ -94,7 +95,7 @@ class Group:
                 self.reads.append(action)
             elif isinstance(action, CallAgain):
                 self.calls_again = True
-            elif not isinstance(action, CallAtEnd):
+            elif not isinstance(action, CallAtEnd | ReadOn):
                 self.leaving.append(action)
                 if isinstance(action, SendData):
                     self.bytes += len(action.data)

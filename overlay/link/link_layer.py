@@ -54,6 +54,7 @@ from overlay.link.journal_rows import INBOX, OUTBOX, SPACES, Row, parse_frame_ke
 from overlay.link.limits import LinkLimits
 from overlay.link.lost_stores import check_store
 from overlay.link.session import Session, SessionState
+from overlay.link.slices import never
 
 __all__ = ["ANYONE", "Arrival", "LinkLayer", "always"]
 
@@ -77,11 +78,13 @@ class LinkLayer:
         may_acknowledge: Callable[[str, Flow, str], bool] = always,
         notices: bool = False,
         stored: bool = False,
+        is_over: Callable[[], bool] = never,
     ) -> None:
         """``may_acknowledge(peer, flow, key)`` False withholds acknowledgements, so that the
         peer's window fills: back-pressure.  It is asked again in every ``drain``.
 
         ``stored``: rows are kept and can be read again, so that not all that waits is in memory.
+        ``is_over``: whether the slice of this event is, so that the next frames have to wait.
         """
         if role not in ROLES:
             raise ValueError(f"role {role!r}; expected one of {sorted(ROLES)}")
@@ -92,6 +95,7 @@ class LinkLayer:
         self._limits = limits
         self._may_acknowledge = may_acknowledge
         self._notices = notices
+        self._is_over = is_over
         self._memory = FrameMemory(limits.journal_memory_bytes) if stored else UNBOUNDED
         self._sessions: dict[int, Session] = {}
         self._connected: dict[str, Session] = {}
@@ -305,7 +309,9 @@ class LinkLayer:
         del self._to_tick[-self._ticked_at_once :]
 
     def _handle_opened(self, event: ConnectionOpened, now: float) -> None:
-        session = Session(event.connection, event.peer, self._limits, now, self._sends)
+        # a tunnel's connection is no shell's, and its pieces are short
+        is_over = self._is_over if event.connection > 0 else never
+        session = Session(event.connection, event.peer, self._limits, now, self._sends, is_over)
         self._sessions[event.connection] = session
         self._counts["opened"] += 1
         if event.peer:

@@ -37,6 +37,7 @@ from overlay.link.events import (
     ConnectionOpened,
     DialPeers,
     Event,
+    ReadOn,
     SendData,
     TimePassed,
 )
@@ -234,7 +235,11 @@ class _Node:
                 break
             is_tick |= isinstance(event, TimePassed)
             actions = self._core.handle(event, self._clock())
-            at_end |= any(isinstance(action, CallAtEnd) for action in actions)
+            for action in actions:
+                if isinstance(action, CallAtEnd):
+                    at_end = True
+                elif isinstance(action, ReadOn):
+                    self._inbox.put_back_nowait(action.connection)
             batch.take(actions)
             after = time.thread_time()
             if after - before > longest:

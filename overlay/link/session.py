@@ -12,15 +12,16 @@ wrong into error frames, and closes.  What frames mean is the link layer's busin
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum, auto
 
 from overlay.link.errors import ProtocolError
-from overlay.link.events import Action, CloseConnection, Flow, SendData
+from overlay.link.events import Action, CloseConnection, Flow, ReadOn, SendData
 from overlay.link.frame import Frame
 from overlay.link.frame_codec import LENGTH_BYTES, Envelope, FrameDecoder, decode, encode
 from overlay.link.frames import ErrorFrame, Hello, Ping, Pong
 from overlay.link.limits import LinkLimits
+from overlay.link.slices import never
 
 DETAIL_CHARACTERS_MAX = 500
 
@@ -32,10 +33,11 @@ class SessionState(Enum):
 
 
 class Session:
-    """One connection; appends SendData and CloseConnection to the list it was given.
+    """One connection; appends SendData, CloseConnection and ReadOn to the list it was given.
 
-    ``dialled`` is the peer that was dialled, ``ANYONE`` if its id is not known, "" if the
-    connection was accepted.  ``peer`` and ``hello`` are set by the link layer.
+    ``is_over`` says whether the slice is, in which frames are taken: one always is.  ``dialled``
+    is the peer that was dialled, ``ANYONE`` if its id is not known, "" if the connection was
+    accepted.  ``peer`` and ``hello`` are set by the link layer.
     """
 
     __slots__ = (
@@ -43,6 +45,7 @@ class Session:
         "_decoder",
         "_heard_at",
         "_held",
+        "_is_over",
         "_limits",
         "_opened_at",
         "_pinged_at",
@@ -57,7 +60,13 @@ class Session:
     )
 
     def __init__(
-        self, connection: int, dialled: str, limits: LinkLimits, now: float, actions: list[Action]
+        self,
+        connection: int,
+        dialled: str,
+        limits: LinkLimits,
+        now: float,
+        actions: list[Action],
+        is_over: Callable[[], bool] = never,
     ) -> None:
         self.connection = connection
         self.dialled = dialled
@@ -68,6 +77,7 @@ class Session:
         self.errors = 0
         self._limits = limits
         self._actions = actions
+        self._is_over = is_over
         self._decoder = FrameDecoder(limits.hello_bytes_max)
         self._held: list[tuple[Flow, bytes]] = []
         self._opened_at = self._heard_at = self._pinged_at = now
@@ -81,17 +91,24 @@ class Session:
         """The frames in ``data`` (and what was left before it), one by one.
 
         Lazily: each is decoded after the one before was dealt with.  Pings and pongs do not come
-        out, nor does what is wrong; nothing comes out of a closed session.
+        out, nor does what is wrong; nothing comes out of a closed session.  What is left when the
+        slice is over stays until more is received, of which ReadOn is said.
         """
         if self.closed:
             return
         self._heard_at = now
         self._decoder.feed(data)
+        taken = 0
         while not self.closed:
             try:
                 raw = self._decoder.next_frame()
                 if raw is None:
                     return
+                if taken and self._is_over():
+                    self._decoder.put_back(raw)
+                    self._actions.append(ReadOn(self.connection))
+                    return
+                taken += 1
                 envelope = decode(raw)
                 self._check_expected(envelope.frame)
             except ProtocolError as error:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
+from random import Random
 from typing import ClassVar
 
 import networkx as nx
@@ -19,6 +20,7 @@ from lxml import etree
 from onyx.broker.broker_core import BrokerCore
 from overlay.link.frames import Response
 from overlay.link.limits import LinkLimits
+from overlay.link.slices import SLICE_SECONDS
 from overlay.topology import Topology, parse_topology
 from registration.registration_core import RegistrationCore
 from tests.simulation.sim_clients import AskingClient, SourceClient, SubscriberClient
@@ -98,7 +100,9 @@ class Scenario:
         registration = self.topology.registration[0].id
         self.net.add(
             f"registration/{registration}",
-            lambda rows, instance: RegistrationCore(self.topology, registration, instance, rows),
+            lambda rows, instance: RegistrationCore(
+                self.topology, registration, instance, rows, clock=self._clock()
+            ),
         )
         self.net.add(
             "client/asker",
@@ -110,6 +114,20 @@ class Scenario:
     def server_peers(self) -> list[str]:
         return [peer for peer in self.net.nodes if peer.startswith(("broker/", "registration/"))]
 
+    def _clock(self) -> Callable[[], float]:
+        """Of a processor: one that stands still, or one so slow that work ends in every slice."""
+        if self.seed % 2:
+            return lambda: 0.0
+        steps = Random(self.seed)
+        seconds = 0.0
+
+        def clock() -> float:
+            nonlocal seconds
+            seconds += steps.choice((0.0, SLICE_SECONDS / 4, SLICE_SECONDS))
+            return seconds
+
+        return clock
+
     def _start_broker(self, broker: str) -> None:
         neighbours = self.topology.neighbours(broker)
         dials = [f"broker/{other}" for other in neighbours if broker < other]
@@ -117,7 +135,7 @@ class Scenario:
         self.net.add(
             f"broker/{broker}",
             lambda rows, instance: self.witness.watched(
-                BrokerCore(self.topology, broker, instance, rows)
+                BrokerCore(self.topology, broker, instance, rows, self._clock())
             ),
             dials=dials,
         )

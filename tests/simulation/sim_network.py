@@ -29,6 +29,7 @@ from overlay.link.events import (
     DialPeers,
     Event,
     Put,
+    ReadOn,
     ReadRows,
     SendData,
     TimePassed,
@@ -156,7 +157,15 @@ class SimNetwork:
         self.after(downtime, lambda: self.boot(node))
 
     def tell(self, node: SimNode, event: Event) -> None:
-        node.inbox.append(event)
+        last = node.inbox[-1] if node.inbox else None
+        if (
+            isinstance(event, DataReceived)
+            and isinstance(last, DataReceived)
+            and last.connection == event.connection
+        ):  # bytes that wait together are read together
+            node.inbox[-1] = DataReceived(event.connection, last.data + event.data)
+        else:
+            node.inbox.append(event)
         self._wake(node)
 
     def _wake(self, node: SimNode) -> None:
@@ -188,7 +197,13 @@ class SimNetwork:
         if node.inbox and isinstance(node.inbox[0], CalledAgain):
             size = 1
         batch, node.inbox = node.inbox[:size], node.inbox[size:]
-        actions = [action for event in batch for action in node.core.handle(event, self.now)]
+        actions: list[Action] = []
+        while batch:
+            new = node.core.handle(batch.pop(0), self.now)
+            actions += new
+            for action in new:
+                if isinstance(action, ReadOn):
+                    _read_on(batch, node.inbox, action.connection)
         if any(isinstance(action, CallAtEnd) for action in actions):
             actions += node.core.handle(BatchHandled(), self.now)
         node.busy = False
@@ -358,6 +373,17 @@ class SimNetwork:
         node = self.nodes[self.random.choice(peers)]
         self.crash(node, self.random.uniform(0.05, 3.0))
         self.after(self.random.expovariate(1 / every), lambda: self._disturb_crash(every))
+
+
+def _read_on(batch: list[Event], inbox: list[Event], connection: int) -> None:
+    """Ahead of all else of the connection."""
+    event = DataReceived(connection, b"")
+    for waiting in (batch, inbox):
+        for place, other in enumerate(waiting):
+            if getattr(other, "connection", 0) == connection:
+                waiting.insert(place, event)
+                return
+    inbox.append(event)
 
 
 def _reads(actions: list[Action] | None) -> bool:

@@ -19,6 +19,7 @@ from overlay.link.frame_codec import LENGTH_BYTES, decode, encode
 from overlay.link.frames import Hello
 from overlay.link.limits import LinkLimits
 from overlay.link.link_layer import Arrival, LinkLayer, always
+from overlay.link.slices import never
 
 LIMITS = LinkLimits(keepalive_seconds=10, hello_seconds=5)
 
@@ -29,6 +30,7 @@ def make_links(
     *,
     limits: LinkLimits = LIMITS,
     may_acknowledge: Callable[[str, Flow, str], bool] = always,
+    is_over: Callable[[], bool] = never,
 ) -> LinkLayer:
     return LinkLayer(
         role=role,
@@ -37,6 +39,7 @@ def make_links(
         formats=["xml"],
         limits=limits,
         may_acknowledge=may_acknowledge,
+        is_over=is_over,
     )
 
 

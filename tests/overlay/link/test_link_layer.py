@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 
 from overlay.link.errors import ProtocolError, StoreError
-from overlay.link.events import Action, DataReceived, Delete, Flow, Put, SendData, TimePassed
+from overlay.link.events import (
+    Action,
+    DataReceived,
+    Delete,
+    Flow,
+    Put,
+    ReadOn,
+    SendData,
+    TimePassed,
+)
 from overlay.link.frame import Frame
 from overlay.link.frame_codec import LENGTH_BYTES, decode, encode
 from overlay.link.frames import (
@@ -25,6 +34,7 @@ from overlay.link.frames import (
 )
 from overlay.link.limits import WINDOW_FRAMES_CEILING, LinkLimits
 from overlay.link.link_layer import ANYONE, SHOWN_MAX, TICKED_AT_ONCE
+from overlay.link.slices import SLICE_SECONDS, Slice
 from tests.overlay.link.pair import LIMITS, Hand, closed, hello, make_links, sent
 
 
@@ -334,6 +344,43 @@ class TestChannels:
             hand.links.send("broker/B2", "B1", message(1, 65_536))
         assert hand.links.backlog_bytes("broker/B2", Flow.MESSAGE, "B1") == 0
         assert hand.links.send("broker/B2", "B1", message(1)) == 1
+
+
+class TestSlices:
+    def test_one_frame_is_taken_in_a_slice_that_is_over_and_the_next_one_in_the_next(self) -> None:
+        hand = Hand(make_links(is_over=lambda: True))
+        hand.meet()
+        data = b"".join(encode(ready(n), "c", n) for n in (1, 2, 3))
+        hand.bytes(data + encode(ready(4), "c", 4)[:5])
+        assert [arrival.frame for arrival in hand.arrivals] == [ready(1)]
+        for number in (2, 3):
+            assert ReadOn(1) in hand.actions
+            hand.bytes(b"")
+            assert [arrival.frame for arrival in hand.arrivals] == [ready(number)]
+        assert ReadOn(1) not in hand.actions, "half a frame is nothing to go on with"
+        hand.bytes(encode(ready(4), "c", 4)[5:])
+        assert [arrival.frame for arrival in hand.arrivals] == [ready(4)]
+
+    def test_what_was_not_taken_is_not_acknowledged(self) -> None:
+        hand = Hand(make_links(is_over=lambda: True))
+        hand.meet()
+        frames = hand.bytes(encode(ready(1), "c", 1) + encode(ready(2), "c", 2))
+        assert frames == [Ack(1, "c", 1)]
+
+    def test_the_rest_of_a_lost_connection_is_lost(self) -> None:
+        hand = Hand(make_links(is_over=lambda: True))
+        hand.meet()
+        hand.bytes(encode(ready(1), "c", 1) + encode(ready(2), "c", 2))
+        hand.lose()
+        hand.bytes(b"")
+        assert hand.arrivals == []
+
+    def test_a_slice_begins_when_it_is_first_asked_for(self) -> None:
+        times = iter((7.0, 7.0 + SLICE_SECONDS / 2, 7.0 + SLICE_SECONDS, 9.0))
+        piece = Slice(lambda: next(times))
+        assert [piece.is_over() for _ in range(3)] == [False, False, True]
+        piece.until = 0.0
+        assert not piece.is_over()
 
 
 class TestSource:

@@ -11,6 +11,7 @@ import pytest
 import trio
 import trio.testing
 
+from overlay.link.event_queue import EventQueue
 from overlay.link.events import (
     Action,
     CallAgain,
@@ -20,6 +21,7 @@ from overlay.link.events import (
     Event,
     Flow,
     Put,
+    ReadOn,
     SendData,
 )
 from overlay.link.frame_codec import decode, encode
@@ -279,6 +281,58 @@ async def test_who_asks_is_answered_while_the_core_works_on(tmp_path: Path) -> N
                     assert await peer.receive_some() == b"%d" % number
             await peer.aclose()
             nursery.cancel_scope.cancel()
+
+
+class _OneAtATime:
+    """Answers one byte of what a connection has brought, and asks to go on with it."""
+
+    def __init__(self) -> None:
+        self.left: dict[int, bytes] = {}
+        self.answered: list[bytes] = []
+
+    def handle(self, event: Event, now: float) -> list[Action]:
+        if not isinstance(event, DataReceived):
+            return []
+        data = self.left.pop(event.connection, b"") + event.data
+        self.answered.append(data[:1])
+        if len(data) == 1:
+            return []
+        self.left[event.connection] = data[1:]
+        return [ReadOn(event.connection)]
+
+
+async def test_who_has_brought_much_takes_turns_with_the_others() -> None:
+    core = _OneAtATime()
+    queue = EventQueue(16)
+    for connection, data in ((1, b"abc"), (1, b"d"), (2, b"xy"), (1, b"e")):
+        await queue.put(DataReceived(connection, data))
+    while (event := queue.next_nowait()) is not None:
+        for action in core.handle(event, 0.0):
+            assert isinstance(action, ReadOn)
+            queue.put_back_nowait(action.connection)
+    assert b"".join(core.answered) == b"axbycde"
+
+
+async def test_a_node_goes_on_with_what_a_connection_has_brought(tmp_path: Path) -> None:
+    core = _OneAtATime()
+    (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    with Store(tmp_path / "slow.db") as store:
+        async with trio.open_nursery() as nursery:
+
+            async def run(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+                await run_node(
+                    core, listeners=[listener], dials={}, store=store, task_status=task_status
+                )
+
+            await nursery.start(run)
+            port = listener.socket.getsockname()[1]
+            async with await trio.open_tcp_stream("127.0.0.1", port) as peer:
+                await peer.send_all(b"abcdefgh")
+                with trio.fail_after(20):
+                    while len(core.answered) < 8:
+                        await trio.testing.wait_all_tasks_blocked()
+            nursery.cancel_scope.cancel()
+    assert b"".join(core.answered) == b"abcdefgh"
 
 
 async def test_one_connection_too_many_is_told_so_and_closed(tmp_path: Path) -> None:

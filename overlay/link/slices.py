@@ -1,0 +1,35 @@
+"""Slice: how much of its work a core does at once, in processor time.
+
+What is left then waits until others have had their turn: the next frames of a connection (ReadOn),
+what nobody waits for as they wait for an answer (CallAgain).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+SLICE_SECONDS = 0.005
+
+
+class Slice:
+    """Each event has another one, which it begins by setting ``until`` to 0.0; it ``is_over`` so
+    many seconds after that was asked for the first time."""
+
+    # PERF: an event of which there is little to do asks for no time.
+    __slots__ = ("_clock", "until")
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """``clock``: seconds of processor time; of one that stands still no slice is ever over."""
+        self._clock = clock
+        self.until = 0.0
+
+    def is_over(self) -> bool:
+        now = self._clock()
+        if not self.until:
+            self.until = now + SLICE_SECONDS
+        return now >= self.until
+
+
+def never() -> bool:
+    """Of whom all is done at once."""
+    return False
