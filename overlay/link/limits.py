@@ -25,6 +25,9 @@ class LinkLimits:
     window_frames        unacknowledged frames of one channel on the wire; the rest waits in the
                          journal
     window_bytes         the same in bytes (one frame always may go)
+    connection_window_bytes  of deliveries on one connection, sent and not taken, for all profiles
+                         together; what many get at once counts once, until all have taken it, and
+                         one delivery of each profile always may go
     journal_memory_bytes  of what waits for peers, in all journals of a process, so much is in
                          memory, too; the rest is read back from the disk when it can be sent
     channels_max         channels kept per peer and direction: one more is fatal
@@ -43,6 +46,7 @@ class LinkLimits:
     hello_bytes_max: int = 2 * 1024 * 1024
     window_frames: int = 256
     window_bytes: int = 1024 * 1024
+    connection_window_bytes: int = 4 * 1024 * 1024
     journal_memory_bytes: int = 64 * 1024 * 1024
     channels_max: int = 4_096
     errors_max: int = 32

@@ -2,6 +2,10 @@
 
 Of each mailbox in a slot the next delivery has its turn when its window is open, the oldest of a
 connection first; results that are not there yet are read, or made, before they leave.
+
+A connection has a window, too, for all its slots together.  While it is full, only a slot that has
+nothing on the wire gets anything; the others wait for room, the oldest first.  So one who takes
+only one of their profiles does not stand still, and one who takes none gets a delivery of each.
 """
 
 from __future__ import annotations
@@ -33,11 +37,22 @@ MADE_SECONDS_AT_ONCE = 0.005  # of processor time, in which results are made and
 
 @dataclass(slots=True, eq=False)
 class _Line:
-    """A connection with the mailboxes in its slots; ``queue`` is a heap of (position, slot)."""
+    """A connection with the mailboxes in its slots.
+
+    ``queue`` is a heap of (position, slot), and so is ``held``, where each slot is once, with
+    whether it still waits until there is room on the wire: ``waits``.  What is there: of each position its bytes, and in how many
+    slots it is not taken; it counts until it is taken in all.  ``gone``: by slot what has left a
+    mailbox while it was on the wire, with the last number of it.
+    """
 
     connection: int
     boxes: dict[int, Mailbox] = field(default_factory=dict)
     queue: list[tuple[int, int]] = field(default_factory=list)
+    held: list[tuple[int, int]] = field(default_factory=list)
+    waits: dict[int, bool] = field(default_factory=dict)
+    on_wire: dict[int, list[int]] = field(default_factory=dict)
+    on_wire_bytes: int = 0
+    gone: dict[int, tuple[int, list[int]]] = field(default_factory=dict)
 
 
 class Lines:
@@ -71,6 +86,11 @@ class Lines:
         return sum(len(line.boxes) for line in self._lines.values())
 
     @property
+    def on_wire_bytes(self) -> int:
+        """Of what was sent and is not taken, on all connections."""
+        return sum(line.on_wire_bytes for line in self._lines.values())
+
+    @property
     def has_more(self) -> bool:
         """Whether there is more to send now than one ``flush`` does."""
         return bool(self._busy)
@@ -99,20 +119,39 @@ class Lines:
     def queue(self, box: Mailbox) -> None:
         """The next delivery of a mailbox has its turn, if there is one and the window is open."""
         line = self._lines[box.line]
+        if not box.is_open(self._limits.window_frames, self._limits.window_bytes):
+            return
         if box.sent < box.floor:
             self._links.reply(line.connection, Missed(box.slot, box.floor, box.skip()))
-        is_open = box.is_open(self._limits.window_frames, self._limits.window_bytes)
-        if box.sent < box.last and is_open:
+        if box.sent < box.last:
             box.is_queued = True
             heappush(line.queue, (box.position(box.sent + 1), box.slot))
             if line.connection not in self._reading:
                 self._busy[line.connection] = line
 
+    def note_taken(self, box: Mailbox, through: int, positions: list[int]) -> None:
+        """What was on the wire for a mailbox is taken through a number; its positions."""
+        line = self._lines[box.line]
+        if line.gone and line.gone.get(box.slot, (through + 1,))[0] <= through:
+            self._leave_wire(line, line.gone.pop(box.slot)[1])
+        self._leave_wire(line, positions)
+        if box.sent == box.confirmed and line.waits.get(box.slot):
+            line.waits[box.slot] = box.is_queued = False
+
+    def note_gone(self, box: Mailbox, through: int, positions: list[int]) -> None:
+        """The same has left the mailbox and is still on the wire."""
+        gone = self._lines[box.line].gone
+        _, before = gone.get(box.slot, (0, []))
+        gone[box.slot] = through, before + positions
+
     def detach(self, box: Mailbox, code: str, detail: str) -> None:
         line = self._lines.get(box.line)
         if line is not None:
+            self.note_taken(box, max(box.sent, box.floor), box.on_wire())
             self._links.reply(line.connection, Detached(box.slot, code, detail))
             line.boxes.pop(box.slot, None)
+            if box.slot in line.waits:
+                line.waits[box.slot] = False
         _leave(box)
 
     def close(self, connection: int) -> None:
@@ -130,6 +169,8 @@ class Lines:
         until = self._clock() + MADE_SECONDS_AT_ONCE
         heads: list[tuple[int, int]] = []  # (position, connection), a heap
         for connection, line in self._busy.items():
+            if line.held:
+                self._let_in(line)
             if line.queue:
                 heappush(heads, (line.queue[0][0], connection))
         while heads and room > 0 and room_bytes > 0:
@@ -138,6 +179,8 @@ class Lines:
             sent, size = self._send_next(line, until)
             room -= sent
             room_bytes -= size
+            if line.held:
+                self._let_in(line)
             is_there = connection in self._busy  # or what it was sent has ended it
             if line.queue and is_there and connection not in self._reading:
                 heappush(heads, (line.queue[0][0], connection))
@@ -200,6 +243,8 @@ class Lines:
                 self.queue(box)  # the oldest have gone, or were taken, meanwhile
                 continue
             boxes.append(box)
+        if line.on_wire_bytes >= self._limits.connection_window_bytes:
+            boxes = self._hold_back(line, position, boxes)
         if not boxes:
             return 0, 0
         record = self._log.records[position]
@@ -207,21 +252,74 @@ class Lines:
         if left and record.message is None:
             self.read_ahead(left[0], left[0].sent + 1)
             self._reading[line.connection] = line
-        size = 0
+        size = count = 0
         for results, some in sent:
+            if line.on_wire_bytes + size >= self._limits.connection_window_bytes:
+                some = self._hold_back(line, position, some)
+                if not some:
+                    continue
+            count += len(some)
             slots = [box.slot for box in some]
             numbers = [box.send(record.size) for box in some]
             if results is NOTHING:
                 for slot, number in zip(slots, numbers, strict=True):
                     self._links.reply(line.connection, Missed(slot, number, 0))
                 continue
-            size += len(results.payload)
-            if not self._send_results(line, record, results, slots, numbers):
+            length = self._send_results(line, record, results, slots, numbers)
+            if not length:
                 return len(boxes), size
+            size += length
+        if count:
+            line.on_wire_bytes += size
+            on_wire = line.on_wire.setdefault(position, [0, 0])
+            on_wire[0] += size
+            on_wire[1] += count
         self._log.let_go(record)
         for box in boxes:
-            self.queue(box)
-        return len(boxes) - len(left), size
+            if not box.is_queued:
+                self.queue(box)
+        return count, size
+
+    def _hold_back(self, line: _Line, position: int, boxes: list[Mailbox]) -> list[Mailbox]:
+        """Those that may have a delivery while there is no room on the wire; the others wait."""
+        for box in boxes:
+            if box.sent > box.confirmed:
+                box.is_queued = True
+                if box.slot not in line.waits:
+                    heappush(line.held, (position, box.slot))
+                line.waits[box.slot] = True
+        return [box for box in boxes if not box.is_queued]
+
+    def _let_in(self, line: _Line) -> None:
+        """As many of the oldest that wait as there is room for on the wire; what is equal counts
+        once."""
+        room = self._limits.connection_window_bytes - line.on_wire_bytes
+        position = line.held[0][0]
+        record = self._log.records.get(position)
+        counted: set[int] = set()
+        while room > 0 and line.held and line.held[0][0] == position:
+            slot = heappop(line.held)[1]
+            if not line.waits.pop(slot):
+                continue
+            heappush(line.queue, (position, slot))
+            if record is None:
+                continue  # it has been thrown away meanwhile
+            results = record.results(line.boxes[slot].index)
+            if results is None:
+                room -= record.size
+            elif id(results) not in counted:
+                counted.add(id(results))
+                room -= len(results.payload)
+
+    def _leave_wire(self, line: _Line, positions: list[int]) -> None:
+        for position in positions:
+            on_wire = line.on_wire[position]
+            on_wire[1] -= 1
+            if not on_wire[1]:
+                line.on_wire_bytes -= on_wire[0]
+                del line.on_wire[position]
+        if line.held and line.connection not in self._reading:
+            self._busy[line.connection] = line
 
     def _there(
         self, record: Record, position: int, boxes: list[Mailbox], until: float
@@ -246,20 +344,21 @@ class Lines:
 
     def _send_results(
         self, line: _Line, record: Record, results: Results, slots: list[int], numbers: list[int]
-    ) -> bool:
-        """False where that ended the connection: what it accepts is less than this."""
+    ) -> int:
+        """The bytes of it; 0 where that ended the connection: what it accepts is less than this."""
         encoder = results.encoder
         if encoder is None:
             encoder = results.encoder = ResultsEncoder(
                 record.source, record.number, results.lengths, results.payload
             )
         try:
-            self._links.reply_encoded(line.connection, Deliveries, encoder.frame(slots, numbers))
+            data = encoder.frame(slots, numbers)
+            self._links.reply_encoded(line.connection, Deliveries, data)
         except ProtocolError as error:
             self._links.refuse(line.connection, "peer-limit", error.detail)
             self.close(line.connection)
-            return False
-        return True
+            return 0
+        return len(data)
 
 
 NOTHING = Results([], b"")

@@ -83,6 +83,10 @@ class Mailbox:
         self.in_flight_bytes += size
         return self.sent
 
+    def on_wire(self) -> list[int]:
+        """The positions of what was sent and is here."""
+        return self._positions[self._start : self._start + max(0, self.sent - self.floor)].tolist()
+
     def is_open(self, frames_max: int, bytes_max: int) -> bool:
         """Whether the next one may go now; one always may."""
         in_flight = self.sent - self.confirmed

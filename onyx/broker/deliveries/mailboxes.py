@@ -254,8 +254,10 @@ class Mailboxes(Part):
                 raise ProtocolError(
                     "not-expected", f"delivery {number} of {box.profile!r} was never given out"
                 )
-            before = box.backlog_bytes
-            self._release(box, box.take(number))
+            before, on_wire = box.backlog_bytes, max(0, box.sent - box.floor)
+            taken = box.take(number)
+            self._lines.note_taken(box, number, taken[:on_wire])
+            self._release(box, taken)
             if box.confirmed == box.sent:
                 box.in_flight_bytes = 0
             else:
@@ -376,7 +378,7 @@ class Mailboxes(Part):
     def statistics(self) -> Mapping[str, object]:
         """``waiting``: deliveries that nobody has taken, with ``waiting_bytes``; ``stored_bytes``:
         the results of these, each once; ``subscribers``: connections that take any, ``attached``
-        profiles."""
+        profiles, with ``on_wire_bytes`` sent to them and not taken."""
         boxes = self._boxes.values()
         return {
             "mailboxes": len(self._boxes),
@@ -384,6 +386,7 @@ class Mailboxes(Part):
             "waiting_bytes": sum(box.backlog_bytes for box in boxes),
             "subscribers": len(self._lines),
             "attached": self._lines.attached,
+            "on_wire_bytes": self._lines.on_wire_bytes,
             "former_texts": len(self._texts),
             **self._log.statistics(),
             **self._counters,
@@ -468,7 +471,10 @@ class Mailboxes(Part):
         return dropped
 
     def _drop(self, box: Mailbox, through: int) -> int:
+        on_wire = max(0, box.sent - box.floor)
         gone = box.remove(through)
+        if box.line and on_wire:
+            self._lines.note_gone(box, min(through, box.sent), gone[:on_wire])
         self._release(box, gone)
         if box.line and not box.is_queued:
             self._lines.queue(box)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from heapq import heappush
 from random import Random
 
 import pytest
@@ -34,6 +36,7 @@ from overlay.link.delivery_frames import (
     Detached,
     Missed,
     Taken,
+    columns,
     cut,
     packed_numbers,
     packed_slots,
@@ -48,7 +51,9 @@ from overlay.link.row_log import RowLog
 from overlay.link.subscription import Attachment, Subscription
 from tests.beside import rows_read
 
-SMALL = LinkLimits(window_frames=3, window_bytes=400, journal_memory_bytes=300)
+SMALL = LinkLimits(
+    window_frames=3, window_bytes=400, connection_window_bytes=700, journal_memory_bytes=300
+)
 
 
 class User:
@@ -60,15 +65,24 @@ class User:
         self.attached: dict[str, Attachment] = {}
         self.frames: list[Frame] = []
         self.missed: dict[str, int] = defaultdict(int)
+        self.on_wire_bytes = 0  # of frames that are not taken in all their slots
+        self._on_wire: dict[int, dict[int, list[int]]] = defaultdict(dict)  # by slot and number
         self._world = world
 
     def attach(self, profile: str, received: int = 0) -> None:
         made = self.attached[profile] = self.subscription.attach(profile, received)
         self._world.attach(self.connection, Attach([(made.slot, profile, received)]))
 
-    def get(self, frame: Frame) -> None:
+    def get(self, frame: Frame, size: int = 0) -> None:
         self.frames.append(frame)
         if isinstance(frame, Deliveries):
+            places = list(columns(frame))
+            if any(self._on_wire[slot] for slot, _ in places):
+                assert self.on_wire_bytes < self._world.limits.connection_window_bytes
+            self.on_wire_bytes += size
+            sent = [size, len(places)]
+            for slot, number in places:
+                self._on_wire[slot][number] = sent
             for attachment, _ in self.subscription.arrived(frame):
                 result = frame.source, frame.number, cut(frame.lengths, frame.payload)
                 self._world.got[attachment.profile].append(result)
@@ -77,16 +91,27 @@ class User:
         elif isinstance(frame, Detached):
             self.attached.pop(self._profile(frame.slot))
             self.subscription.detached(frame)
+            self._leave_wire(frame.slot, sys.maxsize)
 
     def take(self, profile: str) -> None:
         """All that has come."""
         attachment = self.attached[profile]
         self.subscription.take(attachment, attachment.last)
         for frame in self.subscription.taken():
+            for slot, number in columns(frame):
+                self._leave_wire(slot, number)
             self._world.mailboxes.take(self.connection, frame)
 
     def of(self, kind: type[Frame]) -> list[Frame]:
         return [frame for frame in self.frames if isinstance(frame, kind)]
+
+    def _leave_wire(self, slot: int, through: int) -> None:
+        """What is taken in a slot through a number."""
+        on_wire = self._on_wire[slot]
+        for number in [number for number in on_wire if number <= through]:
+            sent = on_wire.pop(number)
+            sent[1] -= 1
+            self.on_wire_bytes -= 0 if sent[1] else sent[0]
 
     def _profile(self, slot: int) -> str:
         return next(name for name, each in self.attached.items() if each.slot == slot)
@@ -133,7 +158,7 @@ class World:
         self.got: dict[str, list[tuple[str, int, list[bytes]]]] = defaultdict(list)
         self.refused: dict[int, str] = {}
         self.puts = 0
-        self._limits = limits
+        self.limits = limits
         self._bounds = MailboxLimits(backlog, store, age)
         self._clock = clock
         self.second = 0
@@ -147,7 +172,7 @@ class World:
         self.mailboxes = Mailboxes(
             self,  # type: ignore[arg-type]
             self._rows,
-            self._limits,
+            self.limits,
             self._bounds,
             self.maker,  # type: ignore[arg-type]
             self._clock,
@@ -211,12 +236,12 @@ class World:
 
     # What mailboxes ask of a link layer.
 
-    def reply(self, connection: int, frame: Frame) -> None:
+    def reply(self, connection: int, frame: Frame, size: int = 0) -> None:
         if connection in self.users:
-            self.users[connection].get(frame)
+            self.users[connection].get(frame, size)
 
     def reply_encoded(self, connection: int, kind: type[Frame], data: bytes) -> None:
-        self.reply(connection, decode(data[4:]).frame)
+        self.reply(connection, decode(data[4:]).frame, len(data))
 
     def refuse(self, connection: int, code: str, detail: str) -> None:
         self.refused[connection] = code
@@ -500,6 +525,86 @@ def test_the_last_who_asks_takes_a_profile() -> None:
     assert len(second.of(Deliveries)) == 1
 
 
+def crowded(profiles: int, messages: int, limits: LinkLimits) -> tuple[World, User]:
+    """A user who takes nothing; each message gives each profile results of its own."""
+    world = World(limits)
+    user = world.user(1)
+    for number in range(profiles):
+        user.attach(f"p{number}")
+    for number in range(1, messages + 1):
+        world.put_off(number, b"m%d" % number, [f"p{number}" for number in range(profiles)])
+        world.settle()
+    return world, user
+
+
+class TestWindowOfAConnection:
+    limits = LinkLimits(connection_window_bytes=10_000)
+
+    def test_one_who_reads_nothing_has_one_of_each_and_a_window_on_the_wire(self) -> None:
+        _, user = crowded(1_000, 20, self.limits)
+        longest = max(sum(frame.lengths) for frame in user.of(Deliveries)) + 100
+        assert len(user.of(Deliveries)) == 1_000
+        few = crowded(10, 100, self.limits)[1]
+        assert 10_000 <= few.on_wire_bytes < 10_000 + 10 * longest
+
+    def test_one_who_takes_only_one_profile_gets_all_of_it(self) -> None:
+        world, user = crowded(100, 100, self.limits)
+        while len(world.got["p7"]) < 100:
+            before = len(world.got["p7"])
+            user.take("p7")
+            world.settle()
+            assert len(world.got["p7"]) == before + 1
+        assert [number for _, number, _ in world.got["p7"]] == list(range(1, 101))
+        assert all(len(world.got[profile]) < 10 for profile in user.attached if profile != "p7")
+
+    def test_what_many_get_at_once_counts_once(self) -> None:
+        world = World(LinkLimits())
+        user = world.user(1)
+        profiles = [f"p{number}" for number in range(1_000)]
+        for profile in profiles:
+            user.attach(profile)
+        for number in range(1, 201):
+            world.mailboxes.deliver("s1", number, [b"x" * 4_000], profiles)
+            world.settle()
+        assert len(user.of(Deliveries)) == 200
+        assert all(len(world.got[profile]) == 200 for profile in profiles)
+
+    def test_whoever_waits_for_room_is_looked_at_when_there_is_some(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        moved = 0
+
+        def push(heap: list[tuple[int, int]], item: tuple[int, int]) -> None:
+            nonlocal moved
+            moved += 1
+            heappush(heap, item)
+
+        world, user = crowded(1_000, 10, self.limits)
+        monkeypatch.setattr(lines_module, "heappush", push)
+        while world.rows(DELIVERY_SPACE):
+            for profile in user.attached:
+                user.take(profile)
+                world.settle()
+        assert all(len(world.got[profile]) == 10 for profile in user.attached)
+        assert moved < 5 * 1_000 * 10
+
+    def test_what_is_thrown_away_on_the_wire_still_counts(self) -> None:
+        world = World(LinkLimits(window_bytes=2_000, connection_window_bytes=3_000), backlog=1_000)
+        user = world.user(1)
+        user.attach("p1")
+        user.attach("p2")
+        for number in range(1, 101):
+            world.mailboxes.deliver("s1", number, [b"x" * 200], ["p1" if number % 2 else "p2"])
+            world.settle()
+        assert 3_000 <= user.on_wire_bytes < 3_300
+        assert world.mailboxes.statistics()["on_wire_bytes"] == user.on_wire_bytes
+        assert not user.of(Missed), "it is told when there is room again"
+        take_all(world, user)
+        assert user.missed["p1"] + len(world.got["p1"]) == 50
+        assert user.missed["p2"] + len(world.got["p2"]) == 50
+        assert world.mailboxes.statistics()["on_wire_bytes"] == 0
+
+
 def test_a_profile_that_is_forgotten_leaves_nothing() -> None:
     world = World()
     user = world.user(1)
@@ -721,3 +826,4 @@ def test_everything_comes_once_and_in_order_whatever_breaks(
     take_all(world, last)
     assert world.got == history.expected
     assert world.mailboxes.statistics()["waiting_bytes"] == 0
+    assert world.mailboxes.statistics()["on_wire_bytes"] == 0
