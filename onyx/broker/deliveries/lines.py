@@ -40,9 +40,9 @@ class _Line:
     """A connection with the mailboxes in its slots.
 
     ``queue`` is a heap of (position, slot), and so is ``held``, where each slot is once, with
-    whether it still waits until there is room on the wire: ``waits``.  What is there: of each position its bytes, and in how many
-    slots it is not taken; it counts until it is taken in all.  ``gone``: by slot what has left a
-    mailbox while it was on the wire, with the last number of it.
+    whether it still waits until there is room on the wire: ``waits``.  What is there: of each
+    position its bytes, and in how many slots it is not taken; it counts until it is taken in all.
+    ``gone``: by slot what has left a mailbox while it was on the wire, with its last number.
     """
 
     connection: int
@@ -253,9 +253,10 @@ class Lines:
             self.read_ahead(left[0], left[0].sent + 1)
             self._reading[line.connection] = line
         size = count = 0
-        for results, some in sent:
+        for results, wanted in sent:
+            some = wanted
             if line.on_wire_bytes + size >= self._limits.connection_window_bytes:
-                some = self._hold_back(line, position, some)
+                some = self._hold_back(line, position, wanted)
                 if not some:
                     continue
             count += len(some)
