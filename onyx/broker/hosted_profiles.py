@@ -8,7 +8,8 @@ from typing import NamedTuple
 from overlay.link.row_log import RowLog, read_record
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
-from yfilter.engine.linear_paths import Conjunction, routing_query
+from yfilter.engine.linear_paths import Conjunction
+from yfilter.engine.routing_templates import routing_query_of
 from yfilter.language.profile_recipes import ProfileRecipes, language_digest
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile
@@ -27,7 +28,7 @@ class HostedProfile(NamedTuple):
     @property
     def disjuncts(self) -> tuple[Conjunction, ...]:
         """Its routing query, found out each time."""
-        return routing_query(parse_profile(self.text))
+        return routing_query_of(parse_profile(self.text))
 
 
 _SHAPES = Table("profile-shape", str)  # by number

@@ -43,7 +43,8 @@ from overlay.routing.delta import Delta, DeltaSum, parse_delta, texts
 from overlay.routing.routing_table import RoutingTable
 from overlay.routing.table_budget import table_budget
 from registration.catalog import REGISTRATION_KEY
-from yfilter.engine.linear_paths import Conjunction, routing_query
+from yfilter.engine.linear_paths import Conjunction
+from yfilter.engine.routing_templates import routing_query_of
 from yfilter.errors import ProfileRefused
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile
@@ -363,7 +364,7 @@ class QueryPlane(Part):
         self.profiles[profile] = hosted
         if self._is_mapping:
             gone = () if former is None else former.disjuncts
-            self._note(self.table.change_local(routing_query(parsed), gone))
+            self._note(self.table.change_local(routing_query_of(parsed), gone))
 
     def _map_if_asked(self) -> None:
         """Where there are neighbours somebody will ask what is wanted here."""

@@ -11,6 +11,7 @@ from weakref import WeakValueDictionary
 
 from yfilter.engine.containment import Pattern
 from yfilter.engine.linear_paths import Conjunction
+from yfilter.engine.routing_templates import read_conjunction
 
 
 class PatternPool:
@@ -24,7 +25,7 @@ class PatternPool:
         """As ``Conjunction.parse``."""
         known = self._disjuncts.get(text)
         if known is None:
-            known = self._disjuncts[text] = Conjunction.parse(text)
+            known = self._disjuncts[text] = read_conjunction(text)
         return known
 
     def share(self, disjunct: Conjunction) -> Conjunction:

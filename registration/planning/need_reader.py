@@ -43,7 +43,7 @@ from yfilter.language.query_ast import (
     Profile,
 )
 from yfilter.language.query_parser import parse_profile
-from yfilter.language.shapes import MARK, Blank, PlainPath, Shaped, Word, parts_of
+from yfilter.language.shapes import MARK, Blank, NeedsWords, PlainPath, Shaped, Word, parts_of
 from yfilter.language.subexpressions import new_focus, same_focus
 
 _BLANK = re.compile(rf"{MARK}([0-9]+)\.?{MARK}")
@@ -161,7 +161,10 @@ def _of_disjunct(disjunct: tuple[tuple[_Target, ...], ...], words: Sequence[Word
 def _disjuncts(tree: Expression) -> _Disjuncts | None:
     """For a shape: the equalities in each disjunct of its routing query; None where something
     depends on a literal, or the needs cannot be said by words."""
-    conjunctions = routing_query(Profile(tree))
+    try:
+        conjunctions = routing_query(Profile(tree))
+    except NeedsWords:
+        return None
     constants: set[int] = set()
     disjuncts = []
     for conjunction in conjunctions:

@@ -43,6 +43,8 @@ CONJUNCTION_LIMITS = ProfileLimits(length_max=262_144, depth_max=80, steps_max=6
 
 CONJUNCTION_BYTES_MAX = 256 * 1024  # of UTF-8, so that any frame can carry one
 
+DISJUNCTS_MAX = 32  # of a routing query
+
 _AND = " and "
 
 # Descendant or child, and a name test: a step without its conditions.
@@ -56,11 +58,26 @@ class LinearStep:
     descendant: bool
     test: NameTest
     selections: tuple[Expression, ...] = ()
+    text: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if len(self.selections) > 1:
             canonical = tuple(sorted(dict.fromkeys(self.selections), key=unparse))
             object.__setattr__(self, "selections", canonical)
+        text = unparse(PathExpression(Origin.MESSAGE, (self.location_step,)))
+        object.__setattr__(self, "text", text)
+
+    @classmethod
+    def of_text(
+        cls, descendant: bool, test: NameTest, selections: tuple[Expression, ...], text: str
+    ) -> LinearStep:
+        """The step that has this text, its selections in that order."""
+        step = object.__new__(cls)
+        object.__setattr__(step, "descendant", descendant)
+        object.__setattr__(step, "test", test)
+        object.__setattr__(step, "selections", selections)
+        object.__setattr__(step, "text", text)
+        return step
 
     @property
     def location_step(self) -> LocationStep:
@@ -78,7 +95,7 @@ class LinearPath:
     steps: tuple[LinearStep, ...]
 
     def __str__(self) -> str:
-        return unparse(self.expression)
+        return "".join([step.text for step in self.steps])
 
     @property
     def expression(self) -> PathExpression:
@@ -87,7 +104,11 @@ class LinearPath:
     def implies(self, other: LinearPath) -> bool:
         """Whether ``other`` is the beginning of this path, with no condition of its own."""
         return len(other.steps) <= len(self.steps) and all(
-            mine.structure == theirs.structure and set(theirs.selections) <= set(mine.selections)
+            mine.text == theirs.text
+            or (
+                mine.structure == theirs.structure
+                and set(theirs.selections) <= set(mine.selections)
+            )
             for mine, theirs in zip(self.steps, other.steps, strict=False)
         )
 
@@ -136,7 +157,7 @@ class Conjunction:
 ANY_MESSAGE = Conjunction((LinearPath((LinearStep(False, ANY_NAME),)),))
 
 
-def routing_query(profile: Profile, disjuncts_max: int = 32) -> tuple[Conjunction, ...]:
+def routing_query(profile: Profile, disjuncts_max: int = DISJUNCTS_MAX) -> tuple[Conjunction, ...]:
     """The routing query of a profile: every message that the profile matches satisfies one.
 
     Exact for a profile that is one linear path; a profile of n nested paths becomes n + 1 linear
@@ -148,7 +169,9 @@ def routing_query(profile: Profile, disjuncts_max: int = 32) -> tuple[Conjunctio
     return conjunctions_of(matching_path(profile), disjuncts_max)
 
 
-def conjunctions_of(path: PathExpression, disjuncts_max: int = 32) -> tuple[Conjunction, ...]:
+def conjunctions_of(
+    path: PathExpression, disjuncts_max: int = DISJUNCTS_MAX
+) -> tuple[Conjunction, ...]:
     """The same for a matching path: one of them holds on every message that the path matches."""
     found: dict[Conjunction, None] = {}
     for branch in main_alternatives(with_implied(path), disjuncts_max):
@@ -159,7 +182,7 @@ def conjunctions_of(path: PathExpression, disjuncts_max: int = 32) -> tuple[Conj
 def _conjunction(branch: Branch) -> Conjunction:
     kept: list[LinearPath] = []
     length = 0
-    for path in without_implied(tuple(_linear_paths_of((), branch))):
+    for path in without_implied(tuple(linear_paths_of((), branch))):
         length += len(str(path).encode()) + len(_AND)
         if length > CONJUNCTION_BYTES_MAX:
             break
@@ -167,15 +190,15 @@ def _conjunction(branch: Branch) -> Conjunction:
     return Conjunction(tuple(kept)) if kept else ANY_MESSAGE
 
 
-def _linear_paths_of(prefix: tuple[LinearStep, ...], branch: Branch) -> Iterator[LinearPath]:
+def linear_paths_of(prefix: tuple[LinearStep, ...], branch: Branch) -> Iterator[LinearPath]:
     """The path of a branch that continues ``prefix``, and of all branches on it."""
     for step in branch:
         twig = step.twig
         prefix = (*prefix, LinearStep(step.descendant, step.test, twig.selections))
         for nested in twig.branches:
-            yield from _linear_paths_of(prefix, nested)
+            yield from linear_paths_of(prefix, nested)
         for absolute in twig.absolute:
-            yield from _linear_paths_of((), absolute)
+            yield from linear_paths_of((), absolute)
     yield LinearPath(prefix)
 
 

@@ -48,6 +48,7 @@ from yfilter.language.query_ast import (
     Origin,
     PathExpression,
 )
+from yfilter.language.shapes import Blank, NeedsWords
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +95,19 @@ def main_alternatives(path: PathExpression, alternatives_max: int) -> tuple[Bran
     return _Alternatives(alternatives_max).of_steps(main_steps(path))
 
 
+def all_alternatives(path: PathExpression, alternatives_max: int) -> tuple[Branch, ...] | None:
+    """The same, each as it stands; None if there are more."""
+    alternatives = _Alternatives(alternatives_max)
+    found = alternatives.of_steps(main_steps(path))
+    return None if alternatives.is_generalised else found
+
+
 class _Alternatives:
     """The alternatives of conditions and steps, never more than ``limit`` of anything."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
+        self.is_generalised = False
 
     def of_steps(self, steps: Sequence[LocationStep]) -> tuple[Branch, ...]:
         choices = self._bounded([self.of_all(step.predicates) for step in steps])
@@ -176,7 +185,7 @@ class _Alternatives:
         distinct = tuple(dict.fromkeys(alternatives))
         if ANYTHING in distinct:
             return _EVERY
-        return (_common(distinct),) if len(distinct) > self._limit else distinct
+        return distinct if len(distinct) <= self._limit else (self._common(distinct),)
 
     def _products(self, left: tuple[Twig, ...], right: tuple[Twig, ...]) -> tuple[Twig, ...]:
         ours, theirs = self._bounded([left, right])
@@ -186,8 +195,20 @@ class _Alternatives:
         """The choices, the largest ones generalised until their product is within the limit."""
         while prod(map(len, choices)) > self._limit:
             largest = max(range(len(choices)), key=lambda index: len(choices[index]))
-            choices[largest] = (_common(choices[largest]),)
+            choices[largest] = (self._common(choices[largest]),)
         return choices
+
+    def _common(self, alternatives: tuple[Twig, ...]) -> Twig:
+        """What all alternatives ask for: a twig that is satisfied wherever one of them is."""
+        self.is_generalised = True
+        first, *others = alternatives
+        for other in others:
+            first = Twig(
+                tuple(part for part in first.selections if part in other.selections),
+                tuple(part for part in first.branches if part in other.branches),
+                tuple(part for part in first.absolute if part in other.absolute),
+            )
+        return first
 
 
 def _at_any_depth(rest: tuple[LocationStep, ...]) -> tuple[Expression, ...]:
@@ -234,6 +255,8 @@ def _asks_for_some(operator: Operator, bound: Expression) -> bool:
     """Whether a count that compares so is above zero."""
     if not isinstance(bound, Literal) or isinstance(bound.value, str):
         return False
+    if isinstance(bound.value, Blank):
+        raise NeedsWords
     match operator:
         case Operator.GT:
             return bound.value >= 0
@@ -243,18 +266,6 @@ def _asks_for_some(operator: Operator, bound: Expression) -> bool:
             return bound.value == 0
         case _:
             return False
-
-
-def _common(alternatives: tuple[Twig, ...]) -> Twig:
-    """What all alternatives ask for: a twig that is satisfied wherever one of them is."""
-    first, *others = alternatives
-    for other in others:
-        first = Twig(
-            tuple(part for part in first.selections if part in other.selections),
-            tuple(part for part in first.branches if part in other.branches),
-            tuple(part for part in first.absolute if part in other.absolute),
-        )
-    return first
 
 
 def _union(left: tuple[_Part, ...], right: tuple[_Part, ...]) -> tuple[_Part, ...]:

@@ -12,10 +12,10 @@ from typing import NamedTuple
 from yfilter.index.draft import FilledWay, Recipe
 from yfilter.index.recipes import WayRecipe, recipe_of
 from yfilter.index.residuals import STEPS_MAX
-from yfilter.index.ways import NeedsWords, Verified, Ways, ways_of
+from yfilter.index.ways import Verified, Ways, ways_of
 from yfilter.language.matching_path import is_path, matching_part
 from yfilter.language.query_ast import Expression, Profile
-from yfilter.language.shapes import PlainPath, Shaped, blanks_in, take_apart
+from yfilter.language.shapes import NeedsWords, PlainPath, Shaped, blanks_in, take_apart
 
 
 class IndexedPart(NamedTuple):

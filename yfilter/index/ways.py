@@ -49,7 +49,6 @@ from yfilter.language.query_ast import (
     LocationStep,
     NameTest,
     NodeKind,
-    Operation,
     Operator,
     Or,
     Origin,
@@ -57,14 +56,10 @@ from yfilter.language.query_ast import (
     Sequence,
 )
 from yfilter.language.re2_patterns import as_re2
-from yfilter.language.shapes import Blank
+from yfilter.language.shapes import Blank, NeedsWords
 
 WAYS_MAX = 64  # alternatives of one query
 OTHERS_MAX = 8  # paths from the message that stand as conditions
-
-
-class NeedsWords(Exception):
-    """What the index asks depends on the words of a profile, not on its shape alone."""
 
 
 _RANGES = (Operator.LT, Operator.LE, Operator.GT, Operator.GE)
@@ -188,17 +183,6 @@ def _condition(kind: ConditionKind, part: Expression, level: int) -> Condition |
 
 def _implied(part: Expression, level: int) -> Iterator[Condition | Verified | Way]:
     """What a verified condition asks for that can be looked up: few elements are verified then."""
-    sides = (
-        (part.left, part.right)
-        if isinstance(part, Comparison)
-        else part.operands
-        if isinstance(part, Operation)
-        else ()
-    )
-    if any(isinstance(side, FunctionCall) for side in sides) and any(
-        isinstance(side, Literal) and isinstance(side.value, Blank) for side in sides
-    ):
-        raise NeedsWords  # whether it holds for nothing depends on the value
     for condition in implied(part):
         for kind, one in take_apart(condition):
             found = _condition(kind, one, level)

@@ -37,9 +37,11 @@ from yfilter.language.query_ast import (
     PathExpression,
     Quantified,
 )
+from yfilter.language.shapes import Blank, NeedsWords
 
 _NODE_COMPARISONS = frozenset(("is", "<<", ">>"))
 _STRINGS = frozenset(("string", "normalize-space", "lower-case", "upper-case"))
+_LOOKED_AT = _STRINGS | {"count", "number"}
 _HOLDS: dict[Operator, Callable[[float, float], bool]] = {
     Operator.EQ: operator.eq,
     Operator.NE: operator.ne,
@@ -119,6 +121,8 @@ def _of_call(
     """A function of one path compared with a literal, where that does not hold for no nodes."""
     if len(call.arguments) != 1:
         return
+    if call.name in _LOOKED_AT and isinstance(value, Blank):
+        raise NeedsWords  # whether it holds for nothing depends on the value
     of_nothing: float | str
     if call.name == "count" and not isinstance(value, str):
         of_nothing = 0

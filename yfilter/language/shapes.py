@@ -45,6 +45,10 @@ Word: TypeAlias = str | int | Decimal | float
 MARK = "\U000effff"
 
 
+class NeedsWords(Exception):
+    """What is asked depends on the words of a profile, not on its shape alone."""
+
+
 class BlankString(str):
     number: int
 
@@ -104,7 +108,7 @@ class Shaped(NamedTuple):
     def text(self) -> str:
         """What ``unparse`` makes of the tree."""
         # PERF: most words are written as they are; this is done for each of a million profiles.
-        pieces, numbers = self.shape.derived(_text_pieces)
+        pieces, numbers = self.shape.derived(text_pieces)
         words = self.words
         if len(numbers) != len(words):  # an xs:double is not seen in the text
             return unparse(self.fill())
@@ -190,7 +194,7 @@ def take_apart(body: Expression) -> Shaped:
 
     def blank(word: Word) -> Word:
         words.append(word)
-        return _blank(word, len(words) - 1)
+        return blank_like(word, len(words) - 1)
 
     tree = cast(Expression, _replaced(body, blank))
     shape = _SHAPES.get(tree)
@@ -226,7 +230,7 @@ def _reader_of(kind: type) -> Callable[[object], tuple[object, ...]] | None:
 _READERS: dict[type, Callable[[object], tuple[object, ...]] | None] = {}
 
 
-def _blank(word: Word, number: int) -> Blank:
+def blank_like(word: Word, number: int) -> Blank:
     blank: Blank
     if isinstance(word, str):
         blank = BlankString(f"{MARK}{number}{MARK}")
@@ -293,7 +297,7 @@ def _location_step(step: PlainStep) -> LocationStep:
     return LocationStep(descendant, NodeKind.ELEMENT, test, predicates)
 
 
-def _text_pieces(tree: Expression) -> tuple[list[str], list[int]]:
+def text_pieces(tree: Expression) -> tuple[list[str], list[int]]:
     """The text of a tree, every second piece for a blank, and the numbers of these blanks."""
     pieces = _BLANK_TEXT.split(unparse(tree))
     numbers = list(map(int, pieces[1::2]))
