@@ -1,7 +1,8 @@
 """StateTable: a protocol as a table, what is done in each state at each event.
 
 A StateMachine runs the table, the picture in the documents is drawn from it
-(``tests/test_state_pictures.py``).  What the table does not list does not happen.
+(``tests/test_state_pictures.py``), and a test takes every step of it
+(``tests/test_state_steps.py``).  What the table does not list does not happen.
 """
 
 from __future__ import annotations

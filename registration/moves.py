@@ -187,7 +187,8 @@ class Moves(StateMachine[Move, Phase, MoveEvent]):
     # --- what is done ---------------------------------------------------------------------
 
     def state(self, move: Move) -> Phase:
-        return move.phase
+        known = self._moves.get(move.profile)
+        return Phase.STAYING if known is None else known.phase
 
     def enter(self, move: Move, phase: Phase) -> None:
         if phase is Phase.STAYING:
