@@ -97,7 +97,7 @@ async def run_node_process(
     leave_survivors_alone()
     sys.setswitchinterval(SWITCH_SECONDS)
     directory = DataDirectory(topology.data_directory)
-    with directory.node_locked(node_id), _opened(directory.store_file(node_id)) as store:
+    with directory.node_locked(node_id), opened_store(directory.store_file(node_id)) as store:
         listener.setblocking(False)
         listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(listener))]
         async with background_tasks() as nursery:
@@ -117,7 +117,7 @@ async def run_node_process(
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Store]:
+def opened_store(path: Path) -> Iterator[Store]:
     """The store of a node; what is wrong with it, now or when its rows are read, is an error for
     a person."""
     try:

@@ -18,12 +18,13 @@ parts that have something to do (overlay/link/part.py)::
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from formats import WireFormat
 from onyx.broker.broker_requests import BrokerRequests
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.data_plane import DataPlane
+from onyx.broker.deliveries.delivery_log import ReadStore
 from onyx.broker.deliveries.mailboxes import READ_SPACES, Mailboxes, MailboxLimits
 from onyx.broker.deliveries.result_maker import ResultMaker, results_bytes_max
 from onyx.broker.deliveries.subscribers import Subscribers
@@ -48,8 +49,10 @@ from overlay.link.events import (
     CallAgain,
     CallAtEnd,
     CalledAgain,
+    Delete,
     Event,
     Flow,
+    Put,
     RowsRead,
     TimePassed,
 )
@@ -214,6 +217,14 @@ class BrokerCore:
                 continue
             for arrival in self._links.handle(event, now):
                 self._handle_arrival(arrival)
+
+    def make_results(self, read: ReadStore) -> Iterator[tuple[int, int, list[Put | Delete]]]:
+        """For another release, which makes other results: make all that wait for users, and store
+        them in place of the messages.  After each message how many are done, of how many, and the
+        rows to commit; what was done stays done.  What is deferred has to be done before.
+        """
+        for done, total in self.mailboxes.make_stored(read):
+            yield done, total, self._rows.drain()
 
     def connected(self, peer: str) -> bool:
         """Whether a peer ("broker/B2", "registration/r1") is there."""

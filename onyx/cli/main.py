@@ -16,6 +16,7 @@ from importlib import metadata
 from formats import build_info
 from onyx.cli import (
     backtest,
+    make_results,
     plan,
     profile,
     source,
@@ -42,6 +43,7 @@ VERBS: tuple[Verb, ...] = (
     plan,
     backtest,
     topology,
+    make_results,
 )
 
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells count

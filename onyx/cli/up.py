@@ -12,7 +12,7 @@ from pathlib import Path
 import trio
 
 from onyx.child_process import ChildProcess, describe_exit
-from onyx.cli.values import positive, print_json, share
+from onyx.cli.values import broker_argument, positive, print_json, share
 from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.data_directory import DataDirectory
 from onyx.errors import EXIT_OK, UsageError
@@ -20,7 +20,6 @@ from onyx.launcher import RunningNetwork, launch
 from onyx.listening import bind, listen_addresses
 from onyx.open_files import allow_connections
 from overlay.archive import ArchiveOptions
-from overlay.toml_table import did_you_mean, quote
 from overlay.topology import Topology, TopologyError, load_topology
 
 DETAILS = """\
@@ -167,11 +166,7 @@ async def _run_one(topology: Topology, node_id: str, arguments: argparse.Namespa
 def _node_id(topology: Topology, arguments: argparse.Namespace) -> str:
     if arguments.registration:
         return topology.registration[0].id
-    broker: str = arguments.broker
-    if broker not in topology.broker_ids:
-        hint = did_you_mean(broker, topology.broker_ids)
-        raise UsageError(f"--broker {quote(broker)} is no broker of {arguments.file}{hint}")
-    return broker
+    return broker_argument(topology, arguments.broker, arguments.file)
 
 
 class _Events:

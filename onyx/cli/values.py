@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from onyx.errors import UnreadableInput, UsageError
+from overlay.toml_table import did_you_mean, quote
+from overlay.topology import Topology
 
 STANDARD_INPUT = "-"
 
@@ -31,6 +33,14 @@ def location(text: str) -> tuple[float, float]:
             f'"{text}" is not on earth, expected LAT -90 to 90 and LON -180 to 180'
         )
     return latitude, longitude
+
+
+def broker_argument(topology: Topology, broker: str, file: Path) -> str:
+    """The id of a broker of the topology in a file; UsageError if there is none."""
+    if broker not in topology.broker_ids:
+        hint = did_you_mean(broker, topology.broker_ids)
+        raise UsageError(f"--broker {quote(broker)} is no broker of {file}{hint}")
+    return broker
 
 
 def positive(text: str) -> int:

@@ -23,10 +23,10 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, islice
 from operator import sub
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import msgpack
 from zstandard import ZstdCompressor, ZstdDecompressor, ZstdError
@@ -41,11 +41,14 @@ DELIVERY_SPACE = "delivery"
 BODY_SPACE = "delivery-body"
 
 RULES = 1
-"""By which results are made of a message.  A release that makes others raises it, and has to make
-what waits by the former rules first."""
+"""By which results are made of a message.  A release that makes others raises it: then what waits
+has to be made by the release of before (``onyx make-results``)."""
 
 INLINE_BYTES = 512  # a longer body has a row of its own
 RECORD_BYTES = 64  # what a record counts for besides its body
+
+ReadStore: TypeAlias = Callable[[str, str, str], Sequence[tuple[str, bytes]]]
+"""(space, first key, last key) -> the rows (key, value)."""
 
 
 class Results:
@@ -65,6 +68,10 @@ class Results:
     def key(self) -> tuple[bytes, tuple[int, ...]]:
         """The same for equal results."""
         return self.payload, tuple(self.lengths)
+
+
+NOTHING = Results([], b"")
+"""Of a profile that gets nothing of a message after all."""
 
 
 class KeptMessage(NamedTuple):
@@ -101,7 +108,8 @@ class Group(NamedTuple):
 
 class Record:
     """What one message gives.  ``holders``: mailboxes that hold it; ``size``: what it counts for
-    in each of them; ``stored``: bytes in the store.
+    in each of them; ``stored``: bytes in the store, of results, or of the message whose results
+    wait to be made (``is_unmade``).
 
     In memory as far as there is room: ``common``, the results for all who get it, or those ``made``
     by mailbox, or the ``message``.
@@ -112,6 +120,7 @@ class Record:
         "holders",
         "in_memory",
         "is_apart",
+        "is_unmade",
         "made",
         "message",
         "number",
@@ -128,7 +137,7 @@ class Record:
         self.size = size
         self.stored = stored
         self.holders = 0
-        self.is_apart = False
+        self.is_apart = self.is_unmade = False
         self.in_memory = 0
         self.common: Results | None = None
         self.made: dict[int, Results] | None = None
@@ -203,6 +212,7 @@ class DeliveryLog:
         }
         if kept is not None:
             head["rules"] = RULES
+            record.is_unmade = True
         record.is_apart = len(body) > INLINE_BYTES
         if record.is_apart:
             self._rows.put_bytes(BODY_SPACE, number_key(self.last), body)
@@ -226,6 +236,7 @@ class DeliveryLog:
         position = int(key)
         record = Record(*(head[name] for name in ("source", "number", "second", "size", "stored")))
         record.is_apart = "body" not in head
+        record.is_unmade = "rules" in head
         self.records[position] = record
         self.stored_bytes += record.stored
         self.last = max(self.last, position)
@@ -307,8 +318,46 @@ class DeliveryLog:
                 record.common = found[0].results
             else:
                 record.made = _by_box(found)
-            self._hold(record, len(body))
+            self._hold(record, sum(len(one.results.payload) for one in found if one.results))
         self._memory.read += 1
+
+    # --- for another release --------------------------------------------------------------
+
+    def unmade(self) -> list[int]:
+        """The positions of messages whose results wait to be made."""
+        return [position for position, record in self.records.items() if record.is_unmade]
+
+    def read_whole(self, position: int, read: ReadStore) -> list[int]:
+        """Have what a record holds in memory; the mailboxes that got it, as of then."""
+        key = number_key(position)
+        head = _read_head(key, dict(read(DELIVERY_SPACE, key, key))[key])
+        space = BODY_SPACE if self.records[position].is_apart else DELIVERY_SPACE
+        self.put_back(RowsRead(space, key, tuple(read(space, key, key))))
+        return unpack_ascending(head["boxes"])
+
+    def keep_results(self, position: int) -> None:
+        """The results that were made of a record, which are all that are wanted, are stored in
+        place of its message, and leave memory.  It counts for as much as before in mailboxes."""
+        record = self.records[position]
+        boxes_of: dict[int, Group] = {}
+        for box, results in (record.made or {}).items():
+            boxes_of.setdefault(id(results), Group([], results)).boxes.append(box)
+        groups = [Group(sorted(boxes), results) for boxes, results in boxes_of.values()]
+        body = _compressed(_pack_results(groups))
+        self.stored_bytes += len(body) + RECORD_BYTES - record.stored
+        record.stored = len(body) + RECORD_BYTES
+        head: dict[str, Any] = {
+            name: getattr(record, name) for name in ("source", "number", "second", "size", "stored")
+        }
+        head["boxes"] = pack_ascending(sorted(record.made or ()))
+        if len(body) > INLINE_BYTES:
+            self._rows.put_bytes(BODY_SPACE, number_key(position), body)
+        else:
+            head["body"] = body
+            self._rows.delete(BODY_SPACE, number_key(position))
+        record.is_apart, record.is_unmade = len(body) > INLINE_BYTES, False
+        self._rows.put(DELIVERY_SPACE, number_key(position), head)
+        self._forget(record)
 
     def statistics(self) -> dict[str, object]:
         return {
@@ -359,8 +408,12 @@ _COMPRESSOR, _DECOMPRESSOR = ZstdCompressor(level=1), ZstdDecompressor()
 
 
 def _pack_message(message: KeptMessage) -> bytes:
-    """Compressed, where that saves anything: a message may wait for long."""
     body: bytes = msgpack.packb([_MESSAGE, *message])
+    return _compressed(body)
+
+
+def _compressed(body: bytes) -> bytes:
+    """Where that saves anything: a message may wait for long."""
     if len(body) <= INLINE_BYTES:
         return body
     packed = _COMPRESSOR.compress(body)
@@ -376,12 +429,12 @@ def _by_box(groups: Iterable[Group]) -> dict[int, Results]:
 
 
 def _pack_results(groups: Sequence[Group]) -> bytes:
-    """One group is of all who get the record, and not said again."""
+    """One group is of all who get the record, and not said again; NOTHING has no lengths."""
     columns: list[object] = [_RESULTS]
     for boxes, results in groups:
         assert results is not None
         packed = pack_ascending(boxes) if len(groups) > 1 else b""
-        columns += (packed, results.lengths, results.payload)
+        columns += (packed, None if results is NOTHING else results.lengths, results.payload)
     body: bytes = msgpack.packb(columns)
     return body
 
@@ -395,12 +448,16 @@ def _read_body(space: str, key: str, body: bytes) -> KeptMessage | list[Group]:
             return KeptMessage(*columns)
         if kind == _RESULTS and columns and len(columns) % 3 == 0:
             return [
-                Group(unpack_ascending(columns[at]), Results(columns[at + 1], columns[at + 2]))
+                Group(unpack_ascending(columns[at]), _read_results(*columns[at + 1 : at + 3]))
                 for at in range(0, len(columns), 3)
             ]
     except (ValueError, TypeError, ZstdError):
         pass
     raise _damaged(space, key)
+
+
+def _read_results(lengths: list[int] | None, payload: bytes) -> Results:
+    return NOTHING if lengths is None else Results(lengths, payload)
 
 
 def _damaged(space: str, key: str) -> StoreError:
@@ -419,7 +476,7 @@ def _read_head(key: str, value: bytes) -> Mapping[str, Any]:
     if rules != RULES:
         raise StoreError(
             f"row {key!r} of {DELIVERY_SPACE} waits for results by the rules {rules}, and this "
-            f"release makes them by {RULES}; run the release of before until users have taken "
-            "what waits"
+            f"release makes them by {RULES}. Stop the network, say onyx make-results TOPOLOGY with "
+            "the release of before, then start this one"
         )
     return head

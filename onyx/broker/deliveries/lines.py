@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
-from onyx.broker.deliveries.delivery_log import DeliveryLog, Record, Results
+from onyx.broker.deliveries.delivery_log import NOTHING, DeliveryLog, Record, Results
 from onyx.broker.deliveries.former_texts import FormerTexts
 from onyx.broker.deliveries.mailbox import Mailbox
 from onyx.broker.deliveries.result_maker import ResultMaker
@@ -360,10 +360,6 @@ class Lines:
             self.close(line.connection)
             return 0
         return len(data)
-
-
-NOTHING = Results([], b"")
-"""Of a profile that gets nothing of a message after all."""
 
 
 def _leave(box: Mailbox) -> None:

@@ -36,6 +36,7 @@ from onyx.broker.deliveries.delivery_log import (
     DeliveryLog,
     Group,
     Message,
+    ReadStore,
     Results,
 )
 from onyx.broker.deliveries.former_texts import TEXT_SPACE, FormerTexts
@@ -321,6 +322,18 @@ class Mailboxes(Part):
         self.flush_soon()
         self._log.put_back(rows)
         self._lines.resume()
+
+    def make_stored(self, read: ReadStore) -> Iterator[tuple[int, int]]:
+        """For another release: make the results that wait to be made, and store them in place of
+        their messages; after each message how many are done, of how many."""
+        by_index = {box.index: box for box in self._boxes.values()}
+        unmade = self._log.unmade()
+        for done, position in enumerate(unmade, 1):
+            boxes = map(by_index.get, self._log.read_whole(position, read))
+            holders = [box for box in boxes if box is not None and box.cursor < position]
+            self._lines.make(self._log.records[position], position, holders)
+            self._log.keep_results(position)
+            yield done, len(unmade)
 
     # --- profiles that come and go --------------------------------------------------------
 

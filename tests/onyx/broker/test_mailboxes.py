@@ -226,6 +226,9 @@ class World:
         self.commit()
         self.restart()
 
+    def read(self, space: str, first: str, last: str) -> tuple[tuple[str, bytes], ...]:
+        return rows_read(ReadRows(space, first, last), self.disk).rows
+
     def tick(self) -> None:
         """A second later."""
         self.agenda.tick(0.0)
@@ -484,6 +487,61 @@ def test_a_release_that_makes_other_results_does_not_touch_what_waits(
     monkeypatch.setattr(delivery_log_module, "RULES", 2)
     with pytest.raises(StoreError, match="by the rules 1, and this release makes them by 2"):
         world.restart()
+
+
+def test_what_waits_is_made_ahead_of_a_release_that_makes_other_results(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World(LinkLimits())
+    profiles = ["p1", "p2", "p3"]
+    user = world.user(1)
+    user.attach("p3")
+    world.put_off(1, b"a" * 900, profiles)
+    world.settle()
+    user.take("p3")
+    world.mailboxes.keep_text("p1", "first")
+    world.put_off(2, b"b", profiles[:2])
+    world.put_off(3, b"nothing of it-", ["p1"])
+    world.mailboxes.deliver("s1", 4, [b"made at once"], profiles)
+    world.settle()
+    world.restart()
+    stored = world.mailboxes.statistics()["stored_bytes"]
+    told = []
+    for done, total in world.mailboxes.make_stored(world.read):
+        told.append((done, total))
+        world.commit()
+    assert told == [(1, 3), (2, 3), (3, 3)]
+    assert world.mailboxes.statistics()["stored_bytes"] != stored
+    before = world.mailboxes.statistics()
+    monkeypatch.setattr(delivery_log_module, "RULES", 2)
+    world.maker.texts["p1"] = "of another release"
+    world.got.clear()
+    world.restart()
+    after = world.mailboxes.statistics()
+    assert [after[name] for name in ("waiting", "waiting_bytes", "stored_bytes")] == [
+        before[name] for name in ("waiting", "waiting_bytes", "stored_bytes")
+    ]
+    user = world.user(2)
+    for profile in profiles:
+        user.attach(profile, 1 if profile == "p3" else 0)
+    world.settle()
+    made_at_once = ("s1", 4, [b"made at once"])
+    assert world.got == {
+        "p1": [
+            ("s1", 1, [made_of(b"a" * 900, "p1", "first")]),
+            ("s1", 2, [made_of(b"b", "p1")]),
+            made_at_once,
+        ],
+        "p2": [
+            ("s1", 1, [made_of(b"a" * 900, "p2")]),
+            ("s1", 2, [made_of(b"b", "p2")]),
+            made_at_once,
+        ],
+        "p3": [made_at_once],
+    }
+    assert user.attached["p1"].last == 4, "and what came to nothing is told"
+    take_all(world, user)
+    assert not any(world.rows(space) for space in READ_SPACES)
 
 
 @pytest.mark.parametrize("numbers", [[], [7], [1, 2, 3], [5, 5 + 255, 600, 70_000], [0, 2**31]])
