@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from yfilter.engine.containment import Anchor, Chain, EqualityKey, Pattern, covers
+from yfilter.engine.containment import Chain, EqualityKey, Pattern, covers
 from yfilter.language.query_ast import ANY, NameTest
 
 _Item = TypeVar("_Item", bound=Pattern)
@@ -37,14 +37,16 @@ _NOTHING: dict[Any, int] = {}
 
 
 class _Node(Generic[_Item]):
-    """``names``: a mask of the names that occurred below this node."""
+    """``names``: a mask of the names that occurred below this node; ``filed``: how many disjuncts
+    are filed at the ends here and below."""
 
-    __slots__ = ("edges", "ends", "names")
+    __slots__ = ("edges", "ends", "filed", "names")
 
     def __init__(self) -> None:
         self.edges: dict[NameTest, dict[_Gap, _Node[_Item]]] = {}
         self.ends: dict[int, _End[_Item]] = {}  # by trailing levels
         self.names = 0
+        self.filed = 0
 
 
 class _End(Generic[_Item]):
@@ -85,7 +87,7 @@ class CoverIndex(Generic[_Item]):
         chain, key = self._filed_as[pattern] = self._choose(pattern)
         mask = self._names(pattern)
         if key is None:
-            self._end(chain).filed[pattern] = None
+            self._end(chain, filed=1).filed[pattern] = None
         else:
             self._filed.setdefault(key, {})[pattern] = mask
         for each in pattern.chains:
@@ -98,7 +100,7 @@ class CoverIndex(Generic[_Item]):
         """KeyError if it is not there."""
         chain, key = self._filed_as.pop(pattern)
         if key is None:
-            del self._end(chain).filed[pattern]
+            del self._end(chain, filed=-1).filed[pattern]
         else:
             _take_out(self._filed, key, pattern)
         for each in pattern.chains:
@@ -121,13 +123,15 @@ class CoverIndex(Generic[_Item]):
                         and self._covers(found, pattern)
                     ):
                         yield found
-        ends: dict[_End[_Item], None] = {}
+        seen: set[_End[_Item]] = set()
         for chain in pattern.chains:
-            ends.update(dict.fromkeys(self._ends_above(chain)))
-        for end in ends:
-            for found in end.filed:
-                if self._covers(found, pattern):
-                    yield found
+            for end in self._ends_above(chain):
+                if end in seen:
+                    continue
+                seen.add(end)
+                for found in end.filed:
+                    if self._covers(found, pattern):
+                        yield found
 
     def covered(self, pattern: _Item) -> list[_Item]:
         """Those that ``pattern`` covers, itself left out."""
@@ -163,23 +167,27 @@ class CoverIndex(Generic[_Item]):
     def _names(self, pattern: Pattern) -> int:
         mask = 0
         for chain in pattern.chains:
-            mask |= self._mask(chain.anchors)
+            mask |= self._masks(chain)[0]
         return mask
 
     # --- the trie -----------------------------------------------------------------------------
 
-    def _end(self, chain: Chain) -> _End[_Item]:
-        """The end of a chain, made if it is not there."""
+    def _end(self, chain: Chain, filed: int = 0) -> _End[_Item]:
+        """The end of a chain, made if it is not there, when so many more are filed at it."""
         node = self._root
+        node.filed += filed
         for anchor in chain.anchors:
             below = node.edges.setdefault(anchor.test, {})
-            node = below.setdefault((anchor.gap, anchor.is_open), _Node())
-        return node.ends.setdefault(chain.trailing, _End())
+            place = (anchor.gap, anchor.is_open)
+            node = below[place] if place in below else below.setdefault(place, _Node())
+            node.filed += filed
+        end = node.ends.get(chain.trailing)
+        return node.ends.setdefault(chain.trailing, _End()) if end is None else end
 
     def _note_names(self, chain: Chain) -> None:
         node = self._root
-        for index, anchor in enumerate(chain.anchors):
-            node.names |= self._mask(chain.anchors[index:])
+        for mask, anchor in zip(self._masks(chain), chain.anchors, strict=False):
+            node.names |= mask
             node = node.edges[anchor.test][anchor.gap, anchor.is_open]
 
     def _prune(self, chain: Chain) -> None:
@@ -202,7 +210,10 @@ class CoverIndex(Generic[_Item]):
                 del node.edges[test]
 
     def _ends_above(self, chain: Chain) -> Iterator[_End[_Item]]:
-        """The ends of all chains that could cover ``chain``, but for their conditions."""
+        """The ends at which something is filed, of all chains that could cover ``chain``, but for
+        their conditions."""
+        if not self._root.filed:
+            return
         start = (self._root, -1)
         pending = [start]
         visited = {start}
@@ -211,20 +222,20 @@ class CoverIndex(Generic[_Item]):
             node, at = pending.pop()
             room = chain.levels_below(at)
             for trailing, end in node.ends.items():
-                if trailing <= room and end not in given:
+                if trailing <= room and end.filed and end not in given:
                     given[end] = None
                     yield end
             for lower in range(at + 1, len(chain.anchors)):
                 for test in chain.anchors[lower].accepting:
                     for gap, below in node.edges.get(test, {}).items():
                         place = (below, lower)
-                        if place not in visited and chain.fits(*gap, at, lower):
+                        if below.filed and place not in visited and chain.fits(*gap, at, lower):
                             visited.add(place)
                             pending.append(place)
 
     def _ends_below(self, chain: Chain) -> Iterator[_End[_Item]]:
         """The ends of all chains that ``chain`` could cover, but for their conditions."""
-        needed = [self._mask(chain.anchors[index:]) for index in range(len(chain.anchors) + 1)]
+        needed = self._masks(chain)
         start: tuple[_Laid, ...] = (_Laid(0, 0, 0),)
         pending = [(self._root, 0, 0, start)]
         while pending:
@@ -244,14 +255,19 @@ class CoverIndex(Generic[_Item]):
                     if kept:
                         pending.append((below, place.depth, place.opened, kept))
 
-    def _mask(self, anchors: tuple[Anchor, ...]) -> int:
-        """One bit for each local name that is asked for."""
-        mask = 0
-        for anchor in anchors:
-            if anchor.test.local != ANY:
-                bit = self._bits.setdefault(anchor.test.local, len(self._bits) % _MASK_BITS)
-                mask |= 1 << bit
-        return mask
+    def _masks(self, chain: Chain) -> list[int]:
+        """One bit for each local name that is asked for: by all anchors, by all but the first, and
+        so on to none."""
+        masks = [0]
+        for anchor in reversed(chain.anchors):
+            local = anchor.test.local
+            if local == ANY:
+                masks.append(masks[-1])
+            else:
+                bit = self._bits.setdefault(local, len(self._bits) % _MASK_BITS)
+                masks.append(masks[-1] | 1 << bit)
+        masks.reverse()
+        return masks
 
 
 class _Laid:
