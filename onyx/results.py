@@ -22,6 +22,7 @@ from onyx.registration_client import RegistrationClient, call
 from overlay.link.client_connection import ClientConnection, RemoteError
 from overlay.link.delivery_frames import Deliveries, cut
 from overlay.link.inbox import Arrived, Inbox, InboxQueue
+from overlay.link.subscription import Shared
 
 MOVED = frozenset({"moved", "unknown-profile"})
 """What a broker says that is not, or not any more, the host of a profile."""
@@ -38,7 +39,8 @@ InBackground: TypeAlias = Callable[..., None]
 
 @dataclass(slots=True, eq=False)
 class _Place:
-    """Where the results of a profile come from; ``received`` and ``lost``: at hosts of before."""
+    """Where the results of a profile come from; ``received`` and ``lost``: at hosts of before, and
+    ``shared``, what is known of them where they are shared."""
 
     profile: str
     host: str = ""
@@ -46,6 +48,7 @@ class _Place:
     inbox: Inbox | None = None
     received: int = 0
     lost: int = 0
+    shared: Shared | None = None
 
 
 class Results:
@@ -62,8 +65,11 @@ class Results:
         connect_to: ConnectTo,
         in_background: InBackground,
         find: Callable[[], Awaitable[Iterable[ProfileInfo]]] | None = None,
+        mode: int = 0,
     ) -> None:
-        """``find``: what to ask for the profiles when it connects, where none is named."""
+        """``find``: what to ask for the profiles when it connects, where none is named; ``mode``:
+        of all attachments."""
+        self._mode = mode
         self._places = {name: _Place(name) for name in profile_ids}
         self._known: dict[str, ProfileInfo] = {}  # what was said of them just now
         self._find = find
@@ -180,7 +186,11 @@ class Results:
         if info is None:
             info = await self._registration.profile(place.profile)
         connection = await self._connect_to(info.address)
-        return info.host, connection, connection.attach(place.profile, place.received, self._queue)
+        inbox = connection.attach(
+            place.profile, place.received, self._queue, self._mode, place.shared
+        )
+        place.shared = inbox.attachment.shared
+        return info.host, connection, inbox
 
     def _settle(self, place: _Place, host: str, connection: ClientConnection, inbox: Inbox) -> None:
         place.host, place.connection, place.inbox = host, connection, inbox

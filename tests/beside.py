@@ -157,10 +157,18 @@ class Peer:
 class SubscriberPeer(Peer):
     """Takes the results of one profile, ``received`` of them elsewhere; each as a Delivery."""
 
-    def __init__(self, beside: Beside, profile: str, limits: LinkLimits, received: int = 0) -> None:
-        super().__init__(beside, "subscriber", profile, limits, ())
+    def __init__(
+        self,
+        beside: Beside,
+        profile: str,
+        limits: LinkLimits,
+        received: int = 0,
+        name: str = "",
+        mode: int = 0,
+    ) -> None:
+        super().__init__(beside, "subscriber", name or profile, limits, ())
         self._subscription = Subscription()
-        self.attachment = self._subscription.attach(profile, received)
+        self.attachment = self._subscription.attach(profile, received, mode)
 
     @property
     def error(self) -> str:
@@ -185,9 +193,16 @@ class SubscriberPeer(Peer):
                         frame.payload,
                     )
                 )
-                self._subscription.take(attachment, number)
+                if not self.withhold:
+                    self._subscription.take(attachment, number)
             if not self.withhold:
                 self._say(self._subscription.taken())
+
+    def acknowledge(self, number: int) -> None:
+        """What was withheld, in a profile that is shared."""
+        self._subscription.take(self.attachment, number)
+        self._say(self._subscription.taken())
+        self._flush()
 
     def _say(self, frames: Iterable[Frame]) -> None:
         for frame in frames:
@@ -212,8 +227,10 @@ class Beside:
     def peer(self, role: str, name: str, formats: Sequence[str] = EVERY_FORMAT) -> Peer:
         return Peer(self, role, name, self._limits, formats).connect()
 
-    def subscriber(self, profile: str, received: int = 0) -> SubscriberPeer:
-        peer = SubscriberPeer(self, profile, self._limits, received)
+    def subscriber(
+        self, profile: str, received: int = 0, name: str = "", mode: int = 0
+    ) -> SubscriberPeer:
+        peer = SubscriberPeer(self, profile, self._limits, received, name, mode)
         peer.connect()
         return peer
 

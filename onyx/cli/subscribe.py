@@ -31,6 +31,12 @@ When a message matches, and its results are larger than a message may be or cost
 to make than a broker's limits allow, standard error says so in their place (with
 --json: "over_limit": true, and no results).
 
+With --share several of these commands divide the work: each delivery goes to one of
+them. What one had not written when it ended or lost its connection goes to the others;
+if that was cut off in the midst of it, it may be written twice. Order is kept for each
+command, not among them. A command without --share ends those with it, and the other
+way round.
+
 Runs until it is interrupted, or for --count messages.
 {NETWORK_HELP}"""
 
@@ -38,6 +44,7 @@ EXAMPLES = """\
   onyx subscribe p1
   onyx subscribe p1 p2 --directory results/
   onyx subscribe --user ann                     all profiles that ann has
+  onyx subscribe p1 --share --directory a/      as often as there is work for
   onyx subscribe p1 --count 1 --json
 """
 
@@ -53,6 +60,9 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument(
         "--count", metavar="N", type=positive, help="end after the results of N messages"
+    )
+    parser.add_argument(
+        "--share", action="store_true", help="divide the results with others who --share"
     )
     parser.add_argument(
         "--json", action="store_true", help="print JSON, one object for each matching message"
@@ -72,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
 async def _subscribe(arguments: argparse.Namespace, writer: _Writer) -> None:
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with User(registration_address(arguments), arguments.user or "") as user:
-            results = user.results(*arguments.profiles)
+            results = user.results(*arguments.profiles, share=arguments.share)
             await results.connect()
             try:
                 async with background_tasks() as nursery:

@@ -52,7 +52,6 @@ from overlay.link.events import (
 )
 from overlay.link.frame import Frame
 from overlay.link.frames import (
-    Attach,
     Deliveries,
     Detached,
     ErrorFrame,
@@ -68,7 +67,7 @@ from overlay.link.inbox import Arrived, Inbox, InboxQueue
 from overlay.link.link_io import Connection
 from overlay.link.link_layer import ANYONE, Arrival, LinkLayer
 from overlay.link.node import open_stream, redial_seconds
-from overlay.link.subscription import Subscription
+from overlay.link.subscription import Shared, Subscription
 
 FINAL_CODES = frozenset({"replaced", "forgotten", "unsupported-version", "wrong-peer"})
 """Fatal errors after which dialling again would not help.  So is any before the hello but
@@ -236,23 +235,32 @@ class ClientConnection:
 
     # --- subscribing ----------------------------------------------------------------------
 
-    def attach(self, profile: str, received: int = 0, queue: InboxQueue | None = None) -> Inbox:
+    def attach(
+        self,
+        profile: str,
+        received: int = 0,
+        queue: InboxQueue | None = None,
+        mode: int = 0,
+        shared: Shared | None = None,
+    ) -> Inbox:
         """Take the deliveries of a profile from now on, behind the ``received``-th; they arrive in
-        a queue of their own, or in one with others.
+        a queue of their own, or in one with others.  With the mode SHARED those that no other who
+        shares it gets; ``shared``: what is known of it from another connection.
 
         The inbox ends when the broker does not have the profile, or not any more; a ``call`` that
         is answered afterwards proves that it has.
         """
         self._check_failure()
-        made = self._subscription.attach(profile, received)
+        made = self._subscription.attach(profile, received, mode, shared)
         inbox = Inbox(made, InboxQueue() if queue is None else queue)
         self._inboxes[made.slot] = inbox
         if self.connected:
-            self._reply([Attach([(made.slot, profile, received)])])
+            self._reply(self._subscription.told([made]))
         return inbox
 
     def detach(self, inbox: Inbox, error: RemoteError) -> None:
         """Nothing more is wanted in an inbox, for a reason that its user is told."""
+        self._give_back(inbox)
         self._subscription.detach(inbox.attachment)
         self._inboxes.pop(inbox.attachment.slot, None)
         inbox.end(error)
@@ -266,7 +274,8 @@ class ClientConnection:
         raise RemoteError(found.ended.code, found.ended.message)
 
     def acknowledge(self, arrived: Arrived) -> None:
-        """Everything up to this delivery is done and need not come again.
+        """Everything up to this delivery is done and need not come again; of a profile that is
+        shared, this one.
 
         Said soon; a ``call`` that is answered afterwards proves that it has arrived.
         """
@@ -376,8 +385,10 @@ class ClientConnection:
             self.peer = arrival.peer
             self.formats = frame.formats
             self._counts["hellos"] += 1
-            for attach in self._subscription.attachments():
-                self._links.reply(arrival.connection, attach)
+            for inbox in self._inboxes.values():
+                self._give_back(inbox)
+            for said in self._subscription.attachments():
+                self._links.reply(arrival.connection, said)
         elif isinstance(frame, Response):
             question = self._questions.get(frame.request)
             if question is not None:
@@ -402,7 +413,9 @@ class ClientConnection:
         elif isinstance(frame, Detached):
             attachment = self._subscription.detached(frame)
             if attachment is not None:
-                self._inboxes.pop(attachment.slot).end(RemoteError(frame.code, frame.detail))
+                inbox = self._inboxes.pop(attachment.slot)
+                self._give_back(inbox)
+                inbox.end(RemoteError(frame.code, frame.detail))
         else:
             try:
                 for attachment, number in self._subscription.arrived(frame):
@@ -410,6 +423,11 @@ class ClientConnection:
                     inbox.queue.put(Arrived(inbox, number, frame))
             except ProtocolError as error:
                 self._links.refuse(connection, error.code, error.detail)
+
+    def _give_back(self, inbox: Inbox) -> None:
+        """What has come of a shared profile, and was not handed out, others may get now."""
+        if inbox.attachment.shared is not None:
+            self._subscription.give_back(inbox.attachment, inbox.queue.take_back(inbox))
 
     def _reply(self, frames: Iterable[Frame]) -> None:
         """Unsequenced frames on the connection that is there."""

@@ -2,7 +2,8 @@
 
 They are unsequenced, for deliveries have numbers of their own.  One connection carries the results
 of any number of profiles.  Each has a *slot* on it, a number that the subscriber chooses; the
-numbers of its deliveries begin at 1, leave no gap, and go on over all connections and brokers::
+numbers of its deliveries begin at 1, leave no gap, and go on over all connections and brokers.
+Several may share a profile; then each has some of the numbers::
 
     Attach     ──>   profile p7 in slot 3, of which I have taken all through 41
               <──    Deliveries   a result of a message, in slot 3 its 42nd, in slot 9 its 7th
@@ -33,8 +34,10 @@ from overlay.link.frame_fields import (
 )
 
 SLOTS_MAX = 65_536  # of one frame
+SHARED = 1  # a mode of an attachment: each delivery goes to one of all that share
 
 Slot: TypeAlias = Annotated[int, Bound(2**32 - 1)]
+Mode: TypeAlias = Annotated[int, Bound(SHARED)]
 Slots: TypeAlias = Annotated[bytes, Bound(4 * SLOTS_MAX), BODY]
 Numbers: TypeAlias = Annotated[bytes, Bound(8 * SLOTS_MAX), BODY]
 
@@ -61,14 +64,16 @@ class Delivery:
 @on_the_wire
 @dataclass(frozen=True, slots=True)
 class Attach(Frame):
-    """(slot, profile, the number through which its deliveries were taken), each from now on.
+    """(slot, profile, the number through which its deliveries were taken, mode), each from now on.
 
-    A profile is taken by one connection at a time, the last that asked for it.
+    A profile is taken by one connection at a time, the last that asked for it; or, with the mode
+    SHARED, by all that share it: each delivery by one of them.  Then the number is the highest that
+    came to this one.
     """
 
     type: ClassVar[str] = "attach"
 
-    profiles: Annotated[list[tuple[Slot, Name, SequenceNumber]], Bound(SLOTS_MAX), BODY]
+    profiles: Annotated[list[tuple[Slot, Name, SequenceNumber, Mode]], Bound(SLOTS_MAX), BODY]
 
 
 @on_the_wire
@@ -108,7 +113,8 @@ class Deliveries(Frame):
 @on_the_wire
 @dataclass(frozen=True, slots=True)
 class Taken(Frame):
-    """In each slot all through a number is done and need not come again."""
+    """In each slot all through a number is done and need not come again; in one that is shared, the
+    delivery of this number."""
 
     type: ClassVar[str] = "taken"
 

@@ -68,6 +68,12 @@ class InboxQueue:
         self._ended.append(inbox)
         self._changed.set()
 
+    def take_back(self, inbox: Inbox) -> list[int]:
+        """What has arrived in an inbox is not to be handed out; the numbers of it."""
+        numbers = [arrived.number for arrived in self._arrived if arrived.inbox is inbox]
+        self._arrived = deque(arrived for arrived in self._arrived if arrived.inbox is not inbox)
+        return numbers
+
     def next_nowait(self) -> Arrived | Inbox | None:
         """The next arrival, or an inbox that has ended when there is none."""
         if self._arrived:

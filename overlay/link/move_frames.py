@@ -109,7 +109,11 @@ class HandoverWanted(QueryFrame):
 @dataclass(frozen=True, slots=True)
 class HandedOver(QueryFrame):
     """A delivery that waited at the old host with number ``position`` in the mailbox, which it
-    keeps; ``ends``: ask for more."""
+    keeps; ``ends``: ask for more.
+
+    What is between two of them is gone.  Without a ``source`` it is no delivery: nothing waits any
+    more, and the mailbox stands at ``position``.
+    """
 
     type: ClassVar[str] = "handed-over"
 

@@ -171,6 +171,30 @@ async def test_all_profiles_of_a_user_come_over_one_connection_a_broker(registra
         assert (mailboxes["subscribers"], mailboxes["attached"]) == (1, 20)
 
 
+async def test_those_who_share_a_profile_divide_its_results(registration: str) -> None:
+    source = await DataSource.register(registration)
+    async with source, User(registration) as first, User(registration) as second:
+        profile = await first.add_profile("//city")
+        shares = [user.results(profile.id, share=True) for user in (first, second)]
+        for results in shares:
+            await results.connect()
+        for number in range(10):
+            await source.publish(report("Oslo", number))
+        taken = await take(shares[0], 5) + await take(shares[1], 5)
+        assert sorted(number for _, number, _ in taken) == list(range(1, 11))
+        for results in shares:
+            await results.flush()
+        for number in range(4):
+            await source.publish(report("Rome", number))
+        assert (await anext(shares[0])).number in (11, 12)  # and does not acknowledge it
+        async with User(registration) as alone:
+            results = alone.results(profile.id)
+            assert [number for _, number, _ in await take(results, 4)] == [11, 12, 13, 14]
+            with pytest.raises(RequestFailed) as failure:
+                await anext(shares[1])
+            assert failure.value.code == "replaced"
+
+
 async def test_what_was_not_acknowledged_comes_again_and_nothing_else_does(
     registration: str,
 ) -> None:

@@ -6,17 +6,22 @@ connection first; results that are not there yet are read, or made, before they 
 A connection has a window, too, for all its slots together.  While it is full, only a slot that has
 nothing on the wire gets anything; the others wait for room, the oldest first.  So one who takes
 only one of their profiles does not stand still, and one who takes none gets a delivery of each.
+
+In the slots of those who share a mailbox are Sharers of it; the next delivery is given to one of
+them, and then has its turn on their connection.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from itertools import islice
+from typing import TypeAlias
 
 from onyx.broker.deliveries.delivery_log import NOTHING, DeliveryLog, Record, Results
 from onyx.broker.deliveries.former_texts import FormerTexts
-from onyx.broker.deliveries.mailbox import Mailbox
+from onyx.broker.deliveries.mailbox import SHARED_LINE, Mailbox, Sharer
 from onyx.broker.deliveries.result_maker import ResultMaker
 from overlay.link.delivery_frames import (
     SLOTS_MAX,
@@ -35,6 +40,10 @@ READ_AHEAD = 32  # deliveries of a mailbox that are read from the store together
 MADE_SECONDS_AT_ONCE = 0.005  # of processor time, in which results are made and sent in one call
 
 
+Taker: TypeAlias = Mailbox | Sharer
+"""What is in a slot."""
+
+
 @dataclass(slots=True, eq=False)
 class _Line:
     """A connection with the mailboxes in its slots.
@@ -46,7 +55,7 @@ class _Line:
     """
 
     connection: int
-    boxes: dict[int, Mailbox] = field(default_factory=dict)
+    boxes: dict[int, Taker] = field(default_factory=dict)
     queue: list[tuple[int, int]] = field(default_factory=list)
     held: list[tuple[int, int]] = field(default_factory=list)
     waits: dict[int, bool] = field(default_factory=dict)
@@ -76,6 +85,7 @@ class Lines:
         self._lines: dict[int, _Line] = {}
         self._busy: dict[int, _Line] = {}  # by connection, with something to send
         self._reading: dict[int, _Line] = {}  # by connection, that wait for the store
+        self._turn = 0  # counts what is given to those who share
 
     def __len__(self) -> int:
         return len(self._lines)
@@ -97,35 +107,71 @@ class Lines:
 
     def put(self, connection: int, slot: int, box: Mailbox) -> None:
         """A mailbox into a slot, which ends what was there, and where it was."""
-        line = self._lines.setdefault(connection, _Line(connection))
-        if box.line:
-            self.detach(box, "replaced", f"somebody else takes {box.profile!r} now")
-        former = line.boxes.get(slot)
-        if former is not None:
-            self.detach(former, "replaced", f"another profile has slot {slot} now")
+        self._replace(box)
+        line = self._free(connection, slot)
         box.line, box.slot = connection, slot
         line.boxes[slot] = box
+
+    def put_in_order(self, box: Mailbox) -> None:
+        """Of a mailbox that was put into a slot, taken through what its user had: what those who
+        shared it have left comes first."""
+        if box.sharing is None or not box.sharing.open:
+            box.sharing = None
+            return
+        line, slot, through = self._lines[box.line], box.slot, box.sent
+        sharer = line.boxes[slot] = box.seat(line.connection, slot, in_order=True)
+        sharer.through = through
+
+    def share(self, connection: int, slot: int, box: Mailbox) -> None:
+        """A slot more for a mailbox, which ends what was there, and whoever takes it alone."""
+        if box.line != SHARED_LINE or (
+            box.sharing is not None and any(sharer.in_order for sharer in box.sharing.sharers)
+        ):
+            self._replace(box)
+        line = self._free(connection, slot)
+        line.boxes[slot] = box.seat(connection, slot)
+
+    def _replace(self, box: Mailbox) -> None:
+        if box.line:
+            self.detach(box, "replaced", f"somebody else takes {box.profile!r} now")
+
+    def _free(self, connection: int, slot: int) -> _Line:
+        """A connection, with nothing in a slot."""
+        line = self._lines.setdefault(connection, _Line(connection))
+        former = line.boxes.get(slot)
+        detail = f"another profile has slot {slot} now"
+        if isinstance(former, Sharer):
+            self._unseat(former, "replaced", detail)
+            if former.box.line:
+                self.queue(former.box)
+        elif former is not None:
+            self.detach(former, "replaced", detail)
+        return line
 
     def refuse(self, connection: int, slot: int, code: str, detail: str) -> None:
         """Nothing comes in a slot."""
         line = self._lines.setdefault(connection, _Line(connection))
         self._links.reply(line.connection, Detached(slot, code, detail))
 
-    def box(self, connection: int, slot: int) -> Mailbox | None:
+    def taker(self, connection: int, slot: int) -> Taker | None:
         """What is in a slot."""
         line = self._lines.get(connection)
         return None if line is None else line.boxes.get(slot)
 
-    def queue(self, box: Mailbox) -> None:
+    def queue(self, box: Taker) -> None:
         """The next delivery of a mailbox has its turn, if there is one and the window is open."""
+        if box.sharing is not None:
+            self._give_out(box)
+            return
         line = self._lines[box.line]
         if not box.is_open(self._limits.window_frames, self._limits.window_bytes):
             return
         if box.sent < box.floor:
             self._links.reply(line.connection, Missed(box.slot, box.floor, box.skip()))
-        if box.sent < box.last:
+        position = box.next_position()
+        if position:
             box.is_queued = True
-            heappush(line.queue, (box.position(box.sent + 1), box.slot))
+            heappush(line.queue, (position, box.slot))
             if line.connection not in self._reading:
                 self._busy[line.connection] = line
 
@@ -144,23 +190,59 @@ class Lines:
         _, before = gone.get(box.slot, (0, []))
         gone[box.slot] = through, before + positions
 
+    def take_one(self, sharer: Sharer, number: int) -> list[int]:
+        """One who shares a mailbox has a delivery, or all through it; what is held no more."""
+        box = sharer.box
+        gone = box.take_one(sharer, number)
+        numbers = [n for n in sharer.given if n <= number] if sharer.in_order else [number]
+        line = self._lines[sharer.line]
+        self._leave_wire(line, [p for p in map(sharer.give_back, numbers) if p])
+        if not sharer.has_on_wire and line.waits.get(sharer.slot):
+            line.waits[sharer.slot] = sharer.is_queued = False
+        if sharer.in_order and not sharer.given and not sharer.sharing.open:
+            box.rejoin(sharer)
+            line.boxes[box.slot] = box
+        self.queue(sharer if box.sharing is not None else box)
+        return gone
+
     def detach(self, box: Mailbox, code: str, detail: str) -> None:
+        """Whoever takes a mailbox does so no more."""
+        if box.sharing is not None:
+            for sharer in list(box.sharing.sharers):
+                self._unseat(sharer, code, detail)
+            return
         line = self._lines.get(box.line)
         if line is not None:
             self.note_taken(box, max(box.sent, box.floor), box.on_wire())
-            self._links.reply(line.connection, Detached(box.slot, code, detail))
-            line.boxes.pop(box.slot, None)
-            if box.slot in line.waits:
-                line.waits[box.slot] = False
+            self._end_slot(line, box.slot, code, detail)
         _leave(box)
 
+    def _unseat(self, sharer: Sharer, code: str, detail: str) -> None:
+        line = self._lines[sharer.line]
+        self._leave_wire(line, sharer.on_wire())
+        self._end_slot(line, sharer.slot, code, detail)
+        sharer.box.leave(sharer)
+
+    def _end_slot(self, line: _Line, slot: int, code: str, detail: str) -> None:
+        self._links.reply(line.connection, Detached(slot, code, detail))
+        del line.boxes[slot]
+        if slot in line.waits:
+            line.waits[slot] = False
+
     def close(self, connection: int) -> None:
-        """A connection is gone."""
+        """A connection is gone; what one had who shared a mailbox goes to the others."""
         line = self._lines.pop(connection, None)
         self._busy.pop(connection, None)
         self._reading.pop(connection, None)
-        for box in () if line is None else line.boxes.values():
-            _leave(box)
+        takers = [] if line is None else list(line.boxes.values())
+        for taker in takers:
+            if isinstance(taker, Sharer):
+                taker.box.leave(taker)
+            else:
+                _leave(taker)
+        for taker in takers:
+            if isinstance(taker, Sharer) and taker.box.line:
+                self.queue(taker.box)
 
     def flush(self) -> None:
         """Send what can be sent, so much of it that others have their turn soon; of all lines the
@@ -196,7 +278,7 @@ class Lines:
         self._reading.clear()
 
     def make(
-        self, record: Record, position: int, boxes: list[Mailbox], until: float | None = None
+        self, record: Record, position: int, boxes: Iterable[Taker], until: float | None = None
     ) -> None:
         """Make results of a message that is in memory."""
         assert record.message is not None
@@ -213,15 +295,15 @@ class Lines:
             if until is not None and self._clock() >= until:
                 return
 
-    def read_ahead(self, box: Mailbox, number: int) -> None:
+    def read_ahead(self, index: int, positions: Iterable[int]) -> None:
         """Ask for the next deliveries of a mailbox that are in the store only."""
         wanted: list[int] = []
         size = 0
-        for following in range(number, min(number + READ_AHEAD, box.last + 1)):
-            record = self._log.records[box.position(following)]
+        for position in islice(positions, READ_AHEAD):
+            record = self._log.records[position]
             size += record.size
-            if record.results(box.index) is None and record.message is None:
-                wanted.append(box.position(following))
+            if record.results(index) is None and record.message is None:
+                wanted.append(position)
             if size > self._limits.window_bytes:
                 break
         self._log.ask(wanted)
@@ -232,14 +314,13 @@ class Lines:
         """What one message gives to all of a connection's mailboxes whose next it is; how many
         these were, and its bytes."""
         position = line.queue[0][0]
-        boxes: list[Mailbox] = []
+        boxes: list[Taker] = []
         while line.queue and line.queue[0][0] == position and len(boxes) < SLOTS_MAX:
             box = line.boxes.get(heappop(line.queue)[1])
             if box is None or not box.is_queued:
                 continue
             box.is_queued = False
-            has_next = box.floor <= box.sent < box.last
-            if not has_next or box.position(box.sent + 1) != position:
+            if box.next_position() != position:
                 self.queue(box)  # the oldest have gone, or were taken, meanwhile
                 continue
             boxes.append(box)
@@ -250,7 +331,7 @@ class Lines:
         record = self._log.records[position]
         sent, left = self._there(record, position, boxes, until)
         if left and record.message is None:
-            self.read_ahead(left[0], left[0].sent + 1)
+            self.read_ahead(left[0].index, left[0].ahead())
             self._reading[line.connection] = line
         size = count = 0
         for results, wanted in sent:
@@ -281,10 +362,43 @@ class Lines:
                 self.queue(box)
         return count, size
 
-    def _hold_back(self, line: _Line, position: int, boxes: list[Mailbox]) -> list[Mailbox]:
+    def _give_out(self, box: Taker) -> None:
+        """What those who share a mailbox have room for; the last were sent what they had."""
+        if isinstance(box, Sharer):
+            if box.next_position() and not box.is_queued:
+                self._have_turn(box, box.next_position())
+            box = box.box
+        windows = self._limits.window_frames, self._limits.window_bytes
+        assert box.sharing is not None
+        while (sharer := box.sharing.chosen(*windows)) is not None:
+            lost = box.lost
+            number = box.next_number()
+            if sharer.in_order and number > sharer.through + 1:
+                self._links.reply(sharer.line, Missed(sharer.slot, number - 1, lost))
+                box.acknowledged = box.floor
+            elif lost and not sharer.in_order:
+                self._links.reply(sharer.line, Missed(sharer.slot, box.floor, lost))
+                box.acknowledged = box.floor
+            if not number:
+                return
+            position = box.give_out(number)
+            sharer.give(number, position, self._log.records[position].size)
+            sharer.through = max(sharer.through, number)
+            self._turn += 1
+            sharer.turn = self._turn
+            self._have_turn(sharer, position)
+
+    def _have_turn(self, sharer: Sharer, position: int) -> None:
+        line = self._lines[sharer.line]
+        sharer.is_queued = True
+        heappush(line.queue, (position, sharer.slot))
+        if line.connection not in self._reading:
+            self._busy[line.connection] = line
+
+    def _hold_back(self, line: _Line, position: int, boxes: list[Taker]) -> list[Taker]:
         """Those that may have a delivery while there is no room on the wire; the others wait."""
         for box in boxes:
-            if box.sent > box.confirmed:
+            if box.has_on_wire:
                 box.is_queued = True
                 if box.slot not in line.waits:
                     heappush(line.held, (position, box.slot))
@@ -323,8 +437,8 @@ class Lines:
             self._busy[line.connection] = line
 
     def _there(
-        self, record: Record, position: int, boxes: list[Mailbox], until: float
-    ) -> tuple[list[tuple[Results, list[Mailbox]]], list[Mailbox]]:
+        self, record: Record, position: int, boxes: list[Taker], until: float
+    ) -> tuple[list[tuple[Results, list[Taker]]], list[Taker]]:
         """Mailboxes by the results that they get, and those whose results are not there yet, nor
         made until the processor's time is ``until``."""
         if record.common is not None:
@@ -333,7 +447,7 @@ class Lines:
             lacking = [box for box in boxes if record.results(box.index) is None]
             if lacking:
                 self.make(record, position, lacking, until)
-        by_results: dict[int, tuple[Results, list[Mailbox]]] = {}
+        by_results: dict[int, tuple[Results, list[Taker]]] = {}
         left = []
         for box in boxes:
             results = record.results(box.index)

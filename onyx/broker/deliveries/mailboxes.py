@@ -16,7 +16,8 @@ mailbox that held it.
 space           key                     value
 ==============  ======================  ============================================================
 delivery        a position              see delivery_log.py
-mailbox         the profile             acknowledged, floor, cursor, index (see mailbox.py)
+mailbox         the profile             acknowledged, floor, cursor, index (see mailbox.py), and,
+                                        where any are open, the numbers and the positions of these
 mailbox-change  a number                the same of all mailboxes that have changed in a call, which
                                         counts instead; None for one that is gone
 former-text     a profile, a position   see former_texts.py
@@ -29,6 +30,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from onyx.broker.deliveries.delivery_log import (
     BODY_SPACE,
@@ -37,13 +39,17 @@ from onyx.broker.deliveries.delivery_log import (
     Group,
     Message,
     ReadStore,
+    Record,
     Results,
+    pack_ascending,
+    unpack_ascending,
 )
 from onyx.broker.deliveries.former_texts import TEXT_SPACE, FormerTexts
 from onyx.broker.deliveries.lines import Lines
-from onyx.broker.deliveries.mailbox import Mailbox, append_to_all
+from onyx.broker.deliveries.mailbox import Mailbox, Sharer, Sharing, append_to_all
 from onyx.broker.deliveries.result_maker import ResultMaker
 from overlay.link.delivery_frames import (
+    SHARED,
     Attach,
     Delivery,
     Taken,
@@ -122,8 +128,8 @@ class Mailboxes(Part):
         """Take back its rows, in any order; the others come out.  They are too many to be in memory
         first, as those of other parts are."""
         records: list[tuple[int, list[int]]] = []
-        states: dict[str, list[int] | None] = {}
-        changes: list[tuple[str, list[tuple[str, list[int] | None]]]] = []
+        states: dict[str, list[Any] | None] = {}
+        changes: list[tuple[str, list[tuple[str, list[Any] | None]]]] = []
         for space, key, value in rows:
             if space == DELIVERY_SPACE:
                 records.append(self._log.restore(key, value))
@@ -141,18 +147,27 @@ class Mailboxes(Part):
             self._changes.append(key)
             self._change = int(key)
         by_index: dict[int, Mailbox] = {}
+        opened: dict[int, set[int]] = {}  # positions, by index
         for profile, state in states.items():
             if state is not None:
-                acknowledged, floor, cursor, index = state
+                acknowledged, floor, cursor, index, *columns = state
                 box = self._boxes[profile] = by_index[index] = Mailbox(profile, index, cursor)
                 box.acknowledged, box.floor = acknowledged, floor
+                if columns:
+                    box.sharing = Sharing(*map(unpack_ascending, columns))
+                    opened[index] = set(box.sharing.open.values())
                 self._log.last = max(self._log.last, cursor)
         self._index = max(by_index, default=0)
         for position, boxes in sorted(records):
             record = self._log.first(position)
             for holder in map(by_index.get, boxes):
-                if holder is not None and position > holder.cursor:
+                if holder is None:
+                    continue
+                if position > holder.cursor:
                     holder.append(position, record.size)
+                    record.holders += 1
+                elif holder.index in opened and position in opened[holder.index]:
+                    holder.backlog_bytes += record.size
                     record.holders += 1
             self._log.release(position)
 
@@ -219,7 +234,7 @@ class Mailboxes(Part):
     def keep_text(self, profile: str, text: str) -> None:
         """A profile had this text for all that waits for its user by now."""
         box = self._boxes.get(profile)
-        if box is not None and box.floor < box.last:
+        if box is not None and box.count:
             self._texts.keep(profile, self._log.last, text)
 
     # --- connections ----------------------------------------------------------------------
@@ -229,32 +244,42 @@ class Mailboxes(Part):
     ) -> None:
         """Profiles are taken by a connection from now on, but those for which there is a
         ``refusal``: (code, detail)."""
-        for slot, profile, received in frame.profiles:
+        self.flush_soon()
+        for slot, profile, received, mode in frame.profiles:
             refused = refusal(profile)
             if refused is not None:
                 self._lines.refuse(connection, slot, *refused)
                 continue
             box = self._box(profile)
-            self._lines.put(connection, slot, box)
+            if mode & SHARED:
+                self._lines.share(connection, slot, box)
+            else:
+                self._lines.put(connection, slot, box)
             if received > box.last:
                 box.adopt(received)
                 self._note(profile, box)
                 self._counters["adopted"] += 1
-            box.begin(received)
-            self._release(box, box.take(received))
-            box.in_flight_bytes = 0
+            if not mode & SHARED:
+                box.begin(received)
+                self._release(box, box.take(received))
+                box.in_flight_bytes = 0
+                self._lines.put_in_order(box)
             self._lines.queue(box)
 
     def take(self, connection: int, frame: Taken) -> None:
         """Deliveries are done; a number that was never given out is a ProtocolError."""
         for slot, number in columns(frame):
-            box = self._lines.box(connection, slot)
-            if box is None:
+            taker = self._lines.taker(connection, slot)
+            if taker is None:
                 continue  # it was detached meanwhile
+            box = taker.box if isinstance(taker, Sharer) else taker
             if number > box.last:  # over an earlier connection it may have been sent
                 raise ProtocolError(
                     "not-expected", f"delivery {number} of {box.profile!r} was never given out"
                 )
+            if isinstance(taker, Sharer):
+                self._release(box, self._lines.take_one(taker, number))
+                continue
             before, on_wire = box.backlog_bytes, max(0, box.sent - box.floor)
             taken = box.take(number)
             self._lines.note_taken(box, number, taken[:on_wire])
@@ -269,6 +294,7 @@ class Mailboxes(Part):
     def close(self, connection: int) -> None:
         """A connection is gone."""
         self._lines.close(connection)
+        self.flush_soon()
 
     def flush(self) -> None:
         """Send what can be sent, so much of it that others have their turn soon; the rest when that
@@ -297,7 +323,7 @@ class Mailboxes(Part):
             self._drop_aged(int(self._wall()) - self._bounds.age_s_max)
         for profile in self._texts.profiles():
             kept = self._boxes[profile]
-            self._texts.forget(profile, self._log.last if kept.floor == kept.last else kept.cursor)
+            self._texts.forget(profile, kept.empty_through if kept.count else self._log.last)
         if not self._replaced:
             self._to_write, self._unwritten = list(self._unwritten), {}
             self._replaced, self._changes = self._changes, []
@@ -330,7 +356,7 @@ class Mailboxes(Part):
         unmade = self._log.unmade()
         for done, position in enumerate(unmade, 1):
             boxes = map(by_index.get, self._log.read_whole(position, read))
-            holders = [box for box in boxes if box is not None and box.cursor < position]
+            holders = [box for box in boxes if box is not None and box.holds(position)]
             self._lines.make(self._log.records[position], position, holders)
             self._log.keep_results(position)
             yield done, len(unmade)
@@ -359,6 +385,12 @@ class Mailboxes(Part):
         box.acknowledged, box.floor = acknowledged, floor
         self._note(profile, box)
 
+    def open_through(self, profile: str, number: int) -> None:
+        """Of what another broker has begun all through a number is here that was not taken."""
+        box = self._box(profile)
+        box.open_through(number)
+        self._note(profile, box)
+
     def box(self, profile: str) -> Mailbox:
         """That of a profile, to be read; if there is none, an empty one that nobody keeps."""
         return self._boxes.get(profile) or Mailbox(profile)
@@ -368,6 +400,7 @@ class Mailboxes(Part):
         next one has to be read, which is asked for then."""
         box = self.box(profile)
         found: list[tuple[int, Delivery]] = []
+        records: list[Record] = []
         size = 0
         for number, position in box.waiting(after):
             record = self._log.records[position]
@@ -376,16 +409,18 @@ class Mailboxes(Part):
             results = record.results(box.index)
             if results is None:
                 if not found:
-                    self._lines.read_ahead(box, number)
+                    ahead = (position for _, position in box.waiting(number - 1))
+                    self._lines.read_ahead(box.index, ahead)
                     self.flush_soon()
                 break
             what = record.source, record.number, results.lengths, results.payload
             found.append((number, Delivery(profile, *what)))
+            records.append(record)
             size += len(results.payload)
             if size >= bytes_max:
                 break
-        for number, _ in found:
-            self._log.let_go(self._log.records[box.position(number)])
+        for record in records:
+            self._log.let_go(record)
         return found
 
     def statistics(self) -> Mapping[str, object]:
@@ -395,7 +430,7 @@ class Mailboxes(Part):
         boxes = self._boxes.values()
         return {
             "mailboxes": len(self._boxes),
-            "waiting": sum(box.last - box.floor for box in boxes),
+            "waiting": sum(box.count for box in boxes),
             "waiting_bytes": sum(box.backlog_bytes for box in boxes),
             "subscribers": len(self._lines),
             "attached": self._lines.attached,
@@ -439,8 +474,8 @@ class Mailboxes(Part):
 
     def _drop_oldest(self, box: Mailbox) -> int:
         """What is too much for a mailbox; how many."""
-        through, left = box.floor, box.backlog_bytes
-        for number, position in box.waiting(box.floor):
+        through, left = 0, box.backlog_bytes
+        for number, position in box.waiting(0):
             if left <= self._bounds.profile_bytes_max:
                 break
             left -= self._log.records[position].size
@@ -474,19 +509,19 @@ class Mailboxes(Part):
         """All through a position, of all mailboxes; how many deliveries."""
         dropped = 0
         for box in self._boxes.values():
-            through = box.floor
-            for number, held in box.waiting(box.floor):
+            through = 0
+            for number, held in box.waiting(0):
                 if held > position:
                     break
                 through = number
-            if through > box.floor:
+            if through:
                 dropped += self._drop(box, through)
         return dropped
 
     def _drop(self, box: Mailbox, through: int) -> int:
         on_wire = max(0, box.sent - box.floor)
-        gone = box.remove(through)
-        if box.line and on_wire:
+        gone = box.drop(through)
+        if box.line and on_wire and box.sharing is None:
             self._lines.note_gone(box, min(through, box.sent), gone[:on_wire])
         self._release(box, gone)
         if box.line and not box.is_queued:
@@ -494,5 +529,12 @@ class Mailboxes(Part):
         return len(gone)
 
 
-def _state(box: Mailbox | None) -> tuple[int, int, int, int] | None:
-    return None if box is None else (box.acknowledged, box.floor, box.cursor, box.index)
+def _state(box: Mailbox | None) -> tuple[object, ...] | None:
+    if box is None:
+        return None
+    state = box.acknowledged, box.floor, box.cursor, box.index
+    if box.sharing is None or not box.sharing.open:
+        return state
+    numbers = sorted(box.sharing.open)
+    positions = [box.sharing.open[number] for number in numbers]
+    return *state, pack_ascending(numbers), pack_ascending(positions)

@@ -201,7 +201,7 @@ class Releases(StateMachine[str, Leaving, ReleaseEvent]):
         """The next portion, now or when it has been read from the store."""
         release, box = self._releases[profile], self._mailboxes.box(profile)
         portion = self._mailboxes.portion(profile, after, PORTION_BYTES)
-        if not portion and max(after, box.floor) < box.last:
+        if not portion and any(box.waiting(after)):
             self._reading.add(profile)
             return
         self._reading.discard(profile)
@@ -218,6 +218,9 @@ class Releases(StateMachine[str, Leaving, ReleaseEvent]):
                 payload=delivery.payload,
             )
             self._links.send(self._registration, REGISTRATION_KEY, handed)
+        if not portion:  # the last have been taken by those who shared the profile
+            none = HandedOver(profile, release.move, box.last, True, "", 0, [], b"")
+            self._links.send(self._registration, REGISTRATION_KEY, none)
 
     def _let_go(self, profile: str) -> None:
         name = _watershed_name(profile)
@@ -232,8 +235,8 @@ class Releases(StateMachine[str, Leaving, ReleaseEvent]):
             profile=profile,
             move=release.move,
             version=release.version,
-            acknowledged=box.acknowledged,
-            floor=box.floor,
+            acknowledged=max(0, box.bottom - box.lost),
+            floor=box.bottom,
             last=box.last,
             watershed=sorted(watershed.numbers.items()),
         )

@@ -293,8 +293,12 @@ class Standbys(StateMachine[str, Standing, StandbyEvent]):
         self._go_on(profile, floor)
 
     def _put_in_mailbox(self, profile: str, frame: HandedOver) -> None:
-        self._send(Delivery(profile, frame.source, frame.number, frame.lengths, frame.payload))
-        self._counters["handed_over"] += 1
+        before = frame.position - bool(frame.source)
+        if self._mailboxes.box(profile).last < before:
+            self._mailboxes.open_through(profile, before)
+        if frame.source:
+            self._send(Delivery(profile, frame.source, frame.number, frame.lengths, frame.payload))
+            self._counters["handed_over"] += 1
         if frame.ends:
             self._go_on(profile, frame.position)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from heapq import heappush
 from random import Random
 
@@ -31,6 +31,7 @@ from onyx.broker.deliveries.mailboxes import (
     MailboxLimits,
 )
 from overlay.link.delivery_frames import (
+    SHARED,
     Attach,
     Deliveries,
     Detached,
@@ -65,13 +66,31 @@ class User:
         self.attached: dict[str, Attachment] = {}
         self.frames: list[Frame] = []
         self.missed: dict[str, int] = defaultdict(int)
+        self.came: dict[str, list[int]] = defaultdict(list)  # numbers
         self.on_wire_bytes = 0  # of frames that are not taken in all their slots
         self._on_wire: dict[int, dict[int, list[int]]] = defaultdict(dict)  # by slot and number
         self._world = world
 
-    def attach(self, profile: str, received: int = 0) -> None:
-        made = self.attached[profile] = self.subscription.attach(profile, received)
-        self._world.attach(self.connection, Attach([(made.slot, profile, received)]))
+    def attach(self, profile: str, received: int = 0, mode: int = 0) -> None:
+        made = self.attached[profile] = self.subscription.attach(profile, received, mode)
+        self.say(self.subscription.told([made]))
+
+    def connect_again(self, connection: int) -> None:
+        self.connection = connection
+        self.on_wire_bytes = 0
+        self._on_wire.clear()
+        self._world.users[connection] = self
+        self.say(self.subscription.attachments())
+
+    def say(self, frames: Iterable[Attach | Taken]) -> None:
+        for frame in frames:
+            if isinstance(frame, Attach):
+                self._world.attach(self.connection, frame)
+                continue
+            for slot, number in columns(frame):
+                is_shared = self._world.is_shared(self.connection, slot)
+                self._leave_wire(slot, number, is_shared)
+            self._world.mailboxes.take(self.connection, frame)
 
     def get(self, frame: Frame, size: int = 0) -> None:
         self.frames.append(frame)
@@ -83,9 +102,10 @@ class User:
             sent = [size, len(places)]
             for slot, number in places:
                 self._on_wire[slot][number] = sent
-            for attachment, _ in self.subscription.arrived(frame):
+            for attachment, number in self.subscription.arrived(frame):
                 result = frame.source, frame.number, cut(frame.lengths, frame.payload)
                 self._world.got[attachment.profile].append(result)
+                self.came[attachment.profile].append(number)
         elif isinstance(frame, Missed):
             self.missed[self._profile(frame.slot)] += self.subscription.missed(frame)
         elif isinstance(frame, Detached):
@@ -97,18 +117,20 @@ class User:
         """All that has come."""
         attachment = self.attached[profile]
         self.subscription.take(attachment, attachment.last)
-        for frame in self.subscription.taken():
-            for slot, number in columns(frame):
-                self._leave_wire(slot, number)
-            self._world.mailboxes.take(self.connection, frame)
+        self.say(self.subscription.taken())
+
+    def take_one(self, profile: str, number: int) -> None:
+        """A single one, or all through it."""
+        self.subscription.take(self.attached[profile], number)
+        self.say(self.subscription.taken())
 
     def of(self, kind: type[Frame]) -> list[Frame]:
         return [frame for frame in self.frames if isinstance(frame, kind)]
 
-    def _leave_wire(self, slot: int, through: int) -> None:
-        """What is taken in a slot through a number."""
+    def _leave_wire(self, slot: int, through: int, is_one: bool = False) -> None:
+        """What is taken in a slot through a number, or of this number."""
         on_wire = self._on_wire[slot]
-        for number in [number for number in on_wire if number <= through]:
+        for number in [n for n in on_wire if n == through or (n < through and not is_one)]:
             sent = on_wire.pop(number)
             sent[1] -= 1
             self.on_wire_bytes -= 0 if sent[1] else sent[0]
@@ -162,6 +184,7 @@ class World:
         self._bounds = MailboxLimits(backlog, store, age)
         self._clock = clock
         self.second = 0
+        self._shared: set[tuple[int, int]] = set()
         self.maker = Maker()
         self.restart()
 
@@ -189,7 +212,16 @@ class World:
         return self.users[connection]
 
     def attach(self, connection: int, frame: Attach) -> None:
+        self._shared |= {(connection, slot) for slot, _, _, mode in frame.profiles if mode & SHARED}
         self.mailboxes.attach(connection, frame, lambda profile: None)
+
+    def is_shared(self, connection: int, slot: int) -> bool:
+        return (connection, slot) in self._shared
+
+    def close(self, connection: int) -> None:
+        """A connection is gone."""
+        del self.users[connection]
+        self.mailboxes.close(connection)
 
     def put_off(self, number: int, payload: bytes, profiles: list[str]) -> None:
         """A message whose results are made when they are taken."""
@@ -862,9 +894,7 @@ def test_everything_comes_once_and_in_order_whatever_breaks(
                 user.take(random.choice(list(user.attached)))
         elif kind < 0.95 and world.users:
             history.note()
-            gone = random.choice(list(world.users))
-            del world.users[gone]
-            world.mailboxes.close(gone)
+            world.close(random.choice(list(world.users)))
         elif 0.95 < kind < 0.97:
             world.tick()
         elif 0.97 < kind < 0.98:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from onyx.broker.moves import releases
+from overlay.link.delivery_frames import SHARED
 from overlay.link.frames import (
     Delivery,
     LiveMarker,
@@ -222,6 +223,57 @@ def test_the_old_host_delivers_up_to_the_watershed_and_hands_over(
     assert setting.subscriber().error == "unknown-profile"
     assert not [key for _, key in setting.beside.rows if "p1" in key]
     assert [response.ok for response in user.all(Response)] == [False]
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize(
+    ("taken", "handed"), [((2, 4), [1, 3, 5]), ((1, 4, 5), [2, 3]), ((1, 2, 3, 4, 5), [])]
+)
+def test_what_those_who_share_a_profile_have_taken_is_not_handed_over(
+    taken: tuple[int, ...], handed: list[int], restarts: bool
+) -> None:
+    """The rest keeps its numbers."""
+    old, new = Moving(), Moving()
+    old.place(SF)
+    old.live()
+    peers = [old.beside.subscriber("p1", name=name, mode=SHARED) for name in ("u1", "u2")]
+    for peer in peers:
+        peer.withhold = True
+    old.publish(1, 2, 3, 4)
+    assert [frame.number for frame in peers[0].all(Delivery)] == [1, 3]
+    for peer in peers:
+        for delivery in peer.all(Delivery):
+            if delivery.number in taken:
+                peer.acknowledge(delivery.number)
+    old.publish(5)
+    for peer in peers:
+        if 5 in taken and any(delivery.number == 5 for delivery in peer.all(Delivery)):
+            peer.acknowledge(5)
+    old.lead(ReleaseProfile("p1", 5, 1))
+    old.watershed(5)
+    assert [peer.error for peer in peers] == ["moved", "moved"]
+    (frame,) = old.registration.take(ProfileReleased)
+    assert (frame.floor, frame.last) == (min(handed, default=6) - 1, 5)
+    new.lead(stand_by())
+    new.live()
+    new.lead(frame)
+    while wanted := new.registration.take(HandoverWanted):
+        if restarts:
+            old.restart()
+            new.restart()
+        old.registration.send("registration", wanted[0])
+        new.lead(*old.registration.take(HandedOver))
+    assert new.registration.take(ProfileTaken)
+    new.publish(6)
+    if restarts:
+        new.restart()
+    sharer = new.beside.subscriber("p1", received=4, name="u1", mode=SHARED)
+    assert [(d.number, d.payload) for d in sharer.all(Delivery)] == [
+        (number, LONG) for number in [*handed, 6]
+    ]
+    new.publish(7)
+    assert numbers(new.beside.subscriber("p1", name="u3")) == []
+    assert new.core.statistics()["mailboxes"]["waiting"] == 0
 
 
 @pytest.mark.parametrize("is_known", [False, True])

@@ -120,7 +120,7 @@ class CounterCore:
         self._send(box)
 
     def _attach(self, connection: int, frame: Attach) -> None:
-        for slot, profile, received in frame.profiles:
+        for slot, profile, received, _ in frame.profiles:
             box = self.mailboxes.get(profile)
             if box is None:
                 self.links.reply(connection, Detached(slot, "unknown-profile", "it is not here"))

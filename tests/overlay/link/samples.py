@@ -112,7 +112,7 @@ SAMPLES: tuple[Frame, ...] = (
     TreeBegun("B1@2"),
     TreeEnded("B1"),
     Message("B1", "s1", 3, "xml", 1, b"<quote/>", 7, b"\x00\x93\x90\x90\xc4\x00"),
-    Attach([(3, "p7", 41), (9, "p8", 0)]),
+    Attach([(3, "p7", 41, 0), (9, "p8", 0, 1)]),
     Deliveries("s1", 3, [3, 4], packed_slots([3, 9]), packed_numbers([42, 7]), b"<a/><bc"),
     Taken(packed_slots([3, 9]), packed_numbers([42, 7])),
     Missed(3, 50, 8),

@@ -219,9 +219,10 @@ def test_no_beginning_of_a_frame_is_taken_for_another(frame: Frame) -> None:
         (Taken(bytes(4 * SLOTS_MAX + 4), bytes(8 * SLOTS_MAX + 8)), "too-long"),
         (Missed(2**32, 1, 1), "bad-field"),
         (Missed(1, CLAIMED_SEQUENCE_MAX + 1, 1), "bad-field"),
-        (Attach([(2**32, "p", 0)]), "bad-field"),
-        (Attach([(1, "p", CLAIMED_SEQUENCE_MAX + 1)]), "bad-field"),
-        (Attach([(1, "p", 0)] * (SLOTS_MAX + 1)), "too-long"),
+        (Attach([(2**32, "p", 0, 0)]), "bad-field"),
+        (Attach([(1, "p", CLAIMED_SEQUENCE_MAX + 1, 0)]), "bad-field"),
+        (Attach([(1, "p", 0, 2)]), "bad-field"),
+        (Attach([(1, "p", 0, 0)] * (SLOTS_MAX + 1)), "too-long"),
         (Detached(2**32, "moved", ""), "bad-field"),
         (Hello(1, "king", "B1", "i", [], 65_536, []), "bad-field"),
         (Hello(1, "broker", "", "i", [], 65_536, []), "bad-field"),
@@ -245,7 +246,7 @@ def test_long_texts_travel_in_the_body() -> None:
         ProfilesChanged([("p", 1, text)]),
         RoutingDelta("r", [text], [text]),
         Deliveries("s", 1, [0] * 100_000, bytes(4 * SLOTS_MAX), bytes(8 * SLOTS_MAX), b""),
-        Attach([(slot, f"profile-{slot}", slot) for slot in range(SLOTS_MAX)]),
+        Attach([(slot, f"profile-{slot}", slot, 1) for slot in range(SLOTS_MAX)]),
         Hello(1, "broker", "a", "i", [], 65_536, [(3, f"key-{n}", n) for n in range(10_000)]),
     ):
         assert decode(encode(frame, *place(frame))[LENGTH_BYTES:]).frame == frame

@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from overlay.link.client_limits import RemoteError
 from overlay.link.delivery_frames import (
+    SHARED,
     SLOTS_MAX,
     Attach,
     Deliveries,
@@ -23,6 +24,7 @@ from overlay.link.delivery_frames import (
 )
 from overlay.link.errors import ProtocolError
 from overlay.link.inbox import Arrived, Inbox, InboxQueue
+from overlay.link.limits import WINDOW_FRAMES_CEILING
 from overlay.link.subscription import Attachment, Subscription
 
 
@@ -108,7 +110,7 @@ class TestTaking:
         arrived(subscription, (first.slot, 5), (second.slot, 1))
         subscription.take(first, 5)
         (attach,) = subscription.attachments()
-        assert attach == Attach([(first.slot, "p1", 5), (second.slot, "p2", 0)])
+        assert attach == Attach([(first.slot, "p1", 5, 0), (second.slot, "p2", 0, 0)])
         assert taken(subscription) == []
 
     def test_nothing_is_said_of_a_profile_that_was_detached(self) -> None:
@@ -164,6 +166,80 @@ class TestMissed:
         assert (attachment.last, attachment.lost) == (5, 2)
 
 
+class TestSharing:
+    def test_numbers_may_leave_gaps_and_each_is_taken_by_itself(self) -> None:
+        subscription = Subscription()
+        attachment = subscription.attach("p1", mode=SHARED)
+        assert arrived(subscription, (attachment.slot, 3), (attachment.slot, 7)) == [
+            ("p1", 3),
+            ("p1", 7),
+        ]
+        assert arrived(subscription, (attachment.slot, 5)) == [("p1", 5)], "it was another's"
+        subscription.take(attachment, 7)
+        subscription.take(attachment, 3)
+        assert taken(subscription) == [(attachment.slot, 7), (attachment.slot, 3)]
+        assert taken(subscription) == []
+        assert (attachment.last, attachment.processed) == (7, 2)
+
+    def test_what_was_taken_is_said_again_over_a_new_connection(self) -> None:
+        subscription = Subscription()
+        attachment = subscription.attach("p1", mode=SHARED)
+        arrived(subscription, *((attachment.slot, number) for number in (2, 4)))
+        subscription.take(attachment, 4)
+        assert taken(subscription) == [(attachment.slot, 4)]
+        attach, *said = subscription.attachments()
+        assert attach == Attach([(attachment.slot, "p1", 4, SHARED)])
+        assert entries(said) == [(attachment.slot, 4)]  # type: ignore[arg-type]
+
+    def test_what_is_given_again_and_was_taken_is_taken_again(self) -> None:
+        subscription = Subscription()
+        attachment = subscription.attach("p1", mode=SHARED)
+        arrived(subscription, (attachment.slot, 2))
+        subscription.take(attachment, 2)
+        taken(subscription)
+        assert arrived(subscription, (attachment.slot, 2)) == []
+        assert taken(subscription) == [(attachment.slot, 2)]
+        assert subscription.duplicates == 1
+
+    def test_what_was_begun_with_does_not_come_twice_and_what_was_not_may(self) -> None:
+        subscription = Subscription()
+        attachment = subscription.attach("p1", mode=SHARED)
+        arrived(subscription, (attachment.slot, 1), (attachment.slot, 2))
+        subscription.give_back(attachment, [2])
+        list(subscription.attachments())
+        assert arrived(subscription, (attachment.slot, 1), (attachment.slot, 2)) == [("p1", 2)]
+
+    def test_at_another_broker_it_goes_on(self) -> None:
+        subscription, elsewhere = Subscription(), Subscription()
+        attachment = subscription.attach("p1", mode=SHARED)
+        arrived(subscription, (attachment.slot, 1), (attachment.slot, 2))
+        subscription.detached(Detached(attachment.slot, "moved", ""))
+        subscription.take(attachment, 2)
+        assert taken(subscription) == []
+        again = elsewhere.attach("p1", attachment.last, SHARED, attachment.shared)
+        attach, *said = elsewhere.told([again])
+        assert attach == Attach([(again.slot, "p1", 2, SHARED)])
+        assert entries(said) == [(again.slot, 2)]  # type: ignore[arg-type]
+        assert arrived(elsewhere, (again.slot, 1), (again.slot, 3)) == [("p1", 3)]
+
+    def test_what_is_lost_is_counted_and_nothing_is_taken_by_it(self) -> None:
+        subscription = Subscription()
+        attachment = subscription.attach("p1", mode=SHARED)
+        arrived(subscription, (attachment.slot, 9))
+        assert subscription.missed(Missed(attachment.slot, 5, 3)) == 3
+        assert (attachment.lost, attachment.last, taken(subscription)) == (3, 9, [])
+
+    def test_no_more_is_remembered_than_may_be_on_the_wire(self) -> None:
+        subscription = Subscription()
+        attachment = subscription.attach("p1", mode=SHARED)
+        for number in range(1, 3 * WINDOW_FRAMES_CEILING):
+            arrived(subscription, (attachment.slot, number))
+            subscription.take(attachment, number)
+            taken(subscription)
+        _, said = subscription.attachments()
+        assert len(entries([said])) == WINDOW_FRAMES_CEILING  # type: ignore[list-item]
+
+
 class TestSlots:
     def test_no_slot_is_used_again(self) -> None:
         subscription = Subscription()
@@ -182,7 +258,7 @@ class TestSlots:
         subscription.take(attachment, 2)
         subscription.detach(attachment)
         again = subscription.attach("p1", attachment.processed)
-        assert list(subscription.attachments()) == [Attach([(again.slot, "p1", 2)])]
+        assert list(subscription.attachments()) == [Attach([(again.slot, "p1", 2, 0)])]
         assert arrived(subscription, (again.slot, 3)) == [("p1", 3)]
 
 
@@ -236,7 +312,7 @@ class Machine(RuleBasedStateMachine):
             self.attach(frame)
 
     def attach(self, frame: Attach) -> None:
-        for slot, profile, received in frame.profiles:
+        for slot, profile, received, _ in frame.profiles:
             box = self.boxes[profile]
             assert received >= box.taken
             box.slot, box.sent = slot, received
@@ -316,7 +392,7 @@ class Machine(RuleBasedStateMachine):
         self.attachments[profile] = made
         self.came[profile], self.began[profile] = [], former.processed
         if self.connected:
-            self.attach(Attach([(made.slot, profile, former.processed)]))
+            self.attach(Attach([(made.slot, profile, former.processed, 0)]))
 
     @invariant()
     def nothing_comes_twice_and_what_is_missing_is_known(self) -> None:
