@@ -195,7 +195,7 @@ class BrokerCore:
             agenda.tick(now)
             self._handle_events(now)
         elif isinstance(event, BatchHandled):
-            agenda.end_batch()
+            agenda.end_batch(event.is_busy)
         agenda.flush()
         actions: list[Action] = [*self._rows.drain(), *self._links.drain()]
         if self._tunnels.opened:

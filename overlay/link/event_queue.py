@@ -55,6 +55,10 @@ class EventQueue:
         self._waiting.setdefault(connection, deque()).appendleft(DataReceived(connection, b""))
         self._arrived.set()
 
+    def __bool__(self) -> bool:
+        """Whether there is an event."""
+        return bool(self._ahead or self._waiting)
+
     @property
     def ahead(self) -> int:
         """How many events wait ahead of all."""
@@ -68,7 +72,7 @@ class EventQueue:
     async def wait(self) -> None:
         """Until there is an event."""
         await trio.lowlevel.checkpoint()
-        while not (self._ahead or self._waiting):
+        while not self:
             self._arrived = trio.Event()
             await self._arrived.wait()
 

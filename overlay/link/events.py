@@ -60,7 +60,10 @@ class CalledAgain:
 
 @dataclass(frozen=True, slots=True)
 class BatchHandled:
-    """The answer to CallAtEnd, behind the events that waited with the one it answers."""
+    """The answer to CallAtEnd, behind the events that waited with the one it answers; ``is_busy``:
+    more are there already."""
+
+    is_busy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +116,7 @@ class ReadRows:
 
 @dataclass(frozen=True, slots=True)
 class SendData:
-    """One encoded frame for a connection; ignored if the connection is gone."""
+    """Whole encoded frames for a connection; ignored if the connection is gone."""
 
     connection: int
     flow: Flow

@@ -58,6 +58,7 @@ class Connection:
         self._scope = trio.CancelScope()
         self._bytes_read = self._bytes_written = 0
         self._fileno = stream.socket.fileno() if isinstance(stream, trio.SocketStream) else None
+        self._may_read = False  # the last read took as much as it could
         self._is_writing = False  # the writer has bytes that are to leave first
         self._rest = b""  # of what ``flush_nowait`` has begun to write
 
@@ -129,15 +130,34 @@ class Connection:
     async def _read(self, deliver: Deliver) -> None:
         try:
             while True:
-                data = await self._stream.receive_some(self._limits.read_bytes_max)
+                data = await self._receive()
                 if not data:
                     break
                 self._bytes_read += len(data)
                 if not self._closing:
-                    await deliver(DataReceived(self.number, bytes(data)))
-        except (trio.BrokenResourceError, trio.ClosedResourceError):
+                    await deliver(DataReceived(self.number, data))
+        except (OSError, trio.BrokenResourceError, trio.ClosedResourceError):
             pass
         self._scope.cancel()
+
+    async def _receive(self) -> bytes:
+        """What has come; b"" at the end."""
+        size = self._limits.read_bytes_max
+        if self._fileno is None:
+            return bytes(await self._stream.receive_some(size))
+        # PERF: Trio's streams read before they wait, which most often is one read too much.
+        while True:
+            if self._may_read:
+                await trio.lowlevel.checkpoint()
+            else:
+                await trio.lowlevel.wait_readable(self._fileno)
+            try:
+                data = os.read(self._fileno, size)
+            except BlockingIOError:
+                self._may_read = False
+                continue
+            self._may_read = len(data) == size
+            return data
 
     async def _write(self) -> None:
         try:

@@ -185,12 +185,16 @@ class LinkLayer:
             result = {"code": error.code, "message": f"the result cannot be sent: {error.detail}"}
             session.send(Response(frame.request, ok=False, result=result))
 
-    def reply_encoded(self, connection: int, kind: type[Frame], data: bytes) -> None:
-        """Send an unsequenced frame that is bytes already; ProtocolError when it is longer than the
-        peer accepts."""
+    def frame_bytes_max(self, connection: int) -> int:
+        """Of a frame to the peer at the other end, without its length prefix."""
+        session = self._sessions.get(connection)
+        return self._limits.frame_bytes_max if session is None else session.frame_bytes_max
+
+    def reply_encoded(self, connection: int, flow: Flow, data: bytes) -> None:
+        """Send unsequenced frames that are bytes already, each of which fits."""
         session = self._sessions.get(connection)
         if session is not None:
-            session.send_fitting(kind.flow, data, kind.type)
+            session.send_encoded(flow, data)
 
     def refuse(self, connection: int, code: str, detail: str) -> None:
         """Send a fatal error frame and close."""

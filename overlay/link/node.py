@@ -250,7 +250,7 @@ class _Node:
             elif handled > ahead and after >= until:
                 break
         if at_end:
-            batch.take(self._core.handle(BatchHandled(), self._clock()))
+            batch.take(self._core.handle(BatchHandled(bool(self._inbox)), self._clock()))
             if time.thread_time() - before > longest:
                 kind = BatchHandled.__name__
         self._commits.add(batch, time.thread_time() - began, is_due=is_tick)

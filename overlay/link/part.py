@@ -112,6 +112,9 @@ class Agenda:
         self.events: deque[Event] = deque()  # that the core has still to handle
         self.actions: list[Action] = []
         self.now = 0.0  # of the event under way
+        self.is_busy = (
+            True  # more events may wait; False at the end of a batch behind which none do
+        )
         for part in parts:
             part.agenda = self
         self._ticking = [part for part in parts if type(part).tick is not Part.tick]
@@ -144,9 +147,11 @@ class Agenda:
             if part in self.due:
                 self.due.remove(part)
                 part.flush()
+        self.is_busy = True
 
-    def end_batch(self) -> None:
+    def end_batch(self, is_busy: bool = False) -> None:
         """Those that wait for the end are flushed with the others."""
+        self.is_busy = is_busy
         self.due |= self.due_at_end
         self.due_at_end.clear()
 

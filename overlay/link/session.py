@@ -87,6 +87,12 @@ class Session:
     def closed(self) -> bool:
         return self.state is SessionState.CLOSED
 
+    @property
+    def frame_bytes_max(self) -> int:
+        """Of a frame that leaves, without its length prefix: what both sides accept."""
+        most = self._limits.frame_bytes_max
+        return most if self.hello is None else min(most, self.hello.frame_bytes_max)
+
     def receive(self, data: bytes, now: float) -> Iterator[Envelope]:
         """The frames in ``data`` (and what was left before it), one by one.
 
@@ -156,19 +162,14 @@ class Session:
 
         ProtocolError if the frame breaks a rule or is longer than the peer accepts.
         """
-        self.send_fitting(frame.flow if flow is None else flow, encode(frame), frame.type)
-
-    def send_fitting(self, flow: Flow, data: bytes, kind: str) -> None:
-        """Send an unsequenced frame that is bytes already; ProtocolError as ``send``."""
-        most = self._limits.frame_bytes_max
-        if self.hello is not None:
-            most = min(most, self.hello.frame_bytes_max)
+        data, most = encode(frame), self.frame_bytes_max
         if len(data) - LENGTH_BYTES > most:
+            kind = frame.type
             raise ProtocolError("too-long", f"{kind} frame of {len(data)} bytes; at most {most}")
-        self.send_encoded(flow, data)
+        self.send_encoded(frame.flow if flow is None else flow, data)
 
     def send_encoded(self, flow: Flow, data: bytes) -> None:
-        """Send a frame; held back until the hellos are exchanged, dropped once closed."""
+        """Send frames; held back until the hellos are exchanged, dropped once closed."""
         if self.state is SessionState.OPEN:
             self._held.append((flow, data))
         elif self.state is SessionState.ESTABLISHED:

@@ -205,7 +205,7 @@ class SimNetwork:
                 if isinstance(action, ReadOn):
                     _read_on(batch, node.inbox, action.connection)
         if any(isinstance(action, CallAtEnd) for action in actions):
-            actions += node.core.handle(BatchHandled(), self.now)
+            actions += node.core.handle(BatchHandled(bool(node.inbox)), self.now)
         node.busy = False
         node.is_due |= self.random.random() < 0.3 or any(
             isinstance(action, SendData | CloseConnection | DialPeers | ReadRows)

@@ -286,6 +286,8 @@ class DeliveryLog:
 
     def reads(self) -> list[ReadRows]:
         """What is to be read when the rows up to now are stored; ``put_back`` takes it."""
+        if not self._asked:
+            return []
         new = [position for position, is_said in self._asked.items() if not is_said]
         self._asked.update(dict.fromkeys(new, True))
         found = []

@@ -25,12 +25,12 @@ from onyx.broker.deliveries.mailbox import SHARED_LINE, Mailbox, Sharer
 from onyx.broker.deliveries.result_maker import ResultMaker
 from overlay.link.delivery_frames import (
     SLOTS_MAX,
-    Deliveries,
     Detached,
     Missed,
 )
-from overlay.link.errors import ProtocolError
-from overlay.link.frame_codec import ResultsEncoder
+from overlay.link.events import Flow
+from overlay.link.frame import Frame
+from overlay.link.frame_codec import LENGTH_BYTES, ResultsEncoder
 from overlay.link.limits import LinkLimits
 from overlay.link.link_layer import LinkLayer
 
@@ -38,6 +38,12 @@ SENT_AT_ONCE = 4_096  # deliveries of one call; then others have their turn
 SENT_BYTES_AT_ONCE = 4 * 1024 * 1024
 READ_AHEAD = 32  # deliveries of a mailbox that are read from the store together
 MADE_SECONDS_AT_ONCE = 0.005  # of processor time, in which results are made and sent in one call
+HELD_SECONDS_EACH = 1e-4
+"""Of processor time: while messages wait to be handled, a connection gets something again after so
+long for each that has got something.  So the writing of many small pieces stays a part of what a
+broker does under load; where nothing waits nothing is held."""
+HELD_SECONDS_MAX = 0.1
+JOINED_BYTES = 64 * 1024  # frames for a connection leave together up to so many
 
 
 Taker: TypeAlias = Mailbox | Sharer
@@ -55,6 +61,7 @@ class _Line:
     """
 
     connection: int
+    frame_bytes_max: int
     boxes: dict[int, Taker] = field(default_factory=dict)
     queue: list[tuple[int, int]] = field(default_factory=list)
     held: list[tuple[int, int]] = field(default_factory=list)
@@ -62,6 +69,8 @@ class _Line:
     on_wire: dict[int, list[int]] = field(default_factory=dict)
     on_wire_bytes: int = 0
     gone: dict[int, tuple[int, list[int]]] = field(default_factory=dict)
+    frames: list[bytes] = field(default_factory=list)  # that leave together, and their bytes
+    frames_bytes: int = 0
 
 
 class Lines:
@@ -84,7 +93,9 @@ class Lines:
         self._clock = clock
         self._lines: dict[int, _Line] = {}
         self._busy: dict[int, _Line] = {}  # by connection, with something to send
+        self._heads: list[tuple[int, int]] = []  # of these (position, connection), a heap
         self._reading: dict[int, _Line] = {}  # by connection, that wait for the store
+        self.hold_until = 0.0  # in processor time: meanwhile what can be sent may wait for more
         self._turn = 0  # counts what is given to those who share
 
     def __len__(self) -> int:
@@ -99,11 +110,6 @@ class Lines:
     def on_wire_bytes(self) -> int:
         """Of what was sent and is not taken, on all connections."""
         return sum(line.on_wire_bytes for line in self._lines.values())
-
-    @property
-    def has_more(self) -> bool:
-        """Whether there is more to send now than one ``flush`` does."""
-        return bool(self._busy)
 
     def put(self, connection: int, slot: int, box: Mailbox) -> None:
         """A mailbox into a slot, which ends what was there, and where it was."""
@@ -137,7 +143,7 @@ class Lines:
 
     def _free(self, connection: int, slot: int) -> _Line:
         """A connection, with nothing in a slot."""
-        line = self._lines.setdefault(connection, _Line(connection))
+        line = self._line(connection)
         former = line.boxes.get(slot)
         detail = f"another profile has slot {slot} now"
         if isinstance(former, Sharer):
@@ -150,8 +156,8 @@ class Lines:
 
     def refuse(self, connection: int, slot: int, code: str, detail: str) -> None:
         """Nothing comes in a slot."""
-        line = self._lines.setdefault(connection, _Line(connection))
-        self._links.reply(line.connection, Detached(slot, code, detail))
+        line = self._line(connection)
+        self._say(line, Detached(slot, code, detail))
 
     def taker(self, connection: int, slot: int) -> Taker | None:
         """What is in a slot."""
@@ -167,13 +173,12 @@ class Lines:
         if not box.is_open(self._limits.window_frames, self._limits.window_bytes):
             return
         if box.sent < box.floor:
-            self._links.reply(line.connection, Missed(box.slot, box.floor, box.skip()))
+            self._say(line, Missed(box.slot, box.floor, box.skip()))
         position = box.next_position()
         if position:
             box.is_queued = True
             heappush(line.queue, (position, box.slot))
-            if line.connection not in self._reading:
-                self._busy[line.connection] = line
+            self._wake(line)
 
     def note_taken(self, box: Mailbox, through: int, positions: list[int]) -> None:
         """What was on the wire for a mailbox is taken through a number; its positions."""
@@ -224,7 +229,7 @@ class Lines:
         sharer.box.leave(sharer)
 
     def _end_slot(self, line: _Line, slot: int, code: str, detail: str) -> None:
-        self._links.reply(line.connection, Detached(slot, code, detail))
+        self._say(line, Detached(slot, code, detail))
         del line.boxes[slot]
         if slot in line.waits:
             line.waits[slot] = False
@@ -244,38 +249,41 @@ class Lines:
             if isinstance(taker, Sharer) and taker.box.line:
                 self.queue(taker.box)
 
-    def flush(self) -> None:
+    def flush(self) -> bool:
         """Send what can be sent, so much of it that others have their turn soon; of all lines the
-        oldest message first, as what it takes to make its results is there once."""
+        oldest message first, as what it takes to make its results is there once.  Whether there is
+        more."""
         room, room_bytes = SENT_AT_ONCE, SENT_BYTES_AT_ONCE
         until = self._clock() + MADE_SECONDS_AT_ONCE
-        heads: list[tuple[int, int]] = []  # (position, connection), a heap
-        for connection, line in self._busy.items():
+        used: dict[int, _Line] = {}
+        while self._heads and room > 0 and room_bytes > 0:
+            connection = heappop(self._heads)[1]
+            line = self._busy.pop(connection, None)
+            if line is None:
+                continue
+            used[connection] = line
             if line.held:
                 self._let_in(line)
             if line.queue:
-                heappush(heads, (line.queue[0][0], connection))
-        while heads and room > 0 and room_bytes > 0:
-            connection = heappop(heads)[1]
-            line = self._busy[connection]
-            sent, size = self._send_next(line, until)
-            room -= sent
-            room_bytes -= size
-            if line.held:
-                self._let_in(line)
-            is_there = connection in self._busy  # or what it was sent has ended it
-            if line.queue and is_there and connection not in self._reading:
-                heappush(heads, (line.queue[0][0], connection))
+                sent, size = self._send_next(line, until)
+                room -= sent
+                room_bytes -= size
+                if line.queue or line.held:
+                    self._wake(line)
             if self._clock() >= until:
                 break
-        for connection, line in list(self._busy.items()):
-            if not line.queue or connection in self._reading:
-                del self._busy[connection]
+        for line in used.values():
+            self._join(line)
+        self.hold_until = 0.0
+        if len(used) > 1:
+            self.hold_until = self._clock() + min(len(used) * HELD_SECONDS_EACH, HELD_SECONDS_MAX)
+        return bool(self._busy)
 
     def resume(self) -> None:
         """What was asked of the store has come."""
-        self._busy.update(self._reading)
-        self._reading.clear()
+        lines, self._reading = self._reading, {}
+        for line in lines.values():
+            self._wake(line)
 
     def make(
         self, record: Record, position: int, boxes: Iterable[Taker], until: float | None = None
@@ -345,7 +353,7 @@ class Lines:
             numbers = [box.send(record.size) for box in some]
             if results is NOTHING:
                 for slot, number in zip(slots, numbers, strict=True):
-                    self._links.reply(line.connection, Missed(slot, number, 0))
+                    self._say(line, Missed(slot, number, 0))
                 continue
             length = self._send_results(line, record, results, slots, numbers)
             if not length:
@@ -374,10 +382,10 @@ class Lines:
             lost = box.lost
             number = box.next_number()
             if sharer.in_order and number > sharer.through + 1:
-                self._links.reply(sharer.line, Missed(sharer.slot, number - 1, lost))
+                self._say(self._lines[sharer.line], Missed(sharer.slot, number - 1, lost))
                 box.acknowledged = box.floor
             elif lost and not sharer.in_order:
-                self._links.reply(sharer.line, Missed(sharer.slot, box.floor, lost))
+                self._say(self._lines[sharer.line], Missed(sharer.slot, box.floor, lost))
                 box.acknowledged = box.floor
             if not number:
                 return
@@ -392,8 +400,7 @@ class Lines:
         line = self._lines[sharer.line]
         sharer.is_queued = True
         heappush(line.queue, (position, sharer.slot))
-        if line.connection not in self._reading:
-            self._busy[line.connection] = line
+        self._wake(line)
 
     def _hold_back(self, line: _Line, position: int, boxes: list[Taker]) -> list[Taker]:
         """Those that may have a delivery while there is no room on the wire; the others wait."""
@@ -433,8 +440,8 @@ class Lines:
             if not on_wire[1]:
                 line.on_wire_bytes -= on_wire[0]
                 del line.on_wire[position]
-        if line.held and line.connection not in self._reading:
-            self._busy[line.connection] = line
+        if line.held:
+            self._wake(line)
 
     def _there(
         self, record: Record, position: int, boxes: list[Taker], until: float
@@ -466,14 +473,46 @@ class Lines:
             encoder = results.encoder = ResultsEncoder(
                 record.source, record.number, results.lengths, results.payload
             )
-        try:
-            data = encoder.frame(slots, numbers)
-            self._links.reply_encoded(line.connection, Deliveries, data)
-        except ProtocolError as error:
-            self._links.refuse(line.connection, "peer-limit", error.detail)
+        frame = encoder.frame(slots, numbers)
+        if len(frame) - LENGTH_BYTES > line.frame_bytes_max:
+            self._join(line)
+            detail = f"deliveries frame of {len(frame)} bytes; at most {line.frame_bytes_max}"
+            self._links.refuse(line.connection, "peer-limit", detail)
             self.close(line.connection)
             return 0
-        return len(data)
+        line.frames.append(frame)
+        line.frames_bytes += len(frame)
+        if line.frames_bytes >= JOINED_BYTES:
+            self._join(line)
+        return len(frame)
+
+    def _line(self, connection: int) -> _Line:
+        line = self._lines.get(connection)
+        if line is None:
+            most = self._links.frame_bytes_max(connection)
+            line = self._lines[connection] = _Line(connection, most)
+        return line
+
+    def _wake(self, line: _Line) -> None:
+        """A connection has its turn, if there may be something to send on it."""
+        connection, waiting = line.connection, line.queue or line.held
+        is_there = connection in self._lines  # or what it was sent has ended it
+        has_turn = connection in self._busy or connection in self._reading
+        if waiting and is_there and not has_turn:
+            self._busy[connection] = line
+            heappush(self._heads, (waiting[0][0], connection))
+
+    def _say(self, line: _Line, frame: Frame) -> None:
+        """Something else, behind the results that leave."""
+        self._join(line)
+        self._links.reply(line.connection, frame)
+
+    def _join(self, line: _Line) -> None:
+        """Let results leave that wait to do so together."""
+        # PERF: to hand something to a connection costs more than most results do.
+        if line.frames:
+            self._links.reply_encoded(line.connection, Flow.MESSAGE, b"".join(line.frames))
+            line.frames, line.frames_bytes = [], 0
 
 
 def _leave(box: Mailbox) -> None:

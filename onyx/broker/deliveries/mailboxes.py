@@ -121,6 +121,7 @@ class Mailboxes(Part):
         self._last_indexes: list[int] = []  # what these are called
         self._index = 0  # the last that was given to a mailbox
         self._counters: Counter[str] = Counter()
+        self._clock = clock
         self._is_behind = False  # there was more to send than one flush does
         self._is_called = False  # to go on with that
 
@@ -299,15 +300,23 @@ class Mailboxes(Part):
     def flush(self) -> None:
         """Send what can be sent, so much of it that others have their turn soon; the rest when that
         has left, whatever else happens until then."""
-        if self._is_called or not self._is_behind:
-            self._lines.flush()
-            self._is_called, self._is_behind = False, self._lines.has_more
+        holds = self._lines.hold_until and self._may_hold()
+        if self._is_called or not (self._is_behind or holds):
+            self._is_called, self._is_behind = False, self._lines.flush()
         if self._changed:
             self._put_changed()
         for asked in self._log.reads():
             self.ask_shell(asked)
         if self._is_behind:
             self.work_soon()
+
+    def _may_hold(self) -> bool:
+        """Whether results wait for those of messages that are here already, to leave together."""
+        agenda = self.agenda
+        if agenda is None or not agenda.is_busy or self._clock() >= self._lines.hold_until:
+            return False
+        self.flush_at_end()
+        return True
 
     def work(self) -> None:
         """Go on with what was left."""

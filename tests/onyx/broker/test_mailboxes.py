@@ -23,6 +23,7 @@ from onyx.broker.deliveries.delivery_log import (
     unpack_ascending,
 )
 from onyx.broker.deliveries.former_texts import TEXT_SPACE
+from onyx.broker.deliveries.lines import HELD_SECONDS_EACH
 from onyx.broker.deliveries.mailboxes import (
     CHANGE_SPACE,
     MAILBOX_SPACE,
@@ -43,9 +44,9 @@ from overlay.link.delivery_frames import (
     packed_slots,
 )
 from overlay.link.errors import ProtocolError, StoreError
-from overlay.link.events import Put, ReadRows
+from overlay.link.events import Flow, Put, ReadRows
 from overlay.link.frame import Frame
-from overlay.link.frame_codec import decode
+from overlay.link.frame_codec import LENGTH_BYTES, FrameDecoder, decode
 from overlay.link.limits import LinkLimits
 from overlay.link.part import Agenda
 from overlay.link.row_log import RowLog
@@ -240,8 +241,9 @@ class World:
                 return
             self.agenda.work()
 
-    def commit(self) -> None:
-        """What one call leaves."""
+    def commit(self, is_busy: bool = False) -> None:
+        """What one batch leaves."""
+        self.agenda.end_batch(is_busy)
         self.agenda.flush()
         for action in self._rows.drain():
             if isinstance(action, Put):
@@ -275,8 +277,14 @@ class World:
         if connection in self.users:
             self.users[connection].get(frame, size)
 
-    def reply_encoded(self, connection: int, kind: type[Frame], data: bytes) -> None:
-        self.reply(connection, decode(data[4:]).frame, len(data))
+    def frame_bytes_max(self, connection: int) -> int:
+        return self.limits.frame_bytes_max
+
+    def reply_encoded(self, connection: int, flow: Flow, data: bytes) -> None:
+        frames = FrameDecoder(len(data))
+        frames.feed(data)
+        while (frame := frames.next_frame()) is not None:
+            self.reply(connection, decode(frame).frame, len(frame) + LENGTH_BYTES)
 
     def refuse(self, connection: int, code: str, detail: str) -> None:
         self.refused[connection] = code
@@ -407,6 +415,31 @@ def test_a_profile_that_gets_nothing_after_all_hears_of_nothing() -> None:
     assert world.rows(DELIVERY_SPACE) == 0
 
 
+def test_while_messages_wait_results_are_held_to_leave_together() -> None:
+    now = 0.0
+    world = World(LinkLimits(), clock=lambda: now)
+    users = [world.user(connection) for connection in range(1, 101)]
+    for user in users:
+        user.attach(f"p{user.connection}")
+    world.settle()
+    profiles = [f"p{user.connection}" for user in users]
+
+    def deliver(number: int, is_busy: bool) -> list[int]:
+        world.mailboxes.deliver("s1", number, [b"<a/>"], profiles)
+        world.commit(is_busy)
+        return [got for _, got, _ in world.got["p1"]]
+
+    assert deliver(1, is_busy=True) == [1]  # nothing was sent just before
+    assert deliver(2, is_busy=True) == [1]
+    now += 49 * HELD_SECONDS_EACH
+    assert deliver(3, is_busy=True) == [1]
+    now += 52 * HELD_SECONDS_EACH
+    assert deliver(4, is_busy=True) == [1, 2, 3, 4]
+    assert deliver(5, is_busy=True) == [1, 2, 3, 4]
+    assert deliver(6, is_busy=False) == [1, 2, 3, 4, 5, 6]
+    assert all(len(got) == 6 for got in world.got.values())
+
+
 def much_work() -> World:
     """A message for 100 profiles whose user is there; each result takes more than a slice."""
     time = iter(range(10_000))
@@ -414,9 +447,9 @@ def much_work() -> World:
     user = world.user(1)
     for number in range(100):
         user.attach(f"p{number}")
-    world.agenda.flush()
+    world.commit()
     world.put_off(1, b"m", [f"p{number}" for number in range(100)])
-    world.agenda.flush()
+    world.commit()
     return world
 
 
@@ -797,7 +830,7 @@ def test_no_call_sends_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(1, 51):
         world.mailboxes.deliver("s1", number, [b"%d" % number], ["p1"])
     world.user(1).attach("p1")
-    world.agenda.flush()
+    world.commit()
     assert len(world.got["p1"]) == 10
     assert world.agenda.working
     world.settle()

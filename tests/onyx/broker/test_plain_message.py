@@ -14,7 +14,15 @@ from types import FrameType
 
 from formats import CompressionDictionary, is_compiled
 from onyx.broker.broker_core import BrokerCore
-from overlay.link.events import Action, CalledAgain, DataReceived, Event, Put, SendData
+from overlay.link.events import (
+    Action,
+    BatchHandled,
+    CalledAgain,
+    DataReceived,
+    Event,
+    Put,
+    SendData,
+)
 from overlay.link.frame_codec import LENGTH_BYTES, decode
 from overlay.link.frames import (
     Ack,
@@ -76,7 +84,7 @@ class Walked:
 
     def handle(self, event: Event, now: float) -> list[Action]:
         counted = self.connection and (
-            isinstance(event, CalledAgain)
+            isinstance(event, BatchHandled | CalledAgain)
             or (isinstance(event, DataReceived) and event.connection == self.connection)
         )
         if not counted:
