@@ -103,18 +103,24 @@ class QueryPlane(Part):
         self._share_out()
         self.transformation.restore_needs(rows)
         self.waits.restore(rows)
-        told = [read_record(value) for _, value in rows.take_bytes(TOLD_SPACE)]
+        told = [read_record(value) for _, value in rows.take_slowly(TOLD_SPACE)]
         for name in {record["branch"] for record in told}:
             own = self._control.branch(name)
             assert own is not None
             self._map()
             self.table.keep_own(own)
+        wanted = []
+        for hosted, parsed in self._hosted.restore(rows):
+            self._place(hosted, parsed)
+            if self._is_mapping:
+                wanted.append([*map(self.table.pool.share, routing_query_of(parsed))])
+        # Most of what was told is in the pool by now, and is not read again.
         self.table.restore_told(
             (record["branch"], self.table.pool.parse(record["disjunct"])) for record in told
         )
-        for hosted, parsed in self._hosted.restore(rows):
-            self._install(hosted, parsed)
-        for _, value in rows.take_bytes(ROUTE_SPACE):
+        for disjuncts in wanted:
+            self._note(self.table.change_local(disjuncts, ()))
+        for _, value in rows.take_slowly(ROUTE_SPACE):
             record = read_record(value)
             delta = parse_delta([record["disjunct"]], (), self.table.pool.parse)
             branch = self._control.branch_of(record["link"], record["branch"])
@@ -352,19 +358,19 @@ class QueryPlane(Part):
         self, hosted: HostedProfile, parsed: Profile, former: HostedProfile | None = None
     ) -> None:
         """Install and keep a profile."""
-        self._install(hosted, parsed, former)
+        self._place(hosted, parsed, former)
+        if self._is_mapping:
+            gone = () if former is None else former.disjuncts
+            self._note(self.table.change_local(routing_query_of(parsed), gone))
         self._hosted.put(hosted, parsed)
 
-    def _install(
+    def _place(
         self, hosted: HostedProfile, parsed: Profile, former: HostedProfile | None = None
     ) -> None:
         profile = hosted.profile
         self.matcher.add(parsed, profile)
         self.transformation.place(profile, parsed, None if former is None else former.text)
         self.profiles[profile] = hosted
-        if self._is_mapping:
-            gone = () if former is None else former.disjuncts
-            self._note(self.table.change_local(routing_query_of(parsed), gone))
 
     def _map_if_asked(self) -> None:
         """Where there are neighbours somebody will ask what is wanted here."""

@@ -98,7 +98,7 @@ class CoverForest:
         """Something that the parent knew before a restart; before anything else is added, and
         ``settle`` when all is."""
         interest = self._new(told)
-        self._set_general(interest, 0.0)
+        self._general[interest] = None  # as long as nobody asks for it
         self._raise(interest)
         self._news.take()
         self._is_settled = False
@@ -108,6 +108,8 @@ class CoverForest:
         told."""
         for interest in list(self._general):
             self._drop_if_idle(interest)
+        for interest in self._general:
+            self._measured.stand(interest.disjunct, 0.0)
         self._is_settled = True
         self._fit()
         return self._news.take()
@@ -228,7 +230,8 @@ class CoverForest:
     def _unset_general(self, interest: _Interest) -> None:
         if interest in self._general:
             del self._general[interest]
-            self._measured.fall(interest.disjunct)
+            if self._is_settled:
+                self._measured.fall(interest.disjunct)
 
     def _raise(self, interest: _Interest) -> None:
         self._tops.add(interest)

@@ -81,6 +81,8 @@ def test_a_restart_within_a_budget_tells_nothing_new() -> None:
     assert not after.change(reversed(interests), ())
     assert not after.settle()
     assert set(after.told) == told
+    after.blame(parse_text(b'<a><b x="v1" y="-1"/></a>'))
+    assert (after.statistics()["useless"], after.statistics()["unexplained"]) == (1, 0)
 
 
 def test_a_restart_without_a_budget_is_exact() -> None:
