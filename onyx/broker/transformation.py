@@ -462,7 +462,8 @@ def _texts(needs: Iterable[Need]) -> Iterator[str]:
 def _is_same(one: ElementStream, other: ElementStream) -> bool:
     """Of what is left of one message."""
     return (
-        one.element_name == other.element_name
+        one.names == other.names
+        and one.element_name == other.element_name
         and one.element_parent == other.element_parent
         and one.attribute_start == other.attribute_start
         and one.content_parent == other.content_parent

@@ -79,6 +79,6 @@ def test_what_is_traced_is_what_happens(monkeypatch: pytest.MonkeyPatch) -> None
     # none passes on a message without a look, which a trace does not count.
     monkeypatch.setattr(transformations, "MEASURED_EVERY", 0)
     monkeypatch.setattr(transformations, "WHOLES_BEFORE_REST", 1_000_000)
-    cuts = sum((cuts_shown(seed) for seed in range(1, 9)), Counter[bool]())
+    cuts = sum((cuts_shown(seed) for seed in range(1, 13)), Counter[bool]())
     assert cuts[False] > 50
     assert cuts[True]

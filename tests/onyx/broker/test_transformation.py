@@ -206,6 +206,19 @@ def test_a_child_gets_what_is_needed_behind_it() -> None:
     assert (text_of(whole), whole.reflects) == (FEED, 0)
 
 
+def test_what_is_left_for_two_children_may_differ_in_names_alone() -> None:
+    setting = open_setting()
+    for child, name in (("B5", "t"), ("B6", "p")):
+        profile = f"for $i in /f/i return <x>{{$i/{name}}}</x>"
+        setting.brokers[child].send("B1", needs(profile, number=3))
+        setting.brokers[child].send("B1", delta(f"/f/i/{name}"))
+    setting.brokers["B1"].send("B1", message(1, 0, b"<f><i><t>7</t><p>7</p></i></f>"))
+    texts = [
+        text_of(frame) for child in ("B5", "B6") for frame in setting.brokers[child].all(Message)
+    ]
+    assert texts == [b"<f><i><t>7</t></i></f>", b"<f><i><p>7</p></i></f>"]
+
+
 def test_a_message_reflects_what_its_needs_became_upward() -> None:
     setting = open_setting()
     b1, b5 = setting.brokers["B1"], setting.brokers["B5"]
