@@ -28,6 +28,7 @@ from onyx.broker.deliveries.delivery_log import ReadStore
 from onyx.broker.deliveries.mailboxes import READ_SPACES, Mailboxes, MailboxLimits
 from onyx.broker.deliveries.result_maker import ResultMaker, results_bytes_max
 from onyx.broker.deliveries.subscribers import Subscribers
+from onyx.broker.local_deliveries import DEFERRED_BYTES_MAX
 from onyx.broker.match_shares import MatchShares
 from onyx.broker.message_trace import MessageTrace
 from onyx.broker.moves.profile_moves import ProfileMoves
@@ -56,7 +57,7 @@ from overlay.link.events import (
     RowsRead,
     TimePassed,
 )
-from overlay.link.frames import Hello, Message, Publish
+from overlay.link.frames import Hello
 from overlay.link.link_layer import Arrival, LinkLayer
 from overlay.link.part import Agenda, FrameRefused
 from overlay.link.row_log import RowLog
@@ -115,7 +116,7 @@ class BrokerCore:
             limits.delivery_age_s_max,
         )
         self.mailboxes = Mailboxes(
-            *(self._links, self._rows, limits.link, bounds, maker, clock, wall)
+            *(self._links, self._rows, limits.link, bounds, maker, self._slice, wall)
         )
         transformation = Transformation(self.control, self._links, self._rows, matcher)
         self.query = QueryPlane(
@@ -138,11 +139,13 @@ class BrokerCore:
             maker,
             shares,
             clock,
+            self._slice,
         )
         trace = MessageTrace(self.control, self.query, self.data)
         cuts = TransformationRequests(self.control, transformation)
         requests = BrokerRequests(
-            *(self._links, self.query, self.moves, observers, trace, cuts), self.statistics, limits
+            *(self._links, self.query, self.moves, observers, trace, cuts),
+            *(self.data.finish, self.statistics, limits),
         )
         self.trees = TreeVersions(
             self.control,
@@ -188,7 +191,7 @@ class BrokerCore:
         agenda.now = now
         self._slice.until = 0.0
         if isinstance(event, CalledAgain):
-            agenda.work()
+            agenda.work(self._slice.is_over)
         agenda.events.append(event)
         self._handle_events(now)
         if isinstance(event, TimePassed):
@@ -247,9 +250,12 @@ class BrokerCore:
 
     def _may_acknowledge(self, peer: str, flow: Flow, key: str) -> bool:
         """Back-pressure is for messages on their way down a tree."""
-        role = peer.partition("/")[0]
+        role, _, name = peer.partition("/")
         if flow is not Flow.MESSAGE or role not in ("source", "broker"):
             return True
+        local = self.data.local
+        if local.waiting_bytes > DEFERRED_BYTES_MAX or (role == "source" and local.undecided[name]):
+            return False
         tree = self.control.current_tree if role == "source" else key
         if tree in self.trees.waiting:
             return False
@@ -281,10 +287,11 @@ class BrokerCore:
     def _hand_on(self, arrival: Arrival) -> None:
         frame = arrival.frame
         assert frame is not None
-        if self.data.deferred and not isinstance(frame, Publish | Message):
-            self.data.work()
+        taker = self._takers[type(frame)]
+        if self.data.deferred and not taker.is_aside:
+            self.data.finish()
         try:
-            self._takers[type(frame)].take(frame, arrival)
+            taker.take(frame, arrival)
         except FrameRefused as refusal:
             self._refuse(arrival, refusal)
         if self.trees.ending:

@@ -47,9 +47,12 @@ class BrokerRequests(Part):
         observers: Observers,
         trace: MessageTrace,
         transformation: TransformationRequests,
+        finish: Callable[[], None],
         statistics: Callable[[], Result],
         limits: Limits,
     ) -> None:
+        """``finish`` delivers the messages that came before a request."""
+        self._finish = finish
         self._query = query
         self._moves = moves
         self._observers = observers
@@ -78,7 +81,7 @@ class BrokerRequests(Part):
         query.tell_live.append(self._live.answer_live)
 
     def frames(self) -> Iterable[Taker]:
-        yield takes(Request, "client source subscriber", self._handle_request)
+        yield takes(Request, "client source subscriber", self._handle_request, is_aside=True)
 
     def tick(self, now: float) -> None:
         self._live.tick(now)
@@ -127,6 +130,7 @@ class BrokerRequests(Part):
 
     def _update_profile(self, connection: int, request: Request) -> Result | None:
         profile = self._profile_argument(request)
+        self._finish()
         text = text_argument(request, "text", self._limits.profile_length_max)
         try:
             changed = self._query.update(profile, text)
@@ -137,6 +141,7 @@ class BrokerRequests(Part):
 
     def _remove_profile(self, connection: int, request: Request) -> Result | None:
         profile = self._profile_argument(request)
+        self._finish()
         gone = self._query.remove(profile)
         result: Result = {"profile": profile, "removed": True}
         return self._wait(connection, request, result, gone)
@@ -172,6 +177,7 @@ class BrokerRequests(Part):
                 refused.append([place, "profile-refused", str(refusal)])
         if is_bad and request.arguments.get("skip_refused") is not True:
             changes, versions = [], [0] * len(profiles)
+        self._finish()
         changed = self._query.update_all([(profile, parsed) for _, profile, parsed in changes])
         for (place, _, _), live in zip(changes, changed, strict=True):
             versions[place] = live.version
@@ -189,6 +195,7 @@ class BrokerRequests(Part):
                 going[profile] = None
             except RequestRefused as refusal:
                 refused.append([place, refusal.code, str(refusal)])
+        self._finish()
         gone = self._query.remove_all(list(going))
         result: Result = {"refused": refused}
         return self._wait(connection, request, result, gone[-1]) if gone else result

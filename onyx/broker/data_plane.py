@@ -10,7 +10,7 @@
 Only children whose routing query holds get the message, or what is left of it for them
 (transformation.py), as the link wants it (packing/link_formats.py), undecoded bytes as they came
 when that is what they are (packing/parcel.py); it leaves before the local profiles are looked at
-(deferred_deliveries.py).  A message that nobody here wants any more is not even decoded.
+(local_deliveries.py).  A message that nobody here wants any more is not even decoded.
 
 A message that is refused at the root broker is refused whole: its source is told where and why,
 and nobody gets any of it.
@@ -18,9 +18,8 @@ and nobody gets any of it.
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,12 +35,14 @@ from formats import (
 )
 from onyx.broker.archive.archive_feed import ArchiveFeed
 from onyx.broker.control_plane import ControlPlane
-from onyx.broker.deferred_deliveries import DEFERRED_SPACE, DeferredDeliveries, Given
-from onyx.broker.deliveries.delivery_log import Results
-from onyx.broker.deliveries.lines import MADE_SECONDS_AT_ONCE
-from onyx.broker.deliveries.mailbox import Mailbox
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.deliveries.result_maker import ResultMaker, results_bytes_max
+from onyx.broker.local_deliveries import (
+    DEFERRED_SPACE,
+    LARGE_BYTES,
+    Given,
+    LocalDeliveries,
+)
 from onyx.broker.match_shares import MatchShares
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.observers import Observers
@@ -54,22 +55,19 @@ from onyx.broker.query_plane import QueryPlane
 from onyx.broker.transformation import Cut
 from overlay.link.arrival import Arrival
 from overlay.link.events import Flow
-from overlay.link.frames import Delivery, Message, Publish, Refused, Undecoded
+from overlay.link.frames import Message, Publish, Refused, Undecoded
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import FrameRefused, Part, Taker, takes
 from overlay.link.row_log import RowLog
+from overlay.link.slices import Slice, never
 from overlay.link.stored_rows import StoredRows
 from overlay.transformation.reflection import WHOLE
 from yfilter.errors import MatchLimitExceeded
 from yfilter.matches import (
-    Delivered,
-    MakesNow,
     Match,
     RouteMatch,
     TransformationMatch,
 )
-
-MANY = 64  # profiles that get the same, from which on it is remembered who they are
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +83,7 @@ class DryRun:
 @dataclass(frozen=True, slots=True)
 class Taken:
     """The ``links`` that want a message, what is ``left`` of it for those that are transformed, and
-    its ``local`` profiles: already a list when there is no link that would wait for that."""
+    its ``local`` profiles: already a list where these are looked at before anybody is told."""
 
     links: list[str]
     left: Mapping[str, ElementStream]
@@ -110,9 +108,10 @@ class DataPlane(Part):
         maker: ResultMaker,
         shares: MatchShares,
         clock: Callable[[], float],
+        slice_: Slice,
     ) -> None:
-        """``clock``: seconds of processor time."""
-        self._clock = clock
+        """``clock``: seconds of processor time; ``slice_``: of the event under way."""
+        self._is_over = slice_.is_over
         self._maker = maker
         self._control = control
         self._links = links
@@ -120,12 +119,14 @@ class DataPlane(Part):
         self._trained = trained
         self._observers = observers
         self._query = query
-        self._moves = moves
-        self._mailboxes = mailboxes
         self._shares = shares
         self._transformation = query.transformation
-        self._deferred = DeferredDeliveries(rows)
-        self.deferred = self._deferred.waiting  # messages that local profiles have not seen
+        self._counters: Counter[str] = Counter()
+        self.local = LocalDeliveries(
+            *(rows, query, moves, mailboxes, maker, shares, observers),
+            *(self._counters, clock, self._decided),
+        )
+        self.deferred = self.local.waiting  # messages that local profiles have not seen
         self._codebook = Codebook(control, trained)
         self._dry_codebook = Codebook(control, trained)  # its counts are of no message's way
         self.give_backs = GiveBacks(control, links, rows, self._codebook)
@@ -133,16 +134,12 @@ class DataPlane(Part):
         self.archive = ArchiveFeed(control.topology.archive, self._codebook)
         self._limits = control.topology.limits
         self._room = results_bytes_max(self._limits.link)
-        self._by_number: dict[int, Mailbox] = {}  # of profiles as of so many changes
-        self._by_numbers: dict[bytes, list[Mailbox]] = {}  # the same of many together
-        self._changes = -1
-        self._counters: Counter[str] = Counter()
         self._crossings: Counter[str] = Counter()  # messages sent, by child link
         self._invalid: Counter[str] = Counter()  # messages against their schema, by source
 
     def frames(self) -> Iterable[Taker]:
-        yield takes(Publish, "source", self._handle_publish)
-        yield takes(Message, "parent", self._handle_message)
+        yield takes(Publish, "source", self._handle_publish, is_aside=True)
+        yield takes(Message, "parent", self._handle_message, is_aside=True)
         yield takes(Undecoded, "child", self._handle_undecoded)
 
     def _handle_publish(self, frame: Publish, arrival: Arrival) -> None:
@@ -160,15 +157,19 @@ class DataPlane(Part):
         except (MessageRefused, DecodeError, MatchLimitExceeded) as refusal:
             self._refuse(frame.source, number, refusal)
             return
+        if not self._act(parcel, taken):
+            self._accept(parcel)
+
+    def _accept(self, parcel: Parcel) -> None:
+        """A message that was published here is not refused."""
         if self._observers.connections:
-            self._observers.note("accepted", source=frame.source, number=number)
+            self._observers.note("accepted", source=parcel.source, number=parcel.number)
         if self._shares.placer:
             self._shares.note_accepted()
-        self._act(parcel, taken)
         if self.archive.below:
             self.archive.offer(parcel)
-        for form in self._trained.wanted(frame.source):
-            self._trained.sample(frame.source, form, parcel.in_form(form))
+        for form in self._trained.wanted(parcel.source):
+            self._trained.sample(parcel.source, form, parcel.in_form(form))
 
     def _handle_message(self, frame: Message, arrival: Arrival) -> None:
         """A message from the parent on the root broker's tree.
@@ -198,10 +199,27 @@ class DataPlane(Part):
             links = list(self._control.children(frame.root))
             left = self._matcher.transformed(parcel.stream, parcel.root, links)
             taken = Taken(links, left, [])
-        useless = not taken.links and not taken.local
-        self._counters["matched_nothing"] += useless
-        self._query.note_arrival(frame, parcel.stream if useless else None)
+        self._query.note_arrival(frame)
+        if not (taken.links or taken.local):
+            self._note_useless(parcel)
         self._act(parcel, taken)
+
+    def _note_useless(self, parcel: Parcel) -> None:
+        """Nobody here or below wants a message that came."""
+        self._counters["matched_nothing"] += 1
+        self._query.note_useless(parcel.root, parcel.stream)
+
+    def _decided(
+        self, parcel: Parcel, is_wanted: bool, exceeded: MatchLimitExceeded | None
+    ) -> None:
+        """What a message gives was not known when it came, and is now."""
+        if parcel.hops:
+            if not is_wanted and exceeded is None:
+                self._note_useless(parcel)
+        elif exceeded is not None:
+            self._refuse(parcel.source, parcel.number, exceeded)
+        else:
+            self._accept(parcel)
 
     def _handle_undecoded(self, frame: Undecoded, arrival: Arrival) -> None:
         """A child gives back a message that it could not read."""
@@ -253,14 +271,20 @@ class DataPlane(Part):
     def restore(self, rows: StoredRows) -> None:
         """What was deferred is looked at when everything is there."""
         self.give_backs.restore(rows)
-        self._deferred.restore(rows.take_bytes(DEFERRED_SPACE), self._reopen)
+        self.local.restore(rows.take_bytes(DEFERRED_SPACE), self._reopen)
         if self.deferred:
             self.work_soon()
 
     def work(self) -> None:
-        """Local profiles see the messages that were sent on before they were looked at; also to be
-        called before anything but a message is handled."""
-        self._deferred.run(self._deliver_all)
+        """Local profiles see the messages that were sent on before they were looked at."""
+        self.local.run(self._is_over)
+        if self.deferred:
+            self.work_soon()
+
+    def finish(self) -> None:
+        """The same at once: before anything is handled that these messages come ahead of."""
+        if self.deferred:
+            self.local.run(never)
 
     def may_acknowledge(self, root: str) -> bool:
         """Whether messages of a tree may go on coming: no child's backlog is beyond the limit.
@@ -359,125 +383,32 @@ class DataPlane(Part):
     def _match(self, parcel: Parcel) -> Taken:
         """MatchLimitExceeded."""
         urgent, delivered = self._matcher.deliver_in_stages(
-            parcel.stream, parcel.root, self._put_off()
+            parcel.stream, parcel.root, self.local.put_off()
         )
-        local = self._given(parcel, delivered)
+        given = self.local.given(parcel, delivered)
         links, left = _urgent(urgent)
-        return Taken(links, left, local if links else list(local))
+        is_later = links or len(parcel.payload) >= LARGE_BYTES
+        return Taken(links, left, given if is_later else list(given))
 
-    def _put_off(self) -> MakesNow:
-        """Results are made at once where somebody takes them, or where it takes them to know that
-        there are any; but none of those of a message that has taken long already."""
-        began: list[float] = []
-        boxes_of, is_full = self._boxes_of, self._mailboxes.is_full
-
-        def makes_now(numbers: array[int], is_uncertain: bool) -> bool:
-            if self._moves.is_busy:
-                return True
-            now = self._clock()
-            if not began:
-                began.append(now)
-            elif now - began[0] > MADE_SECONDS_AT_ONCE:
-                return False
-            return is_uncertain or (not is_full and any(box.line for box in boxes_of(numbers)))
-
-        return makes_now
-
-    def _given(self, parcel: Parcel, delivered: Iterable[Delivered]) -> Iterator[Given]:
-        """What a message gives for profiles that it is whole for; then what it gives for former
-        texts of the others."""
-        takes_part = None
-        if parcel.reflects != WHOLE:
-            takes_part = self._transformation.takes_part(parcel)
-        for one in delivered:
-            boxes = self._boxes_of(one.numbers)
-            if takes_part is not None:
-                boxes = [box for box in boxes if takes_part(box.profile)]
-            if boxes:
-                is_made = one.is_made
-                yield Given(boxes, self._maker.fitting(one.results) if is_made else None, True)
-        if takes_part is not None:
-            for profile, results in self._transformation.answered_by_former(parcel):
-                yield Given(self._boxes_named([profile]), self._maker.fitting(results), False)
-
-    def _boxes_named(self, profiles: Iterable[str]) -> list[Mailbox]:
-        """The mailboxes of profiles; one that was made for the occasion where a profile has none as
-        it is on its way here."""
-        if self._moves.is_busy:
-            return [self._mailboxes.box(profile) for profile in profiles]
-        return self._mailboxes.boxes(profiles)
-
-    def _boxes_of(self, numbers: array[int]) -> list[Mailbox]:
-        """Those of profiles by number; not to be changed."""
-        if self._moves.is_busy:
-            return self._boxes_named(map(self._matcher.id_of, numbers))
-        if self._changes != self._matcher.changes:
-            self._changes = self._matcher.changes
-            self._by_number.clear()
-            self._by_numbers.clear()
-        # PERF: the same many profiles often get message after message.
-        key = numbers.tobytes() if len(numbers) >= MANY else b""
-        boxes = self._by_numbers.get(key)
-        if boxes is None:
-            found, id_of = self._by_number, self._matcher.id_of
-            for number in numbers:
-                if number not in found:
-                    (found[number],) = self._mailboxes.boxes([id_of(number)])
-            boxes = [found[number] for number in numbers]
-            if key:
-                if len(self._by_numbers) >= MANY:
-                    self._by_numbers.clear()
-                self._by_numbers[key] = boxes
-        return boxes
-
-    def _act(self, parcel: Parcel, taken: Taken) -> None:
-        """Send a message on; then deliver it, or later if it was sent on, or comes behind one that
-        was: deliveries keep the order of their messages."""
-        local = taken.local
+    def _act(self, parcel: Parcel, taken: Taken) -> bool:
+        """Send a message on; then deliver it, or later if it was sent on, is large, or comes behind
+        one that was put off: deliveries keep the order of their messages.  True where it is not
+        decided yet whether anybody wants it, and whether it may be refused."""
+        given = taken.local
         for link, cut in self._transformation.cuts(parcel, taken.links, taken.left).items():
             self._forward(parcel, link, cut)
-        if self._query.profiles and (taken.links or (local and self.deferred)):
-            self._counters["deferred"] += 1
-            self._deferred.put(parcel, local)
+        is_undecided = not (taken.links or isinstance(given, list)) and bool(self._query.profiles)
+        if is_undecided or (self._query.profiles and (taken.links or (given and self.deferred))):
+            self.local.put(parcel, given, is_undecided=is_undecided)
             self.work_soon()
         else:
-            self._deliver_all(parcel, local)
+            for _ in self.local.deliver(parcel, given):
+                pass
+        return is_undecided
 
-    def _deliver_all(self, parcel: Parcel, local: Iterable[Given]) -> None:
-        """A message that costs the Matcher more than its bound is delivered as far as that; one
-        of before a restart that cannot be read any more is counted as abandoned."""
-        matched: list[Mailbox] = []
-        here: list[tuple[list[Mailbox], Results | None]] = []
-        try:
-            for boxes, results, is_of_now in local:
-                matched += boxes
-                staying = boxes
-                if self._moves.is_busy and results is not None:
-                    staying = self._not_moving(parcel, boxes, results)
-                if staying and is_of_now:
-                    here.append((staying, results))
-                elif staying:
-                    self._deliver(parcel, [(staying, results)], None)
-        except MatchLimitExceeded:
-            self._counters["match_over_limit"] += 1
-        except (MessageRefused, DecodeError):
-            self._counters["abandoned"] += 1
-        if here:
-            self._deliver(parcel, here, parcel)
-        self._counters["matched_here"] += bool(matched)
-        if self._shares.placer:
-            self._shares.note_matched(box.profile for box in matched)
-
-    def _reopen(self, record: dict[str, Any]) -> tuple[Parcel, Iterable[Given]]:
-        """What was deferred when the process ended; only local profiles are left to look at."""
+    def _reopen(self, record: dict[str, Any]) -> Parcel:
         names = ("root", "source", "number", "hops", "format", "payload", "reflects", "pieces")
-        parcel = self._open(*(record[name] for name in names))
-        return parcel, self._local_profiles(parcel)
-
-    def _local_profiles(self, parcel: Parcel) -> Iterator[Given]:
-        """Lazily, as in ``_match``: nothing is decoded before it is asked for."""
-        _, delivered = self._matcher.deliver_in_stages(parcel.stream, "", self._put_off())
-        yield from self._given(parcel, delivered)
+        return self._open(*(record[name] for name in names))
 
     def _forward(self, parcel: Parcel, child: str, cut: Cut) -> None:
         packing = self._formats.packing_for(cut.parcel, child)
@@ -506,35 +437,6 @@ class DataPlane(Part):
                 link=child,
                 bytes=size,
             )
-
-    def _not_moving(self, parcel: Parcel, boxes: list[Mailbox], results: Results) -> list[Mailbox]:
-        """Those whose results are delivered from here and now."""
-        what = parcel.source, parcel.number, results.lengths, results.payload
-        return self._mailboxes.boxes(
-            box.profile
-            for box in boxes
-            if not self._moves.intercepts(parcel.root, Delivery(box.profile, *what))
-        )
-
-    def _deliver(
-        self,
-        parcel: Parcel,
-        given: list[tuple[list[Mailbox], Results | None]],
-        message: Parcel | None,
-    ) -> None:
-        self._counters["dropped_deliveries"] += self._mailboxes.deliver_message(
-            parcel.source, parcel.number, given, message
-        )
-        for boxes, _ in given:
-            self._counters["delivered"] += len(boxes)
-            if self._observers.connections:
-                for box in boxes:
-                    self._observers.note(
-                        "delivery",
-                        source=parcel.source,
-                        number=parcel.number,
-                        profile=box.profile,
-                    )
 
 
 def _urgent(matches: Iterable[Match]) -> tuple[list[str], dict[str, ElementStream]]:

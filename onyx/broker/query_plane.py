@@ -324,11 +324,13 @@ class QueryPlane(Part):
 
     # --- generalisation -------------------------------------------------------------------
 
-    def note_arrival(self, frame: Message, useless: ElementStream | None) -> None:
-        """A message came from the parent; ``useless``: it, if nobody here or below wants it."""
+    def note_arrival(self, frame: Message) -> None:
+        """A message came from the parent."""
         self.table.arrived(frame.root, frame.source, frame.number)
-        if useless is not None:
-            self._note(self.table.blame(frame.root, useless))
+
+    def note_useless(self, root: str, stream: ElementStream) -> None:
+        """Nobody here or below wanted the message."""
+        self._note(self.table.blame(root, stream))
 
     def work(self) -> None:
         """Go on generalising routing queries."""

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from overlay.link.arrival import Arrival
 from overlay.link.events import Action, Event
 from overlay.link.frame import Frame
+from overlay.link.slices import never
 from overlay.link.stored_rows import StoredRows
 
 F = TypeVar("F", bound=Frame)
@@ -36,16 +37,20 @@ class FrameRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Taker:
-    """Who takes a kind of frame, and from whom: a role, or a place on the tree that it names."""
+    """Who takes a kind of frame, and from whom: a role, or a place on the tree that it names.
+    ``is_aside``: it makes no difference to what messages give that came before it."""
 
     kind: type[Frame]
     senders: frozenset[str]
     take: Callable[[Any, Arrival], object]
+    is_aside: bool = False
 
 
-def takes(kind: type[F], sender: str, take: Callable[[F, Arrival], object]) -> Taker:
+def takes(
+    kind: type[F], sender: str, take: Callable[[F, Arrival], object], *, is_aside: bool = False
+) -> Taker:
     """``sender``: one or several, with spaces between; ``take`` may raise FrameRefused."""
-    return Taker(kind, frozenset(sender.split()), take)
+    return Taker(kind, frozenset(sender.split()), take, is_aside)
 
 
 class Part:
@@ -109,6 +114,7 @@ class Agenda:
         self.due: set[Part] = set()
         self.due_at_end: set[Part] = set()
         self.working: set[Part] = set()
+        self._next = 0  # the place of the part that works first
         self.events: deque[Event] = deque()  # that the core has still to handle
         self.actions: list[Action] = []
         self.now = 0.0  # of the event under way
@@ -155,11 +161,18 @@ class Agenda:
         self.due |= self.due_at_end
         self.due_at_end.clear()
 
-    def work(self) -> None:
+    def work(self, is_over: Callable[[], bool] = never) -> None:
+        """Those that have asked, until the slice is over; then whoever was first comes last."""
         working, self.working = self.working, set()
-        for part in self.parts:
-            if part in working:
-                part.work()
+        parts = (*self.parts[self._next :], *self.parts[: self._next])
+        order = list(filter(working.__contains__, parts))
+        self._next = 0
+        for number, part in enumerate(order):
+            if number and is_over():
+                self.working.update(order[number:])
+                self._next = self.parts.index(order[0]) + 1
+                break
+            part.work()
 
     def take_actions(self) -> list[Action]:
         actions, self.actions = self.actions, []

@@ -12,19 +12,19 @@ SLICE_SECONDS = 0.005
 
 
 class Slice:
-    """Each event has another one, which it begins by setting ``until`` to 0.0; it ``is_over`` so
-    many seconds after that was asked for the first time."""
+    """Each event has another one, which is set up by ``until = 0.0``; it begins when somebody asks
+    whether it ``is_over``."""
 
     # PERF: an event of which there is little to do asks for no time.
-    __slots__ = ("_clock", "until")
+    __slots__ = ("clock", "until")
 
     def __init__(self, clock: Callable[[], float]) -> None:
         """``clock``: seconds of processor time; of one that stands still no slice is ever over."""
-        self._clock = clock
+        self.clock = clock
         self.until = 0.0
 
     def is_over(self) -> bool:
-        now = self._clock()
+        now = self.clock()
         if not self.until:
             self.until = now + SLICE_SECONDS
         return now >= self.until

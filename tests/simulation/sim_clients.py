@@ -87,6 +87,7 @@ class SubscriberClient:
                     self.detached = frame.code
             elif isinstance(frame, Missed):
                 self._subscription.missed(frame)
+                self._reply(arrival.connection, self._subscription.taken())
             elif isinstance(frame, Deliveries):
                 for attachment, number in self._subscription.arrived(frame):
                     self.got[frame.source, frame.number] += 1

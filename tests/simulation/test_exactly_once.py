@@ -138,6 +138,13 @@ def test_the_simulation_really_disturbs_and_really_delivers() -> None:
     assert explained["generalisation"] > 20
 
 
+def test_messages_that_are_worked_on_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As large ones are; of half of the seeds slices end."""
+    monkeypatch.setattr("onyx.broker.data_plane.LARGE_BYTES", 1)
+    for seed in range(1, 61):
+        right(seed)
+
+
 def test_the_same_seed_gives_the_same_run() -> None:
     def story(seed: int) -> list[tuple[str, dict[tuple[str, int], int]]]:
         scenario = run(seed)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 
 from formats import ElementStream, parse_text
 from onyx.broker.broker_core import BrokerCore
-from overlay.link.frames import Message
+from onyx.broker.packing.parcel import Parcel
 from yfilter import LinkTarget, Matcher, RouteMatch
 from yfilter.engine.linear_paths import Conjunction
 
@@ -33,12 +33,11 @@ class Witness:
 
     def watched(self, core: BrokerCore) -> BrokerCore:
         """The core of a broker, now or after a restart."""
-        note_arrival, flush = core.query.note_arrival, core.query.flush
+        note_useless, flush = core.data._note_useless, core.query.flush
 
-        def noted(frame: Message, useless: ElementStream | None) -> None:
-            if useless is not None:
-                self._explain(core, frame, parse_text(self._whole(frame.source, frame.number)))
-            note_arrival(frame, useless)
+        def noted(parcel: Parcel) -> None:
+            self._explain(core, parcel, parse_text(self._whole(parcel.source, parcel.number)))
+            note_useless(parcel)
 
         def flushed() -> None:
             flush()
@@ -46,21 +45,21 @@ class Witness:
                 told = core.query.table.told(root)
                 self._told[core.identity, root].update(dict.fromkeys(told))
 
-        core.query.note_arrival = noted  # type: ignore[method-assign]
+        core.data._note_useless = noted  # type: ignore[method-assign]
         core.query.flush = flushed  # type: ignore[method-assign]
         return core
 
-    def _explain(self, core: BrokerCore, frame: Message, message: ElementStream) -> None:
+    def _explain(self, core: BrokerCore, parcel: Parcel, message: ElementStream) -> None:
         table = core.query.table
-        told, asked = table.told(frame.root), table.aggregate(frame.root)
+        told, asked = table.told(parcel.root), table.aggregate(parcel.root)
         if _holds(told - asked, message):
             self.explained["generalisation"] += 1
         elif _holds(told & asked, message):
             self.explained["relaxation"] += 1
-        elif _holds(self._told[core.identity, frame.root], message):
+        elif _holds(self._told[core.identity, parcel.root], message):
             self.explained["withdrawn"] += 1
         else:
-            self.unexplained.append(f"{frame.source} {frame.number} came to {core.identity}")
+            self.unexplained.append(f"{parcel.source} {parcel.number} came to {core.identity}")
 
 
 def _holds(disjuncts: Iterable[Conjunction], message: ElementStream) -> bool:

@@ -33,11 +33,11 @@ from overlay.link.frame import Frame
 from overlay.link.frame_codec import LENGTH_BYTES, ResultsEncoder
 from overlay.link.limits import LinkLimits
 from overlay.link.link_layer import LinkLayer
+from overlay.link.slices import Slice, never
 
 SENT_AT_ONCE = 4_096  # deliveries of one call; then others have their turn
 SENT_BYTES_AT_ONCE = 4 * 1024 * 1024
 READ_AHEAD = 32  # deliveries of a mailbox that are read from the store together
-MADE_SECONDS_AT_ONCE = 0.005  # of processor time, in which results are made and sent in one call
 HELD_SECONDS_EACH = 1e-4
 """Of processor time: while messages wait to be handled, a connection gets something again after so
 long for each that has got something.  So the writing of many small pieces stays a part of what a
@@ -83,14 +83,16 @@ class Lines:
         log: DeliveryLog,
         texts: FormerTexts,
         maker: ResultMaker,
-        clock: Callable[[], float],
+        slice_: Slice,
     ) -> None:
+        """``slice_``: of the event under way."""
         self._links = links
         self._limits = limits
         self._log = log
         self._texts = texts
         self._maker = maker
-        self._clock = clock
+        self._is_over = slice_.is_over
+        self._clock = slice_.clock
         self._lines: dict[int, _Line] = {}
         self._busy: dict[int, _Line] = {}  # by connection, with something to send
         self._heads: list[tuple[int, int]] = []  # of these (position, connection), a heap
@@ -254,7 +256,6 @@ class Lines:
         oldest message first, as what it takes to make its results is there once.  Whether there is
         more."""
         room, room_bytes = SENT_AT_ONCE, SENT_BYTES_AT_ONCE
-        until = self._clock() + MADE_SECONDS_AT_ONCE
         used: dict[int, _Line] = {}
         while self._heads and room > 0 and room_bytes > 0:
             connection = heappop(self._heads)[1]
@@ -265,12 +266,12 @@ class Lines:
             if line.held:
                 self._let_in(line)
             if line.queue:
-                sent, size = self._send_next(line, until)
+                sent, size = self._send_next(line)
                 room -= sent
                 room_bytes -= size
                 if line.queue or line.held:
                     self._wake(line)
-            if self._clock() >= until:
+            if self._heads and self._is_over():
                 break
         for line in used.values():
             self._join(line)
@@ -286,9 +287,13 @@ class Lines:
             self._wake(line)
 
     def make(
-        self, record: Record, position: int, boxes: Iterable[Taker], until: float | None = None
+        self,
+        record: Record,
+        position: int,
+        boxes: Iterable[Taker],
+        is_over: Callable[[], bool] = never,
     ) -> None:
-        """Make results of a message that is in memory."""
+        """Make results of a message that is in memory, until the slice is over."""
         assert record.message is not None
         index = {box.profile: box.index for box in boxes}
         texts = [(box.profile, self._texts.at(box.profile, position)) for box in boxes]
@@ -300,7 +305,7 @@ class Lines:
             if results is not None:
                 shared = made.setdefault(results.key, results)
             self._log.make(record, [index[profile] for profile in profiles], shared)
-            if until is not None and self._clock() >= until:
+            if is_over():
                 return
 
     def read_ahead(self, index: int, positions: Iterable[int]) -> None:
@@ -318,7 +323,7 @@ class Lines:
 
     # --- helpers --------------------------------------------------------------------------
 
-    def _send_next(self, line: _Line, until: float) -> tuple[int, int]:
+    def _send_next(self, line: _Line) -> tuple[int, int]:
         """What one message gives to all of a connection's mailboxes whose next it is; how many
         these were, and its bytes."""
         position = line.queue[0][0]
@@ -337,7 +342,7 @@ class Lines:
         if not boxes:
             return 0, 0
         record = self._log.records[position]
-        sent, left = self._there(record, position, boxes, until)
+        sent, left = self._there(record, position, boxes)
         if left and record.message is None:
             self.read_ahead(left[0].index, left[0].ahead())
             self._reading[line.connection] = line
@@ -444,16 +449,16 @@ class Lines:
             self._wake(line)
 
     def _there(
-        self, record: Record, position: int, boxes: list[Taker], until: float
+        self, record: Record, position: int, boxes: list[Taker]
     ) -> tuple[list[tuple[Results, list[Taker]]], list[Taker]]:
         """Mailboxes by the results that they get, and those whose results are not there yet, nor
-        made until the processor's time is ``until``."""
+        made before the slice is over."""
         if record.common is not None:
             return [(record.common, boxes)], []
         if record.message is not None:
             lacking = [box for box in boxes if record.results(box.index) is None]
             if lacking:
-                self.make(record, position, lacking, until)
+                self.make(record, position, lacking, self._is_over)
         by_results: dict[int, tuple[Results, list[Taker]]] = {}
         left = []
         for box in boxes:

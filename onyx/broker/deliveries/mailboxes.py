@@ -61,6 +61,7 @@ from overlay.link.limits import LinkLimits
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part
 from overlay.link.row_log import RowLog, number_key, read_record
+from overlay.link.slices import Slice
 
 MAILBOX_SPACE = "mailbox"
 CHANGE_SPACE = "mailbox-change"
@@ -100,11 +101,12 @@ class Mailboxes(Part):
         limits: LinkLimits,
         bounds: MailboxLimits,
         maker: ResultMaker,
-        clock: Callable[[], float] = lambda: 0.0,
+        slice_: Slice,
         wall: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        """``clock``: seconds of processor time; ``wall``: of the calendar."""
+        """``slice_``: of the event under way; ``wall``: seconds of the calendar."""
         self._rows = rows
+        self._slice = slice_
         self._bounds = bounds
         self._wall = wall
         self._log = DeliveryLog(rows, limits.journal_memory_bytes)
@@ -116,12 +118,11 @@ class Mailboxes(Part):
         self._to_write: list[str] = []  # profiles whose rows are being written, and
         self._replaced: list[str] = []  # the changes that these replace
         self._texts = FormerTexts(rows)
-        self._lines = Lines(links, limits, self._log, self._texts, maker, clock)
+        self._lines = Lines(links, limits, self._log, self._texts, maker, slice_)
         self._last_boxes: Sequence[Mailbox] = ()  # of the last group, and
         self._last_indexes: list[int] = []  # what these are called
         self._index = 0  # the last that was given to a mailbox
         self._counters: Counter[str] = Counter()
-        self._clock = clock
         self._is_behind = False  # there was more to send than one flush does
         self._is_called = False  # to go on with that
 
@@ -301,6 +302,7 @@ class Mailboxes(Part):
         """Send what can be sent, so much of it that others have their turn soon; the rest when that
         has left, whatever else happens until then."""
         holds = self._lines.hold_until and self._may_hold()
+        self._is_behind |= self._slice.until > 0.0 and self._slice.is_over()  # by what others did
         if self._is_called or not (self._is_behind or holds):
             self._is_called, self._is_behind = False, self._lines.flush()
         if self._changed:
@@ -313,7 +315,7 @@ class Mailboxes(Part):
     def _may_hold(self) -> bool:
         """Whether results wait for those of messages that are here already, to leave together."""
         agenda = self.agenda
-        if agenda is None or not agenda.is_busy or self._clock() >= self._lines.hold_until:
+        if agenda is None or not agenda.is_busy or self._slice.clock() >= self._lines.hold_until:
             return False
         self.flush_at_end()
         return True
@@ -359,13 +361,12 @@ class Mailboxes(Part):
         self._lines.resume()
 
     def make_stored(self, read: ReadStore) -> Iterator[tuple[int, int]]:
-        """For another release: make the results that wait to be made, and store them in place of
-        their messages; after each message how many are done, of how many."""
+        """For another release: make results that wait and store them in place of their messages;
+        after each message how many are done, of how many."""
         by_index = {box.index: box for box in self._boxes.values()}
-        unmade = self._log.unmade()
-        for done, position in enumerate(unmade, 1):
-            boxes = map(by_index.get, self._log.read_whole(position, read))
-            holders = [box for box in boxes if box is not None and box.holds(position)]
+        for done, position in enumerate(unmade := self._log.unmade(), 1):
+            boxes = filter(None, map(by_index.get, self._log.read_whole(position, read)))
+            holders = [box for box in boxes if box.holds(position)]
             self._lines.make(self._log.records[position], position, holders)
             self._log.keep_results(position)
             yield done, len(unmade)

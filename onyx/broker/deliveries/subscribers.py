@@ -26,8 +26,8 @@ class Subscribers(Part):
         self._moves = moves
 
     def frames(self) -> Iterable[Taker]:
-        yield takes(Attach, "subscriber", self._handle_attach)
-        yield takes(Taken, "subscriber", self._handle_taken)
+        yield takes(Attach, "subscriber", self._handle_attach, is_aside=True)
+        yield takes(Taken, "subscriber", self._handle_taken, is_aside=True)
 
     def gone(self, arrival: Arrival) -> None:
         self._mailboxes.close(arrival.connection)

@@ -50,6 +50,7 @@ from overlay.link.frame_codec import LENGTH_BYTES, FrameDecoder, decode
 from overlay.link.limits import LinkLimits
 from overlay.link.part import Agenda
 from overlay.link.row_log import RowLog
+from overlay.link.slices import Slice
 from overlay.link.subscription import Attachment, Subscription
 from tests.beside import rows_read
 
@@ -183,7 +184,7 @@ class World:
         self.puts = 0
         self.limits = limits
         self._bounds = MailboxLimits(backlog, store, age)
-        self._clock = clock
+        self._slice = Slice(clock)
         self.second = 0
         self._shared: set[tuple[int, int]] = set()
         self.maker = Maker()
@@ -199,7 +200,7 @@ class World:
             self.limits,
             self._bounds,
             self.maker,  # type: ignore[arg-type]
-            self._clock,
+            self._slice,
             lambda: float(self.second),
         )
         rows = [
@@ -245,6 +246,7 @@ class World:
         """What one batch leaves."""
         self.agenda.end_batch(is_busy)
         self.agenda.flush()
+        self._slice.until = 0.0
         for action in self._rows.drain():
             if isinstance(action, Put):
                 self.disk[action.space, action.key] = action.value

@@ -1,0 +1,307 @@
+"""LocalDeliveries: what messages give to the profiles of this broker, at once or in slices.
+
+The paper's fast path (section 4.3.1): a message is forwarded before any local profile is looked
+at.  For that to be felt on the wire, what a message means for the links is committed and leaves
+first, and what it means for users is worked out in later calls (``events.CallAgain``)::
+
+    first call    Message to children (outbox) + this row + what was received (inbox)   one commit
+    last call     results for users (delivery) + this row deleted                       one commit
+
+So a crash in between loses nothing and doubles nothing: the row is found again, and only local
+profiles are looked at.  A message of which there is much to do is deferred, too, whether a link
+takes it or not; and so is what comes behind a deferred one, so that deliveries keep the order of
+their messages.  Calls in between are slices: profiles are asked, and nothing is stored.
+
+Before anything is handled by which a message might give something else, all that is deferred is
+done: so a message meets the profiles that there were when it came.
+
+A message that is deferred though no link takes it is *undecided*: it may still be refused, or be
+of use to nobody.  Its source hears nothing of it until then.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, TypeAlias
+
+from formats import DecodeError, MessageRefused
+from onyx.broker.deliveries.delivery_log import Results
+from onyx.broker.deliveries.mailbox import Mailbox
+from onyx.broker.deliveries.mailboxes import Mailboxes
+from onyx.broker.deliveries.result_maker import ResultMaker
+from onyx.broker.match_shares import MatchShares
+from onyx.broker.moves.profile_moves import ProfileMoves
+from onyx.broker.observers import Observers
+from onyx.broker.packing.parcel import Parcel
+from onyx.broker.query_plane import QueryPlane
+from overlay.link.frames import Delivery
+from overlay.link.row_log import RowLog, number_key, read_record
+from overlay.link.slices import SLICE_SECONDS
+from overlay.transformation.reflection import WHOLE
+from yfilter.errors import MatchLimitExceeded
+from yfilter.matches import Delivered, MakesNow
+
+DEFERRED_SPACE = "deferred"
+DEFERRED_BYTES_MAX = 4 * 1024 * 1024  # of messages; beyond, none is acknowledged
+LARGE_BYTES = 64 * 1024  # a message of so many is deferred in any case
+MANY = 64  # profiles that get the same, from which on it is remembered who they are
+
+
+class Given(NamedTuple):
+    """The same results of a message for some mailboxes; None: they are made when they are taken.
+    ``is_of_now``: by the texts that the profiles have now."""
+
+    boxes: list[Mailbox]
+    results: Results | None
+    is_of_now: bool
+
+
+class _Deferred(NamedTuple):
+    """``given`` is asked later; see ``LocalDeliveries``."""
+
+    key: str
+    parcel: Parcel
+    given: Iterable[Given]
+    is_undecided: bool
+
+
+Decided: TypeAlias = Callable[[Parcel, bool, MatchLimitExceeded | None], None]
+"""(message, whether it gives anything here, what it has exceeded)."""
+
+
+class LocalDeliveries:
+    """``asked`` a message's profiles, then ``deliver`` it, or ``put`` it aside for ``run``.
+
+    ``waiting``: what is deferred, of ``waiting_bytes``; ``undecided``: how many of each source are.
+    """
+
+    def __init__(
+        self,
+        rows: RowLog,
+        query: QueryPlane,
+        moves: ProfileMoves,
+        mailboxes: Mailboxes,
+        maker: ResultMaker,
+        shares: MatchShares,
+        observers: Observers,
+        counters: Counter[str],
+        clock: Callable[[], float],
+        decided: Decided,
+    ) -> None:
+        """``clock``: seconds of processor time; ``decided`` is told of what was undecided."""
+        self._rows = rows
+        self._matcher = query.matcher
+        self._transformation = query.transformation
+        self._moves = moves
+        self._mailboxes = mailboxes
+        self._maker = maker
+        self._shares = shares
+        self._observers = observers
+        self._counters = counters
+        self._clock = clock
+        self._decided = decided
+        self.waiting: deque[_Deferred] = deque()
+        self.waiting_bytes = 0
+        self.undecided: Counter[str] = Counter()
+        self._steps: Iterator[None] | None = None  # of the first that waits
+        self._last = 0
+        self._by_number: dict[int, Mailbox] = {}  # of profiles as of so many changes
+        self._by_numbers: dict[bytes, list[Mailbox]] = {}  # the same of many together
+        self._changes = -1
+
+    def restore(
+        self, rows: Iterable[tuple[str, bytes]], reopen: Callable[[dict[str, Any]], Parcel]
+    ) -> None:
+        """(key, value) in order; only local profiles are left to look at."""
+        for key, value in rows:
+            record = read_record(value)
+            is_undecided = record.pop("undecided")
+            parcel = reopen(record)
+            self._last = int(key)
+            self.waiting.append(_Deferred(key, parcel, self._of_profiles(parcel), is_undecided))
+            self.waiting_bytes += len(parcel.payload)
+            self.undecided[parcel.source] += is_undecided
+
+    def put(self, parcel: Parcel, given: Iterable[Given], *, is_undecided: bool) -> None:
+        """Defer a message."""
+        self._counters["deferred"] += 1
+        self._last += 1
+        key = number_key(self._last)
+        record = {
+            "root": parcel.root,
+            "source": parcel.source,
+            "number": parcel.number,
+            "hops": parcel.hops,
+            "format": parcel.wire_format.value,
+            "payload": parcel.payload,
+            "reflects": parcel.reflects,
+            "pieces": parcel.pieces,
+            "undecided": is_undecided,
+        }
+        self._rows.put(DEFERRED_SPACE, key, record)
+        self.waiting.append(_Deferred(key, parcel, given, is_undecided))
+        self.waiting_bytes += len(parcel.payload)
+        self.undecided[parcel.source] += is_undecided
+
+    def run(self, is_over: Callable[[], bool]) -> None:
+        """Those that wait, in order, until the slice is over."""
+        if self.waiting_bytes >= LARGE_BYTES:
+            is_over()  # it begins now: the first step may be long
+        while self.waiting:
+            key, parcel, given, is_undecided = self.waiting[0]
+            if self._steps is None:
+                self._steps = self.deliver(parcel, given, is_undecided=is_undecided)
+            for _ in self._steps:
+                if is_over():
+                    return
+            self._steps = None
+            self.waiting.popleft()
+            self._rows.delete(DEFERRED_SPACE, key)
+            self.waiting_bytes -= len(parcel.payload)
+            self.undecided[parcel.source] -= is_undecided
+            if self.waiting and is_over():
+                return
+
+    def put_off(self) -> MakesNow:
+        """Results are made at once where somebody takes them, or where it takes them to know that
+        there are any; but none of those of a message that has taken long already."""
+        began: list[float] = []
+        boxes_of, is_full = self._boxes_of, self._mailboxes.is_full
+
+        def makes_now(numbers: array[int], is_uncertain: bool) -> bool:
+            if self._moves.is_busy:
+                return True
+            now = self._clock()
+            if not began:
+                began.append(now)
+            elif now - began[0] > SLICE_SECONDS:
+                return False
+            return is_uncertain or (not is_full and any(box.line for box in boxes_of(numbers)))
+
+        return makes_now
+
+    def given(self, parcel: Parcel, delivered: Iterable[Delivered]) -> Iterator[Given]:
+        """What a message gives for profiles that it is whole for; then what it gives for former
+        texts of the others."""
+        takes_part = None
+        if parcel.reflects != WHOLE:
+            takes_part = self._transformation.takes_part(parcel)
+        for one in delivered:
+            boxes = self._boxes_of(one.numbers)
+            if takes_part is not None:
+                boxes = [box for box in boxes if takes_part(box.profile)]
+            if boxes:
+                is_made = one.is_made
+                yield Given(boxes, self._maker.fitting(one.results) if is_made else None, True)
+        if takes_part is not None:
+            for profile, results in self._transformation.answered_by_former(parcel):
+                yield Given(self._boxes_named([profile]), self._maker.fitting(results), False)
+
+    def deliver(
+        self, parcel: Parcel, given: Iterable[Given], *, is_undecided: bool = False
+    ) -> Iterator[None]:
+        """Ask a message's profiles, with pauses; behind the last one, deliver all that it gives.
+
+        A message that costs the Matcher more than its bound is delivered as far as that; one of
+        before a restart that cannot be read any more is counted as abandoned.
+        """
+        matched: list[Mailbox] = []
+        found: list[Given] = []
+        exceeded = None
+        try:
+            for one in given:
+                if found:
+                    yield
+                found.append(one)
+                matched += one.boxes
+        except MatchLimitExceeded as error:
+            self._counters["match_over_limit"] += 1
+            exceeded = error
+        except (MessageRefused, DecodeError):
+            self._counters["abandoned"] += 1
+        if len(found) > 1:
+            yield
+        here: list[tuple[list[Mailbox], Results | None]] = []
+        for boxes, results, is_of_now in found:
+            staying = boxes
+            if self._moves.is_busy and results is not None:
+                staying = self._not_moving(parcel, boxes, results)
+            if staying and is_of_now:
+                here.append((staying, results))
+            elif staying:
+                self._deliver(parcel, [(staying, results)], None)
+        if here:
+            self._deliver(parcel, here, parcel)
+        self._counters["matched_here"] += bool(matched)
+        if self._shares.placer:
+            self._shares.note_matched(box.profile for box in matched)
+        if is_undecided:
+            self._decided(parcel, bool(matched), exceeded)
+
+    # --- helpers --------------------------------------------------------------------------
+
+    def _of_profiles(self, parcel: Parcel) -> Iterator[Given]:
+        """Lazily: nothing is decoded before it is asked for."""
+        _, delivered = self._matcher.deliver_in_stages(parcel.stream, "", self.put_off())
+        yield from self.given(parcel, delivered)
+
+    def _boxes_named(self, profiles: Iterable[str]) -> list[Mailbox]:
+        """The mailboxes of profiles; one that was made for the occasion where a profile has none as
+        it is on its way here."""
+        if self._moves.is_busy:
+            return [self._mailboxes.box(profile) for profile in profiles]
+        return self._mailboxes.boxes(profiles)
+
+    def _boxes_of(self, numbers: array[int]) -> list[Mailbox]:
+        """Those of profiles by number; not to be changed."""
+        if self._moves.is_busy:
+            return self._boxes_named(map(self._matcher.id_of, numbers))
+        if self._changes != self._matcher.changes:
+            self._changes = self._matcher.changes
+            self._by_number.clear()
+            self._by_numbers.clear()
+        # PERF: the same many profiles often get message after message.
+        key = numbers.tobytes() if len(numbers) >= MANY else b""
+        boxes = self._by_numbers.get(key)
+        if boxes is None:
+            found, id_of = self._by_number, self._matcher.id_of
+            for number in numbers:
+                if number not in found:
+                    (found[number],) = self._mailboxes.boxes([id_of(number)])
+            boxes = [found[number] for number in numbers]
+            if key:
+                if len(self._by_numbers) >= MANY:
+                    self._by_numbers.clear()
+                self._by_numbers[key] = boxes
+        return boxes
+
+    def _not_moving(self, parcel: Parcel, boxes: list[Mailbox], results: Results) -> list[Mailbox]:
+        """Those whose results are delivered from here and now."""
+        what = parcel.source, parcel.number, results.lengths, results.payload
+        return self._mailboxes.boxes(
+            box.profile
+            for box in boxes
+            if not self._moves.intercepts(parcel.root, Delivery(box.profile, *what))
+        )
+
+    def _deliver(
+        self,
+        parcel: Parcel,
+        given: list[tuple[list[Mailbox], Results | None]],
+        message: Parcel | None,
+    ) -> None:
+        self._counters["dropped_deliveries"] += self._mailboxes.deliver_message(
+            parcel.source, parcel.number, given, message
+        )
+        for boxes, _ in given:
+            self._counters["delivered"] += len(boxes)
+            if self._observers.connections:
+                for box in boxes:
+                    self._observers.note(
+                        "delivery",
+                        source=parcel.source,
+                        number=parcel.number,
+                        profile=box.profile,
+                    )
