@@ -5,7 +5,6 @@ It dials nobody: brokers, sources and users come to it.
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Callable, Sequence
 
@@ -14,6 +13,7 @@ import trio
 from overlay.link.journal_rows import OUTBOX
 from overlay.link.node import NodeLimits, run_node
 from overlay.link.peer_watch import PeerWatch
+from overlay.link.processor_clock import ProcessorClock
 from overlay.link.store import Store
 from overlay.link.stored_rows import Progress
 from overlay.link.turns import Turns
@@ -42,7 +42,7 @@ async def run_registration(
         store.rows(unread=(OUTBOX,)),
         turns.statistics,
         progress,
-        time.thread_time,
+        ProcessorClock(),
     )
     watch = PeerWatch(core, (), ready)
     async with trio.open_nursery() as nursery:

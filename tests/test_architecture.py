@@ -20,6 +20,7 @@ SHELLS = {
     "overlay/link/group_commit.py",
     "overlay/link/inbox.py",
     "overlay/link/link_io.py",
+    "overlay/link/processor_clock.py",
     "overlay/link/node.py",
     "overlay/link/store.py",
     "overlay/topology.py",

@@ -23,6 +23,7 @@ from overlay.link.journal_rows import OUTBOX
 from overlay.link.lost_stores import CODE
 from overlay.link.node import NodeLimits, run_node
 from overlay.link.peer_watch import PeerWatch
+from overlay.link.processor_clock import ProcessorClock
 from overlay.link.store import Store
 from overlay.link.stored_rows import Progress
 from overlay.link.turns import Turns
@@ -55,7 +56,7 @@ async def run_broker(
         broker_id,
         uuid.uuid4().hex,
         store.rows(without=(BODY_SPACE,), unread=(OUTBOX,)),
-        time.thread_time,
+        ProcessorClock(),
         archive.statistics if archive else dict,
         turns.statistics,
         time.time,

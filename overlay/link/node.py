@@ -20,7 +20,6 @@ the core or the store ends the node: it is started again from what was committed
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
@@ -52,6 +51,7 @@ from overlay.link.group_commit import (
     RowStore,
 )
 from overlay.link.link_io import DEFAULT_CONNECTION_LIMITS, Connection, ConnectionLimits
+from overlay.link.processor_clock import ProcessorClock
 from overlay.link.turns import Turns
 
 
@@ -182,6 +182,7 @@ class _Node:
         self._clock = clock
         self._limits = limits
         self._turns = turns
+        self._processor = ProcessorClock()
         self._dialling: dict[str, _Dialling] = {}
         self._connections: dict[int, Connection] = {}
         self._accepted = self._refused = 0
@@ -225,7 +226,7 @@ class _Node:
         that."""
         batch = Group()
         at_end = is_tick = False
-        began = before = time.thread_time()
+        began = before = self._processor()
         longest, kind = 0.0, ""
         ahead = self._inbox.ahead
         until = began + self._limits.batch_seconds
@@ -241,7 +242,7 @@ class _Node:
                 elif isinstance(action, ReadOn):
                     self._inbox.put_back_nowait(action.connection)
             batch.take(actions)
-            after = time.thread_time()
+            after = self._processor()
             if after - before > longest:
                 longest, kind = after - before, type(event).__name__
             before = after
@@ -251,13 +252,13 @@ class _Node:
                 break
         if at_end:
             batch.take(self._core.handle(BatchHandled(bool(self._inbox)), self._clock()))
-            if time.thread_time() - before > longest:
+            if self._processor() - before > longest:
                 kind = BatchHandled.__name__
-        self._commits.add(batch, time.thread_time() - began, is_due=is_tick)
-        self._turns.note(kind, time.thread_time() - began, self._clock())
+        self._commits.add(batch, self._processor() - began, is_due=is_tick)
+        self._turns.note(kind, self._processor() - began, self._clock())
 
     def _hand_out(self, leaving: list[Leaving]) -> None:
-        began = time.thread_time()
+        began = self._processor()
         written: dict[int, Connection] = {}
         for action in leaving:
             if isinstance(action, ArchiveMessage):
@@ -277,7 +278,7 @@ class _Node:
                 connection.close_nowait(action.reason)
         for connection in written.values():
             connection.flush_nowait()
-        self._turns.note("sending", time.thread_time() - began, self._clock())
+        self._turns.note("sending", self._processor() - began, self._clock())
 
     async def _tick(self) -> None:
         while True:
