@@ -213,9 +213,11 @@ class User(_Blocking[clients.User]):
     profiles = _waiting(clients.User.profiles)
     profile = _waiting(clients.User.profile)
 
-    def results(self, *profile_ids: str, share: bool = False) -> Iterator[Delivery]:
+    def results(
+        self, *profile_ids: str, share: bool = False, ephemeral: bool = False
+    ) -> Iterator[Delivery]:
         """As ``onyx.User.results``: each is acknowledged when the next is asked for."""
-        results = self._client.results(*profile_ids, share=share)
+        results = self._client.results(*profile_ids, share=share, ephemeral=ephemeral)
         while True:
             yield self._thread.call(lambda _: results.__anext__())
 

@@ -57,7 +57,7 @@ from onyx.registration_client import (
 )
 from onyx.results import MOVED, PAUSE_SECONDS, PAUSE_SECONDS_MAX, Results
 from overlay.link.client_connection import ClientConnection, RemoteError
-from overlay.link.delivery_frames import SHARED
+from overlay.link.delivery_frames import EPHEMERAL, SHARED
 from overlay.link.errors import ProtocolError
 
 _T = TypeVar("_T")
@@ -439,7 +439,7 @@ class User:
         """One profile with its text; RequestFailed "unknown-profile" when there is none."""
         return await self._registration.profile(profile_id)
 
-    def results(self, *profile_ids: str, share: bool = False) -> Results:
+    def results(self, *profile_ids: str, share: bool = False, ephemeral: bool = False) -> Results:
         """The results of profiles, from the first that was not acknowledged yet, without end.
 
         Where none is named, those of all that the user has when it connects.  What one broker hosts
@@ -449,11 +449,16 @@ class User:
         not acknowledged; what one had who has gone, to the others.  Order is kept for each of them,
         not among them, and what comes again comes late.  Who takes a profile without ``share`` ends
         those who do (RequestFailed "replaced"), and the other way round.
+
+        With ``ephemeral`` nothing is kept while nobody takes the profile: what is not acknowledged
+        when the last connection for it goes is lost, and so is what comes before the next, by a
+        connection that broke and a broker that restarts as well.  That counts for the profile until
+        somebody takes it without ``ephemeral``.
         """
         find = None if profile_ids else partial(self._registration.profiles, self.name)
         return Results(
             *(self._registration, profile_ids, self._subscriber, self._start_soon, find),
-            mode=SHARED if share else 0,
+            mode=(SHARED if share else 0) | (EPHEMERAL if ephemeral else 0),
         )
 
     async def _subscriber(self, address: str) -> ClientConnection:

@@ -25,7 +25,8 @@ from onyx.broker.broker_requests import BrokerRequests
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.data_plane import DataPlane
 from onyx.broker.deliveries.delivery_log import ReadStore
-from onyx.broker.deliveries.mailboxes import READ_SPACES, Mailboxes, MailboxLimits
+from onyx.broker.deliveries.mailboxes import READ_SPACES, Mailboxes
+from onyx.broker.deliveries.overflow import MailboxLimits
 from onyx.broker.deliveries.result_maker import ResultMaker, results_bytes_max
 from onyx.broker.deliveries.subscribers import Subscribers
 from onyx.broker.local_deliveries import DEFERRED_BYTES_MAX

@@ -292,6 +292,9 @@ class LocalDeliveries:
         given: list[tuple[list[Mailbox], Results | None]],
         message: Parcel | None,
     ) -> None:
+        silence = self._mailboxes.silence
+        if silence.boxes and not (given := silence.heard(given)):
+            return
         self._counters["dropped_deliveries"] += self._mailboxes.deliver_message(
             parcel.source, parcel.number, given, message
         )

@@ -37,6 +37,11 @@ if that was cut off in the midst of it, it may be written twice. Order is kept f
 command, not among them. A command without --share ends those with it, and the other
 way round.
 
+With --ephemeral nothing is kept while nobody subscribes: what was not written when the
+last of these commands ended, or lost its connection, is lost, and so is all that comes
+until the next one, which is told of nothing. Also when a broker restarts. That counts
+until somebody subscribes without --ephemeral.
+
 Runs until it is interrupted, or for --count messages.
 {NETWORK_HELP}"""
 
@@ -65,6 +70,11 @@ def add_parser(subparsers: Subparsers) -> None:
         "--share", action="store_true", help="divide the results with others who --share"
     )
     parser.add_argument(
+        "--ephemeral",
+        action="store_true",
+        help="keep nothing when nobody subscribes any more: it is lost",
+    )
+    parser.add_argument(
         "--json", action="store_true", help="print JSON, one object for each matching message"
     )
     set_run(parser, run)
@@ -82,7 +92,9 @@ def run(arguments: argparse.Namespace) -> int:
 async def _subscribe(arguments: argparse.Namespace, writer: _Writer) -> None:
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with User(registration_address(arguments), arguments.user or "") as user:
-            results = user.results(*arguments.profiles, share=arguments.share)
+            results = user.results(
+                *arguments.profiles, share=arguments.share, ephemeral=arguments.ephemeral
+            )
             await results.connect()
             try:
                 async with background_tasks() as nursery:

@@ -19,6 +19,7 @@ from __future__ import annotations
 import sys
 from array import array
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Annotated, ClassVar, TypeAlias
 
 from overlay.link.errors import ProtocolError
@@ -34,12 +35,22 @@ from overlay.link.frame_fields import (
 )
 
 SLOTS_MAX = 65_536  # of one frame
-SHARED = 1  # a mode of an attachment: each delivery goes to one of all that share
+# Modes of an attachment, together or not.
+SHARED = 1  # each delivery goes to one of all that share
+EPHEMERAL = 2  # nothing is kept while nobody takes the profile
 
 Slot: TypeAlias = Annotated[int, Bound(2**32 - 1)]
-Mode: TypeAlias = Annotated[int, Bound(SHARED)]
+Mode: TypeAlias = Annotated[int, Bound(SHARED | EPHEMERAL)]
 Slots: TypeAlias = Annotated[bytes, Bound(4 * SLOTS_MAX), BODY]
 Numbers: TypeAlias = Annotated[bytes, Bound(8 * SLOTS_MAX), BODY]
+
+
+class Ephemeral(IntEnum):
+    """How a profile is kept that moves."""
+
+    NOT = 0
+    TAKEN = 1  # until now, and soon where it moves to
+    SILENT = 2  # nothing is kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +79,8 @@ class Attach(Frame):
 
     A profile is taken by one connection at a time, the last that asked for it; or, with the mode
     SHARED, by all that share it: each delivery by one of them.  Then the number is the highest that
-    came to this one.
+    came to this one.  With EPHEMERAL what is not taken when the last connection goes is thrown
+    away, and nothing is kept until somebody takes the profile again; the last mode counts.
     """
 
     type: ClassVar[str] = "attach"
@@ -79,8 +91,8 @@ class Attach(Frame):
 @on_the_wire
 @dataclass(frozen=True, slots=True)
 class Detached(Frame):
-    """Nothing comes in this slot any more: ``code`` is "unknown-profile", "moved", "forgotten" or
-    "replaced"."""
+    """Nothing comes in this slot any more: ``code`` is "unknown-profile", "moved", "forgotten",
+    "replaced" or "too-many"."""
 
     type: ClassVar[str] = "detached"
 

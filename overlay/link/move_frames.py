@@ -27,6 +27,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from overlay.link.delivery_frames import Ephemeral
 from overlay.link.frame import MessageFrame, QueryFrame, check_lengths, on_the_wire
 from overlay.link.frame_fields import BODY, Bound, Name, SequenceNumber, Text
 
@@ -79,7 +80,7 @@ class ProfileReleased(QueryFrame):
     there, nothing), and lets go.
 
     Its mailbox stands at ``last``, of which the user has taken all through ``acknowledged``, and
-    all through ``floor`` are gone; the rest waits to be handed over.
+    all through ``floor`` are gone; the rest waits to be handed over.  ``ephemeral``: see Ephemeral.
     """
 
     type: ClassVar[str] = "profile-released"
@@ -90,6 +91,7 @@ class ProfileReleased(QueryFrame):
     acknowledged: SequenceNumber
     floor: SequenceNumber
     last: SequenceNumber
+    ephemeral: Annotated[int, Bound(Ephemeral.SILENT)]
     watershed: Annotated[list[tuple[Name, SequenceNumber]], Bound(65_536), BODY]
 
 

@@ -195,6 +195,33 @@ async def test_those_who_share_a_profile_divide_its_results(registration: str) -
             assert failure.value.code == "replaced"
 
 
+async def test_of_an_ephemeral_profile_nothing_is_kept_for_who_is_away(registration: str) -> None:
+    source = await DataSource.register(registration)
+    async with source, User(registration) as owner:
+        profile = await owner.add_profile("//city")
+        await source.publish(report("Oslo", 1))
+        async with NetworkClient(profile.address) as broker:
+
+            async def silent() -> object:
+                return (await broker.call("statistics"))["mailboxes"]["silent"]  # type: ignore[index]
+
+            before = await silent()
+            async with User(registration) as user:
+                results = user.results(profile.id, ephemeral=True)
+                assert [number for _, number, _ in await take(results, 1)] == [1]
+                assert await silent() == before
+            while await silent() == before:  # until the broker knows that the user has gone
+                pass
+            await source.publish(report("Rome", 1))
+            async with User(registration) as user:
+                results = user.results(profile.id, ephemeral=True)
+                await results.connect()
+                assert await silent() == before
+                await source.publish(report("Lima", 1))
+                assert [number for _, number, _ in await take(results, 1)] == [3]
+                assert results.lost == 0
+
+
 async def test_what_was_not_acknowledged_comes_again_and_nothing_else_does(
     registration: str,
 ) -> None:

@@ -98,6 +98,7 @@ class Lines:
         self._heads: list[tuple[int, int]] = []  # of these (position, connection), a heap
         self._reading: dict[int, _Line] = {}  # by connection, that wait for the store
         self.hold_until = 0.0  # in processor time: meanwhile what can be sent may wait for more
+        self._left: list[Mailbox] = []  # ephemeral ones that somebody took
         self._turn = 0  # counts what is given to those who share
 
     def __len__(self) -> int:
@@ -112,6 +113,13 @@ class Lines:
     def on_wire_bytes(self) -> int:
         """Of what was sent and is not taken, on all connections."""
         return sum(line.on_wire_bytes for line in self._lines.values())
+
+    def left(self) -> list[Mailbox]:
+        """The ephemeral mailboxes that nobody takes any more, since this was asked last."""
+        if not self._left:
+            return []
+        left, self._left = self._left, []
+        return [box for box in left if not box.line]
 
     def put(self, connection: int, slot: int, box: Mailbox) -> None:
         """A mailbox into a slot, which ends what was there, and where it was."""
@@ -222,13 +230,13 @@ class Lines:
         if line is not None:
             self.note_taken(box, max(box.sent, box.floor), box.on_wire())
             self._end_slot(line, box.slot, code, detail)
-        _leave(box)
+        self._leave(box)
 
     def _unseat(self, sharer: Sharer, code: str, detail: str) -> None:
         line = self._lines[sharer.line]
         self._leave_wire(line, sharer.on_wire())
         self._end_slot(line, sharer.slot, code, detail)
-        sharer.box.leave(sharer)
+        self._leave_shared(sharer)
 
     def _end_slot(self, line: _Line, slot: int, code: str, detail: str) -> None:
         self._say(line, Detached(slot, code, detail))
@@ -244,9 +252,9 @@ class Lines:
         takers = [] if line is None else list(line.boxes.values())
         for taker in takers:
             if isinstance(taker, Sharer):
-                taker.box.leave(taker)
+                self._leave_shared(taker)
             else:
-                _leave(taker)
+                self._leave(taker)
         for taker in takers:
             if isinstance(taker, Sharer) and taker.box.line:
                 self.queue(taker.box)
@@ -322,6 +330,18 @@ class Lines:
         self._log.ask(wanted)
 
     # --- helpers --------------------------------------------------------------------------
+
+    def _leave(self, box: Mailbox) -> None:
+        """It is attached to no connection."""
+        if box.is_ephemeral:
+            self._left.append(box)
+        box.line = box.slot = 0
+        box.is_queued = False
+
+    def _leave_shared(self, sharer: Sharer) -> None:
+        sharer.box.leave(sharer)
+        if sharer.box.is_ephemeral:
+            self._left.append(sharer.box)
 
     def _send_next(self, line: _Line) -> tuple[int, int]:
         """What one message gives to all of a connection's mailboxes whose next it is; how many
@@ -518,9 +538,3 @@ class Lines:
         if line.frames:
             self._links.reply_encoded(line.connection, Flow.MESSAGE, b"".join(line.frames))
             line.frames, line.frames_bytes = [], 0
-
-
-def _leave(box: Mailbox) -> None:
-    """It is attached to no connection."""
-    box.line = box.slot = 0
-    box.is_queued = False

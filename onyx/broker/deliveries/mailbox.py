@@ -21,9 +21,14 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
+from typing import Any
+
+from onyx.broker.deliveries.delivery_log import pack_ascending, unpack_ascending
 
 _COMPACT_AT = 1024  # positions at the front that are in no use
 SHARED_LINE = -1  # the connection of a mailbox that is shared
+SHARERS_MAX = 1_024  # of one mailbox
+OPEN_MAX = 4_096  # deliveries that all who share a mailbox have; one each may always be
 TAKEN_AHEAD_MAX = 65_536  # so far beyond what was given out one may have taken before a restart
 
 
@@ -34,7 +39,8 @@ class Mailbox:
     connection that it is attached to, by number, 0 for none.  ``is_queued``: it waits for its turn
     there; what is in flight is behind ``confirmed``.  ``sharing``: by those who share it, and while
     anything is open; ``floor`` is through which nothing waits then, and ``acknowledged`` so much
-    less as was lost that nobody was told of.
+    less as was lost that nobody was told of.  ``is_ephemeral``: it keeps nothing while nobody takes
+    it.
     """
 
     __slots__ = (
@@ -47,6 +53,7 @@ class Mailbox:
         "floor",
         "in_flight_bytes",
         "index",
+        "is_ephemeral",
         "is_queued",
         "line",
         "profile",
@@ -62,11 +69,32 @@ class Mailbox:
         self.acknowledged = self.floor = self.sent = self.confirmed = 0
         self.backlog_bytes = 0
         self.line = self.slot = 0
-        self.is_queued = False
+        self.is_queued = self.is_ephemeral = False
         self.in_flight_bytes = 0
         self.sharing: Sharing | None = None
         self._positions = array("Q")
         self._start = 0
+
+    @staticmethod
+    def restored(profile: str, state: Sequence[Any]) -> Mailbox:
+        """From its row, without what is in it; the caller appends that."""
+        acknowledged, floor, cursor, index, *columns = state
+        box = Mailbox(profile, index, cursor)
+        box.acknowledged, box.floor = acknowledged, floor
+        if columns:
+            numbers, positions, box.is_ephemeral = columns
+            box.sharing = Sharing(unpack_ascending(numbers), unpack_ascending(positions))
+        return box
+
+    def state(self) -> tuple[object, ...]:
+        """For its row."""
+        state = self.acknowledged, self.floor, self.cursor, self.index
+        opened = {} if self.sharing is None else self.sharing.open
+        if not opened and not self.is_ephemeral:
+            return state
+        numbers = sorted(opened)
+        positions = [opened[number] for number in numbers]
+        return *state, pack_ascending(numbers), pack_ascending(positions), self.is_ephemeral
 
     @property
     def last(self) -> int:
@@ -166,6 +194,13 @@ class Mailbox:
         """Forget all through a number; their positions.  The caller has their sizes."""
         opened = [] if self.sharing is None else self.sharing.remove(through)
         return opened + self._remove_front(through)
+
+    def empty(self) -> list[int]:
+        """Forget all, of which nobody is told; their positions."""
+        gone = self.remove(self.last)
+        self.acknowledged = self.floor
+        self.sharing = None
+        return gone
 
     def drop(self, through: int) -> list[int]:
         """The same, of what is too much to keep: whoever takes the rest is told what is lost."""
@@ -286,6 +321,7 @@ class Sharing:
     def chosen(self, frames_max: int, bytes_max: int) -> Sharer | None:
         """Who gets the next delivery: of those with an open window, who has fewest, and of these
         who was given something the longest ago."""
+        frames_max = min(frames_max, max(1, OPEN_MAX // max(1, len(self.sharers))))
         best = None
         for sharer in self.sharers:
             if sharer.is_open(frames_max, bytes_max) and (

@@ -17,7 +17,8 @@ space           key                     value
 ==============  ======================  ============================================================
 delivery        a position              see delivery_log.py
 mailbox         the profile             acknowledged, floor, cursor, index (see mailbox.py), and,
-                                        where any are open, the numbers and the positions of these
+                                        where any are open or it is ephemeral, the numbers and the
+                                        positions of these, and whether it is
 mailbox-change  a number                the same of all mailboxes that have changed in a call, which
                                         counts instead; None for one that is gone
 former-text     a profile, a position   see former_texts.py
@@ -26,10 +27,8 @@ former-text     a profile, a position   see former_texts.py
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from onyx.broker.deliveries.delivery_log import (
@@ -41,17 +40,19 @@ from onyx.broker.deliveries.delivery_log import (
     ReadStore,
     Record,
     Results,
-    pack_ascending,
-    unpack_ascending,
 )
 from onyx.broker.deliveries.former_texts import TEXT_SPACE, FormerTexts
 from onyx.broker.deliveries.lines import Lines
-from onyx.broker.deliveries.mailbox import Mailbox, Sharer, Sharing, append_to_all
+from onyx.broker.deliveries.mailbox import SHARERS_MAX, Mailbox, Sharer, append_to_all
+from onyx.broker.deliveries.overflow import MailboxLimits, Overflow
 from onyx.broker.deliveries.result_maker import ResultMaker
+from onyx.broker.deliveries.silence import Silence
 from overlay.link.delivery_frames import (
+    EPHEMERAL,
     SHARED,
     Attach,
     Delivery,
+    Ephemeral,
     Taken,
     columns,
 )
@@ -68,25 +69,10 @@ CHANGE_SPACE = "mailbox-change"
 READ_SPACES = (DELIVERY_SPACE, BODY_SPACE)
 
 WRITTEN_AT_ONCE = 256  # rows of mailboxes; then others have their turn
-ROOM_SHARE = 16  # where the store is too full, at least such a part of it goes
 
 Row = tuple[str, str, bytes]
 Given = tuple[Sequence[Mailbox], Results | None]
 """Mailboxes that get the same, and what; None: it is made when it is taken."""
-
-
-@dataclass(frozen=True, slots=True)
-class MailboxLimits:
-    """Beyond each the oldest goes.
-
-    profile_bytes_max  wait for one profile
-    store_bytes_max    are in the store, of all profiles
-    age_s_max          seconds that a message waits; 0: for ever
-    """
-
-    profile_bytes_max: int
-    store_bytes_max: int = sys.maxsize
-    age_s_max: int = 0
 
 
 class Mailboxes(Part):
@@ -119,6 +105,8 @@ class Mailboxes(Part):
         self._replaced: list[str] = []  # the changes that these replace
         self._texts = FormerTexts(rows)
         self._lines = Lines(links, limits, self._log, self._texts, maker, slice_)
+        self.silence = Silence(self._empty)
+        self._overflow = Overflow(bounds, self._boxes, self._log, self._drop)
         self._last_boxes: Sequence[Mailbox] = ()  # of the last group, and
         self._last_indexes: list[int] = []  # what these are called
         self._index = 0  # the last that was given to a mailbox
@@ -152,13 +140,11 @@ class Mailboxes(Part):
         opened: dict[int, set[int]] = {}  # positions, by index
         for profile, state in states.items():
             if state is not None:
-                acknowledged, floor, cursor, index, *columns = state
-                box = self._boxes[profile] = by_index[index] = Mailbox(profile, index, cursor)
-                box.acknowledged, box.floor = acknowledged, floor
-                if columns:
-                    box.sharing = Sharing(*map(unpack_ascending, columns))
-                    opened[index] = set(box.sharing.open.values())
-                self._log.last = max(self._log.last, cursor)
+                box = self._boxes[profile] = Mailbox.restored(profile, state)
+                by_index[box.index] = box
+                if box.sharing is not None:
+                    opened[box.index] = set(box.sharing.open.values())
+                self._log.last = max(self._log.last, box.cursor)
         self._index = max(by_index, default=0)
         for position, boxes in sorted(records):
             record = self._log.first(position)
@@ -172,6 +158,7 @@ class Mailboxes(Part):
                     holder.backlog_bytes += record.size
                     record.holders += 1
             self._log.release(position)
+        self.silence.begin([box for box in self._boxes.values() if box.is_ephemeral])
 
     # --- what messages give ---------------------------------------------------------------
 
@@ -185,7 +172,8 @@ class Mailboxes(Part):
     ) -> int:
         """The same results of a message for some profiles; see ``deliver_message``."""
         made = Results(list(map(len, results)), b"".join(results))
-        return self.deliver_message(source, number, [(self.boxes(profiles), made)], None)
+        given = self.silence.heard([(self.boxes(profiles), made)])
+        return self.deliver_message(source, number, given, None) if given else 0
 
     def boxes(self, profiles: Iterable[str]) -> list[Mailbox]:
         """Those of some profiles, new where they had none."""
@@ -194,8 +182,9 @@ class Mailboxes(Part):
     def deliver_message(
         self, source: str, number: int, given: Iterable[Given], message: Message | None
     ) -> int:
-        """What a message gives to mailboxes, each in one place; how many deliveries of former
-        messages had to go for want of room.  ``message`` is for results that are not made."""
+        """What a message gives to mailboxes, none silent, each in one place; how many deliveries of
+        former messages had to go for want of room.  ``message`` is for results that are not made.
+        """
         self.flush_soon()
         groups: dict[tuple[bytes, tuple[int, ...]] | None, Group] = {}
         boxes: list[Mailbox] = []
@@ -220,11 +209,11 @@ class Mailboxes(Part):
         if largest > self._bounds.profile_bytes_max:
             for box in boxes:
                 if box.backlog_bytes > self._bounds.profile_bytes_max:
-                    dropped += self._drop_oldest(box)
+                    dropped += self._overflow.drop_oldest(box)
         if not is_sent:
             self._log.let_go(record)
         if self._log.stored_bytes > self._bounds.store_bytes_max:
-            dropped += self._make_room()
+            dropped += self._overflow.make_room()
         return dropped
 
     def _indexes(self, boxes: Sequence[Mailbox]) -> list[int]:
@@ -253,6 +242,14 @@ class Mailboxes(Part):
                 self._lines.refuse(connection, slot, *refused)
                 continue
             box = self._box(profile)
+            if mode & SHARED and box.sharing and len(box.sharing.sharers) >= SHARERS_MAX:
+                detail = f"{SHARERS_MAX} share profile {profile!r} already"
+                self._lines.refuse(connection, slot, "too-many", detail)
+                continue
+            if box.is_ephemeral or mode & EPHEMERAL:
+                self.silence.end(box)
+                box.is_ephemeral = bool(mode & EPHEMERAL)
+                self._note(profile, box)
             if mode & SHARED:
                 self._lines.share(connection, slot, box)
             else:
@@ -267,6 +264,7 @@ class Mailboxes(Part):
                 box.in_flight_bytes = 0
                 self._lines.put_in_order(box)
             self._lines.queue(box)
+        self.silence.begin(self._lines.left())
 
     def take(self, connection: int, frame: Taken) -> None:
         """Deliveries are done; a number that was never given out is a ProtocolError."""
@@ -296,6 +294,7 @@ class Mailboxes(Part):
     def close(self, connection: int) -> None:
         """A connection is gone."""
         self._lines.close(connection)
+        self.silence.begin(self._lines.left())
         self.flush_soon()
 
     def flush(self) -> None:
@@ -330,8 +329,9 @@ class Mailboxes(Part):
     def tick(self, now: float) -> None:
         """Now and then: what has waited for too long goes, and what has changed meanwhile becomes
         a row for each mailbox."""
+        self.silence.tick()
         if self._bounds.age_s_max:
-            self._drop_aged(int(self._wall()) - self._bounds.age_s_max)
+            self._overflow.drop_aged(int(self._wall()))
         for profile in self._texts.profiles():
             kept = self._boxes[profile]
             self._texts.forget(profile, kept.empty_through if kept.count else self._log.last)
@@ -345,7 +345,7 @@ class Mailboxes(Part):
         for profile in self._to_write[-WRITTEN_AT_ONCE:]:
             box = self._boxes.get(profile)
             if box is not None:
-                self._rows.put(MAILBOX_SPACE, profile, {"state": _state(box)})
+                self._rows.put(MAILBOX_SPACE, profile, {"state": box.state()})
         del self._to_write[-WRITTEN_AT_ONCE:]
         if self._to_write:
             self.work_soon()
@@ -380,19 +380,29 @@ class Mailboxes(Part):
             self._lines.detach(box, "forgotten", f"profile {profile!r} was removed")
             self._release(box, box.remove(box.last))
             self._texts.forget(profile, self._log.last)
+            self.silence.end(box)
             self._rows.delete(MAILBOX_SPACE, profile)
             self._note(profile, None)
 
     def send_away(self, profile: str, code: str, detail: str) -> None:
-        """Whoever takes a profile does so no longer here."""
+        """Whoever takes a profile does so no longer here, but soon elsewhere: so an ephemeral one
+        is kept for a while."""
         box = self._boxes.get(profile)
         if box is not None:
             self._lines.detach(box, code, detail)
+            self.silence.wait(self._lines.left())
 
-    def take_over(self, profile: str, acknowledged: int, floor: int) -> None:
+    def ephemeral(self, profile: str) -> Ephemeral:
+        """Whether a profile is ephemeral, and whether somebody takes it."""
+        return self.silence.state(self.box(profile))
+
+    def take_over(
+        self, profile: str, acknowledged: int, floor: int, ephemeral: Ephemeral = Ephemeral.NOT
+    ) -> None:
         """A mailbox that another broker has begun goes on here: next is delivery ``floor + 1``."""
         box = self._box(profile)
         box.acknowledged, box.floor = acknowledged, floor
+        self.silence.take_over(box, ephemeral)
         self._note(profile, box)
 
     def open_through(self, profile: str, number: int) -> None:
@@ -436,7 +446,8 @@ class Mailboxes(Part):
     def statistics(self) -> Mapping[str, object]:
         """``waiting``: deliveries that nobody has taken, with ``waiting_bytes``; ``stored_bytes``:
         the results of these, each once; ``subscribers``: connections that take any, ``attached``
-        profiles, with ``on_wire_bytes`` sent to them and not taken."""
+        profiles, with ``on_wire_bytes`` sent to them and not taken; ``silent``: ephemeral ones that
+        nobody takes."""
         boxes = self._boxes.values()
         return {
             "mailboxes": len(self._boxes),
@@ -445,12 +456,17 @@ class Mailboxes(Part):
             "subscribers": len(self._lines),
             "attached": self._lines.attached,
             "on_wire_bytes": self._lines.on_wire_bytes,
+            "silent": len(self.silence.boxes),
             "former_texts": len(self._texts),
             **self._log.statistics(),
+            **self._overflow.statistics(),
             **self._counters,
         }
 
     # --- helpers --------------------------------------------------------------------------
+
+    def _empty(self, box: Mailbox) -> None:
+        self._release(box, box.empty())
 
     def _note(self, profile: str, box: Mailbox | None) -> None:
         """A mailbox is another; None: it is gone."""
@@ -461,7 +477,7 @@ class Mailboxes(Part):
         """One row for all mailboxes that have changed in this call."""
         self._change += 1
         key = number_key(self._change)
-        states = [(profile, _state(box)) for profile, box in self._changed.items()]
+        states = [(profile, box and box.state()) for profile, box in self._changed.items()]
         self._rows.put(CHANGE_SPACE, key, {"states": states})
         self._changes.append(key)
         self._unwritten.update(dict.fromkeys(self._changed))
@@ -482,52 +498,6 @@ class Mailboxes(Part):
             box.backlog_bytes -= self._log.records[position].size
             self._log.release(position)
 
-    def _drop_oldest(self, box: Mailbox) -> int:
-        """What is too much for a mailbox; how many."""
-        through, left = 0, box.backlog_bytes
-        for number, position in box.waiting(0):
-            if left <= self._bounds.profile_bytes_max:
-                break
-            left -= self._log.records[position].size
-            through = number
-        return self._drop(box, through)
-
-    def _make_room(self) -> int:
-        """What is too much for the store; how many deliveries."""
-        bound = self._bounds.store_bytes_max
-        excess = self._log.stored_bytes - bound + bound // ROOM_SHARE
-        position = 0
-        for position, record in self._log.records.items():  # noqa: B007 (the last is wanted)
-            excess -= record.stored
-            if excess <= 0:
-                break
-        dropped = self._drop_through(position)
-        self._counters["dropped_for_room"] += dropped
-        return dropped
-
-    def _drop_aged(self, second: int) -> None:
-        """What came in this second or before."""
-        through = 0
-        for position, record in self._log.records.items():
-            if record.second > second:
-                break
-            through = position
-        if through:
-            self._counters["dropped_for_age"] += self._drop_through(through)
-
-    def _drop_through(self, position: int) -> int:
-        """All through a position, of all mailboxes; how many deliveries."""
-        dropped = 0
-        for box in self._boxes.values():
-            through = 0
-            for number, held in box.waiting(0):
-                if held > position:
-                    break
-                through = number
-            if through:
-                dropped += self._drop(box, through)
-        return dropped
-
     def _drop(self, box: Mailbox, through: int) -> int:
         on_wire = max(0, box.sent - box.floor)
         gone = box.drop(through)
@@ -537,14 +507,3 @@ class Mailboxes(Part):
         if box.line and not box.is_queued:
             self._lines.queue(box)
         return len(gone)
-
-
-def _state(box: Mailbox | None) -> tuple[object, ...] | None:
-    if box is None:
-        return None
-    state = box.acknowledged, box.floor, box.cursor, box.index
-    if box.sharing is None or not box.sharing.open:
-        return state
-    numbers = sorted(box.sharing.open)
-    positions = [box.sharing.open[number] for number in numbers]
-    return *state, pack_ascending(numbers), pack_ascending(positions)

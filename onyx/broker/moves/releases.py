@@ -229,6 +229,7 @@ class Releases(StateMachine[str, Leaving, ReleaseEvent]):
         self._put(profile, replace(release, is_done=True))
         self._counters["released"] += 1
         self._query.let_go(profile)
+        ephemeral = self._mailboxes.ephemeral(profile)
         self._mailboxes.send_away(profile, "moved", moved_detail(profile))
         box = self._mailboxes.box(profile)
         released = ProfileReleased(
@@ -238,6 +239,7 @@ class Releases(StateMachine[str, Leaving, ReleaseEvent]):
             acknowledged=max(0, box.bottom - box.lost),
             floor=box.bottom,
             last=box.last,
+            ephemeral=ephemeral,
             watershed=sorted(watershed.numbers.items()),
         )
         self._links.send(self._registration, REGISTRATION_KEY, released)

@@ -29,6 +29,7 @@ from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.live_wait import LiveVersion
 from onyx.broker.moves.watersheds import Watersheds
 from onyx.broker.query_plane import QueryPlane
+from overlay.link.delivery_frames import Ephemeral
 from overlay.link.frames import Delivery
 from overlay.link.link_layer import LinkLayer
 from overlay.link.move_frames import (
@@ -288,7 +289,8 @@ class Standbys(StateMachine[str, Standing, StandbyEvent]):
         floor = frame.floor
         if standby.thrown:  # the oldest goes, and what waits there is older still
             floor = frame.last + standby.thrown
-        self._mailboxes.take_over(profile, frame.acknowledged, floor)
+        ephemeral = Ephemeral(frame.ephemeral)
+        self._mailboxes.take_over(profile, frame.acknowledged, floor, ephemeral)
         self._store(profile)
         self._go_on(profile, floor)
 

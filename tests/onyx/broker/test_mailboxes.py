@@ -29,8 +29,8 @@ from onyx.broker.deliveries.mailboxes import (
     MAILBOX_SPACE,
     READ_SPACES,
     Mailboxes,
-    MailboxLimits,
 )
+from onyx.broker.deliveries.overflow import MailboxLimits
 from overlay.link.delivery_frames import (
     SHARED,
     Attach,

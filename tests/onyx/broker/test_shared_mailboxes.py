@@ -9,6 +9,7 @@ import pytest
 
 from onyx.broker.deliveries import mailboxes as mailboxes_module
 from onyx.broker.deliveries.delivery_log import DELIVERY_SPACE
+from onyx.broker.deliveries.mailbox import OPEN_MAX, SHARERS_MAX
 from overlay.link.delivery_frames import (
     SHARED,
     Detached,
@@ -173,6 +174,21 @@ def test_what_is_too_much_to_keep_is_lost_and_told_to_one() -> None:
     assert len(came) + first.missed["p1"] + second.missed["p1"] == 100
     assert len(set(came)) == len(came) < 30
     assert world.rows(DELIVERY_SPACE) == 0
+
+
+def test_what_those_who_share_have_is_bounded_together() -> None:
+    """So that what is open, which is a row, is no longer however many they are."""
+    world = World(LinkLimits())
+    users = sharing(world, *range(1, SHARERS_MAX + 1))
+    deliver(world, *range(1, 2 * OPEN_MAX))
+    assert {len(user.came["p1"]) for user in users} == {OPEN_MAX // SHARERS_MAX}
+    users[7].take_one("p1", users[7].came["p1"][0])
+    world.settle()
+    assert len(users[7].came["p1"]) == OPEN_MAX // SHARERS_MAX + 1
+    (one_more,) = sharing(world, SHARERS_MAX + 1)
+    (detached,) = one_more.of(Detached)
+    assert isinstance(detached, Detached)
+    assert detached.code == "too-many"
 
 
 def test_what_was_never_given_out_cannot_be_taken() -> None:

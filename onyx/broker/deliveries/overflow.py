@@ -1,0 +1,95 @@
+"""Overflow: what is too much to keep for users who do not take it goes, the oldest first."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from onyx.broker.deliveries.delivery_log import DeliveryLog
+from onyx.broker.deliveries.mailbox import Mailbox
+
+ROOM_SHARE = 16  # where the store is too full, at least such a part of it goes
+
+
+@dataclass(frozen=True, slots=True)
+class MailboxLimits:
+    """Beyond each the oldest goes.
+
+    profile_bytes_max  wait for one profile
+    store_bytes_max    are in the store, of all profiles
+    age_s_max          seconds that a message waits; 0: for ever
+    """
+
+    profile_bytes_max: int
+    store_bytes_max: int = sys.maxsize
+    age_s_max: int = 0
+
+
+class Overflow:
+    """Each says how many deliveries had to go."""
+
+    def __init__(
+        self,
+        limits: MailboxLimits,
+        boxes: Mapping[str, Mailbox],
+        log: DeliveryLog,
+        drop: Callable[[Mailbox, int], int],
+    ) -> None:
+        """``drop``: a mailbox throws away all through a number; how many."""
+        self._limits = limits
+        self._boxes = boxes
+        self._log = log
+        self._drop = drop
+        self._counters: Counter[str] = Counter()
+
+    def drop_oldest(self, box: Mailbox) -> int:
+        """What is too much for a mailbox."""
+        through, left = 0, box.backlog_bytes
+        for number, position in box.waiting(0):
+            if left <= self._limits.profile_bytes_max:
+                break
+            left -= self._log.records[position].size
+            through = number
+        return self._drop(box, through)
+
+    def make_room(self) -> int:
+        """What is too much for the store."""
+        bound = self._limits.store_bytes_max
+        excess = self._log.stored_bytes - bound + bound // ROOM_SHARE
+        position = 0
+        for position, record in self._log.records.items():  # noqa: B007 (the last is wanted)
+            excess -= record.stored
+            if excess <= 0:
+                break
+        dropped = self._drop_through(position)
+        self._counters["dropped_for_room"] += dropped
+        return dropped
+
+    def drop_aged(self, now: int) -> int:
+        """What has waited for too long at this second."""
+        through = 0
+        for position, record in self._log.records.items():
+            if record.second > now - self._limits.age_s_max:
+                break
+            through = position
+        dropped = self._drop_through(through) if through else 0
+        self._counters["dropped_for_age"] += dropped
+        return dropped
+
+    def statistics(self) -> dict[str, int]:
+        return dict(self._counters)
+
+    def _drop_through(self, position: int) -> int:
+        """All through a position, of all mailboxes."""
+        dropped = 0
+        for box in self._boxes.values():
+            through = 0
+            for number, held in box.waiting(0):
+                if held > position:
+                    break
+                through = number
+            if through:
+                dropped += self._drop(box, through)
+        return dropped
