@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from overlay.link.events import Flow
 from overlay.link.frame import Frame
@@ -16,8 +16,7 @@ def always(peer: str, flow: Flow, key: str) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
+class Arrival(NamedTuple):
     """A frame for the core; ``frame`` None says that the connection is gone.
 
     ``key`` and ``sequence`` are the place on the channel of a sequenced frame ("" and 0 else).

@@ -151,7 +151,7 @@ class ClientConnection:
         self._acknowledged = self._acknowledged_bytes = 0  # what has not left of that
         self._acknowledge_at = inf
         self._observed: deque[Mapping[str, object]] = deque()
-        self._changed = trio.Event()
+        self._changed: trio.Event | None = None  # as long as somebody waits for it
         self._moved_on = trio.Event()  # the connection came, went, or has ended for good
         self._was: tuple[Connection | None, bool] = None, False
         self._counts: Counter[str] = Counter()
@@ -487,6 +487,8 @@ class ClientConnection:
     async def _wait_changed(self) -> None:
         """Until something happened; raises what ended the connection for good."""
         self._check_failure()
+        if self._changed is None:
+            self._changed = trio.Event()
         await self._changed.wait()
         self._check_failure()
 
@@ -502,8 +504,9 @@ class ClientConnection:
             raise RemoteError(self._failure.code, self._failure.message)
 
     def _notify(self) -> None:
-        self._changed.set()
-        self._changed = trio.Event()
+        if self._changed is not None:
+            self._changed.set()
+            self._changed = None
         now = self._transport, self.connected
         if now != self._was or self._failure is not None:
             self._was = now

@@ -16,8 +16,8 @@ Columns are packed: slots and counts of 4 bytes, numbers of deliveries of 8, the
 
 from __future__ import annotations
 
-import sys
-from array import array
+import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Annotated, ClassVar, TypeAlias
@@ -162,18 +162,19 @@ def cut(lengths: list[int], payload: bytes) -> list[bytes]:
     return results
 
 
-def packed_slots(slots: list[int]) -> bytes:
-    return _little(array("I", slots)).tobytes()
+def packed_slots(slots: Sequence[int]) -> bytes:
+    return struct.pack(f"<{len(slots)}I", *slots)
 
 
-def packed_numbers(numbers: list[int]) -> bytes:
-    return _little(array("Q", numbers)).tobytes()
+def packed_numbers(numbers: Sequence[int]) -> bytes:
+    return struct.pack(f"<{len(numbers)}Q", *numbers)
 
 
 def columns(frame: Deliveries | Taken) -> zip[tuple[int, int]]:
     """(slot, number), one after the other."""
-    slots, numbers = array("I", frame.slots), array("Q", frame.numbers)
-    return zip(_little(slots), _little(numbers), strict=True)
+    count = len(frame.slots) // 4
+    slots = struct.unpack(f"<{count}I", frame.slots)
+    return zip(slots, struct.unpack(f"<{count}Q", frame.numbers), strict=True)
 
 
 def check_columns(slots: bytes, numbers: bytes) -> None:
@@ -183,15 +184,8 @@ def check_columns(slots: bytes, numbers: bytes) -> None:
             "bad-field",
             f"slots of {len(slots)} bytes, numbers of {len(numbers)}; expected 4 and 8 bytes each",
         )
-    largest = max(_little(array("Q", numbers)), default=0)
+    largest = max(struct.unpack(f"<{len(slots) // 4}Q", numbers), default=0)
     if largest > CLAIMED_SEQUENCE_MAX:
         raise ProtocolError(
             "bad-field", f"a number is {largest}; expected 0 to {CLAIMED_SEQUENCE_MAX}"
         )
-
-
-def _little(column: array[int]) -> array[int]:
-    """The same column with the lowest byte first, or back."""
-    if sys.byteorder == "big":
-        column.byteswap()
-    return column
