@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import perf_counter, thread_time
 
-READ_SECONDS = 0.0002
+READ_SECONDS = 0.0005
 
 
 class ProcessorClock:
