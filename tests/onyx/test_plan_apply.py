@@ -64,6 +64,14 @@ async def take(results: Results, numbers: list[int], count: int) -> None:
         numbers.append((await anext(results)).number)
 
 
+async def take_shared(results: Results, numbers: list[int], count: int, done: trio.Event) -> None:
+    """``done`` when there are so many, whoever took them."""
+    async for delivery in results:
+        numbers.append(delivery.number)
+        if len(set(numbers)) == count:
+            done.set()
+
+
 async def publish(source: DataSource, messages: int) -> None:
     for number in range(messages):
         await source.publish(f'<moving v="{number % len(TEXTS)}"/>'.encode())
@@ -108,6 +116,34 @@ async def test_nothing_is_missed_or_doubled_while_profiles_move(
     for number, got in enumerate(taken.values(), start=1):
         expected = [n + 1 for n in range(2 * EACH * len(TEXTS)) if n % len(TEXTS) == number]
         assert got == expected
+
+
+async def test_those_who_share_a_profile_follow_it(
+    registration: str, plan: Plan, directory: Path
+) -> None:
+    """Nothing is missed; twice may come what one had when the profile left."""
+    taken: list[int] = []
+    done = trio.Event()
+    source = await DataSource.register(registration)
+    with trio.fail_after(SAFETY_SECONDS):
+        async with (
+            source,
+            User(registration, "mover") as first,
+            User(registration, "mover") as second,
+            trio.open_nursery() as nursery,
+        ):
+            profiles = [await first.add_profile(text) for text in TEXTS]
+            for user in (first, second):
+                results = user.results(profiles[0].id, share=True)
+                await results.connect()
+                nursery.start_soon(take_shared, results, taken, 2 * EACH, done)
+            for brokers in ("B1",), ("B2", "B3"):
+                async with trio.open_nursery() as meanwhile:
+                    meanwhile.start_soon(publish, source, EACH * len(TEXTS))
+                    await apply(plan, directory, *brokers)
+            await done.wait()
+            nursery.cancel_scope.cancel()
+    assert set(taken) == {n + 1 for n in range(2 * EACH * len(TEXTS)) if n % len(TEXTS) == 0}
 
 
 def test_an_application_is_shown_steered_and_reported(
