@@ -143,6 +143,7 @@ class Missed(Frame):
     """In a slot all through a number will not come; ``lost`` of them nobody had taken.
 
     ``lost`` 0: results that were put off came to nothing, as the profile gets none of the message.
+    In a slot that is shared, that is of the one number, which is to be taken.
     """
 
     type: ClassVar[str] = "missed"

@@ -171,6 +171,8 @@ class Subscription:
         attachment = self._attached.get(frame.slot)
         if attachment is not None and attachment.shared is not None:
             attachment.lost += frame.lost
+            if not frame.lost:
+                self.take(attachment, frame.through)
             return frame.lost
         if attachment is None or frame.through <= attachment.last:
             return 0

@@ -229,6 +229,12 @@ class TestSharing:
         assert subscription.missed(Missed(attachment.slot, 5, 3)) == 3
         assert (attachment.lost, attachment.last, taken(subscription)) == (3, 9, [])
 
+    def test_what_came_to_nothing_is_taken(self) -> None:
+        subscription = Subscription()
+        attachment = subscription.attach("p1", mode=SHARED)
+        assert subscription.missed(Missed(attachment.slot, 5, 0)) == 0
+        assert taken(subscription) == [(attachment.slot, 5)]
+
     def test_no_more_is_remembered_than_may_be_on_the_wire(self) -> None:
         subscription = Subscription()
         attachment = subscription.attach("p1", mode=SHARED)
