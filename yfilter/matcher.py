@@ -37,6 +37,7 @@ from yfilter.language.shapes import Shape, shapes_of
 from yfilter.link_queries import LinkQueries
 from yfilter.local_queries import LocalQueries, tree_of
 from yfilter.matches import (
+    PAUSE,
     Delivered,
     MakesNow,
     Match,
@@ -183,7 +184,7 @@ class Matcher:
         self, message: bytes | ElementStream, root: str = "", makes_now: MakesNow | None = None
     ) -> tuple[list[Match], Iterator[Delivered]]:
         """``match_in_stages`` with finished results for the local profiles, as of ``deliver``; but
-        for those for which ``makes_now`` is False."""
+        for those for which ``makes_now`` is False.  Matching a long message has pauses: PAUSE."""
         urgent, local = self._in_stages(message, root)
         return urgent, self._finish_delivered(local, self._stamp, makes_now)
 
@@ -426,7 +427,11 @@ class Matcher:
     ) -> Iterator[Delivered]:
         try:
             self._work.local_asked += 1
-            yield from self._delivered(matching.stream, matching.local(), stamp, makes_now)
+            for found in self._index.match_in_steps(matching.stream, matching.visits_left):
+                if found is not None:
+                    yield from self._delivered(matching.stream, found, stamp, makes_now)
+                    break
+                yield PAUSE
         finally:
             self._end(matching)
 

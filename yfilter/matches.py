@@ -91,6 +91,9 @@ class Delivered(NamedTuple):
     is_made: bool = True
 
 
+PAUSE = Delivered(array("i"), [], None, is_made=False)
+"""Nothing yet: whoever asks may do something else before they go on."""
+
 MakesNow: TypeAlias = "Callable[[array[int], bool], bool]"
 """(numbers of registrations, whether it takes their results to know that there are any) -> whether
 these are made at once."""

@@ -29,7 +29,7 @@ Urgent: TypeAlias = str | tuple[str, ElementStream]
 
 
 class MessageMatch:
-    """``urgent`` and then ``local`` drive it."""
+    """``urgent`` and then ``local`` drive it; or, in steps, the index with the ``visits_left``."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class MessageMatch:
         self._index = index
         self._transformations = transformations
         self._root = root
-        self._visits_left = limits.visits_max
+        self.visits_left = limits.visits_max
         self._found: deque[Urgent] = deque()
         self._failure: MatchLimitExceeded | None = None
         self._finding: Iterator[Urgent] = iter(())
@@ -74,7 +74,7 @@ class MessageMatch:
 
     def local(self) -> list[int]:
         """The numbers of the local queries that match."""
-        return self._index.match(self.stream, self._visits_left)
+        return self._index.match(self.stream, self.visits_left)
 
     def _find_urgent(self) -> Iterator[Urgent]:
         reached: list[str] = []
@@ -86,9 +86,9 @@ class MessageMatch:
 
     def _links(self) -> Iterator[str]:
         try:
-            links = self._index.links(self.stream, self._root, self._visits_left)
+            links = self._index.links(self.stream, self._root, self.visits_left)
         except MatchLimitExceeded:
             yield from self._index.reached
             raise
-        self._visits_left -= self._index.visits_last
+        self.visits_left -= self._index.visits_last
         yield from links

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 from formats import (
@@ -388,7 +389,7 @@ class DataPlane(Part):
         given = self.local.given(parcel, delivered)
         links, left = _urgent(urgent)
         is_later = links or len(parcel.payload) >= LARGE_BYTES
-        return Taken(links, left, given if is_later else list(given))
+        return Taken(links, left, given if is_later else list(filter(itemgetter(0), given)))
 
     def _act(self, parcel: Parcel, taken: Taken) -> bool:
         """Send a message on; then deliver it, or later if it was sent on, is large, or comes behind

@@ -41,7 +41,7 @@ from overlay.link.row_log import RowLog, number_key, read_record
 from overlay.link.slices import SLICE_SECONDS
 from overlay.transformation.reflection import WHOLE
 from yfilter.errors import MatchLimitExceeded
-from yfilter.matches import Delivered, MakesNow
+from yfilter.matches import PAUSE, Delivered, MakesNow
 
 DEFERRED_SPACE = "deferred"
 DEFERRED_BYTES_MAX = 4 * 1024 * 1024  # of messages; beyond, none is acknowledged
@@ -51,11 +51,14 @@ MANY = 64  # profiles that get the same, from which on it is remembered who they
 
 class Given(NamedTuple):
     """The same results of a message for some mailboxes; None: they are made when they are taken.
-    ``is_of_now``: by the texts that the profiles have now."""
+    ``is_of_now``: by the texts that the profiles have now.  No mailboxes: a pause."""
 
     boxes: list[Mailbox]
     results: Results | None
     is_of_now: bool
+
+
+_PAUSE = Given([], None, True)
 
 
 class _Deferred(NamedTuple):
@@ -189,6 +192,9 @@ class LocalDeliveries:
         if parcel.reflects != WHOLE:
             takes_part = self._transformation.takes_part(parcel)
         for one in delivered:
+            if one is PAUSE:
+                yield _PAUSE
+                continue
             boxes = self._boxes_of(one.numbers)
             if takes_part is not None:
                 boxes = [box for box in boxes if takes_part(box.profile)]
@@ -212,10 +218,11 @@ class LocalDeliveries:
         exceeded = None
         try:
             for one in given:
-                if found:
+                if found or one is _PAUSE:
                     yield
-                found.append(one)
-                matched += one.boxes
+                if one is not _PAUSE:
+                    found.append(one)
+                    matched += one.boxes
         except MatchLimitExceeded as error:
             self._counters["match_over_limit"] += 1
             exceeded = error

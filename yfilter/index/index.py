@@ -32,7 +32,7 @@ asked for with the elements at which it is found (``locations``).
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from formats.element_stream import ElementStream
 from yfilter.engine.linear_paths import Conjunction, StructuralStep
@@ -49,7 +49,7 @@ from yfilter.index.query_writer import QueryWriter
 from yfilter.index.recipes import WayRecipe, recipe_of
 from yfilter.index.record_pool import RecordPool
 from yfilter.index.residuals import Residuals
-from yfilter.index.run import TOO_COSTLY, Run
+from yfilter.index.run import MORE, TOO_COSTLY, Run
 from yfilter.index.subscriber_runs import SubscriberRuns
 from yfilter.index.symbols import SymbolTable
 from yfilter.index.target_groups import TargetGroups
@@ -65,6 +65,8 @@ _LAZY_BYTES_A_QUERY = 4096
 _LAZY_BYTES = 512 << 20, 4096 << 20
 _READY_BYTES_A_QUERY = 320  # what the first hundred messages need of it, at 100,000 queries
 _READY_BYTES_MAX = 100 << 20
+PIECE_VISITS = 16_384  # of a long message, between two pauses
+UNFINISHED = -1
 _TIME_MAX = 2_000_000_000  # epochs, stamps and times of changes are columns of 32 bits
 
 
@@ -118,6 +120,7 @@ class Index:
         self.candidates = [0] * len(Priority)
         self.passed_over = [0] * len(Priority)
         self.visits_last = 0
+        self._before = 0, 0, 0  # candidates, those passed over, visits: when the last match began
 
     def add(self, ways: list[list[FilledWay]], priority: Priority = Priority.PROFILE) -> int:
         """Add a query of alternatives, each of ways that all have to be found; its number, from 1.
@@ -174,6 +177,21 @@ class Index:
         """
         self._begin(stream)
         return self._numbers(self._match(Priority.PROFILE, visits_max, None))
+
+    def match_in_steps(self, stream: ElementStream, visits_max: int) -> Iterator[list[int] | None]:
+        """As ``match``, with a pause (None) after each piece of a long message.  When the index was
+        asked something else meanwhile, or has changed, it begins anew, and then has no pauses."""
+        self._begin(stream)
+        at = self._epoch, self._changes
+        count = self._match(Priority.PROFILE, visits_max, None, PIECE_VISITS)
+        while count == UNFINISHED:
+            yield None
+            if (self._epoch, self._changes) != at:
+                yield self.match(stream, visits_max)
+                return
+            self.show(stream)
+            count = self._match(Priority.PROFILE, visits_max, None, PIECE_VISITS, goes_on=True)
+        yield self._numbers(count)
 
     def links(self, stream: ElementStream, root: str, visits_max: int) -> list[str]:
         """The links of the tree of ``root`` whose routing query holds, in the order found.
@@ -284,20 +302,34 @@ class Index:
         if self._run.states.bytes_max != self._run_bytes:
             self._run.forget_states()
 
-    def _match(self, priority: Priority, visits_max: int, groups: TargetGroups | None) -> int:
-        """How many queries of a class stand in the candidates' ``found``."""
+    def _match(
+        self,
+        priority: Priority,
+        visits_max: int,
+        groups: TargetGroups | None,
+        piece: int = 0,
+        *,
+        goes_on: bool = False,
+    ) -> int:
+        """How many queries of a class stand in the candidates' ``found``; UNFINISHED after so many
+        visits as are a ``piece``, and then again with ``goes_on``."""
         taken = self._candidates
-        self.visits_last = 0
-        if self._run.is_empty(priority + 1):
-            return 0
-        candidates, passed_over, visits = taken.candidates, taken.passed_over, taken.visits
-        taken.begin(self._epoch, visits_max, groups)
-        costly = self._run.go(taken, priority + 1, visits_max) == TOO_COSTLY
-        count = taken.end()
+        if not goes_on:
+            self.visits_last = 0
+            if self._run.is_empty(priority + 1):
+                return 0
+            self._before = taken.candidates, taken.passed_over, taken.visits
+            taken.begin(self._epoch, visits_max, groups)
+            self._run.begin(taken, priority + 1)
+        state = self._run.go_on(visits_max, piece or visits_max + 1)
+        if state == MORE:
+            return UNFINISHED
+        candidates, passed_over, visits = self._before
+        count: int = taken.end()
         self.candidates[priority] += taken.candidates - candidates
         self.passed_over[priority] += taken.passed_over - passed_over
         self.visits_last = taken.visits - visits
-        self._check(costly, visits_max)
+        self._check(state == TOO_COSTLY, visits_max)
         return count
 
     def _check(self, costly: bool, visits_max: int) -> None:

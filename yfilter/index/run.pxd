@@ -16,8 +16,9 @@ cpdef enum:
     # The operator of the head that carries the structure.
     STRUCTURE = -1
 
-    # What ``go`` gives for a message that would cost too much.
+    # What ``go`` gives for a message that would cost too much, and ``go_on`` when there is more.
     TOO_COSTLY = -1
+    MORE = 1
 
 
 @cython.final
@@ -34,6 +35,7 @@ cdef class Run:
     cdef Moves _across
     cdef Moves _onto
     cdef int _count
+    cdef int _position
     cdef unsigned long long _entered
     cdef long long _moved
     cdef readonly int[::1] _state
@@ -43,6 +45,8 @@ cdef class Run:
     cdef int[::1] _end
 
     cpdef int go(self, Offers taker, int root, long long visits_max) except -2
+    cpdef int begin(self, Offers taker, int root) except -2
+    cpdef int go_on(self, long long visits_max, long long piece) except -2
     cpdef bint is_empty(self, int root) noexcept
     cdef int _move(self, int position) except -1
     cdef int _ask_down(self, int position) except -1

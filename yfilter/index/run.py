@@ -65,6 +65,7 @@ if not cython.compiled:
     ITEM_OPERATOR, ITEM_SHIFT = 7, 3
     STRUCTURE = -1
     TOO_COSTLY = -1
+    MORE = 1
 
 
 class Run:
@@ -101,9 +102,13 @@ class Run:
 
         TOO_COSTLY beyond so many heads and elements looked at, else 0.
         """
+        self.begin(taker, root)
+        return self.go_on(visits_max, visits_max + 1)
+
+    def begin(self, taker: Offers, root: cython.int) -> cython.int:
+        """The same in pieces, of which ``go_on`` does one."""
         view: MessageView = self.view
-        position: cython.int = 0
-        count: cython.int
+        self._position = 0
         self._taker = taker
         if len(self._first) < view.elements + 2:
             self._first = ints(2 * view.elements + 2)
@@ -114,6 +119,16 @@ class Run:
         self._first[0] = 0
         self._end[0] = 1
         self._count = 1
+        return 0
+
+    def go_on(self, visits_max: cython.longlong, piece: cython.longlong) -> cython.int:
+        """Look at so many heads and elements of what is left; MORE when there is something left,
+        TOO_COSTLY beyond ``visits_max`` of all, else 0."""
+        view: MessageView = self.view
+        taker: Offers = self._taker
+        position: cython.int = self._position
+        until: cython.longlong = taker.residuals.visits + piece
+        count: cython.int
         while position < view.elements:
             count = self._count
             position = self._move(position)
@@ -127,6 +142,9 @@ class Run:
                 break
             if position < view.elements and self.states.is_full():
                 self._turn(self._first[view.parent[view.order[position]] + 1])
+            if taker.residuals.visits >= until and position < view.elements:
+                self._position = position
+                return MORE
         return 0
 
     def is_empty(self, root: cython.int) -> cython.bint:

@@ -303,6 +303,7 @@ class Lines:
     ) -> None:
         """Make results of a message that is in memory, until the slice is over."""
         assert record.message is not None
+        is_over()  # the slice begins now, if it has not: to open a message may take long
         index = {box.profile: box.index for box in boxes}
         texts = [(box.profile, self._texts.at(box.profile, position)) for box in boxes]
         made: dict[tuple[bytes, tuple[int, ...]], Results] = {}
