@@ -387,9 +387,12 @@ class Lines:
             size += length
         if count:
             line.on_wire_bytes += size
-            on_wire = line.on_wire.setdefault(position, [0, 0])
-            on_wire[0] += size
-            on_wire[1] += count
+            on_wire = line.on_wire.get(position)
+            if on_wire is None:
+                line.on_wire[position] = [size, count]
+            else:
+                on_wire[0] += size
+                on_wire[1] += count
         self._log.let_go(record)
         for box in boxes:
             if not box.is_queued:
@@ -460,12 +463,14 @@ class Lines:
                 room -= len(results.payload)
 
     def _leave_wire(self, line: _Line, positions: list[int]) -> None:
+        on_wire = line.on_wire
         for position in positions:
-            on_wire = line.on_wire[position]
-            on_wire[1] -= 1
-            if not on_wire[1]:
-                line.on_wire_bytes -= on_wire[0]
-                del line.on_wire[position]
+            sent = on_wire[position]
+            if sent[1] > 1:
+                sent[1] -= 1
+            else:
+                line.on_wire_bytes -= sent[0]
+                del on_wire[position]
         if line.held:
             self._wake(line)
 
