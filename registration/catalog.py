@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from overlay.link.frames import SourceAnnounced
+from overlay.link.part import Part
 from overlay.link.row_log import RowLog, read_record
 from overlay.link.stored_rows import StoredRows
 
@@ -124,11 +125,13 @@ class ProfileEntry(NamedTuple):
         return cls(profile=profile, **record)
 
 
-class Catalog:
+class Catalog(Part):
     """All entries of the registration service, in memory and as rows.
 
     Memory: an entry and its text, about 0.5 KB a profile.
     """
+
+    section = "catalog"
 
     def __init__(self, rows: RowLog) -> None:
         self._rows = rows
@@ -171,9 +174,10 @@ class Catalog:
     def put_profile(self, entry: ProfileEntry) -> None:
         self._index_profile(entry)
         self._changed[entry.profile] = entry
+        self.flush_soon()
 
     def flush(self) -> None:
-        """Store the profiles that have changed, each as it is now; at the end of an event."""
+        """Store the profiles that have changed, each as it is now."""
         for entry in self._changed.values():
             self._rows.put(PROFILE_SPACE, entry.profile, entry.record())
         self._changed.clear()

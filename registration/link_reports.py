@@ -7,9 +7,12 @@ away says nothing, so its links stay: its messages wait for it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from overlay.link.frames import LinkReported
+from overlay.link.arrival import Arrival
+from overlay.link.frames import LinkReported, ShapeReached
+from overlay.link.part import Part, Taker, takes
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
@@ -27,20 +30,27 @@ class _ReportRow:
 REPORTS = Table("link-down", _ReportRow)
 
 
-class LinkReports:
+class LinkReports(Part):
     """By link, the ends that call it down; durable."""
+
+    section = "shape"
 
     def __init__(self, shapes: ShapeChanges, rows: RowLog) -> None:
         self._shapes = shapes
         self._rows = rows
         self._down: dict[Pair, set[str]] = {}
 
+    def frames(self) -> Iterable[Taker]:
+        yield takes(LinkReported, "broker", self._handle_reported)
+        yield takes(ShapeReached, "broker", self._handle_reached)
+
     def restore(self, rows: StoredRows) -> None:
         for key, row in rows.take(REPORTS):
             self._down[frozenset(key.split("|"))] = row.by
 
-    def handle(self, broker: str, frame: LinkReported) -> None:
+    def _handle_reported(self, frame: LinkReported, arrival: Arrival) -> None:
         """A broker has lost or found a neighbour."""
+        broker = arrival.sender
         pair = frozenset((broker, frame.neighbour))
         by = self._down.setdefault(pair, set())
         by.discard(broker) if frame.up else by.add(broker)
@@ -50,19 +60,24 @@ class LinkReports:
         else:
             del self._down[pair]
             REPORTS.delete(self._rows, key)
+        self.decide()
 
-    def decide(self) -> bool:
-        """Change the shape of the network if what was said calls for it; whether it does."""
+    def _handle_reached(self, frame: ShapeReached, arrival: Arrival) -> None:
+        """A broker is further on in a change; where that settles it, another may be due."""
+        if self._shapes.handle_reached(arrival.sender, frame):
+            self.decide()
+
+    def decide(self) -> None:
+        """Change the shape of the network if what was said calls for it: perhaps a link is down
+        that it can do without now."""
         newest = self._shapes.newest
         declared = {frozenset(link.ends) for link in newest.declared.links}
         down = {pair for pair in newest.down if pair in self._down}
         for pair in sorted(declared - down, key=sorted):
             if pair <= self._down.get(pair, set()) and is_connected(newest.declared, {*down, pair}):
                 down.add(pair)
-        if down == newest.down:
-            return False
-        self._shapes.change(newest.declared, down)
-        return True
+        if down != newest.down:
+            self._shapes.change(newest.declared, down)
 
     def statistics(self) -> dict[str, object]:
         return {"reported_down": ["|".join(sorted(pair)) for pair in self._down]}

@@ -8,11 +8,14 @@ more: whenever ``WINDOW_MESSAGES`` have come, all that was counted so far is hal
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from overlay.link.arrival import Arrival
 from overlay.link.frames import PartitionsMatched, PlanInForce
 from overlay.link.limits import FRAME_HEADROOM_BYTES
 from overlay.link.link_layer import LinkLayer
+from overlay.link.part import Part, Taker, takes
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
@@ -45,8 +48,10 @@ TOLD = Table("plan-told", _ToldRow)
 SHARES = Table("shares", _SharesRow)
 
 
-class MeasuredShares:
+class MeasuredShares(Part):
     """The sums for the plan in force; they survive a restart."""
+
+    section = "shares"
 
     def __init__(
         self, topology: Topology, placement: PlanPlacement, links: LinkLayer, rows: RowLog
@@ -64,6 +69,9 @@ class MeasuredShares:
     def use_topology(self, topology: Topology) -> None:
         """The network has changed."""
         self._topology = topology
+
+    def frames(self) -> Iterable[Taker]:
+        yield takes(PartitionsMatched, "broker", self._handle_matched)
 
     def restore(self, rows: StoredRows) -> None:
         self._told.update((broker, row.plan) for broker, row in rows.take(TOLD))
@@ -89,7 +97,7 @@ class MeasuredShares:
         frame = PlanInForce(plan=plan, payload=text)
         self._links.send(f"broker/{broker}", REGISTRATION_KEY, frame)
 
-    def handle_matched(self, frame: PartitionsMatched) -> None:
+    def _handle_matched(self, frame: PartitionsMatched, arrival: Arrival) -> None:
         """A broker's counts; those of a plan that is not in force any more are passed over."""
         if frame.plan != self._placement.plan_id:
             self._counters["of_an_earlier_plan"] += 1

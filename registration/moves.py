@@ -14,11 +14,12 @@ move goes on where it was, without anything being asked or said again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeAlias
 
+from overlay.link.arrival import Arrival
 from overlay.link.frame import Frame
 from overlay.link.frames import PlaceProfile
 from overlay.link.move_frames import (
@@ -31,6 +32,7 @@ from overlay.link.move_frames import (
     StandBy,
     StandingBy,
 )
+from overlay.link.part import Part, Taker, takes
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
@@ -93,11 +95,13 @@ MOVES = Table("move", _MoveRow)
 MOVE_NUMBER = Table("move-number", _LastRow)
 
 
-class Moves(StateMachine[Move, Phase, MoveEvent]):
+class Moves(StateMachine[Move, Phase, MoveEvent], Part):
     """All moves of a network that are under way; durable.
 
     A profile takes room at both hosts until its move is over.
     """
+
+    section = "moves"
 
     def __init__(self, catalog: Catalog, rows: RowLog, send: Callable[[str, Frame], None]) -> None:
         """``send(broker, frame)`` puts a frame on the channel to a broker."""
@@ -107,6 +111,12 @@ class Moves(StateMachine[Move, Phase, MoveEvent]):
         self._moves: dict[str, Move] = {}
         self._last = 0
         self._counters: Counter[str] = Counter()
+        self.tell_moved: list[Callable[[Move], None]] = []
+        """Who else wants to know that a profile has another host."""
+
+    def frames(self) -> Iterable[Taker]:
+        for kind in _FRAMES:
+            yield takes(kind, "broker", self._take)
 
     def __len__(self) -> int:
         return len(self._moves)
@@ -165,6 +175,12 @@ class Moves(StateMachine[Move, Phase, MoveEvent]):
                 self.happen(move, MoveEvent.REMOVED)
             elif broker == move.new:
                 self.happen(move, MoveEvent.NEW_LOST)
+
+    def _take(self, frame: MoveFrame, arrival: Arrival) -> None:
+        move = self.handle(arrival.sender, frame)
+        if move is not None:
+            for tell in self.tell_moved:
+                tell(move)
 
     def handle(self, broker: str, frame: MoveFrame) -> Move | None:
         """A frame of a move from one of its hosts; the move when that ends it."""

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from overlay.link.frames import PlaceProfiles
 from overlay.link.link_layer import LinkLayer
+from overlay.link.part import Part
 from overlay.link.portions import portions
 from overlay.link.request_server import RequestRefused
 from overlay.topology import Topology
@@ -30,7 +31,7 @@ class Asked(NamedTuple):
     request: str = ""
 
 
-class NewProfiles:
+class NewProfiles(Part):
     """Checks them, chooses their hosts, enters them in the catalog, and gives them to the hosts."""
 
     def __init__(self, catalog: Catalog, placement: PlanPlacement, links: LinkLayer) -> None:
@@ -64,12 +65,8 @@ class NewProfiles:
             self._catalog.put_profile(entry)
             self._unsent.append(profile)
             entries.append(entry)
+        self.flush_at_end()
         return entries
-
-    @property
-    def has_unsent(self) -> bool:
-        """Whether there is something to ``flush``."""
-        return bool(self._unsent)
 
     def flush(self) -> None:
         """Give them to their host brokers; those that a lost broker took with it are gone."""

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from overlay.link.part import Part
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
@@ -37,8 +38,10 @@ class _PlanRow:
 PLAN = Table("plan", _PlanRow)
 
 
-class PlanPlacement:
+class PlanPlacement(Part):
     """Chooses host brokers for the profiles of a topology; the plan survives a restart."""
+
+    section = "placement"
 
     def __init__(self, topology: Topology, rows: RowLog) -> None:
         self._topology = topology

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from overlay.link.part import Part
 from overlay.link.request_server import Result
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
@@ -64,7 +65,7 @@ class _ApplicationRow:
 APPLICATION = Table("application", _ApplicationRow)
 
 
-class PlanApplication:
+class PlanApplication(Part):
     """At most one at a time; a new one takes the place of the one before."""
 
     def __init__(
@@ -100,6 +101,7 @@ class PlanApplication:
         self._tokens = 0.0  # moves that may begin; a second's worth is saved up
         self._now = 0.0
         self._pass_began = 0.0
+        moves.tell_moved.append(self.moved)
 
     def use_topology(self, topology: Topology) -> None:
         """The network has changed."""
@@ -129,6 +131,7 @@ class PlanApplication:
             self._begin_pass()
         self._rate, self._at_once = rate, at_once
         self._become(State.RUNNING)
+        self.work_soon()
 
     def pause(self) -> None:
         """Begin no more moves; those under way go on."""
@@ -138,6 +141,7 @@ class PlanApplication:
     def resume(self) -> None:
         if self._state is State.PAUSED:
             self._become(State.RUNNING)
+            self.work_soon()
 
     def abort(self) -> None:
         """Begin no more moves, and give up those whose profiles are still at their old host."""
@@ -171,9 +175,18 @@ class PlanApplication:
         self._left[move.old] += 1
         self._tries.pop(move.profile, None)
         self._store()
+        self.work_soon()
 
-    def run(self, now: float) -> bool:
-        """Go on with it, to be called after every event; whether there is more to do at once."""
+    def tick(self, now: float) -> None:
+        """Go on with it, as far as is to be done at once."""
+        if self._run(now):
+            self.work_soon()
+
+    def work(self) -> None:
+        self.tick(self._now if self.agenda is None else self.agenda.now)
+
+    def _run(self, now: float) -> bool:
+        """Whether there is more to do at once."""
         self._tokens = min(max(1.0, self._rate), self._tokens + (now - self._now) * self._rate)
         self._now = now
         self._give_up_late()
@@ -229,7 +242,7 @@ class PlanApplication:
         self._tokens -= 1
         self._begun_in_pass += 1
         self._tries[profile] += 1
-        self._moves.begin(profile, home)
+        self._since[self._moves.begin(profile, home).number] = self._now
 
     def _obstacle(self, entry: ProfileEntry, home: str) -> str:
         """Why a profile cannot go home now; "" if it can."""

@@ -10,6 +10,8 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from overlay.link.arrival import Arrival
+from overlay.link.part import Part
 from overlay.link.request_server import RequestRefused, Result
 from registration.catalog import Catalog
 from registration.planning.plan import Plan
@@ -31,11 +33,15 @@ class _Counting:
     left: Iterator[str]
 
 
-class PlanCensus:
+class PlanCensus(Part):
     """One census after the other."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    section = "census"
+
+    def __init__(self, catalog: Catalog, answer: Answer) -> None:
+        """``answer(connection, request, result)`` answers who has asked."""
         self._catalog = catalog
+        self._answer = answer
         self._waiting: deque[_Counting] = deque()
 
     def ask(self, connection: int, request: str, plan: Plan) -> None:
@@ -44,27 +50,30 @@ class PlanCensus:
             raise RequestRefused("busy", f"{WAITING_MAX} others are counting already")
         left = iter(list(self._catalog.profiles))
         self._waiting.append(_Counting(connection, request, plan_id(plan), DriftCount(plan), left))
+        self.work_soon()
 
-    def run(self, answer: Answer) -> bool:
-        """Count a slice, and answer when it was the last; whether there is more to do."""
+    def work(self) -> None:
+        """Count a slice, and answer when it was the last."""
         if not self._waiting:
-            return False
+            return
         counting = self._waiting[0]
         for _ in range(SLICE_PROFILES):
             profile = next(counting.left, None)
             if profile is None:
                 self._waiting.popleft()
                 result = drift_result(counting.plan, counting.count.drift())
-                answer(counting.connection, counting.request, result)
+                self._answer(counting.connection, counting.request, result)
                 break
             entry = self._catalog.profiles.get(profile)
             if entry is not None:
                 counting.count.add(PlacedProfile(entry.text, entry.host, entry.near))
-        return bool(self._waiting)
+        if self._waiting:
+            self.work_soon()
 
-    def forget(self, connection: int) -> None:
-        """A connection is gone; nobody waits on it any more."""
-        self._waiting = deque(one for one in self._waiting if one.connection != connection)
+    def gone(self, arrival: Arrival) -> None:
+        """Nobody waits on a connection that is gone."""
+        left = (one for one in self._waiting if one.connection != arrival.connection)
+        self._waiting = deque(left)
 
     def statistics(self) -> dict[str, int]:
         return {"counting": len(self._waiting)}

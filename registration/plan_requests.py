@@ -63,6 +63,7 @@ class PlanRequests:
         except PlanError as error:
             raise RequestRefused("plan-refused", str(error)) from error
         self._shares.plan_changed()
+        self._application.work_soon()
         return {"plan": used}
 
     def _show(self, connection: int, request: Request) -> Result:

@@ -9,7 +9,7 @@
                      it, or that the profile is gone (always then)
 ==================  ==========================================================================
 
-Those about many profiles at once are in profile_batches.py, those about plans in plan_requests.py.
+Those about many profiles at once are in batch_requests.py, those about plans in plan_requests.py.
 
 A request carries the client's own request id: repeated after a broken connection it finds what
 the first one made, and makes nothing twice.
@@ -17,7 +17,7 @@ the first one made, and makes nothing twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from formats import (
     FORMS,
@@ -29,8 +29,9 @@ from formats import (
     read_schema,
 )
 from formats.schema import SCHEMA_BYTES_MAX
+from overlay.link.arrival import Arrival
 from overlay.link.frames import Request
-from overlay.link.link_layer import LinkLayer
+from overlay.link.part import Part, Taker, takes
 from overlay.link.request_server import (
     RequestRefused,
     RequestServer,
@@ -42,10 +43,11 @@ from overlay.link.request_server import (
     text_argument,
 )
 from overlay.routing.broadcast_tree import broadcast_trees
+from overlay.topology import Topology
+from registration.batch_requests import BatchRequests
 from registration.catalog import Catalog, ProfileEntry, SourceEntry
 from registration.new_profiles import Asked, NewProfiles, check
 from registration.placement import choose_root_broker
-from registration.profile_batches import ProfileBatches
 from registration.schema_warnings import schema_warnings
 from registration.shape_changes import ShapeChanges
 
@@ -53,58 +55,56 @@ LIST_MAX = 10_000
 LIST_TEXTS_MAX = 200  # a text may have 64 KB, a frame 16 MB
 
 
-class RegistrationRequests:
+class RegistrationRequests(Part):
     """Answers requests from the catalog, and changes it."""
+
+    section = "requests"
 
     def __init__(
         self,
         shapes: ShapeChanges,
         catalog: Catalog,
         news: NewProfiles,
-        batches: ProfileBatches,
-        links: LinkLayer,
+        batches: BatchRequests,
+        server: RequestServer,
         statistics: Callable[[], Result],
-        more_verbs: Mapping[str, Verb],
     ) -> None:
-        """``use_shape`` must be called before anything is asked."""
+        """``use_topology`` must be called before anything is asked."""
         self._shapes = shapes
         self._news = news
         self._batches = batches
         self._catalog = catalog
-        self._links = links
+        self._server = server
+        self._statistics = statistics
         # source or profile id -> (connection, request, wait until live)
         self._waiting: dict[str, list[tuple[int, str, bool]]] = {}
         # profile id -> (connection, request, version; 0: until it is gone)
         self._awaiting: dict[str, list[tuple[int, str, int]]] = {}
-        self._server = RequestServer(
-            links,
-            "the registration service",
-            {
-                "network": self._network,
-                "statistics": lambda connection, request: statistics(),
-                "source.register": self._register_source,
-                "source.list": self._list_sources,
-                "source.show": self._show_source,
-                "profile.add": self._add_profile,
-                "profile.await": self._await_profile,
-                "profile.list": self._list_profiles,
-                "profile.show": self._show_profile,
-                **batches.verbs,
-                **more_verbs,
-            },
-        )
 
-    def use_shape(self) -> None:
+    @property
+    def verbs(self) -> Mapping[str, Verb]:
+        return {
+            "network": self._network,
+            "statistics": lambda connection, request: self._statistics(),
+            "source.register": self._register_source,
+            "source.list": self._list_sources,
+            "source.show": self._show_source,
+            "profile.add": self._add_profile,
+            "profile.await": self._await_profile,
+            "profile.list": self._list_profiles,
+            "profile.show": self._show_profile,
+        }
+
+    def frames(self) -> Iterable[Taker]:
+        yield takes(Request, "broker client", self._handle)
+
+    def use_topology(self, topology: Topology) -> None:
         """Place by the network as it is now."""
-        self._topology = self._shapes.topology
-        self._trees = broadcast_trees(self._topology)
+        self._topology = topology
+        self._trees = broadcast_trees(topology)
 
-    def handle(self, connection: int, request: Request) -> None:
-        self._server.handle(connection, request)
-
-    def answer(self, connection: int, request: str, result: Result) -> None:
-        """Answer a request that had to wait."""
-        self._server.answer(connection, request, result)
+    def _handle(self, request: Request, arrival: Arrival) -> None:
+        self._server.handle(arrival.connection, request)
 
     def answer_source(self, entry: SourceEntry) -> None:
         """A source is ready: tell those who wait."""
@@ -131,8 +131,9 @@ class RegistrationRequests:
         self._batches.removed(set(profiles))
         self._answer_batches()
 
-    def forget(self, connection: int) -> None:
-        """A connection is gone; nobody waits on it any more."""
+    def gone(self, arrival: Arrival) -> None:
+        """Nobody waits on a connection that is gone."""
+        connection = arrival.connection
         self._waiting = {
             key: left
             for key, waiting in self._waiting.items()
@@ -143,13 +144,11 @@ class RegistrationRequests:
             for key, awaiting in self._awaiting.items()
             if (still := [entry for entry in awaiting if entry[0] != connection])
         }
-        self._batches.forget(connection)
 
     def statistics(self) -> dict[str, int]:
         return {
             "waiting": sum(len(waiting) for waiting in self._waiting.values()),
             "awaiting": sum(len(awaiting) for awaiting in self._awaiting.values()),
-            **self._batches.statistics(),
         }
 
     # --- sources --------------------------------------------------------------------------

@@ -29,6 +29,7 @@ from overlay.link.frames import (
     ShapeSettled,
 )
 from overlay.link.link_layer import LinkLayer
+from overlay.link.part import Part
 from overlay.link.request_server import Result
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
@@ -81,8 +82,10 @@ REACHED = Table("shape-reached", _ReachedRow)
 WAITING = Table("source-waiting", _WaitingRow)
 
 
-class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent]):
+class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
     """The shape of the network; durable."""
+
+    section = "shape"
 
     def __init__(
         self,
@@ -104,6 +107,8 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent]):
         self._reached: dict[str, tuple[int, int]] = {}  # by broker: version and stage
         self._departing: set[str] = set()  # left, and still to be told the last
         self._waiting_sources: list[str] = []
+        self.tell_topology: list[Callable[[Topology], None]] = []
+        """Who places by the network as it is now, and is told when it is another."""
 
     def restore(self, rows: StoredRows) -> None:
         shapes = [
@@ -119,6 +124,7 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent]):
             self._shapes = sorted(shapes, key=lambda shape: shape.version)
         else:
             self._put(self._shapes[0])
+        self._tell_topology()
 
     # --- what there is --------------------------------------------------------------------
 
@@ -193,7 +199,7 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent]):
     ) -> NetworkShape:
         """Begin to change the network into another, which must be connected."""
         shape = next_shape(self.newest, declared, down, lost)
-        self.tick()  # who has left and joins again comes with an empty store
+        self._forget_departed()  # who has left and joins again comes with an empty store
         joining = [b for b in declared.broker_ids if not self.knows(b) or b in self._departing]
         for broker in joining:
             self._departing.discard(broker)
@@ -223,8 +229,11 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent]):
         REACHED.put(self._rows, broker, _ReachedRow(frame.version, frame.stage))
         return self._advance()
 
-    def tick(self) -> None:
-        """Time goes on: forget those who have left and been told so."""
+    def tick(self, now: float) -> None:
+        self._forget_departed()
+
+    def _forget_departed(self) -> None:
+        """Those who have left and been told so."""
         for broker in sorted(self._departing):
             peer = f"broker/{broker}"
             if not self._links.backlog_bytes(peer, Flow.CATALOG, REGISTRATION_KEY):
@@ -274,6 +283,7 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent]):
                 payload=to_toml(shape.declared).encode(),
             )
         )
+        self._tell_topology()
 
     def _agree(self, shape: NetworkShape) -> None:
         self._agreed = shape.version
@@ -287,6 +297,7 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent]):
             SHAPE.delete(self._rows, str(old.version))
         self._shapes = self._shapes[-1:]
         self._put_stage()
+        self._tell_topology()
         waiting, self._waiting_sources = self._waiting_sources, []
         for source in waiting:
             WAITING.delete(self._rows, source)
@@ -305,6 +316,11 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent]):
     def _tell(self, frame: ShapeAnnounced | ShapeAgreed | ShapeSettled) -> None:
         for broker in self._concerned():
             self._links.send(f"broker/{broker}", REGISTRATION_KEY, frame)
+
+    def _tell_topology(self) -> None:
+        topology = self.topology
+        for tell in self.tell_topology:
+            tell(topology)
 
     def _put(self, shape: NetworkShape) -> None:
         SHAPE.put(self._rows, str(shape.version), shape.row())

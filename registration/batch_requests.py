@@ -1,4 +1,4 @@
-"""ProfileBatches: thousands of profiles in one request.
+"""BatchRequests: thousands of profiles in one request.
 
 ====================  ========================================================================
 ``profile.add_many``   ``texts``, of ``user`` or, each, of one of ``users``; answered when the host
@@ -19,7 +19,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 
+from overlay.link.arrival import Arrival
 from overlay.link.frames import Request
+from overlay.link.part import Part
 from overlay.link.request_server import (
     NAME_BYTES_MAX,
     RequestRefused,
@@ -67,8 +69,10 @@ class _Wait:
     result: Result
 
 
-class ProfileBatches:
+class BatchRequests(Part):
     """Answers these requests."""
+
+    section = "requests"
 
     def __init__(self, catalog: Catalog, news: NewProfiles, rows: RowLog) -> None:
         """``use_topology`` must be called before anything is asked."""
@@ -101,9 +105,9 @@ class ProfileBatches:
         """Profiles are gone: nobody waits for them to come."""
         self._strike(profiles, profiles)
 
-    def forget(self, connection: int) -> None:
-        """A connection is gone; nobody waits on it any more."""
-        self._waits = [wait for wait in self._waits if wait.connection != connection]
+    def gone(self, arrival: Arrival) -> None:
+        """Nobody waits on a connection that is gone."""
+        self._waits = [wait for wait in self._waits if wait.connection != arrival.connection]
 
     def take_settled(self) -> list[tuple[int, str, Result]]:
         """Those who need not wait any more: connection, request, answer."""

@@ -1,0 +1,73 @@
+"""HostReports: what brokers say of the sources and profiles that they were given.
+
+A root broker says that a source is ready; a host broker, that it has profiles, that they are
+changed or gone, and that they are live.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from overlay.link.arrival import Arrival
+from overlay.link.frames import ProfilesChanged, ProfilesLive, ProfilesPlaced, SourceReady
+from overlay.link.part import Part, Taker, takes
+from registration.catalog import Catalog
+from registration.moves import Move, Moves
+from registration.registration_requests import RegistrationRequests
+
+
+class HostReports(Part):
+    """Enters it in the catalog, and answers who waits for it."""
+
+    def __init__(self, catalog: Catalog, moves: Moves, requests: RegistrationRequests) -> None:
+        self._catalog = catalog
+        self._moves = moves
+        self._requests = requests
+        moves.tell_moved.append(self._moved)
+
+    def frames(self) -> Iterable[Taker]:
+        yield takes(SourceReady, "broker", self._handle_ready)
+        yield takes(ProfilesPlaced, "broker", self._handle_placed)
+        yield takes(ProfilesChanged, "broker", self._handle_changed)
+        yield takes(ProfilesLive, "broker", self._handle_live)
+
+    def _handle_ready(self, frame: SourceReady, arrival: Arrival) -> None:
+        entry = self._catalog.sources.get(frame.source)
+        if entry is not None:
+            entry = replace(entry, ready=True)
+            self._catalog.put_source(entry)
+            self._requests.answer_source(entry)
+
+    def _handle_placed(self, frame: ProfilesPlaced, arrival: Arrival) -> None:
+        placed = (self._catalog.change_profile(p, placed=True) for p in frame.profiles)
+        self._requests.answer_profiles([entry for entry in placed if entry is not None])
+
+    def _handle_changed(self, frame: ProfilesChanged, arrival: Arrival) -> None:
+        """A host broker has updated or removed profiles, or taken them back."""
+        changed, removed = [], []
+        for profile, version, text in frame.profiles:
+            if text is None:
+                self._moves.removed(profile)
+                self._catalog.remove_profile(profile)
+                removed.append(profile)
+                continue
+            entry = self._catalog.change_profile(profile, text=text, version=version, placed=True)
+            if entry is not None:
+                self._moves.changed(entry)
+                changed.append(entry)
+        self._requests.answer_profiles(changed)
+        self._requests.answer_removed(removed)
+
+    def _handle_live(self, frame: ProfilesLive, arrival: Arrival) -> None:
+        live = []
+        for profile, version in frame.profiles:
+            entry = self._catalog.profiles.get(profile)
+            if entry is not None and version > entry.live:
+                entry = entry._replace(live=version)
+                self._catalog.put_profile(entry)
+                live.append(entry)
+        self._requests.answer_profiles(live)
+
+    def _moved(self, move: Move) -> None:
+        self._requests.answer_profiles([self._catalog.profiles[move.profile]])
