@@ -43,7 +43,15 @@ import trio
 from onyx.background import background_tasks
 from onyx.client_values import Location, Outcome, ProfileInfo, SourceInfo
 from onyx.errors import RequestFailed, UserError
-from onyx.profile_batches import NewProfile, ProfileBatch, ProfileBatches, change_many, cut
+from onyx.profile_batches import (
+    NewProfile,
+    Patience,
+    ProfileBatch,
+    ProfileBatches,
+    add_many,
+    change_many,
+    cut,
+)
 from onyx.registration_client import (
     PATIENCE_SECONDS,
     NetworkClient,
@@ -311,6 +319,7 @@ class User:
         key: str = "",
         skip_refused: bool = False,
         wait: bool = True,
+        timeout_seconds: float | None = None,
     ) -> ProfileBatches[NewProfile]:
         """Register many profiles, thousands a second; an asynchronous iterator over what becomes
         of them, batch by batch, in order.
@@ -318,32 +327,18 @@ class User:
         ``key`` names this call, in any process: the same profiles under the same key are added
         once, however often that is asked, so that what was cut off can be done again.  Without
         ``skip_refused`` a batch in which one is refused is not added (ProfilesNotAccepted).  With
-        ``wait`` those of a batch are live when it comes.
+        ``wait`` those of a batch are live when it comes, or ``timeout_seconds`` of the whole are
+        over; then it names the brokers that are missing.
         """
+        patience = Patience(timeout_seconds)
         key = key or uuid.uuid4().hex
         asked = (NewProfile(p) if isinstance(p, str) else p for p in profiles)
 
+        add_some = partial(add_many, self._registration, self._ask_host, self.name)
+
         async def add(number: int, first: int, some: list[NewProfile]) -> ProfileBatch:
-            arguments: dict[str, object] = {
-                "texts": [profile.text for profile in some],
-                "near": some[0].near,
-                "skip_refused": skip_refused,
-                "wait": wait,
-            }
-            if some[0].location is not None:
-                arguments["location"] = list(some[0].location)
-            users = [self.name if each.user is None else each.user for each in some]
-            if len(set(users)) == 1:
-                arguments["user"] = users[0]
-            else:
-                arguments["users"] = users
-            request = f"{key}/{number}"
-            result = await self._registration.call("profile.add_many", arguments, request=request)
-            refused = {first + place: why for place, _, why in result["refused"]}
-            left = iter(result["profiles"])
-            places = range(first, first + len(some))
-            ids = ["" if place in refused else next(left, "") for place in places]
-            return ProfileBatch(first, ids, refused)
+            arguments = {"skip_refused": skip_refused, "wait": wait}
+            return await add_some(first, f"{key}/{number}", some, arguments, patience)
 
         batches = cut(asked, lambda p: len(p.text), lambda p: (p.location, p.near))
         return ProfileBatches(self._start_soon, add, batches, skip_refused)
@@ -354,31 +349,40 @@ class User:
         *,
         skip_refused: bool = False,
         wait: bool = True,
+        timeout_seconds: float | None = None,
     ) -> ProfileBatches[tuple[str, str]]:
         """Replace the texts of many profiles (id, text); as ``add_profiles``.  To do it again
         changes nothing."""
 
         changes_of = partial(change_many, self._registration, self._host)
+        patience = Patience(timeout_seconds)
 
         async def update(number: int, first: int, some: list[tuple[str, str]]) -> ProfileBatch:
             arguments = {"skip_refused": skip_refused, "wait": wait}
             ids = [profile for profile, _ in some]
             texts = [text for _, text in some]
-            return await changes_of(first, "profile.update_many", ids, texts, arguments)
+            return await changes_of(first, "profile.update_many", ids, texts, arguments, patience)
 
         batches = cut(changes, lambda change: len(change[1]))
         return ProfileBatches(self._start_soon, update, batches, skip_refused)
 
     def remove_profiles(
-        self, profile_ids: Iterable[str], *, wait: bool = False
+        self,
+        profile_ids: Iterable[str],
+        *,
+        wait: bool = False,
+        timeout_seconds: float | None = None,
     ) -> ProfileBatches[str]:
         """Remove many profiles, as ``remove_profile`` does; those that are not there are told as
-        refused.  With ``wait`` no broker keeps their interest any more when a batch comes."""
+        refused.  With ``wait`` no broker keeps their interest any more when a batch comes, or
+        ``timeout_seconds`` of the whole are over; then it names those that may."""
 
         changes_of = partial(change_many, self._registration, self._host)
+        patience = Patience(timeout_seconds)
 
         async def remove(number: int, first: int, some: list[str]) -> ProfileBatch:
-            return await changes_of(first, "profile.remove_many", some, [], {"wait": wait})
+            asked = {"wait": wait}
+            return await changes_of(first, "profile.remove_many", some, [], asked, patience)
 
         return ProfileBatches(self._start_soon, remove, cut(profile_ids, len), True)
 

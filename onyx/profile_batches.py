@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, NamedTuple, Self, TypeVar
+from typing import Generic, NamedTuple, Self, TypeAlias, TypeVar
 
 import trio
 
@@ -27,6 +27,9 @@ BATCH_CHARACTERS = 256 * 1024
 UNDER_WAY = 4  # requests; the next ones are on their way while one is carried out
 
 _T = TypeVar("_T")
+
+AskHost: TypeAlias = Callable[[str, str, Mapping[str, object]], Awaitable[tuple[object, Result]]]
+"""Of a profile, by a verb with arguments."""
 
 
 class NewProfile(NamedTuple):
@@ -42,12 +45,32 @@ class NewProfile(NamedTuple):
 class ProfileBatch:
     """What became of the profiles from place ``first`` on, places counted from 0.
 
-    ``ids``: of each, "" for one that is refused; ``refused`` says why, by place.
+    ``ids``: of each, "" for one that is refused; ``refused`` says why, by place.  ``warnings``, by
+    place: that no message can match, as the schemas of the sources say.  ``missing``: the brokers
+    at which not all of them are live, where the time to wait was over.
     """
 
     first: int
     ids: Sequence[str]
     refused: Mapping[int, str] = field(default_factory=dict)
+    warnings: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    missing: Sequence[str] = ()
+
+
+class Patience:
+    """How long somebody waits, from the first time that they ask."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._seconds = seconds
+        self._until: float | None = None
+
+    def left(self) -> dict[str, float]:
+        """As the argument of a request; empty: for good."""
+        if self._seconds is None:
+            return {}
+        if self._until is None:
+            self._until = trio.current_time() + self._seconds
+        return {"timeout": max(0.0, self._until - trio.current_time())}
 
 
 class ProfileBatches(Generic[_T]):
@@ -122,6 +145,40 @@ def cut(
         yield batch
 
 
+async def add_many(
+    registration: NetworkClient,
+    ask_host: AskHost,
+    user: str,
+    first: int,
+    request: str,
+    profiles: Sequence[NewProfile],
+    arguments: Mapping[str, object],
+    patience: Patience,
+) -> ProfileBatch:
+    """Add profiles of one place, by a request of this id; ``ask_host`` asks the host broker of a
+    profile, ``user`` has those that name nobody."""
+    waits = arguments["wait"] is True
+    until = patience.left()
+    asked: dict[str, object] = {
+        **arguments,
+        "texts": [profile.text for profile in profiles],
+        "near": profiles[0].near,
+        "wait": waits and not until,
+    }
+    if profiles[0].location is not None:
+        asked["location"] = list(profiles[0].location)
+    users = [user if each.user is None else each.user for each in profiles]
+    asked |= {"user": users[0]} if len(set(users)) == 1 else {"users": users}
+    result = await registration.call("profile.add_many", asked, request=request)
+    refused = {first + place: why for place, _, why in result["refused"]}
+    left = iter(result["profiles"])
+    places = range(first, first + len(profiles))
+    ids = ["" if place in refused else next(left, "") for place in places]
+    warnings = await warnings_of(registration, first, ids)
+    missing = await wait_live(registration, ask_host, ids, patience) if waits and until else []
+    return ProfileBatch(first, ids, refused, warnings, missing)
+
+
 async def change_many(
     registration: NetworkClient,
     host_at: Callable[[str], Awaitable[NetworkClient]],
@@ -130,12 +187,14 @@ async def change_many(
     ids: Sequence[str],
     texts: Sequence[str],
     arguments: Mapping[str, object],
+    patience: Patience,
 ) -> ProfileBatch:
     """Ask the host brokers of profiles, whichever they are by then, until each has its answer;
     ``host_at`` gives a connection to an address, ``texts`` are empty where they are removed."""
     give_up_at = trio.current_time() + PATIENCE_SECONDS
     pause = PAUSE_SECONDS
     refused: dict[int, str] = {}
+    missing: set[str] = set()
     left: Sequence[int] = range(len(ids))
     while left:
         asked = {"profiles": [ids[place] for place in left]}
@@ -150,7 +209,8 @@ async def change_many(
             if texts:
                 asked["texts"] = [texts[place] for place in places]
             broker = await host_at(found["addresses"][name])
-            result = await broker.call(verb, {**asked, **arguments})
+            result = await broker.call(verb, {**asked, **arguments, **patience.left()})
+            missing |= set(result.get("missing", ()))
             await _wait_known(registration, asked["profiles"], result)
             for at, code, why in result["refused"]:
                 if code in MOVED and trio.current_time() < give_up_at:
@@ -162,7 +222,44 @@ async def change_many(
             await trio.sleep(pause)
             pause = min(2 * pause, PAUSE_SECONDS_MAX)
     shown = ["" if place in refused else profile for place, profile in enumerate(ids)]
-    return ProfileBatch(first, shown, {first + place: why for place, why in refused.items()})
+    why_not = {first + place: why for place, why in refused.items()}
+    warnings = await warnings_of(registration, first, shown) if texts else {}
+    return ProfileBatch(first, shown, why_not, warnings, sorted(missing))
+
+
+async def warnings_of(
+    registration: NetworkClient, first: int, ids: Sequence[str]
+) -> dict[int, list[str]]:
+    """By place, what the schemas of the sources say of profiles; "" is passed over."""
+    found: dict[int, list[str]] = {}
+    places = [place for place, profile in enumerate(ids) if profile]
+    while places:
+        asked = {"profiles": [ids[place] for place in places]}
+        result = await registration.call("profile.warnings", asked)
+        found |= {first + places[at]: warnings for at, warnings in result["warnings"]}
+        places = places[result["looked_at"] :]
+    return found
+
+
+async def wait_live(
+    registration: NetworkClient,
+    ask_host: AskHost,
+    ids: Iterable[str],
+    patience: Patience,
+) -> list[str]:
+    """Until profiles that were added together are live, or the time is over: the brokers that are
+    missing.  What came last to a host is live last."""
+    profiles = [profile for profile in ids if profile]
+    missing: set[str] = set()
+    if profiles:
+        found = await registration.call("profile.find_many", {"profiles": profiles})
+        by_host = dict(zip(found["hosts"], profiles, strict=True))
+        by_host.pop("", None)  # somebody has removed them
+        for last in by_host.values():
+            asked = {"profile": last, "wait": True, **patience.left()}
+            _, result = await ask_host(last, "profile.live", asked)
+            missing |= set(result.get("missing", ()))
+    return sorted(missing)
 
 
 async def _wait_known(registration: NetworkClient, profiles: Sequence[str], result: Result) -> None:

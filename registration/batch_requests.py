@@ -6,6 +6,8 @@
                        refused are told by their place; then none is added, unless
                        ``skip_refused`` is said
 ``profile.find_many``  where ``profiles`` are hosted, for changes, which go to the host brokers
+``profile.warnings``   what the schemas of the sources say about ``profiles``, of as many of them as
+                       do not take long
 ====================  ========================================================================
 
 A batch is remembered by its request id, also when its profiles are long gone: repeated, after a
@@ -37,8 +39,10 @@ from overlay.link.tables import Table
 from overlay.topology import Topology
 from registration.catalog import Catalog, ProfileEntry
 from registration.new_profiles import Asked, NewProfiles, check
+from registration.schema_warnings import schema_warnings, schemas_of
 
 BATCHES_MAX = 65_536  # that are remembered; beyond, the oldest is not
+WARNED_AT_ONCE = 100  # profiles that are held against schemas in one turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,7 @@ class BatchRequests(Part):
         self.verbs: dict[str, Verb] = {
             "profile.add_many": self._add_many,
             "profile.find_many": self._find_many,
+            "profile.warnings": self._warnings,
         }
 
     def restore(self, rows: StoredRows) -> None:
@@ -169,6 +174,19 @@ class BatchRequests(Part):
         hosts = ["" if entry is None else entry.host for entry in found]
         addresses = {host: str(self._topology.address(host)) for host in set(hosts) - {""}}
         return {"hosts": hosts, "addresses": addresses}
+
+    def _warnings(self, connection: int, request: Request) -> Result:
+        """``looked_at``: the first so many; ``warnings``: (place, texts) of those that have any."""
+        profiles = texts_argument(request, "profiles", NAME_BYTES_MAX)
+        schemas = schemas_of(self._catalog.sources.values())
+        looked_at = min(len(profiles), WARNED_AT_ONCE) if schemas else len(profiles)
+        found = []
+        for place, profile in enumerate(profiles[:looked_at] if schemas else ()):
+            entry = self._catalog.profiles.get(profile)
+            warnings = [] if entry is None else schema_warnings(entry.text, schemas)
+            if warnings:
+                found.append([place, warnings])
+        return {"looked_at": looked_at, "warnings": found}
 
     # --- helpers --------------------------------------------------------------------------
 

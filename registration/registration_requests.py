@@ -48,7 +48,7 @@ from registration.batch_requests import BatchRequests
 from registration.catalog import Catalog, ProfileEntry, SourceEntry
 from registration.new_profiles import Asked, NewProfiles, check
 from registration.placement import choose_root_broker
-from registration.schema_warnings import schema_warnings
+from registration.schema_warnings import schema_warnings, schemas_of
 from registration.shape_changes import ShapeChanges
 
 LIST_MAX = 10_000
@@ -309,7 +309,7 @@ class RegistrationRequests(Part):
         return {"gone": False, "warnings": self._warnings(entry)}
 
     def _warnings(self, entry: ProfileEntry) -> list[str]:
-        return schema_warnings(entry.text, self._catalog.sources.values())
+        return schema_warnings(entry.text, schemas_of(self._catalog.sources.values()))
 
     def _list_profiles(self, connection: int, request: Request) -> Result:
         """One page in order of registration: those after the id ``after``.

@@ -6,7 +6,7 @@ one may publish anything.  It is a warning, not a refusal, as sources come and g
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import cast
 
@@ -19,20 +19,25 @@ from yfilter.language.schema_check import SchemaCheck
 SCHEMAS_MAX = 16
 
 
-def schema_warnings(text: str, sources: Collection[SourceEntry]) -> list[str]:
+def schemas_of(sources: Collection[SourceEntry]) -> list[Schema]:
+    """The schemas that profiles are held against; none if nothing can be said."""
+    schemas = {(entry.schema_name, entry.schema_kind, entry.schema) for entry in sources}
+    if len(schemas) > SCHEMAS_MAX or any(not data for _, _, data in schemas):
+        return []
+    return [Schema(name, cast("SchemaKind", kind), data) for name, kind, data in sorted(schemas)]
+
+
+def schema_warnings(text: str, schemas: Sequence[Schema]) -> list[str]:
     """One warning for each schema, with the step that is impossible; none if one allows it.
 
     ``text`` is a profile that was accepted.
     """
-    schemas = {(entry.schema_name, entry.schema_kind, entry.schema) for entry in sources}
-    if len(schemas) > SCHEMAS_MAX or any(not data for _, _, data in schemas):
-        return []
     found = []
-    for name, kind, data in sorted(schemas):
-        warning = _check(Schema(name, cast("SchemaKind", kind), data)).warning(text)
+    for schema in schemas:
+        warning = _check(schema).warning(text)
         if warning is None:
             return []
-        found.append(f"it can match no message that follows {name}: {warning}")
+        found.append(f"it can match no message that follows {schema.name}: {warning}")
     return found
 
 

@@ -154,15 +154,15 @@ def _add_update(verbs: Subparsers) -> None:
         "update",
         "replace the text of a profile",
         details=f"When the new text is refused the old one stays in force.\n{REFUSED_DETAILS}\n"
-        f"{WARNED_DETAILS}\n\nA FILE named .jsonl alone changes many profiles: an object a line "
-        "with the id as\nprofile, and the text. To do it again changes nothing.",
-        examples="  onyx profile update p1 storms.xq --wait\n  onyx profile update new.jsonl",
+        f"{WARNED_DETAILS}\n\nA FILE alone changes many profiles: named .jsonl, with an object a "
+        "line, the id\nas profile, and the text; or any with --lines, with an id and a text a "
+        "line. To do it\nagain changes nothing.",
+        examples="  onyx profile update p1 storms.xq --wait\n  onyx profile update new.jsonl\n"
+        "  onyx profile update new.txt --lines",
     )
     parser.add_argument("profile", metavar="ID|FILE")
     parser.add_argument("file", metavar="FILE|-", nargs="?", help="the new text")
-    parser.add_argument(
-        "--skip-bad", action="store_true", help="leave out lines that cannot be used"
-    )
+    add_file_arguments(parser)
     _add_wait(parser, WAIT_HELP)
     set_run(parser, run_update)
     add_client_arguments(parser)
@@ -214,9 +214,15 @@ def run_add(arguments: argparse.Namespace) -> int:
 
 def run_update(arguments: argparse.Namespace) -> int:
     if arguments.file is None:
-        if not arguments.profile.endswith(".jsonl"):
-            raise UsageError("expected the id of a profile and a FILE, or a FILE named .jsonl")
-        return update_many(arguments, arguments.profile)
+        many = the_file(arguments, [arguments.profile])
+        if many is None:
+            raise UsageError(
+                "expected the id of a profile and a FILE, or one FILE of many: named .jsonl, or "
+                "with --lines, an id and a text a line"
+            )
+        return update_many(arguments, many)
+    if arguments.lines or arguments.skip_bad:
+        raise UsageError("--lines and --skip-bad are for one FILE of many profiles, without an id")
     text = read_text(arguments.file)
 
     async def update() -> int:

@@ -19,9 +19,9 @@ from onyx.cli.profile_files import (
     read_ids,
     read_profiles,
 )
-from onyx.cli.values import print_json
+from onyx.cli.values import counted, print_json
 from onyx.clients import User
-from onyx.errors import EXIT_DATA, EXIT_OK, UsageError
+from onyx.errors import EXIT_DATA, EXIT_OK, EXIT_UNAVAILABLE, UsageError
 from onyx.profile_batches import NewProfile, ProfileBatches
 
 _T = TypeVar("_T")
@@ -53,8 +53,6 @@ def the_file(arguments: argparse.Namespace, names: Sequence[str]) -> str | None:
         return None
     if len(names) > 1:
         raise UsageError(f"{many[0]} has many profiles: expected it alone")
-    if getattr(arguments, "timeout", None) is not None:
-        raise UsageError("--timeout is for single profiles")
     return names[0]
 
 
@@ -71,7 +69,13 @@ def add_many(arguments: argparse.Namespace, name: str, user_name: str) -> int:
     print(f"onyx: adding {name}; if it is cut off: --resume {key}", file=sys.stderr, flush=True)
 
     def batches(user: User) -> ProfileBatches[NewProfile]:
-        return user.add_profiles(profiles, key=key, skip_refused=True, wait=arguments.wait)
+        return user.add_profiles(
+            profiles,
+            key=key,
+            skip_refused=True,
+            wait=arguments.wait,
+            timeout_seconds=arguments.timeout,
+        )
 
     return _run(arguments, name, lines, "added", batches, user_name)
 
@@ -82,7 +86,12 @@ def update_many(arguments: argparse.Namespace, name: str) -> int:
     changes = [(line.profile, line.text) for line in lines]
 
     def batches(user: User) -> ProfileBatches[tuple[str, str]]:
-        return user.update_profiles(changes, skip_refused=True, wait=arguments.wait)
+        return user.update_profiles(
+            changes,
+            skip_refused=True,
+            wait=arguments.wait,
+            timeout_seconds=arguments.timeout,
+        )
 
     return _run(arguments, name, lines, "changed", batches)
 
@@ -93,7 +102,7 @@ def remove_many(arguments: argparse.Namespace, name: str) -> int:
     ids = [line.profile for line in lines]
 
     def batches(user: User) -> ProfileBatches[str]:
-        return user.remove_profiles(ids, wait=arguments.wait)
+        return user.remove_profiles(ids, wait=arguments.wait, timeout_seconds=arguments.timeout)
 
     return _run(arguments, name, lines, "removed", batches)
 
@@ -110,7 +119,8 @@ def _run(
 
     async def run() -> int:
         progress = Progress(done, len(lines))
-        refused = 0
+        refused = warned = late = 0
+        missing: set[str] = set()
         async with User(registration_address(arguments), user_name) as user:
             async for batch in batches(user):
                 told = lines[batch.first : batch.first + len(batch.ids)]
@@ -118,14 +128,31 @@ def _run(
                 for place, why in batch.refused.items():
                     number = lines[place].number
                     print(f"onyx: {name}: line {number}: {why}", file=sys.stderr)
+                for place, warnings in sorted(batch.warnings.items()):
+                    for warning in warnings:
+                        where = f"{name}: line {lines[place].number}"
+                        print(f"onyx: {where}: warning: {warning}", file=sys.stderr)
                 if arguments.json:
-                    for line, profile in zip(told, batch.ids, strict=True):
-                        print_json({"line": line.number, "id": profile or None})
+                    for place, (line, profile) in enumerate(
+                        zip(told, batch.ids, strict=True), batch.first
+                    ):
+                        warnings = list(batch.warnings.get(place, ()))
+                        said = {"warnings": warnings} if warnings else {}
+                        print_json({"line": line.number, "id": profile or None, **said})
                 elif ids:
                     print("\n".join(ids), flush=True)
                 refused += len(batch.refused)
+                warned += len(batch.warnings)
+                late += len(ids) if batch.missing else 0
+                missing.update(batch.missing)
                 progress.add(len(ids))
         progress.end()
-        return EXIT_DATA if refused else EXIT_OK
+        if warned:
+            print(f"onyx: {counted(warned, 'profile')} can match no message", file=sys.stderr)
+        if late:
+            brokers = ", ".join(sorted(missing))
+            why = f"{brokers} not reached by all of {counted(late, 'profile')}"
+            print(f"onyx: {why} within {arguments.timeout:g} s", file=sys.stderr)
+        return EXIT_DATA if refused else EXIT_UNAVAILABLE if late else EXIT_OK
 
     return trio.run(run)

@@ -3,7 +3,8 @@
 ========  ====================================================================
 ``.jsonl``  an object a line, as ``onyx profile export`` writes: ``text`` and, where they are there,
             ``user``, ``location`` and ``near``; ``profile`` is the id where profiles are changed
-``--lines`` the text of a profile a line, or an id a line; empty lines are passed over
+``--lines`` the text of a profile a line, or an id a line, or, where profiles are changed, an id and
+            the text behind it; empty lines are passed over
 ========  ====================================================================
 
 What is wrong is found before anything is asked of the network, and told with its line.
@@ -12,6 +13,7 @@ What is wrong is found before anything is asked of the network, and told with it
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from argparse import ArgumentTypeError
@@ -24,6 +26,8 @@ from onyx.client_values import Location
 from onyx.errors import EXIT_DATA, UserError
 from yfilter.errors import ProfileRefused, at_place
 from yfilter.matcher import check_profile
+
+_ID = re.compile("p[0-9]+")
 
 PROGRESS_SECONDS = 0.5  # on a terminal; elsewhere ten times as long
 
@@ -58,7 +62,9 @@ def read_profiles(name: str, skip_bad: bool) -> list[Line]:
 
 def read_changes(name: str, skip_bad: bool) -> list[Line]:
     """The same with ids, of profiles that are to have these texts."""
-    return _usable(name, partial(_objects, name, "profile", "text"), _check, skip_bad)
+    is_json = name.endswith(".jsonl")
+    read = partial(_objects, name, "profile", "text") if is_json else partial(_changes, name)
+    return _usable(name, read, _check, skip_bad)
 
 
 def read_ids(name: str, skip_bad: bool) -> list[Line]:
@@ -141,6 +147,18 @@ def _check(line: Line) -> str | None:
 def _lines(name: str, field: str) -> Iterator[Line]:
     for number, text in _numbered(name):
         yield Line(number, **{field: text.rstrip()})  # type: ignore[arg-type]
+
+
+def _changes(name: str) -> Iterator[Line | str]:
+    for number, line in _numbered(name):
+        words = line.split(None, 1)
+        if _ID.fullmatch(words[0]) and len(words) > 1:
+            yield Line(number, words[0], words[1].rstrip())
+        else:
+            yield (
+                f"line {number}: this is {line.strip()[:40]!r}; expected the id of a profile and, "
+                "behind a space, its new text: p7 //item"
+            )
 
 
 def _objects(name: str, *needed: str) -> Iterator[Line | str]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import trio
 
-from onyx import NewProfile, ProfilesNotAccepted, User, launch
+from onyx import DataSource, NewProfile, ProfilesNotAccepted, User, launch
 from onyx.blocking import User as BlockingUser
 from onyx.profile_batches import BATCH_PROFILES, cut
 from tests.onyx.networks import SAFETY_SECONDS, small_topology
@@ -97,6 +99,28 @@ async def test_the_same_key_adds_once_whatever_dies_meanwhile(tmp_path: Path) ->
         assert len(set(ids)) == len(ids) == len(texts)
 
 
+@pytest.mark.usefixtures("safety_net")
+async def test_who_waits_no_longer_is_told_who_is_missing(tmp_path: Path) -> None:
+    async with (
+        launch(small_topology(tmp_path, brokers=2), write_line=lambda line: None) as network,
+        await DataSource.register(network.registration, location=(10.0, 0.0)),
+        User(network.registration, "ada") as user,
+    ):
+        asked = [NewProfile(f"//n{number}", location=(20.0, 0.0)) for number in range(3)]
+        (live,) = [batch async for batch in user.add_profiles(asked, timeout_seconds=30.0)]
+        assert live.missing == []
+        os.kill(network.pids["B1"], signal.SIGSTOP)
+        (late,) = [batch async for batch in user.add_profiles(asked, timeout_seconds=0.1)]
+        assert late.missing == ["B1"]
+        changes = [(profile, "//other") for profile in live.ids]
+        (late,) = [batch async for batch in user.update_profiles(changes, timeout_seconds=0.1)]
+        assert late.missing == ["B1"]
+        ids = live.ids
+        async for batch in user.remove_profiles(ids, wait=True, timeout_seconds=0.1):
+            assert batch.missing == ["B1"]
+        os.kill(network.pids["B1"], signal.SIGCONT)
+
+
 def test_the_same_without_trio(registration: str) -> None:
     with BlockingUser(registration, "blocking-many") as user:
         ids = [
@@ -122,6 +146,13 @@ def test_a_file_of_many_on_the_command_line(shell: Shell, tmp_path: Path) -> Non
     changes = "\n".join(json.dumps({"profile": p, "text": "//changed"}) for p in ids[:2])
     assert shell.lines("profile", "update", write(tmp_path / "new.jsonl", changes)) == ids[:2]
     assert "//changed" in "\n".join(shell.lines("profile", "show", ids[1]))
+    again = write(tmp_path / "new.txt", f"{ids[1]} //again[a = 'b']\n\n  {ids[2]}\t//again\n")
+    waiting = ("--lines", "--wait", "--timeout", "30")
+    assert shell.lines("profile", "update", again, *waiting) == ids[1:3]
+    assert "//again[a = 'b']" in "\n".join(shell.lines("profile", "show", ids[1]))
+    wrong = write(tmp_path / "wrong.txt", f"{ids[0]} //x\n//y\n")
+    assert shell.run("profile", "update", wrong, "--lines") == 65
+    assert "line 2: this is '//y'; expected the id of a profile and" in shell.err
     gone = write(tmp_path / "ids.txt", "\n".join(ids))
     assert shell.lines("profile", "remove", gone, "--lines") == ids
     assert shell.run("profile", "remove", gone, "--lines") == 65
@@ -158,8 +189,8 @@ def test_wrong_lines_are_all_told_and_nothing_is_done(shell: Shell, tmp_path: Pa
         ("add", "a.jsonl", "b.xq"),
         ("add", "a.xq", "--skip-bad"),
         ("add", "a.xq", "--resume", "k"),
-        ("add", "a.jsonl", "--timeout", "3"),
         ("update", "p1"),
+        ("update", "p1", "a.xq", "--lines"),
     ],
 )
 def test_arguments_that_make_no_sense(shell: Shell, words: tuple[str, ...]) -> None:

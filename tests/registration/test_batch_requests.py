@@ -13,6 +13,7 @@ from overlay.link.frames import (
 )
 from overlay.link.request_server import Result
 from overlay.topology import parse_topology
+from registration.batch_requests import WARNED_AT_ONCE
 from tests.beside import Peer
 from tests.registration.test_registration_core import Setting, refused
 
@@ -151,3 +152,26 @@ def test_nobody_waits_for_profiles_that_are_gone(setting: Setting) -> None:
     broker.send("registration", ProfilesLive([("p1", 1)]))
     broker.send("registration", ProfilesChanged([("p2", 2, None)]))
     assert answer(setting, "q1") == {"profiles": ["p1", "p2"], "refused": []}
+
+
+def test_many_are_held_against_the_schemas_of_the_sources_some_at_a_time(setting: Setting) -> None:
+    texts = ["/news", "/news/body", *["/news"] * WARNED_AT_ONCE]
+    setting.request("q1", "profile.add_many", texts=texts)
+    profiles = [f"p{number}" for number in range(1, len(texts) + 1)]
+
+    def warnings(request: str) -> Result:
+        found = setting.request(request, "profile.warnings", profiles=profiles)
+        assert found is not None and found.ok
+        return dict(found.result)
+
+    schema = {"schema_name": "news.dtd", "schema": b"<!ELEMENT news EMPTY>"}
+    setting.request("q2", "source.register", **schema)
+    found = warnings("q3")
+    assert found["looked_at"] == WARNED_AT_ONCE
+    ((place, (warning,)),) = found["warnings"]
+    assert (place, warning.partition(":")[0]) == (
+        1,
+        "it can match no message that follows news.dtd",
+    )
+    setting.request("q4", "source.register", name="anything")
+    assert warnings("q5") == {"looked_at": len(texts), "warnings": []}
