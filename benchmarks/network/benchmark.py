@@ -15,6 +15,10 @@ large        messages of 20,000 quotes for 1,000 FLWOR profiles
 registering  many profiles registered; the broker killed and started again with them
 ===========  =====================================================================================
 
+What is measured so far is told after each scenario with ``--json``, as a line of its own, of which
+the last one has all; and when the run is interrupted (SIGINT, SIGTERM), which ends all processes
+that were started.
+
 In all of them but the last the broker is pinged while it is at work, beside what is timed where
 that takes processor time from it.
 """
@@ -22,6 +26,8 @@ that takes processor time from it.
 from __future__ import annotations
 
 import argparse
+import json
+import signal
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -47,7 +53,9 @@ from benchmarks.network.registering import measure_registering
 from benchmarks.network.sizes import QUICK, Sizes
 from formats.build import build_info
 from onyx import UserError
-from onyx.background import lone_error
+from onyx.background import background_tasks, lone_error
+
+_OTHER_FILES = 256  # that a process has open besides its connections
 
 Scenario: TypeAlias = Callable[[Sizes, Path, NetworkReport], Awaitable[None]]
 
@@ -119,22 +127,55 @@ def run(options: argparse.Namespace) -> NetworkReport:
     report = NetworkReport()
     report.condition("machine", "machine", machine.description())
     report.condition("build", "build", build_info())
-    allow_many_files()
-    trio.run(_run, options, report)
-    return report
-
-
-async def _run(options: argparse.Namespace, report: NetworkReport) -> None:
     sizes = _sizes(options)
-    with tempfile.TemporaryDirectory(prefix="onyx-network-") as directory:
-        for name in options.scenario:
-            with _told(name):
-                await SCENARIOS[name](sizes, Path(directory) / name, report)
-        for name in options.peers:
-            with _told(name):
-                here = Path(directory) / name
-                await measure_peers(name, options.scenario, sizes, here, report)
-    report.summary()
+    allow_many_files(max(sizes.path_profiles) + _OTHER_FILES if "paths" in options.scenario else 0)
+    unfinished = trio.run(_run, options, sizes, report)
+    if not unfinished:
+        report.summary()
+        return report
+    so_far = report.so_far()
+    print(json.dumps(so_far.to_json()) if options.json else so_far.to_text(), flush=True)
+    raise BenchmarkError(f"interrupted in {unfinished}; this is what was measured before")
+
+
+async def _run(options: argparse.Namespace, sizes: Sizes, report: NetworkReport) -> str:
+    """The name of what was interrupted by a signal; "" where nothing was."""
+    progress = _Progress(options.json, report)
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async with background_tasks() as nursery:
+
+            async def end_at_signal() -> None:
+                async for _ in signals:
+                    nursery.cancel_scope.cancel()
+
+            nursery.start_soon(end_at_signal)
+            with tempfile.TemporaryDirectory(prefix="onyx-network-") as directory:
+                for name in options.scenario:
+                    with progress.of(name):
+                        await SCENARIOS[name](sizes, Path(directory) / name, report)
+                for name in options.peers:
+                    with progress.of(name):
+                        here = Path(directory) / name
+                        await measure_peers(name, options.scenario, sizes, here, report)
+    return progress.unfinished
+
+
+class _Progress:
+    """What is ``unfinished``, and, as JSON, what was measured before."""
+
+    def __init__(self, as_json: bool, report: NetworkReport) -> None:
+        self.unfinished = ""
+        self._as_json = as_json
+        self._report = report
+
+    @contextmanager
+    def of(self, name: str) -> Iterator[None]:
+        self.unfinished = name
+        with _told(name):
+            yield
+        self.unfinished = ""
+        if self._as_json:
+            print(json.dumps(self._report.so_far().to_json()), flush=True)
 
 
 @contextmanager

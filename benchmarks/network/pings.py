@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from copy import deepcopy
 
 from benchmarks.network.helper import helper
 from benchmarks.network.onyx_network import OnyxNetwork
@@ -33,6 +34,12 @@ class NetworkReport(Report):
             self._turns[key] = milliseconds
             label = f"{scenario}: longest turn, processor time"
             self.figure(f"longest_turn_ms_{key}", label, milliseconds, "ms")
+
+    def so_far(self) -> NetworkReport:
+        """What there is up to now, with its summary."""
+        report = deepcopy(self)
+        report.summary()
+        return report
 
     def summary(self) -> None:
         """Over all scenarios."""

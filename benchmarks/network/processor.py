@@ -69,10 +69,18 @@ def disk_bytes(directory: Path) -> int:
     return sizes
 
 
-def allow_many_files() -> None:
-    """Each profile's results take a connection: as many open files as the system lets us have, up
-    to some thousands.  Processes that are started afterwards may have as many."""
+def allow_many_files(needed: int = 0) -> None:
+    """Each profile's results take a connection: as many open files as are ``needed``, or as the
+    system lets us have, up to some thousands.  Processes that are started afterwards may have as
+    many.  BenchmarkError where the system allows fewer than are needed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _FILES_WANTED if hard == resource.RLIM_INFINITY else min(_FILES_WANTED, hard)
+    wanted = max(_FILES_WANTED, needed)
+    if hard != resource.RLIM_INFINITY:
+        if hard < needed:
+            raise BenchmarkError(
+                f"{needed:,} open files are needed for so many connections, and a process may have "
+                f"{hard:,} here: raise that (ulimit -Hn), or ask for fewer profiles"
+            )
+        wanted = min(wanted, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,12 +20,13 @@ from benchmarks.network.feed import SMALL_BYTES, Feed, path_feed, small_feed, yf
 from benchmarks.network.large import quotes_feed
 from benchmarks.network.peers import PEERS, measure_peers
 from benchmarks.network.pings import NetworkReport
+from benchmarks.network.processor import allow_many_files, processes
 from benchmarks.network.sizes import QUICK
 from benchmarks.network.subscribers import Subscribers
 from benchmarks.network.takers import compare
 from onyx import Delivery
 from overlay.link.client_connection import ClientLimits
-from tests.onyx.networks import SAFETY_SECONDS
+from tests.onyx.networks import SAFETY_SECONDS, is_running
 
 
 @pytest.fixture(autouse=True)
@@ -55,6 +59,38 @@ def test_a_scenario_has_the_promised_keys(
     capsys: pytest.CaptureFixture[str], scenario: str, promised: set[str]
 ) -> None:
     assert measured(capsys, "--scenario", scenario).keys() >= promised
+
+
+def test_an_interrupted_run_tells_what_it_has_and_leaves_no_process() -> None:
+    command = ["-m", "benchmarks", "network", "--quick", "--scenario", "large", "fan", "--json"]
+    running = subprocess.Popen([sys.executable, *command], stdout=subprocess.PIPE, text=True)
+    try:
+        assert running.stdout is not None
+        first = json.loads(running.stdout.readline())
+        assert "large_checked" in first
+        while len(started := processes(running.pid)) < 3:
+            os.sched_yield()  # until the network of the next scenario is there
+        running.terminate()
+        rest, _ = running.communicate(timeout=SAFETY_SECONDS)
+    finally:
+        running.kill()
+        running.wait()
+    assert running.returncode == 2
+    last = json.loads(rest.splitlines()[-1])
+    assert last["large_checked"] == first["large_checked"]
+    assert not [pid for pid in started if is_running(pid)]
+
+
+def test_too_few_open_files_are_told_before_anything_is_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("resource.getrlimit", lambda kind: (256, 2_000))
+    assert main(["network", "--scenario", "paths", "--path-profiles", "10,000"]) == 2
+    assert "10,256 open files are needed" in capsys.readouterr().err
+    set_to: list[object] = []
+    monkeypatch.setattr("resource.setrlimit", lambda kind, limits: set_to.append(limits))
+    allow_many_files(1_500)
+    assert set_to == [(2_000, 2_000)]
 
 
 def test_a_wrong_delivery_ends_with_exit_code_1(
