@@ -8,18 +8,39 @@ is the record form, one row each.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 from overlay.link.frames import SourceAnnounced
 from overlay.link.part import Part
-from overlay.link.row_log import RowLog, read_record
+from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
 
-SOURCE_SPACE = "source"
-PROFILE_SPACE = "profile"
-NUMBER_SPACE = "number"
 REGISTRATION_KEY = "registration"  # the channel key between a broker and the registration service
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """A SourceEntry under its id, ``compression`` by form."""
+
+    name: str
+    root: str
+    location: tuple[float, float] | None
+    rate: float
+    size: int
+    schema_name: str
+    schema_kind: str
+    schema: bytes
+    validation: str
+    compression: Mapping[str, bytes] = field(default_factory=dict)
+    request: str = ""
+    ready: bool = False
+
+
+SOURCES = Table("source", SourceRow)
+"""As well at every broker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,32 +75,14 @@ class SourceEntry:
         """Expected bytes a second."""
         return self.rate * self.size
 
-    def record(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "root": self.root,
-            "location": self.location,
-            "rate": self.rate,
-            "size": self.size,
-            "schema_name": self.schema_name,
-            "schema_kind": self.schema_kind,
-            "schema": self.schema,
-            "validation": self.validation,
-            "compression": dict(self.compression),
-            "request": self.request,
-            "ready": self.ready,
-        }
+    def row(self) -> SourceRow:
+        values = {each.name: getattr(self, each.name) for each in fields(SourceRow)}
+        return SourceRow(**{**values, "compression": dict(self.compression)})
 
     @classmethod
-    def from_record(cls, source: str, record: dict[str, Any]) -> SourceEntry:
-        location = record.pop("location")
-        compression = tuple(record.pop("compression", {}).items())
-        return cls(
-            source=source,
-            location=tuple(location) if location else None,
-            compression=compression,
-            **record,
-        )
+    def from_row(cls, source: str, row: SourceRow) -> SourceEntry:
+        values = {each.name: getattr(row, each.name) for each in fields(SourceRow)}
+        return cls(source, **{**values, "compression": tuple(row.compression.items())})
 
 
 def announcement(entry: SourceEntry) -> SourceAnnounced:
@@ -115,14 +118,28 @@ class ProfileEntry(NamedTuple):
     live: int = 0
     near: bool = False
 
-    def record(self) -> dict[str, Any]:
-        record = self._asdict()
-        del record["profile"]
-        return record
 
-    @classmethod
-    def from_record(cls, profile: str, record: dict[str, Any]) -> ProfileEntry:
-        return cls(profile=profile, **record)
+class _ProfileRow(NamedTuple):
+    """The same under the profile's id, in this order."""
+
+    user: str
+    host: str
+    text: str
+    version: int = 1
+    request: str = ""
+    placed: bool = False
+    live: int = 0
+    near: bool = False
+
+
+class _LastRow(NamedTuple):
+    """Of the numbers of one kind."""
+
+    last: int
+
+
+PROFILES = Table("profile", _ProfileRow)
+NUMBERS = Table("number", _LastRow)
 
 
 class Catalog(Part):
@@ -144,12 +161,12 @@ class Catalog(Part):
         self._changed: dict[str, ProfileEntry] = {}  # since the last flush
 
     def restore(self, rows: StoredRows) -> None:
-        for key, value in rows.take_bytes(SOURCE_SPACE):
-            self._index_source(SourceEntry.from_record(key, read_record(value)))
-        for key, value in rows.take_slowly(PROFILE_SPACE):
-            self._index_profile(ProfileEntry.from_record(key, read_record(value)))
-        for key, value in rows.take_bytes(NUMBER_SPACE):
-            self._numbers[key] = int(read_record(value)["last"])
+        for source, source_row in rows.take(SOURCES):
+            self._index_source(SourceEntry.from_row(source, source_row))
+        for profile, row in rows.take(PROFILES):
+            self._index_profile(ProfileEntry(profile, *row))
+        for kind, number in rows.take(NUMBERS):
+            self._numbers[kind] = number.last
         self.profiles = dict(sorted(self.profiles.items(), key=lambda each: int(each[0][1:])))
 
     def new_id(self, kind: str) -> str:
@@ -160,7 +177,7 @@ class Catalog(Part):
         """The first of so many fresh ones in a row."""
         first = self._numbers[kind] + 1
         self._numbers[kind] += count
-        self._rows.put(NUMBER_SPACE, kind, {"last": self._numbers[kind]})
+        NUMBERS.put(self._rows, kind, _LastRow(self._numbers[kind]))
         return first
 
     def find_request(self, request: str) -> str | None:
@@ -169,7 +186,7 @@ class Catalog(Part):
 
     def put_source(self, entry: SourceEntry) -> None:
         self._index_source(entry)
-        self._rows.put(SOURCE_SPACE, entry.source, entry.record())
+        SOURCES.put(self._rows, entry.source, entry.row())
 
     def put_profile(self, entry: ProfileEntry) -> None:
         self._index_profile(entry)
@@ -179,7 +196,7 @@ class Catalog(Part):
     def flush(self) -> None:
         """Store the profiles that have changed, each as it is now."""
         for entry in self._changed.values():
-            self._rows.put(PROFILE_SPACE, entry.profile, entry.record())
+            PROFILES.put(self._rows, entry.profile, _ProfileRow(*entry[1:]))
         self._changed.clear()
 
     def remove_profile(self, profile: str) -> None:
@@ -189,13 +206,13 @@ class Catalog(Part):
         self._by_request.pop(entry.request, None)
         self.profiles_by_broker[entry.host] -= 1
         self._changed.pop(profile, None)
-        self._rows.delete(PROFILE_SPACE, profile)
+        PROFILES.delete(self._rows, profile)
 
     def remove_source(self, source: str) -> None:
         entry = self.sources.pop(source)
         self._by_request.pop(entry.request, None)
         self.volume_by_root[entry.root] -= round(entry.volume)
-        self._rows.delete(SOURCE_SPACE, source)
+        SOURCES.delete(self._rows, source)
 
     def change_profile(self, profile: str, **changes: Any) -> ProfileEntry | None:
         """The entry with some fields replaced; None if there is no such profile."""

@@ -22,7 +22,7 @@ from benchmarks.benchmark import WrongAnswers
 from benchmarks.placement.network import make_message, make_profile, make_topology, message_xml
 from benchmarks.tables.timed_network import TimedNetwork
 from onyx.broker.broker_core import BrokerCore
-from onyx.broker.deliveries.delivery_log import DELIVERY_SPACE, unpack_ascending
+from onyx.broker.deliveries.delivery_log import DELIVERIES, unpack_ascending
 from onyx.broker.deliveries.mailboxes import CHANGE_SPACE
 from overlay.link.events import Action, Event, Put
 from overlay.link.frames import (
@@ -200,10 +200,10 @@ class Churn:
 
     def _note_row(self, peer: str, row: Put, moment: float) -> None:
         """What is stored for a user is what is delivered."""
-        if row.space == DELIVERY_SPACE:
-            stored = read_record(row.value)
-            for box in unpack_ascending(stored["boxes"]):
-                self._delivered[peer, box, stored["source"], stored["number"]] += 1
+        if row.space == DELIVERIES.space:
+            stored = DELIVERIES.read(row.key, row.value)
+            for box in unpack_ascending(stored.boxes):
+                self._delivered[peer, box, stored.source, stored.number] += 1
         elif row.space == CHANGE_SPACE:
             for profile, state in read_record(row.value)["states"]:
                 if state is not None:

@@ -33,7 +33,7 @@ from overlay.network_shape import version_of
 from overlay.routing.branches import Branch
 from overlay.routing.broadcast_tree import BroadcastTree
 from overlay.topology import Topology
-from registration.catalog import REGISTRATION_KEY, SOURCE_SPACE, SourceEntry, announcement
+from registration.catalog import REGISTRATION_KEY, SOURCES, SourceEntry, announcement
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,6 @@ class _CurrentRow:
     tree: str
 
 
-SOURCES = Table(SOURCE_SPACE, dict[str, object])
 AWAITED = Table("awaited", _AwaitedRow)
 CURRENT = Table("tree-current", _CurrentRow)
 
@@ -74,8 +73,8 @@ class ControlPlane(Part):
 
     def restore(self, rows: StoredRows) -> None:
         self.shapes.restore(rows)
-        for source, record in rows.take(SOURCES):
-            self.sources[source] = SourceEntry.from_record(source, record)
+        for source, row in rows.take(SOURCES):
+            self.sources[source] = SourceEntry.from_row(source, row)
         for source, awaited in rows.take(AWAITED):
             self._awaited[source] = awaited.tree, awaited.children
         for _, current in rows.take(CURRENT):
@@ -260,7 +259,7 @@ class ControlPlane(Part):
 
     def _put_source(self, entry: SourceEntry) -> None:
         self.sources[entry.source] = entry
-        SOURCES.put(self._rows, entry.source, entry.record())
+        SOURCES.put(self._rows, entry.source, entry.row())
 
 
 def _entry_of(frame: SourceAnnounced) -> SourceEntry:

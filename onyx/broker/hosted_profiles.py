@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from overlay.link.row_log import RowLog, read_record
+from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from yfilter.engine.linear_paths import Conjunction
@@ -13,8 +13,6 @@ from yfilter.engine.routing_templates import routing_query_of
 from yfilter.language.profile_recipes import ProfileRecipes, language_digest
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile
-
-HOSTED_SPACE = "hosted"
 
 
 class HostedProfile(NamedTuple):
@@ -31,6 +29,16 @@ class HostedProfile(NamedTuple):
         return routing_query_of(parse_profile(self.text))
 
 
+class _HostedRow(NamedTuple):
+    """Its key is the profile."""
+
+    user: str
+    text: str
+    version: int
+    recipe: list[object] | None = None
+
+
+HOSTED = Table("hosted", _HostedRow)
 _SHAPES = Table("profile-shape", str)  # by number
 _LANGUAGE = Table("profile-language", str)  # in which these are shapes: its digest
 _CURRENT = "current"
@@ -57,21 +65,17 @@ class HostedRows:
                 self._recipes.restore(int(number), text)
             else:
                 _SHAPES.delete(self._rows, number)
-        for profile, value in rows.take_slowly(HOSTED_SPACE):
-            record = read_record(value)
-            recipe = record.get("recipe")
-            text = record["text"]
-            hosted = HostedProfile(profile, record["user"], text, record["version"])
-            if is_of_now and recipe is not None:
-                yield hosted, self._recipes.read(recipe, text)
+        for profile, row in rows.take(HOSTED):
+            hosted = HostedProfile(profile, row.user, row.text, row.version)
+            if is_of_now and row.recipe is not None:
+                yield hosted, self._recipes.read(row.recipe, row.text)
                 continue
-            parsed = parse_profile(text)
+            parsed = parse_profile(row.text)
             if not is_of_now:
                 self.put(hosted, parsed)
             yield hosted, parsed
 
     def put(self, hosted: HostedProfile, parsed: Profile) -> None:
-        record = {"user": hosted.user, "text": hosted.text, "version": hosted.version}
         recipe = self._recipes.write(parsed)
         for number, text in self._recipes.new.items():
             _SHAPES.put(self._rows, str(number), text)
@@ -79,7 +83,8 @@ class HostedRows:
         if not self._is_marked:
             self._is_marked = True
             _LANGUAGE.put(self._rows, _CURRENT, language_digest())
-        self._rows.put(HOSTED_SPACE, hosted.profile, {**record, "recipe": recipe})
+        row = _HostedRow(hosted.user, hosted.text, hosted.version, recipe)
+        HOSTED.put(self._rows, hosted.profile, row)
 
     def delete(self, profile: str) -> None:
-        self._rows.delete(HOSTED_SPACE, profile)
+        HOSTED.delete(self._rows, profile)

@@ -12,6 +12,7 @@ one delta, with one marker behind it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from formats import ElementStream
 from onyx.broker.control_plane import ControlPlane
@@ -36,8 +37,9 @@ from overlay.link.link_layer import LinkLayer
 from overlay.link.part import FrameRefused, Part, Taker, takes
 from overlay.link.portions import portions
 from overlay.link.query_frames import PROFILES_MAX
-from overlay.link.row_log import RowLog, read_record
+from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
 from overlay.routing.branches import Branch
 from overlay.routing.delta import Delta, DeltaSum, parse_delta, texts
 from overlay.routing.routing_table import RoutingTable
@@ -50,9 +52,29 @@ from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile
 from yfilter.matcher import Matcher, check_profile
 
-ROUTE_SPACE = "route"
-TOLD_SPACE = "told"
-TREE_SPACE = "tree"
+
+class _RouteRow(NamedTuple):
+    """A disjunct that a child wants on a branch."""
+
+    branch: str
+    link: str
+    disjunct: str
+
+
+class _ToldRow(NamedTuple):
+    """A disjunct that the parent on a branch was told of."""
+
+    branch: str
+    disjunct: str
+
+
+class _TreeRow(NamedTuple):
+    open: bool
+
+
+ROUTES = Table("route", _RouteRow)
+TOLD = Table("told", _ToldRow)
+TREES = Table("tree", _TreeRow)
 
 
 class QueryPlane(Part):
@@ -96,15 +118,15 @@ class QueryPlane(Part):
     def restore(self, rows: StoredRows) -> None:
         """Rebuild from rows; the control plane must have been restored before."""
         self._map_if_asked()
-        for key, value in rows.take_bytes(TREE_SPACE):
-            self._open(key)
-            if not read_record(value)["open"]:
-                self.table.close_tree(key)
+        for tree, row in rows.take(TREES):
+            self._open(tree)
+            if not row.open:
+                self.table.close_tree(tree)
         self._share_out()
         self.transformation.restore_needs(rows)
         self.waits.restore(rows)
-        told = [read_record(value) for _, value in rows.take_slowly(TOLD_SPACE)]
-        for name in {record["branch"] for record in told}:
+        told = [row for _, row in rows.take(TOLD)]
+        for name in {row.branch for row in told}:
             own = self._control.branch(name)
             assert own is not None
             self._map()
@@ -115,15 +137,12 @@ class QueryPlane(Part):
             if self._is_mapping:
                 wanted.append([*map(self.table.pool.share, routing_query_of(parsed))])
         # Most of what was told is in the pool by now, and is not read again.
-        self.table.restore_told(
-            (record["branch"], self.table.pool.parse(record["disjunct"])) for record in told
-        )
+        self.table.restore_told((row.branch, self.table.pool.parse(row.disjunct)) for row in told)
         for disjuncts in wanted:
             self._note(self.table.change_local(disjuncts, ()))
-        for _, value in rows.take_slowly(ROUTE_SPACE):
-            record = read_record(value)
-            delta = parse_delta([record["disjunct"]], (), self.table.pool.parse)
-            branch = self._control.branch_of(record["link"], record["branch"])
+        for _, route in rows.take(ROUTES):
+            delta = parse_delta([route.disjunct], (), self.table.pool.parse)
+            branch = self._control.branch_of(route.link, route.branch)
             self.table.keep_child(branch)
             self._note(self.table.change_child(branch, delta))
         self._note(self.table.settle())
@@ -242,14 +261,14 @@ class QueryPlane(Part):
     def open_tree(self, tree: str) -> None:
         """A tree comes into use: tell the parent on it what this broker wants."""
         if not self.table.is_open(tree):
-            self._rows.put(TREE_SPACE, tree, {"open": True})
+            TREES.put(self._rows, tree, _TreeRow(True))
             self._open(tree)
             self._share_out()
 
     def close_tree(self, tree: str) -> None:
         """No message comes on a tree any more, and nobody on it is waited for."""
         if self.table.is_open(tree):
-            self._rows.put(TREE_SPACE, tree, {"open": False})
+            TREES.put(self._rows, tree, _TreeRow(False))
             self.table.close_tree(tree)
             self._share_out()
         self._report_live(self.waits.end_tree(tree))
@@ -259,14 +278,14 @@ class QueryPlane(Part):
         self.transformation.forget_closed()
         trees, told, wanted = self.table.forget_closed(self._control.shapes.is_alive)
         for tree in trees:
-            self._rows.delete(TREE_SPACE, tree)
+            TREES.delete(self._rows, tree)
         for name, disjuncts in told.items():
             self._news.pop(name, None)
             for disjunct in disjuncts:
-                self._rows.delete(TOLD_SPACE, row_key(name, "", disjunct.text))
+                TOLD.delete(self._rows, row_key(name, "", disjunct.text))
         for branch, disjuncts in wanted.items():
             for disjunct in disjuncts:
-                self._rows.delete(ROUTE_SPACE, row_key(branch.name, branch.broker, disjunct.text))
+                ROUTES.delete(self._rows, row_key(branch.name, branch.broker, disjunct.text))
 
     def forget_child(self, child: str) -> None:
         """A child is lost, and wants nothing any more."""
@@ -277,7 +296,7 @@ class QueryPlane(Part):
         for branch, disjuncts in of_child.items():
             self._note(self.table.change_child(branch, Delta((), tuple(disjuncts))))
             for disjunct in disjuncts:
-                self._rows.delete(ROUTE_SPACE, row_key(branch.name, child, disjunct.text))
+                ROUTES.delete(self._rows, row_key(branch.name, child, disjunct.text))
 
     def _handle_delta(self, frame: RoutingDelta, arrival: Arrival) -> None:
         """A child's routing query changes."""
@@ -294,10 +313,10 @@ class QueryPlane(Part):
         delta = parse_delta(frame.added, frame.removed, self.table.pool.parse)
         self._note(self.table.change_child(branch, delta))
         for disjunct in delta.added:
-            record = {"branch": branch.name, "link": child, "disjunct": disjunct.text}
-            self._rows.put(ROUTE_SPACE, row_key(branch.name, child, disjunct.text), record)
+            row = _RouteRow(branch.name, child, disjunct.text)
+            ROUTES.put(self._rows, row_key(branch.name, child, disjunct.text), row)
         for disjunct in delta.removed:
-            self._rows.delete(ROUTE_SPACE, row_key(branch.name, child, disjunct.text))
+            ROUTES.delete(self._rows, row_key(branch.name, child, disjunct.text))
 
     def _handle_marker(self, frame: LiveMarker, arrival: Arrival) -> None:
         """Say that it has come as far as this, and pass it on towards the roots; nobody waits for
@@ -461,10 +480,10 @@ class QueryPlane(Part):
             frame = RoutingDelta(root=branch, added=added, removed=removed)
             self._links.send(f"broker/{parent}", branch, frame)
         for disjunct in delta.added:
-            record = {"branch": branch, "disjunct": disjunct.text}
-            self._rows.put(TOLD_SPACE, row_key(branch, "", disjunct.text), record)
+            told = _ToldRow(branch, disjunct.text)
+            TOLD.put(self._rows, row_key(branch, "", disjunct.text), told)
         for disjunct in delta.removed:
-            self._rows.delete(TOLD_SPACE, row_key(branch, "", disjunct.text))
+            TOLD.delete(self._rows, row_key(branch, "", disjunct.text))
 
     def _report_live(self, live: Sequence[LiveVersion]) -> None:
         """But not of profiles that are removed: the registration service knows already."""

@@ -37,25 +37,21 @@ class StoredRows:
 
     def take(self, table: Table[R]) -> Iterator[tuple[str, R]]:
         """The rows of a table, by key; StoreError at one that is none of its records."""
-        return ((key, table.read(key, value)) for key, value in self.take_bytes(table.space))
+        return self._read(table, self.take_bytes(table.space))
 
     def take_bytes(self, space: str) -> list[tuple[str, bytes]]:
         """The rows of a space, by key."""
         if space in self._taken:
             raise ValueError(f"two parts have the space {space!r}")
         self._taken.add(space)
-        found = sorted(self._spaces.pop(space, ()))
-        self._count += len(found)
-        return found
+        return sorted(self._spaces.pop(space, ()))
 
-    def take_slowly(self, space: str) -> Iterator[tuple[str, bytes]]:
-        """The same of a space with very many rows, each of which takes a while."""
-        found = self.take_bytes(space)
-        before = self._count - len(found)
-        for number, row in enumerate(found):
-            if number % SAY_ROWS == 0:
-                self._progress(before + number, self._total)
-            yield row
+    def _read(self, table: Table[R], rows: list[tuple[str, bytes]]) -> Iterator[tuple[str, R]]:
+        for key, value in rows:
+            if self._count % SAY_ROWS == 0:
+                self._progress(self._count, self._total)
+            self._count += 1
+            yield key, table.read(key, value)
 
     def check_taken(self) -> None:
         """StoreError when there are rows that no part has taken."""

@@ -13,6 +13,7 @@ from onyx.child_process import RestartPolicy
 from onyx.errors import LaunchError
 from onyx.launcher import _wait_all_ready
 from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
 
 START_SECONDS = RestartPolicy().start_seconds
 
@@ -74,9 +75,9 @@ async def test_who_stands_still_is_given_up(autojump_clock: trio.testing.MockClo
 
 def test_rows_that_take_long_are_counted() -> None:
     said: list[tuple[int, int]] = []
-    few = [("few", str(number), b"") for number in range(10)]
-    many = [("many", f"{number:05}", b"") for number in range(2_500)]
+    few = [("few", str(number), b"\x07") for number in range(10)]
+    many = [("many", f"{number:05}", b"\x08") for number in range(2_500)]
     rows = StoredRows([*many, *few], lambda taken, total: said.append((taken, total)))
-    assert len(rows.take_bytes("few")) == 10
-    assert list(rows.take_slowly("many")) == [(key, value) for _, key, value in many]
-    assert said == [(10, 2_510), (1_010, 2_510), (2_010, 2_510)]
+    assert len(list(rows.take(Table("few", int)))) == 10
+    assert list(rows.take(Table("many", int))) == [(key, 8) for _, key, _ in many]
+    assert said == [(0, 2_510), (1_000, 2_510), (2_000, 2_510)]

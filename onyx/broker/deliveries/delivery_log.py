@@ -23,10 +23,10 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, islice
 from operator import sub
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import msgpack
 from zstandard import ZstdCompressor, ZstdDecompressor, ZstdError
@@ -35,9 +35,25 @@ from overlay.link.errors import StoreError
 from overlay.link.events import ReadRows, RowsRead
 from overlay.link.frame_codec import ResultsEncoder
 from overlay.link.frame_memory import FrameMemory
-from overlay.link.row_log import RowLog, number_key, read_record
+from overlay.link.row_log import RowLog, number_key
+from overlay.link.tables import Table
 
-DELIVERY_SPACE = "delivery"
+
+class DeliveryRow(NamedTuple):
+    """What a message gives, and to which mailboxes (``pack_ascending``); ``rules`` where results
+    are still to be made.  A long body is in BODY_SPACE."""
+
+    source: str
+    number: int
+    second: int
+    size: int
+    stored: int
+    boxes: bytes
+    rules: int | None = None
+    body: bytes | None = None
+
+
+DELIVERIES = Table("delivery", DeliveryRow)
 BODY_SPACE = "delivery-body"
 
 RULES = 1
@@ -202,23 +218,17 @@ class DeliveryLog:
         boxes = groups[0].boxes
         if len(groups) > 1:
             boxes = sorted([box for group in groups for box in group.boxes])
-        head: dict[str, Any] = {
-            "source": source,
-            "number": number,
-            "second": second,
-            "size": size,
-            "stored": record.stored,
-            "boxes": self._packed(boxes),
-        }
-        if kept is not None:
-            head["rules"] = RULES
-            record.is_unmade = True
+        record.is_unmade = kept is not None
         record.is_apart = len(body) > INLINE_BYTES
         if record.is_apart:
             self._rows.put_bytes(BODY_SPACE, number_key(self.last), body)
-        else:
-            head["body"] = body
-        self._rows.put(DELIVERY_SPACE, number_key(self.last), head)
+        row = DeliveryRow(
+            *(source, number, second, size, record.stored, self._packed(boxes)),
+            RULES if record.is_unmade else None,
+            None if record.is_apart else body,
+        )
+        # PERF: DELIVERIES.put would be a file and a call more on every message's way.
+        self._rows.put_bytes(DELIVERIES.space, number_key(self.last), DELIVERIES.pack(row))
         self.records[self.last] = record
         self.stored_bytes += record.stored
         return record
@@ -229,21 +239,21 @@ class DeliveryLog:
             self._last_boxes, self._last_packed = boxes, pack_ascending(boxes)
         return self._last_packed
 
-    def restore(self, key: str, value: bytes) -> tuple[int, list[int]]:
-        """A row of DELIVERY_SPACE, in any order; its position, and who gets it.  The caller counts
+    def restore(self, key: str, row: DeliveryRow) -> tuple[int, list[int]]:
+        """A row of DELIVERIES, in any order; its position, and who gets it.  The caller counts
         its holders."""
-        head = _read_head(key, value)
+        _check(key, row)
         position = int(key)
-        record = Record(*(head[name] for name in ("source", "number", "second", "size", "stored")))
-        record.is_apart = "body" not in head
-        record.is_unmade = "rules" in head
+        record = Record(row.source, row.number, row.second, row.size, row.stored)
+        record.is_apart = row.body is None
+        record.is_unmade = row.rules is not None
         self.records[position] = record
         self.stored_bytes += record.stored
         self.last = max(self.last, position)
         try:
-            return position, unpack_ascending(head["boxes"])
+            return position, unpack_ascending(row.boxes)
         except (ValueError, TypeError):
-            raise _damaged(DELIVERY_SPACE, key) from None
+            raise _damaged(DELIVERIES.space, key) from None
 
     def first(self, position: int) -> Record:
         """A restored record, held by its reader until all who hold it are counted; to be asked for
@@ -260,7 +270,7 @@ class DeliveryLog:
             del self.records[position]
             self._forget(record)
             self.stored_bytes -= record.stored
-            self._rows.delete(DELIVERY_SPACE, number_key(position))
+            self._rows.delete(DELIVERIES.space, number_key(position))
             if record.is_apart:
                 self._rows.delete(BODY_SPACE, number_key(position))
 
@@ -296,7 +306,7 @@ class DeliveryLog:
             if record is None:
                 del self._asked[position]
                 continue
-            space = BODY_SPACE if record.is_apart else DELIVERY_SPACE
+            space = BODY_SPACE if record.is_apart else DELIVERIES.space
             found.append(ReadRows(space, number_key(position), number_key(position)))
         return found
 
@@ -310,7 +320,7 @@ class DeliveryLog:
         if not rows.rows:
             raise StoreError(f"row {rows.first!r} of {rows.space} is gone")
         ((key, value),) = rows.rows
-        body = value if rows.space == BODY_SPACE else _read_head(key, value)["body"]
+        body = value if rows.space == BODY_SPACE else DELIVERIES.read(key, value).body or b""
         found = _read_body(rows.space, key, body)
         if isinstance(found, KeptMessage):
             record.message = found
@@ -332,10 +342,10 @@ class DeliveryLog:
     def read_whole(self, position: int, read: ReadStore) -> list[int]:
         """Have what a record holds in memory; the mailboxes that got it, as of then."""
         key = number_key(position)
-        head = _read_head(key, dict(read(DELIVERY_SPACE, key, key))[key])
-        space = BODY_SPACE if self.records[position].is_apart else DELIVERY_SPACE
+        row = DELIVERIES.read(key, dict(read(DELIVERIES.space, key, key))[key])
+        space = BODY_SPACE if self.records[position].is_apart else DELIVERIES.space
         self.put_back(RowsRead(space, key, tuple(read(space, key, key))))
-        return unpack_ascending(head["boxes"])
+        return unpack_ascending(row.boxes)
 
     def keep_results(self, position: int) -> None:
         """The results that were made of a record, which are all that are wanted, are stored in
@@ -348,17 +358,17 @@ class DeliveryLog:
         body = _compressed(_pack_results(groups))
         self.stored_bytes += len(body) + RECORD_BYTES - record.stored
         record.stored = len(body) + RECORD_BYTES
-        head: dict[str, Any] = {
-            name: getattr(record, name) for name in ("source", "number", "second", "size", "stored")
-        }
-        head["boxes"] = pack_ascending(sorted(record.made or ()))
-        if len(body) > INLINE_BYTES:
+        record.is_apart, record.is_unmade = len(body) > INLINE_BYTES, False
+        if record.is_apart:
             self._rows.put_bytes(BODY_SPACE, number_key(position), body)
         else:
-            head["body"] = body
             self._rows.delete(BODY_SPACE, number_key(position))
-        record.is_apart, record.is_unmade = len(body) > INLINE_BYTES, False
-        self._rows.put(DELIVERY_SPACE, number_key(position), head)
+        row = DeliveryRow(
+            *(record.source, record.number, record.second, record.size, record.stored),
+            boxes=pack_ascending(sorted(record.made or ())),
+            body=None if record.is_apart else body,
+        )
+        DELIVERIES.put(self._rows, number_key(position), row)
         self._forget(record)
 
     def statistics(self) -> dict[str, object]:
@@ -385,7 +395,8 @@ def pack_ascending(numbers: Sequence[int]) -> bytes:
     if not numbers:
         return b""
     steps = list(map(sub, islice(numbers, 1, None), numbers))
-    width = next(code for code in "BHI" if max(steps, default=0) < 1 << 8 * array(code).itemsize)
+    largest = max(steps, default=0)
+    width = "B" if largest < 1 << 8 else "H" if largest < 1 << 16 else "I"
     column = array(width, steps)
     if sys.byteorder == "big":
         column.byteswap()
@@ -466,19 +477,12 @@ def _damaged(space: str, key: str) -> StoreError:
     return StoreError(f"row {key!r} of {space} is not one of a broker")
 
 
-def _read_head(key: str, value: bytes) -> Mapping[str, Any]:
-    try:
-        head = read_record(value)
-        is_whole = key.isdecimal() and isinstance(head["boxes"], bytes) and head["size"] >= 0
-    except (ValueError, KeyError, TypeError):
-        is_whole = False
-    if not is_whole:
-        raise _damaged(DELIVERY_SPACE, key)
-    rules = head.get("rules", RULES)
-    if rules != RULES:
+def _check(key: str, row: DeliveryRow) -> None:
+    if not key.isdecimal() or row.size < 0:
+        raise _damaged(DELIVERIES.space, key)
+    if row.rules not in (None, RULES):
         raise StoreError(
-            f"row {key!r} of {DELIVERY_SPACE} waits for results by the rules {rules}, and this "
-            f"release makes them by {RULES}. Stop the network, say onyx make-results TOPOLOGY with "
-            "the release of before, then start this one"
+            f"row {key!r} of {DELIVERIES.space} waits for results by the rules {row.rules}, and "
+            f"this release makes them by {RULES}. Stop the network, say onyx make-results TOPOLOGY "
+            "with the release of before, then start this one"
         )
-    return head

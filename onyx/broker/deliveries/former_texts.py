@@ -13,9 +13,18 @@ former-text    the profile, ``|``, a    the text that the profile had through th
 
 from __future__ import annotations
 
-from overlay.link.row_log import RowLog, number_key, read_record
+from dataclasses import dataclass
 
-TEXT_SPACE = "former-text"
+from overlay.link.row_log import RowLog, number_key
+from overlay.link.tables import Table
+
+
+@dataclass(frozen=True, slots=True)
+class TextRow:
+    text: str
+
+
+TEXTS = Table("former-text", TextRow)
 
 
 class FormerTexts:
@@ -28,18 +37,17 @@ class FormerTexts:
     def __len__(self) -> int:
         return sum(map(len, self._texts.values()))
 
-    def restore(self, key: str, value: bytes) -> None:
-        """A row, in the order of keys."""
+    def restore(self, key: str, row: TextRow) -> None:
+        """A row of TEXTS, in the order of keys."""
         profile, _, through = key.rpartition("|")
-        text = read_record(value)["text"]
-        self._texts.setdefault(profile, []).append((int(through), text))
+        self._texts.setdefault(profile, []).append((int(through), row.text))
 
     def keep(self, profile: str, through: int, text: str) -> None:
         """A profile had this text through a position, if no other one is kept for that."""
         texts = self._texts.setdefault(profile, [])
         if not texts or texts[-1][0] < through:
             texts.append((through, text))
-            self._rows.put(TEXT_SPACE, _key(profile, through), {"text": text})
+            TEXTS.put(self._rows, _key(profile, through), TextRow(text))
 
     def at(self, profile: str, position: int) -> str:
         """The text that a profile had at a position; "" for that of now."""
@@ -58,7 +66,7 @@ class FormerTexts:
             if through > cursor:
                 kept.append((through, text))
             else:
-                self._rows.delete(TEXT_SPACE, _key(profile, through))
+                TEXTS.delete(self._rows, _key(profile, through))
         if kept:
             self._texts[profile] = kept
 

@@ -33,7 +33,7 @@ from typing import Any
 
 from onyx.broker.deliveries.delivery_log import (
     BODY_SPACE,
-    DELIVERY_SPACE,
+    DELIVERIES,
     DeliveryLog,
     Group,
     Message,
@@ -41,7 +41,7 @@ from onyx.broker.deliveries.delivery_log import (
     Record,
     Results,
 )
-from onyx.broker.deliveries.former_texts import TEXT_SPACE, FormerTexts
+from onyx.broker.deliveries.former_texts import TEXTS, FormerTexts
 from onyx.broker.deliveries.lines import Lines
 from onyx.broker.deliveries.mailbox import SHARERS_MAX, Mailbox, Sharer, append_to_all
 from onyx.broker.deliveries.overflow import MailboxLimits, Overflow
@@ -66,7 +66,7 @@ from overlay.link.slices import Slice
 
 MAILBOX_SPACE = "mailbox"
 CHANGE_SPACE = "mailbox-change"
-READ_SPACES = (DELIVERY_SPACE, BODY_SPACE)
+READ_SPACES = (DELIVERIES.space, BODY_SPACE)
 
 WRITTEN_AT_ONCE = 256  # rows of mailboxes; then others have their turn
 
@@ -121,14 +121,14 @@ class Mailboxes(Part):
         states: dict[str, list[Any] | None] = {}
         changes: list[tuple[str, list[tuple[str, list[Any] | None]]]] = []
         for space, key, value in rows:
-            if space == DELIVERY_SPACE:
-                records.append(self._log.restore(key, value))
+            if space == DELIVERIES.space:
+                records.append(self._log.restore(key, DELIVERIES.read(key, value)))
             elif space == MAILBOX_SPACE:
                 states[key] = read_record(value)["state"]
             elif space == CHANGE_SPACE:
                 changes.append((key, read_record(value)["states"]))
-            elif space == TEXT_SPACE:
-                self._texts.restore(key, value)
+            elif space == TEXTS.space:
+                self._texts.restore(key, TEXTS.read(key, value))
             elif space != BODY_SPACE:
                 yield space, key, value
         for key, changed in sorted(changes, key=lambda change: change[0]):

@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from onyx.broker.deliveries.delivery_log import DELIVERY_SPACE
-from onyx.broker.deliveries.former_texts import TEXT_SPACE
+from onyx.broker.deliveries.delivery_log import DELIVERIES
+from onyx.broker.deliveries.former_texts import TEXTS
 from onyx.broker.deliveries.silence import AWAITED_TICKS
 from overlay.link.delivery_frames import EPHEMERAL, SHARED, Ephemeral
 from overlay.link.limits import LinkLimits
@@ -46,7 +46,7 @@ def test_what_waits_comes_first_and_then_nothing_is_kept() -> None:
     world.mailboxes.keep_text("p1", "former")
     close(world, user)
     world.tick()
-    assert (world.rows(DELIVERY_SPACE), world.rows(TEXT_SPACE)) == (0, 0)
+    assert (world.rows(DELIVERIES.space), world.rows(TEXTS.space)) == (0, 0)
     puts = world.puts
     deliver(world, 4, 5)
     assert world.puts == puts, "not a row"
@@ -79,7 +79,7 @@ def test_it_stays_silent_after_a_restart(is_ticked: bool) -> None:
     world.restart()
     world.settle()
     deliver(world, 3)
-    assert world.rows(DELIVERY_SPACE) == 0
+    assert world.rows(DELIVERIES.space) == 0
     world.tick()
     world.restart()
     world.got.clear()
@@ -107,7 +107,7 @@ def test_of_those_who_share_it_the_last_leaves_nothing() -> None:
     assert sorted(second.came["p1"]) == [2, 3]
     close(world, second)
     world.tick()
-    assert world.rows(DELIVERY_SPACE) == 0
+    assert world.rows(DELIVERIES.space) == 0
     deliver(world, 4)
     third = ephemeral(world, 3, SHARED | EPHEMERAL)
     deliver(world, 5)
@@ -123,7 +123,7 @@ def test_another_profile_in_its_slot_leaves_it_to_nobody() -> None:
     user.attach("p2")
     assert user.attached["p2"].slot == slot
     world.settle()
-    assert world.rows(DELIVERY_SPACE) == 0
+    assert world.rows(DELIVERIES.space) == 0
 
 
 @pytest.mark.parametrize("comes", [False, True])
@@ -144,7 +144,7 @@ def test_one_who_was_sent_elsewhere_is_awaited_for_a_while(comes: bool) -> None:
     for world in (old, new):
         for _ in range(AWAITED_TICKS):
             world.tick()
-        assert world.rows(DELIVERY_SPACE) == (2 if comes and world is new else 0)
+        assert world.rows(DELIVERIES.space) == (2 if comes and world is new else 0)
     assert old.mailboxes.ephemeral("p1") is Ephemeral.SILENT
 
 
@@ -152,7 +152,7 @@ def test_a_silent_one_is_silent_elsewhere() -> None:
     world = World(LinkLimits())
     world.mailboxes.take_over("p1", 3, 5, Ephemeral.SILENT)
     deliver(world, 1)
-    assert world.rows(DELIVERY_SPACE) == 0
+    assert world.rows(DELIVERIES.space) == 0
     user = ephemeral(world, 1, received=5)
     deliver(world, 2)
     assert (user.came["p1"], user.missed["p1"]) == ([6], 0)
@@ -193,12 +193,12 @@ def test_whatever_breaks_all_comes_that_comes_while_somebody_is_there(seed: int)
         world.settle()
         if not users:
             world.tick()
-            assert world.rows(DELIVERY_SPACE) == 0
+            assert world.rows(DELIVERIES.space) == 0
     assert set(got(world)) <= set(given)
     before = run if users else run - 1
     if not users:
         return
-    while world.rows(DELIVERY_SPACE):
+    while world.rows(DELIVERIES.space):
         for user in users:
             shared = user.attached["p1"].shared
             assert shared is not None

@@ -6,7 +6,7 @@ import msgpack
 import pytest
 
 from onyx.broker import hosted_profiles
-from onyx.broker.hosted_profiles import HOSTED_SPACE, HostedProfile, HostedRows
+from onyx.broker.hosted_profiles import HOSTED, HostedProfile, HostedRows
 from overlay.link.events import Delete, Put
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
@@ -81,7 +81,7 @@ def test_recipes_of_another_language_are_made_anew(
 
 def test_rows_without_a_recipe_are_read_and_given_one(disk: Disk) -> None:
     for space, key in list(disk.rows):
-        if space != HOSTED_SPACE:
+        if space != HOSTED.space:
             del disk.rows[space, key]
             continue
         record = msgpack.unpackb(disk.rows[space, key])
@@ -90,4 +90,4 @@ def test_rows_without_a_recipe_are_read_and_given_one(disk: Disk) -> None:
     log = RowLog()
     assert len(list(HostedRows(log).restore(disk.stored()))) == len(TEXTS)
     disk.apply(log)
-    assert msgpack.unpackb(disk.rows[HOSTED_SPACE, "p0"])["recipe"] == ["/a", "/b"]
+    assert msgpack.unpackb(disk.rows[HOSTED.space, "p0"])["recipe"] == ["/a", "/b"]

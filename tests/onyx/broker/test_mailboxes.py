@@ -15,14 +15,14 @@ from onyx.broker.deliveries import lines as lines_module
 from onyx.broker.deliveries import mailboxes as mailboxes_module
 from onyx.broker.deliveries.delivery_log import (
     BODY_SPACE,
-    DELIVERY_SPACE,
+    DELIVERIES,
     RECORD_BYTES,
     KeptMessage,
     Results,
     pack_ascending,
     unpack_ascending,
 )
-from onyx.broker.deliveries.former_texts import TEXT_SPACE
+from onyx.broker.deliveries.former_texts import TEXTS
 from onyx.broker.deliveries.lines import HELD_SECONDS_EACH
 from onyx.broker.deliveries.mailboxes import (
     CHANGE_SPACE,
@@ -308,7 +308,7 @@ def test_equal_results_are_one_row_and_one_frame() -> None:
     for profile in profiles:
         user.take(profile)
     world.settle()
-    assert world.rows(DELIVERY_SPACE) == 0
+    assert world.rows(DELIVERIES.space) == 0
     assert world.puts == puts + 2, "all that was taken is one row, too"
     world.tick()
     assert world.rows(MAILBOX_SPACE) == 100
@@ -326,7 +326,7 @@ def test_what_waits_for_many_who_are_away_is_on_disk_once() -> None:
     assert stored < 10 * (len(body) + 1.2 * len(profiles))
     sizes = world.mailboxes.statistics()
     assert sizes["waiting_bytes"] == 1000 * 10 * (len(body) + RECORD_BYTES)
-    assert world.rows(DELIVERY_SPACE) == 10
+    assert world.rows(DELIVERIES.space) == 10
 
 
 def test_a_user_who_comes_back_gets_what_was_not_taken_and_nothing_else() -> None:
@@ -386,7 +386,7 @@ def test_results_are_made_by_the_text_that_the_profile_had_then() -> None:
     world.put_off(3, b"c", ["p1"])
     world.settle()
     world.restart()
-    assert world.rows(TEXT_SPACE) == 2
+    assert world.rows(TEXTS.space) == 2
     user = world.user(1)
     user.attach("p1")
     user.attach("p2")
@@ -399,7 +399,7 @@ def test_results_are_made_by_the_text_that_the_profile_had_then() -> None:
     assert [result for _, _, (result,) in world.got["p2"]] == [b"a|p2|", b"b|p2|"]
     user.take("p1")
     world.tick()
-    assert world.rows(TEXT_SPACE) == 0
+    assert world.rows(TEXTS.space) == 0
 
 
 def test_a_profile_that_gets_nothing_after_all_hears_of_nothing() -> None:
@@ -414,7 +414,7 @@ def test_a_profile_that_gets_nothing_after_all_hears_of_nothing() -> None:
     assert [number for _, number, _ in world.got["p1"]] == [5, 10]
     assert user.attached["p1"].lost == 0
     world.settle()
-    assert world.rows(DELIVERY_SPACE) == 0
+    assert world.rows(DELIVERIES.space) == 0
 
 
 def test_while_messages_wait_results_are_held_to_leave_together() -> None:
@@ -706,7 +706,7 @@ class TestWindowOfAConnection:
 
         world, user = crowded(1_000, 10, self.limits)
         monkeypatch.setattr(lines_module, "heappush", push)
-        while world.rows(DELIVERY_SPACE):
+        while world.rows(DELIVERIES.space):
             for profile in user.attached:
                 user.take(profile)
                 world.settle()
@@ -843,7 +843,7 @@ def test_a_damaged_row_is_told() -> None:
     world = World()
     world.mailboxes.deliver("s1", 1, [b"1"], ["p1"])
     world.settle()
-    key = next(key for key in world.disk if key[0] == DELIVERY_SPACE)
+    key = next(key for key in world.disk if key[0] == DELIVERIES.space)
     for damaged in (b"", b"\x80", b"\xc1"):
         world.disk[key] = damaged
         with pytest.raises(StoreError, match=key[1]):
@@ -853,7 +853,7 @@ def test_a_damaged_row_is_told() -> None:
 def take_all(world: World, user: User) -> None:
     """Until nothing waits: some at a time, as the windows allow."""
     before = -1
-    while before != (before := len(world.disk)) or world.rows(DELIVERY_SPACE):
+    while before != (before := len(world.disk)) or world.rows(DELIVERIES.space):
         assert before != 0
         for profile in list(user.attached):
             user.take(profile)

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from onyx.broker.deliveries import mailboxes as mailboxes_module
-from onyx.broker.deliveries.delivery_log import DELIVERY_SPACE
+from onyx.broker.deliveries.delivery_log import DELIVERIES
 from onyx.broker.deliveries.mailbox import OPEN_MAX, SHARERS_MAX
 from overlay.link.delivery_frames import (
     SHARED,
@@ -61,7 +61,7 @@ def test_one_who_takes_nothing_does_not_hold_up_the_others() -> None:
             quick.take_one("p1", came)
     world.settle()
     assert len(slow.came["p1"]) == 1
-    assert world.rows(DELIVERY_SPACE) == 1
+    assert world.rows(DELIVERIES.space) == 1
     assert sum(len(value) for value in world.disk.values()) < 60_000, "changes until the next tick"
     world.tick()
     assert sum(len(value) for value in world.disk.values()) < 300
@@ -117,7 +117,7 @@ def test_what_was_taken_comes_to_nobody_after_a_restart(is_told: bool) -> None:
         for number in user.came["p1"]:
             user.take_one("p1", number)
     world.settle()
-    assert world.rows(DELIVERY_SPACE) == 0
+    assert world.rows(DELIVERIES.space) == 0
 
 
 def test_one_who_takes_a_profile_alone_ends_those_who_share_it() -> None:
@@ -144,7 +144,7 @@ def test_one_who_takes_a_profile_alone_ends_those_who_share_it() -> None:
     alone.take("p1")
     world.settle()
     assert alone.came["p1"][-2:] == [7, 8]
-    assert world.rows(DELIVERY_SPACE) == 0
+    assert world.rows(DELIVERIES.space) == 0
 
 
 def test_one_who_shares_a_profile_ends_who_takes_it_alone() -> None:
@@ -173,7 +173,7 @@ def test_what_is_too_much_to_keep_is_lost_and_told_to_one() -> None:
     came = first.came["p1"] + second.came["p1"]
     assert len(came) + first.missed["p1"] + second.missed["p1"] == 100
     assert len(set(came)) == len(came) < 30
-    assert world.rows(DELIVERY_SPACE) == 0
+    assert world.rows(DELIVERIES.space) == 0
 
 
 def test_what_those_who_share_have_is_bounded_together() -> None:
@@ -202,7 +202,7 @@ def test_what_comes_to_nothing_is_at_nobody() -> None:
             user.say(user.subscription.taken())
     came = users[0].came["p1"] + users[1].came["p1"]
     assert sorted(came) == [10, 20]
-    assert world.rows(DELIVERY_SPACE) == 2
+    assert world.rows(DELIVERIES.space) == 2
     assert [user.missed["p1"] for user in users] == [0, 0]
 
 
@@ -388,11 +388,11 @@ def test_nothing_is_lost_and_nothing_is_at_two(seed: int, monkeypatch: pytest.Mo
             sharers.take(last)
             sharers.check()
         after = {profile: len(numbers) for profile, numbers in sharers.taken.items()}
-        if before == after and not world.rows(DELIVERY_SPACE):
+        if before == after and not world.rows(DELIVERIES.space):
             break
     for profile in sharers.profiles:
         assert sharers.wanted[profile] <= sharers.taken[profile]
     world.settle()
-    assert world.rows(DELIVERY_SPACE) == 0
+    assert world.rows(DELIVERIES.space) == 0
     statistics = world.mailboxes.statistics()
     assert (statistics["waiting"], statistics["on_wire_bytes"]) == (0, 0)

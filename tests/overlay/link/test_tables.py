@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 import msgpack
 import pytest
@@ -83,6 +84,59 @@ def test_a_row_may_be_nothing_but_its_key_or_no_record_at_all() -> None:
         Delete("marks", "tree"),
     ]
     assert Table("numbers", dict[str, int]).read("p1", msgpack.packb({"B1": 3})) == {"B1": 3}
+
+
+class Pair(NamedTuple):
+    first: int
+    second: bytes = b""
+
+
+class Short(NamedTuple):
+    """One of many rows."""
+
+    name: str
+    share: float
+    payload: bytes | None = None
+    recipe: list[object] | None = None
+    pair: Pair | None = None
+
+
+class Plain(NamedTuple):
+    """Rows that are good as they are."""
+
+    name: str
+    share: float
+    payload: bytes | None = None
+    recipe: list[object] | None = None
+
+
+@pytest.mark.parametrize(
+    "record", [Short("a", 0.5), Short("b", 1.5, b"x", [1, "y"], Pair(3, b"z")), Plain("c", 2.5)]
+)
+def test_a_named_tuple_is_a_record_with_its_fields_and_a_list_within_another(
+    record: Short | Plain,
+) -> None:
+    rows, table = RowLog(), Table("short", type(record))
+    table.put(rows, "k", record)
+    (put,) = rows.drain()
+    assert isinstance(put, Put)
+    assert list(msgpack.unpackb(put.value)) == list(record._fields)
+    assert table.read("k", put.value) == record
+
+
+def test_rows_are_checked_however_many_good_ones_were_read_before() -> None:
+    table = Table("plain", Plain)
+    good = {"name": "a", "share": 0.5, "payload": None, "recipe": None}
+    for _ in range(3):
+        assert table.read("k", msgpack.packb(good)) == Plain("a", 0.5)
+        assert table.read("k", msgpack.packb({**good, "payload": b"x"})) == Plain("a", 0.5, b"x")
+        found = table.read("k", msgpack.packb({**good, "share": 2}))
+        assert (found.share, type(found.share)) == (2.0, float)
+        assert table.read("k", msgpack.packb({"share": 0.5, "name": "a"})) == Plain("a", 0.5)
+        assert table.read("k", msgpack.packb(dict(reversed(good.items())))) == Plain("a", 0.5)
+        for bad in ({"name": 1}, {"payload": "x"}, {"recipe": {}}, {"other": 1}):
+            with pytest.raises(StoreError, match="row 'k' of space 'plain' is bad"):
+                table.read("k", msgpack.packb({**good, **bad}))
 
 
 @pytest.mark.parametrize(
