@@ -23,7 +23,7 @@ from benchmarks.placement.network import make_message, make_profile, make_topolo
 from benchmarks.tables.timed_network import TimedNetwork
 from onyx.broker.broker_core import BrokerCore
 from onyx.broker.deliveries.delivery_log import DELIVERIES, unpack_ascending
-from onyx.broker.deliveries.mailboxes import CHANGE_SPACE
+from onyx.broker.deliveries.mailbox_rows import CHANGES
 from overlay.link.events import Action, Event, Put
 from overlay.link.frames import (
     PlaceProfile,
@@ -33,7 +33,6 @@ from overlay.link.frames import (
     SourceAnnounced,
 )
 from overlay.link.link_layer import LinkLayer
-from overlay.link.row_log import read_record
 from overlay.topology import Topology
 from registration.catalog import REGISTRATION_KEY
 
@@ -204,10 +203,10 @@ class Churn:
             stored = DELIVERIES.read(row.key, row.value)
             for box in unpack_ascending(stored.boxes):
                 self._delivered[peer, box, stored.source, stored.number] += 1
-        elif row.space == CHANGE_SPACE:
-            for profile, state in read_record(row.value)["states"]:
+        elif row.space == CHANGES.space:
+            for profile, state in CHANGES.read(row.key, row.value).states:
                 if state is not None:
-                    self._mailboxes[peer, state[-1]] = profile
+                    self._mailboxes[peer, state.log_index] = profile
 
     def _judge(self) -> tuple[int, int]:
         """(missed, false): deliveries that had to be made and were not, and the other way round;

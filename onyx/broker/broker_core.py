@@ -184,7 +184,7 @@ class BrokerCore:
         )
         self._takers = self._agenda.takers()
         self._agenda.restore(
-            StoredRows(self._links.restore(self.mailboxes.take_rows(rows)), progress)
+            StoredRows(self._links.restore(rows), progress, self._agenda.streams())
         )
 
     def handle(self, event: Event, now: float) -> list[Action]:

@@ -3,7 +3,7 @@
 ::
 
     frame ──> the part that takes it       ``frames``: which, and from whom
-    rows  ──> the parts that stored them   ``restore``, once, at a restart
+    rows  ──> the parts that stored them   ``streams`` and ``restore``, once, at a restart
     time  ──> parts that wait for it       ``tick``
               parts that have asked        ``flush`` and ``work``, see Agenda
 
@@ -21,7 +21,7 @@ from overlay.link.arrival import Arrival
 from overlay.link.events import Action, Event
 from overlay.link.frame import Frame
 from overlay.link.slices import never
-from overlay.link.stored_rows import StoredRows
+from overlay.link.stored_rows import StoredRows, Stream
 
 F = TypeVar("F", bound=Frame)
 
@@ -62,6 +62,10 @@ class Part:
 
     def frames(self) -> Iterable[Taker]:
         """The frames that it takes; asked for once."""
+        return ()
+
+    def streams(self) -> Iterable[Stream]:
+        """Of rows that are too many to be in memory; these come ahead of ``restore``."""
         return ()
 
     def restore(self, rows: StoredRows) -> None:
@@ -133,6 +137,10 @@ class Agenda:
             if found.setdefault(taker.kind, taker) is not taker:
                 raise ValueError(f"two parts take {taker.kind.__name__}")
         return found
+
+    def streams(self) -> list[Stream]:
+        """Of all parts, for the rows of a restart."""
+        return [stream for part in self.parts for stream in part.streams()]
 
     def restore(self, rows: StoredRows) -> None:
         """StoreError when there are rows of nobody."""

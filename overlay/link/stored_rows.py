@@ -1,9 +1,13 @@
-"""StoredRows: what a store held, at a restart; each row is for the part whose space it is in."""
+"""StoredRows: what a store held, at a restart; each row is for the part whose space it is in.
+
+Rows are in memory until their parts take them.  Where there are too many for that, a part has a
+Stream: it is given each as it is read.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from overlay.link.errors import StoreError
 from overlay.link.tables import Table
@@ -20,19 +24,44 @@ def unsaid(taken: int, total: int) -> None:
     """Nobody wants to know."""
 
 
+class Stream(NamedTuple):
+    """Who takes the records of a space as they are read, in any order."""
+
+    space: str
+    read: Callable[[str, bytes], Any]
+    take: Callable[[str, Any], object]
+
+
+def streamed(table: Table[R], take: Callable[[str, R], object]) -> Stream:
+    return Stream(table.space, table.read, take)
+
+
+def unread(space: str) -> Stream:
+    """Of rows that no start needs."""
+    return Stream(space, lambda key, value: None, lambda key, record: None)
+
+
 class StoredRows:
     """Rows by space; a part takes those of its tables, once."""
 
     def __init__(
-        self, rows: Iterable[tuple[str, str, bytes]] = (), progress: Progress = unsaid
+        self,
+        rows: Iterable[tuple[str, str, bytes]] = (),
+        progress: Progress = unsaid,
+        streams: Iterable[Stream] = (),
     ) -> None:
         """(space, key, value), in any order."""
         self._spaces: dict[str, list[tuple[str, bytes]]] = {}
         self._progress = progress
         self._count = 0
-        self._taken: set[str] = set()
+        by_space = {stream.space: stream for stream in streams}
+        self._taken = set(by_space)
         for space, key, value in rows:
-            self._spaces.setdefault(space, []).append((key, value))
+            stream = by_space.get(space)
+            if stream is None:
+                self._spaces.setdefault(space, []).append((key, value))
+            else:
+                stream.take(key, stream.read(key, value))
         self._total = sum(map(len, self._spaces.values()))
 
     def take(self, table: Table[R]) -> Iterator[tuple[str, R]]:

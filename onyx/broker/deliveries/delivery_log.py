@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, islice
 from operator import sub
 from typing import NamedTuple, Protocol, TypeAlias
@@ -179,6 +179,7 @@ class DeliveryLog:
         self._last_boxes: list[int] = []
         self._last_packed = b""
         self._asked: dict[int, bool] = {}  # positions to be read -> whether that was said
+        self._restored: list[tuple[int, list[int]]] = []  # positions, and who gets it
 
     @property
     def is_full(self) -> bool:
@@ -239,28 +240,32 @@ class DeliveryLog:
             self._last_boxes, self._last_packed = boxes, pack_ascending(boxes)
         return self._last_packed
 
-    def restore(self, key: str, row: DeliveryRow) -> tuple[int, list[int]]:
-        """A row of DELIVERIES, in any order; its position, and who gets it.  The caller counts
-        its holders."""
-        _check(key, row)
+    def restore(self, key: str, row: DeliveryRow) -> None:
+        """A row of DELIVERIES, in any order."""
+        if row.rules not in (None, RULES) or not key.isdecimal() or row.size < 0:
+            raise _refused(key, row)
         position = int(key)
         record = Record(row.source, row.number, row.second, row.size, row.stored)
         record.is_apart = row.body is None
         record.is_unmade = row.rules is not None
         self.records[position] = record
         self.stored_bytes += record.stored
-        self.last = max(self.last, position)
         try:
-            return position, unpack_ascending(row.boxes)
+            self._restored.append((position, unpack_ascending(row.boxes)))
         except (ValueError, TypeError):
             raise _damaged(DELIVERIES.space, key) from None
 
-    def first(self, position: int) -> Record:
-        """A restored record, held by its reader until all who hold it are counted; to be asked for
-        in the order of positions."""
-        record = self.records[position] = self.records.pop(position)
-        record.holders = 1
-        return record
+    def restored(self) -> Iterator[tuple[int, Record, list[int]]]:
+        """The records that were restored, in the order of positions, with the mailboxes that got
+        them; each is held by the caller until all who still hold it are counted."""
+        restored, self._restored = sorted(self._restored), []
+        records = self.records
+        self.records = {position: records[position] for position, _ in restored}
+        self.last = max(self.last, *self.records, 0)
+        for position, boxes in restored:
+            record = records[position]
+            record.holders = 1
+            yield position, record, boxes
 
     def release(self, position: int) -> None:
         """A mailbox does not hold a record any more."""
@@ -409,6 +414,8 @@ def unpack_ascending(packed: bytes) -> list[int]:
     if not packed:
         return []
     first, width, steps = msgpack.unpackb(packed)
+    if not steps:
+        return [first]
     column = array(width, steps)
     if sys.byteorder == "big":
         column.byteswap()
@@ -477,12 +484,11 @@ def _damaged(space: str, key: str) -> StoreError:
     return StoreError(f"row {key!r} of {space} is not one of a broker")
 
 
-def _check(key: str, row: DeliveryRow) -> None:
-    if not key.isdecimal() or row.size < 0:
-        raise _damaged(DELIVERIES.space, key)
-    if row.rules not in (None, RULES):
-        raise StoreError(
-            f"row {key!r} of {DELIVERIES.space} waits for results by the rules {row.rules}, and "
-            f"this release makes them by {RULES}. Stop the network, say onyx make-results TOPOLOGY "
-            "with the release of before, then start this one"
-        )
+def _refused(key: str, row: DeliveryRow) -> StoreError:
+    if row.rules in (None, RULES):
+        return _damaged(DELIVERIES.space, key)
+    return StoreError(
+        f"row {key!r} of {DELIVERIES.space} waits for results by the rules {row.rules}, and "
+        f"this release makes them by {RULES}. Stop the network, say onyx make-results TOPOLOGY "
+        "with the release of before, then start this one"
+    )

@@ -21,7 +21,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
-from typing import Any
+from typing import NamedTuple
 
 from onyx.broker.deliveries.delivery_log import pack_ascending, unpack_ascending
 
@@ -30,6 +30,19 @@ SHARED_LINE = -1  # the connection of a mailbox that is shared
 SHARERS_MAX = 1_024  # of one mailbox
 OPEN_MAX = 4_096  # deliveries that all who share a mailbox have; one each may always be
 TAKEN_AHEAD_MAX = 65_536  # so far beyond what was given out one may have taken before a restart
+
+
+class MailboxState(NamedTuple):
+    """What is stored of a mailbox: ``numbers`` and ``positions`` are of what is open
+    (``pack_ascending``)."""
+
+    acknowledged: int
+    floor: int
+    cursor: int
+    log_index: int
+    numbers: bytes = b""
+    positions: bytes = b""
+    is_ephemeral: bool = False
 
 
 class Mailbox:
@@ -76,25 +89,24 @@ class Mailbox:
         self._start = 0
 
     @staticmethod
-    def restored(profile: str, state: Sequence[Any]) -> Mailbox:
-        """From its row, without what is in it; the caller appends that."""
-        acknowledged, floor, cursor, index, *columns = state
-        box = Mailbox(profile, index, cursor)
-        box.acknowledged, box.floor = acknowledged, floor
-        if columns:
-            numbers, positions, box.is_ephemeral = columns
-            box.sharing = Sharing(unpack_ascending(numbers), unpack_ascending(positions))
+    def restored(profile: str, state: MailboxState) -> Mailbox:
+        """Without what is in it; the caller appends that."""
+        box = Mailbox(profile, state.log_index, state.cursor)
+        box.acknowledged, box.floor = state.acknowledged, state.floor
+        box.is_ephemeral = state.is_ephemeral
+        if state.numbers or box.is_ephemeral:
+            numbers, positions = unpack_ascending(state.numbers), unpack_ascending(state.positions)
+            box.sharing = Sharing(numbers, positions)
         return box
 
-    def state(self) -> tuple[object, ...]:
-        """For its row."""
+    def state(self) -> MailboxState:
         state = self.acknowledged, self.floor, self.cursor, self.index
         opened = {} if self.sharing is None else self.sharing.open
         if not opened and not self.is_ephemeral:
-            return state
+            return MailboxState(*state)
         numbers = sorted(opened)
-        positions = [opened[number] for number in numbers]
-        return *state, pack_ascending(numbers), pack_ascending(positions), self.is_ephemeral
+        positions = pack_ascending([opened[number] for number in numbers])
+        return MailboxState(*state, pack_ascending(numbers), positions, self.is_ephemeral)
 
     @property
     def last(self) -> int:

@@ -11,25 +11,12 @@ A user who is away is a cursor: the position through which they have taken all. 
 what is behind it, as far as the window of each profile allows, made of the message by the text that
 the profile had at that position.  What has been taken is forgotten, and a record with the last
 mailbox that held it.
-
-==============  ======================  ============================================================
-space           key                     value
-==============  ======================  ============================================================
-delivery        a position              see delivery_log.py
-mailbox         the profile             acknowledged, floor, cursor, index (see mailbox.py), and,
-                                        where any are open or it is ephemeral, the numbers and the
-                                        positions of these, and whether it is
-mailbox-change  a number                the same of all mailboxes that have changed in a call, which
-                                        counts instead; None for one that is gone
-former-text     a profile, a position   see former_texts.py
-==============  ======================  ============================================================
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from onyx.broker.deliveries.delivery_log import (
     BODY_SPACE,
@@ -43,7 +30,14 @@ from onyx.broker.deliveries.delivery_log import (
 )
 from onyx.broker.deliveries.former_texts import TEXTS, FormerTexts
 from onyx.broker.deliveries.lines import Lines
-from onyx.broker.deliveries.mailbox import SHARERS_MAX, Mailbox, Sharer, append_to_all
+from onyx.broker.deliveries.mailbox import (
+    SHARERS_MAX,
+    Mailbox,
+    MailboxState,
+    Sharer,
+    append_to_all,
+)
+from onyx.broker.deliveries.mailbox_rows import CHANGES, MAILBOXES, ChangeRow, MailboxRow
 from onyx.broker.deliveries.overflow import MailboxLimits, Overflow
 from onyx.broker.deliveries.result_maker import ResultMaker
 from onyx.broker.deliveries.silence import Silence
@@ -61,16 +55,14 @@ from overlay.link.events import RowsRead
 from overlay.link.limits import LinkLimits
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part
-from overlay.link.row_log import RowLog, number_key, read_record
+from overlay.link.row_log import RowLog, number_key
 from overlay.link.slices import Slice
+from overlay.link.stored_rows import StoredRows, Stream, streamed, unread
 
-MAILBOX_SPACE = "mailbox"
-CHANGE_SPACE = "mailbox-change"
 READ_SPACES = (DELIVERIES.space, BODY_SPACE)
 
 WRITTEN_AT_ONCE = 256  # rows of mailboxes; then others have their turn
 
-Row = tuple[str, str, bytes]
 Given = tuple[Sequence[Mailbox], Results | None]
 """Mailboxes that get the same, and what; None: it is made when it is taken."""
 
@@ -110,30 +102,23 @@ class Mailboxes(Part):
         self._last_boxes: Sequence[Mailbox] = ()  # of the last group, and
         self._last_indexes: list[int] = []  # what these are called
         self._index = 0  # the last that was given to a mailbox
+        self._states: dict[str, MailboxState | None] = {}  # while rows are restored
         self._counters: Counter[str] = Counter()
         self._is_behind = False  # there was more to send than one flush does
         self._is_called = False  # to go on with that
 
-    def take_rows(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """Take back its rows, in any order; the others come out.  They are too many to be in memory
-        first, as those of other parts are."""
-        records: list[tuple[int, list[int]]] = []
-        states: dict[str, list[Any] | None] = {}
-        changes: list[tuple[str, list[tuple[str, list[Any] | None]]]] = []
-        for space, key, value in rows:
-            if space == DELIVERIES.space:
-                records.append(self._log.restore(key, DELIVERIES.read(key, value)))
-            elif space == MAILBOX_SPACE:
-                states[key] = read_record(value)["state"]
-            elif space == CHANGE_SPACE:
-                changes.append((key, read_record(value)["states"]))
-            elif space == TEXTS.space:
-                self._texts.restore(key, TEXTS.read(key, value))
-            elif space != BODY_SPACE:
-                yield space, key, value
-        for key, changed in sorted(changes, key=lambda change: change[0]):
-            states.update((profile, state) for profile, state in changed)
-            self._unwritten.update((profile, None) for profile, _ in changed)
+    def streams(self) -> Iterable[Stream]:
+        yield streamed(DELIVERIES, self._log.restore)
+        yield streamed(MAILBOXES, self._restore_mailbox)
+        yield unread(BODY_SPACE)
+
+    def restore(self, rows: StoredRows) -> None:
+        for key, text in rows.take(TEXTS):
+            self._texts.restore(key, text)
+        states, self._states = self._states, {}
+        for key, change in rows.take(CHANGES):
+            states.update(change.states)
+            self._unwritten.update((profile, None) for profile, _ in change.states)
             self._changes.append(key)
             self._change = int(key)
         by_index: dict[int, Mailbox] = {}
@@ -144,10 +129,9 @@ class Mailboxes(Part):
                 by_index[box.index] = box
                 if box.sharing is not None:
                     opened[box.index] = set(box.sharing.open.values())
-                self._log.last = max(self._log.last, box.cursor)
+        self._log.last = max((box.cursor for box in self._boxes.values()), default=0)
         self._index = max(by_index, default=0)
-        for position, boxes in sorted(records):
-            record = self._log.first(position)
+        for position, record, boxes in self._log.restored():
             for holder in map(by_index.get, boxes):
                 if holder is None:
                     continue
@@ -157,8 +141,13 @@ class Mailboxes(Part):
                 elif holder.index in opened and position in opened[holder.index]:
                     holder.backlog_bytes += record.size
                     record.holders += 1
-            self._log.release(position)
+            record.holders -= 1
+            if not record.holders:
+                self._log.release(position)
         self.silence.begin([box for box in self._boxes.values() if box.is_ephemeral])
+
+    def _restore_mailbox(self, profile: str, row: MailboxRow) -> None:
+        self._states[profile] = row.state
 
     # --- what messages give ---------------------------------------------------------------
 
@@ -345,13 +334,13 @@ class Mailboxes(Part):
         for profile in self._to_write[-WRITTEN_AT_ONCE:]:
             box = self._boxes.get(profile)
             if box is not None:
-                self._rows.put(MAILBOX_SPACE, profile, {"state": box.state()})
+                MAILBOXES.put(self._rows, profile, MailboxRow(box.state()))
         del self._to_write[-WRITTEN_AT_ONCE:]
         if self._to_write:
             self.work_soon()
             return
         for key in self._replaced:
-            self._rows.delete(CHANGE_SPACE, key)
+            CHANGES.delete(self._rows, key)
         self._replaced.clear()
 
     def handle_read(self, rows: RowsRead) -> None:
@@ -381,7 +370,7 @@ class Mailboxes(Part):
             self._release(box, box.remove(box.last))
             self._texts.forget(profile, self._log.last)
             self.silence.end(box)
-            self._rows.delete(MAILBOX_SPACE, profile)
+            MAILBOXES.delete(self._rows, profile)
             self._note(profile, None)
 
     def send_away(self, profile: str, code: str, detail: str) -> None:
@@ -477,8 +466,11 @@ class Mailboxes(Part):
         """One row for all mailboxes that have changed in this call."""
         self._change += 1
         key = number_key(self._change)
-        states = [(profile, box and box.state()) for profile, box in self._changed.items()]
-        self._rows.put(CHANGE_SPACE, key, {"states": states})
+        states = [
+            (profile, None if box is None else box.state())
+            for profile, box in self._changed.items()
+        ]
+        CHANGES.put(self._rows, key, ChangeRow(states))
         self._changes.append(key)
         self._unwritten.update(dict.fromkeys(self._changed))
         self._changed.clear()
