@@ -112,7 +112,7 @@ class LiveWaits:
         reached = {root for root in roots if root_of(root) == broker}
         marker.missing.difference_update((root, broker) for root in roots)
         if reached:
-            marker.missing = {place for place in marker.missing if place[0] not in reached}
+            marker.missing = {(root, by) for root, by in marker.missing if root not in reached}
         return self._settle(number) if reached or not marker.missing else []
 
     def end_tree(self, tree: str) -> list[LiveVersion]:
@@ -127,7 +127,7 @@ class LiveWaits:
         live = []
         for number in concerned:
             marker = self._markers[number]
-            marker.missing = {place for place in marker.missing if place[0] != tree}
+            marker.missing = {(root, by) for root, by in marker.missing if root != tree}
             live += self._settle(number)
         return live
 

@@ -8,8 +8,20 @@ the start, and of the last minute, with what took most of it.
 from __future__ import annotations
 
 from collections import deque
+from typing import NamedTuple
 
 MINUTE = 60.0
+
+
+class _Turn(NamedTuple):
+    """``kind``: what took the most of it."""
+
+    ended: float
+    seconds: float
+    kind: str
+
+
+_NONE = _Turn(0.0, 0.0, "")
 
 
 class Turns:
@@ -18,9 +30,8 @@ class Turns:
     def __init__(self) -> None:
         self._count = 0
         self._seconds = 0.0
-        self._longest = (0.0, "")
-        # (time, seconds, kind): each longer than all behind it, one of a second at most.
-        self._recent: deque[tuple[float, float, str]] = deque()
+        self._longest = _NONE
+        self._recent: deque[_Turn] = deque()  # each longer than all behind it, one of a second
         self._now = 0.0
 
     def note(self, kind: str, seconds: float, now: float) -> None:
@@ -28,25 +39,26 @@ class Turns:
         self._count += 1
         self._seconds += seconds
         self._now = now
-        if seconds > self._longest[0]:
-            self._longest = (seconds, kind)
+        turn = _Turn(now, seconds, kind)
+        if seconds > self._longest.seconds:
+            self._longest = turn
         recent = self._recent
-        while recent and recent[-1][1] <= seconds:
+        while recent and recent[-1].seconds <= seconds:
             recent.pop()
-        if not recent or now - recent[-1][0] >= 1.0:
-            recent.append((now, seconds, kind))
-        while now - recent[0][0] >= MINUTE:
+        if not recent or now - recent[-1].ended >= 1.0:
+            recent.append(turn)
+        while now - recent[0].ended >= MINUTE:
             recent.popleft()
 
     def statistics(self) -> dict[str, object]:
         """``longest_turn_ms`` since the start and ``longest_turn_minute_ms``, each with what took
         most of it; ``turns`` and the ``turns_s`` that all took."""
-        lately = next((each for each in self._recent if self._now - each[0] < MINUTE), (0, 0.0, ""))
+        lately = next((turn for turn in self._recent if self._now - turn.ended < MINUTE), _NONE)
         return {
-            "longest_turn_ms": round(self._longest[0] * 1e3, 3),
-            "longest_turn_of": self._longest[1],
-            "longest_turn_minute_ms": round(lately[1] * 1e3, 3),
-            "longest_turn_minute_of": lately[2],
+            "longest_turn_ms": round(self._longest.seconds * 1e3, 3),
+            "longest_turn_of": self._longest.kind,
+            "longest_turn_minute_ms": round(lately.seconds * 1e3, 3),
+            "longest_turn_minute_of": lately.kind,
             "turns": self._count,
             "turns_s": round(self._seconds, 3),
         }
