@@ -22,7 +22,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import Any
 
 from formats import (
     FORMS,
@@ -39,8 +38,8 @@ from onyx.broker.control_plane import ControlPlane
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.deliveries.result_maker import ResultMaker, results_bytes_max
 from onyx.broker.local_deliveries import (
-    DEFERRED_SPACE,
     LARGE_BYTES,
+    DeferredRow,
     Given,
     LocalDeliveries,
 )
@@ -272,7 +271,7 @@ class DataPlane(Part):
     def restore(self, rows: StoredRows) -> None:
         """What was deferred is looked at when everything is there."""
         self.give_backs.restore(rows)
-        self.local.restore(rows.take_bytes(DEFERRED_SPACE), self._reopen)
+        self.local.restore(rows, self._reopen)
         if self.deferred:
             self.work_soon()
 
@@ -407,9 +406,11 @@ class DataPlane(Part):
                 pass
         return is_undecided
 
-    def _reopen(self, record: dict[str, Any]) -> Parcel:
-        names = ("root", "source", "number", "hops", "format", "payload", "reflects", "pieces")
-        return self._open(*(record[name] for name in names))
+    def _reopen(self, row: DeferredRow) -> Parcel:
+        return self._open(
+            *(row.root, row.source, row.number, row.hops, row.format, row.payload),
+            *(row.reflects, row.pieces),
+        )
 
     def _forward(self, parcel: Parcel, child: str, cut: Cut) -> None:
         packing = self._formats.packing_for(cut.parcel, child)

@@ -24,7 +24,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from formats import DecodeError, MessageRefused
 from onyx.broker.deliveries.delivery_log import Results
@@ -37,13 +37,30 @@ from onyx.broker.observers import Observers
 from onyx.broker.packing.parcel import Parcel
 from onyx.broker.query_plane import QueryPlane
 from overlay.link.frames import Delivery
-from overlay.link.row_log import RowLog, number_key, read_record
+from overlay.link.row_log import RowLog, number_key
 from overlay.link.slices import SLICE_SECONDS
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
 from overlay.transformation.reflection import WHOLE
 from yfilter.errors import MatchLimitExceeded
 from yfilter.matches import PAUSE, Delivered, MakesNow
 
-DEFERRED_SPACE = "deferred"
+
+class DeferredRow(NamedTuple):
+    """A message as it came, with its format by name; see ``LocalDeliveries.put``."""
+
+    root: str
+    source: str
+    number: int
+    hops: int
+    format: str
+    payload: bytes
+    reflects: int
+    pieces: bytes
+    undecided: bool = False
+
+
+DEFERRED = Table("deferred", DeferredRow)
 DEFERRED_BYTES_MAX = 4 * 1024 * 1024  # of messages; beyond, none is acknowledged
 LARGE_BYTES = 64 * 1024  # a message of so many is deferred in any case
 MANY = 64  # profiles that get the same, from which on it is remembered who they are
@@ -114,36 +131,33 @@ class LocalDeliveries:
         self._by_numbers: dict[bytes, list[Mailbox]] = {}  # the same of many together
         self._changes = -1
 
-    def restore(
-        self, rows: Iterable[tuple[str, bytes]], reopen: Callable[[dict[str, Any]], Parcel]
-    ) -> None:
-        """(key, value) in order; only local profiles are left to look at."""
-        for key, value in rows:
-            record = read_record(value)
-            is_undecided = record.pop("undecided")
-            parcel = reopen(record)
+    def restore(self, rows: StoredRows, reopen: Callable[[DeferredRow], Parcel]) -> None:
+        """Only local profiles are left to look at."""
+        for key, row in rows.take(DEFERRED):
+            parcel = reopen(row)
             self._last = int(key)
-            self.waiting.append(_Deferred(key, parcel, self._of_profiles(parcel), is_undecided))
+            self.waiting.append(_Deferred(key, parcel, self._of_profiles(parcel), row.undecided))
             self.waiting_bytes += len(parcel.payload)
-            self.undecided[parcel.source] += is_undecided
+            self.undecided[parcel.source] += row.undecided
 
     def put(self, parcel: Parcel, given: Iterable[Given], *, is_undecided: bool) -> None:
         """Defer a message."""
         self._counters["deferred"] += 1
         self._last += 1
         key = number_key(self._last)
-        record = {
-            "root": parcel.root,
-            "source": parcel.source,
-            "number": parcel.number,
-            "hops": parcel.hops,
-            "format": parcel.wire_format.value,
-            "payload": parcel.payload,
-            "reflects": parcel.reflects,
-            "pieces": parcel.pieces,
-            "undecided": is_undecided,
-        }
-        self._rows.put(DEFERRED_SPACE, key, record)
+        row = DeferredRow(
+            parcel.root,
+            parcel.source,
+            parcel.number,
+            parcel.hops,
+            parcel.wire_format.value,
+            parcel.payload,
+            parcel.reflects,
+            parcel.pieces,
+            is_undecided,
+        )
+        # PERF: DEFERRED.put would be a file and a call more on every message's way.
+        self._rows.put(DEFERRED.space, key, DEFERRED.pack(row))
         self.waiting.append(_Deferred(key, parcel, given, is_undecided))
         self.waiting_bytes += len(parcel.payload)
         self.undecided[parcel.source] += is_undecided
@@ -161,7 +175,7 @@ class LocalDeliveries:
                     return
             self._steps = None
             self.waiting.popleft()
-            self._rows.delete(DEFERRED_SPACE, key)
+            self._rows.delete(DEFERRED.space, key)
             self.waiting_bytes -= len(parcel.payload)
             self.undecided[parcel.source] -= is_undecided
             if self.waiting and is_over():

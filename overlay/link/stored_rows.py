@@ -66,14 +66,10 @@ class StoredRows:
 
     def take(self, table: Table[R]) -> Iterator[tuple[str, R]]:
         """The rows of a table, by key; StoreError at one that is none of its records."""
-        return self._read(table, self.take_bytes(table.space))
-
-    def take_bytes(self, space: str) -> list[tuple[str, bytes]]:
-        """The rows of a space, by key."""
-        if space in self._taken:
-            raise ValueError(f"two parts have the space {space!r}")
-        self._taken.add(space)
-        return sorted(self._spaces.pop(space, ()))
+        if table.space in self._taken:
+            raise ValueError(f"two parts have the space {table.space!r}")
+        self._taken.add(table.space)
+        return self._read(table, sorted(self._spaces.pop(table.space, ())))
 
     def _read(self, table: Table[R], rows: list[tuple[str, bytes]]) -> Iterator[tuple[str, R]]:
         for key, value in rows:

@@ -86,7 +86,7 @@ class Table(Generic[R]):
         expected."""
 
     def put(self, rows: RowLog, key: str, record: R) -> None:
-        rows.put_bytes(self.space, key, self.pack(record))
+        rows.put(self.space, key, self.pack(record))
 
     def delete(self, rows: RowLog, key: str) -> None:
         rows.delete(self.space, key)

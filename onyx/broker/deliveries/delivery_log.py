@@ -222,14 +222,14 @@ class DeliveryLog:
         record.is_unmade = kept is not None
         record.is_apart = len(body) > INLINE_BYTES
         if record.is_apart:
-            self._rows.put_bytes(BODY_SPACE, number_key(self.last), body)
+            self._rows.put(BODY_SPACE, number_key(self.last), body)
         row = DeliveryRow(
             *(source, number, second, size, record.stored, self._packed(boxes)),
             RULES if record.is_unmade else None,
             None if record.is_apart else body,
         )
         # PERF: DELIVERIES.put would be a file and a call more on every message's way.
-        self._rows.put_bytes(DELIVERIES.space, number_key(self.last), DELIVERIES.pack(row))
+        self._rows.put(DELIVERIES.space, number_key(self.last), DELIVERIES.pack(row))
         self.records[self.last] = record
         self.stored_bytes += record.stored
         return record
@@ -365,7 +365,7 @@ class DeliveryLog:
         record.stored = len(body) + RECORD_BYTES
         record.is_apart, record.is_unmade = len(body) > INLINE_BYTES, False
         if record.is_apart:
-            self._rows.put_bytes(BODY_SPACE, number_key(position), body)
+            self._rows.put(BODY_SPACE, number_key(position), body)
         else:
             self._rows.delete(BODY_SPACE, number_key(position))
         row = DeliveryRow(

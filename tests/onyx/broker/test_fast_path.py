@@ -12,7 +12,6 @@ from onyx.broker.local_deliveries import LARGE_BYTES
 from overlay.link.events import Action, CallAgain, CalledAgain, Flow, SendData
 from overlay.link.frame_codec import FrameDecoder, decode
 from overlay.link.frames import Ack, Deliveries, Delivery, Message, Publish, Refused, Request
-from overlay.link.row_log import read_record
 from overlay.link.slices import SLICE_SECONDS
 from tests.beside import Beside
 from tests.onyx.broker.test_broker_core import FIGURE4, NEWS, SF, Setting, delta, message
@@ -284,7 +283,7 @@ def test_what_was_deferred_and_cannot_be_read_any_more_stops_nobody() -> None:
     setting.watched.hold = True
     setting.brokers["B1"].send("B1", message())
     (key,) = (key for key in setting.beside.rows if key[0] == "deferred")
-    record = read_record(setting.beside.rows[key])
+    record = msgpack.unpackb(setting.beside.rows[key])
     setting.beside.rows[key] = msgpack.packb({**record, "payload": b"damaged"})
     setting.watched.hold = False
     setting.die()
