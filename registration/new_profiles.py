@@ -22,6 +22,8 @@ from registration.placement_by_plan import PlanPlacement
 from yfilter.errors import ProfileRefused
 from yfilter.matcher import check_profile
 
+PLACED_TOGETHER = 128  # profiles of a frame, which a broker handles in one turn
+
 
 class Asked(NamedTuple):
     """A profile that is asked for: its text, whose it is, and by which request."""
@@ -76,7 +78,7 @@ class NewProfiles(Part):
                 by_host.setdefault(entry.host, []).append(entry)
         self._unsent.clear()
         for host, entries in by_host.items():
-            for place in portions([entry.text for entry in entries]):
+            for place in portions([entry.text for entry in entries], PLACED_TOGETHER):
                 given = [(entry.profile, entry.user, entry.text) for entry in entries[place]]
                 self._links.send(f"broker/{host}", REGISTRATION_KEY, PlaceProfiles(given))
 
