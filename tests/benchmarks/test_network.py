@@ -52,7 +52,7 @@ def measured(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, o
         ("away", {"away_disk_ratio", "away_publish_ratio", "drain_s"}),
         ("away-paths", {"away_paths_accepted_s", "away_paths_checked", "ping_p99_ms"}),
         ("large", {"large_delivered_s", "large_checked", "longest_turn_ms"}),
-        ("registering", {"register_per_s", "register_bulk_per_s", "restart_s"}),
+        ("registering", {"register_per_s", "register_line_bulk_per_s", "restart_s"}),
     ],
 )
 def test_a_scenario_has_the_promised_keys(
