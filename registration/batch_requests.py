@@ -13,12 +13,15 @@
 A batch is remembered by its request id, also when its profiles are long gone: repeated, after a
 broken connection or by another process, it adds nothing, and is answered as it was.  Profiles of a
 batch have consecutive numbers, so that a row of the store is all it takes.
+
+Texts are checked in slices, while others are answered; then all are added in one turn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from hashlib import sha256
 
 from overlay.link.arrival import Arrival
@@ -34,6 +37,7 @@ from overlay.link.request_server import (
     texts_argument,
 )
 from overlay.link.row_log import RowLog
+from overlay.link.slices import never
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from overlay.topology import Topology
@@ -42,6 +46,7 @@ from registration.new_profiles import Asked, NewProfiles, check
 from registration.schema_warnings import schema_warnings, schemas_of
 
 BATCHES_MAX = 65_536  # that are remembered; beyond, the oldest is not
+CHECKED_MAX = 64  # requests whose texts are being checked
 WARNED_AT_ONCE = 100  # profiles that are held against schemas in one turn
 
 
@@ -73,16 +78,38 @@ class _Wait:
     result: Result
 
 
+@dataclass(slots=True)
+class _Check:
+    """The texts of a request that are not checked yet, with their places; what was wrong."""
+
+    connection: int
+    request: Request
+    left: Iterator[tuple[int, str]]
+    refused: list[list[object]] = field(default_factory=list)
+
+
 class BatchRequests(Part):
     """Answers these requests."""
 
     section = "requests"
 
-    def __init__(self, catalog: Catalog, news: NewProfiles, rows: RowLog) -> None:
-        """``use_topology`` must be called before anything is asked."""
+    def __init__(
+        self,
+        catalog: Catalog,
+        news: NewProfiles,
+        rows: RowLog,
+        ask_again: Callable[[int, Request], None],
+        is_over: Callable[[], bool] = never,
+    ) -> None:
+        """``use_topology`` must be called before anything is asked; ``ask_again(connection,
+        request)`` when its texts are checked; ``is_over``: the slice of this event."""
         self._catalog = catalog
         self._news = news
         self._rows = rows
+        self._ask_again = ask_again
+        self._is_over = is_over
+        self._checks: deque[_Check] = deque()
+        self._checked: list[list[object]] | None = None  # of the request that is asked again
         self._batches: dict[str, _Batch] = {}  # by request id, the oldest first
         self._waits: list[_Wait] = []
         self.verbs: dict[str, Verb] = {
@@ -113,6 +140,25 @@ class BatchRequests(Part):
     def gone(self, arrival: Arrival) -> None:
         """Nobody waits on a connection that is gone."""
         self._waits = [wait for wait in self._waits if wait.connection != arrival.connection]
+        left = (check for check in self._checks if check.connection != arrival.connection)
+        self._checks = deque(left)
+
+    def work(self) -> None:
+        """Check as many texts as there is time for; a request whose last it was is carried out."""
+        while self._checks:
+            first = self._checks[0]
+            for place, text in first.left:
+                try:
+                    check(text)
+                except RequestRefused as refusal:
+                    first.refused.append([place, refusal.code, str(refusal)])
+                if self._is_over():
+                    self.work_soon()
+                    return
+            self._checks.popleft()
+            self._checked = first.refused
+            self._ask_again(first.connection, first.request)
+            self._checked = None
 
     def take_settled(self) -> list[tuple[int, str, Result]]:
         """Those who need not wait any more: connection, request, answer."""
@@ -138,9 +184,12 @@ class BatchRequests(Part):
                 "other-content",
                 f"the request {request.request!r} was made before, with other profiles",
             )
-        refused: list[list[object]] = []
-        if batch is None or batch.count != len(texts):
-            refused = _refused(texts)
+        refused = self._checked
+        if refused is None and batch is not None and batch.count == len(texts):
+            refused = []  # none was
+        if refused is None:
+            self._check(connection, request, texts)
+            return None
         if batch is None:
             if refused and request.arguments.get("skip_refused") is not True:
                 return {"profiles": [], "refused": refused}
@@ -190,6 +239,12 @@ class BatchRequests(Part):
 
     # --- helpers --------------------------------------------------------------------------
 
+    def _check(self, connection: int, request: Request, texts: list[str]) -> None:
+        if len(self._checks) >= CHECKED_MAX:
+            raise RequestRefused("busy", f"{CHECKED_MAX} other requests are being checked")
+        self._checks.append(_Check(connection, request, enumerate(texts)))
+        self.work_soon()
+
     def _remember(self, request: str, batch: _Batch) -> None:
         if len(self._batches) >= BATCHES_MAX:
             oldest = next(iter(self._batches))
@@ -201,17 +256,6 @@ class BatchRequests(Part):
     def _strike(self, placed: set[str], live: set[str]) -> None:
         for wait in self._waits:
             wait.left -= live if wait.live else placed
-
-
-def _refused(texts: Iterable[str]) -> list[list[object]]:
-    """(place, code, message) of each text that is no profile."""
-    found: list[list[object]] = []
-    for place, text in enumerate(texts):
-        try:
-            check(text)
-        except RequestRefused as refusal:
-            found.append([place, refusal.code, str(refusal)])
-    return found
 
 
 def _users_argument(request: Request, count: int) -> list[str]:

@@ -87,7 +87,7 @@ class RegistrationCore:
         server = RequestServer(self._links, "the registration service", verbs)
         census = PlanCensus(self.catalog, server.answer)
         news = NewProfiles(self.catalog, placement, self._links)
-        batches = BatchRequests(self.catalog, news, self._rows)
+        batches = BatchRequests(self.catalog, news, self._rows, server.handle, self._slice.is_over)
         requests = RegistrationRequests(
             self.shapes, self.catalog, news, batches, server, self.statistics
         )

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+from itertools import count
+from typing import cast
+
 import pytest
 
+from overlay.link.arrival import Arrival
+from overlay.link.events import Action, Event
 from overlay.link.frames import (
     PlaceProfiles,
     ProfilesChanged,
     ProfilesLive,
     ProfilesPlaced,
+    Request,
     Response,
 )
+from overlay.link.link_layer import LinkLayer
+from overlay.link.node import Core
+from overlay.link.part import Agenda
 from overlay.link.request_server import Result
+from overlay.link.row_log import RowLog
 from overlay.topology import parse_topology
-from registration.batch_requests import WARNED_AT_ONCE
+from registration import batch_requests
+from registration.batch_requests import WARNED_AT_ONCE, BatchRequests
+from registration.catalog import Catalog
+from registration.new_profiles import NewProfiles, check
+from registration.placement_by_plan import PlanPlacement
 from tests.beside import Peer
 from tests.registration.test_registration_core import Setting, refused
 
@@ -74,6 +88,65 @@ def test_many_go_to_their_host_in_few_frames_and_are_answered_together(setting: 
     assert answer(setting, "q2") is None
     setting.brokers["B1"].send("registration", ProfilesLive([("p2001", 1)]))
     assert answer(setting, "q2") == {"profiles": ["p2001"], "refused": []}
+
+
+class Watched:
+    """A core; how many texts it has checked in one call at most."""
+
+    def __init__(self, core: Core, checked: list[str]) -> None:
+        self.most = 0
+        self._core = core
+        self._checked = checked
+
+    def handle(self, event: Event, now: float) -> list[Action]:
+        before = len(self._checked)
+        actions = self._core.handle(event, now)
+        self.most = max(self.most, len(self._checked) - before)
+        return actions
+
+
+def test_texts_are_checked_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[str] = []
+
+    def noted(text: str) -> None:
+        checked.append(text)
+        check(text)
+
+    monkeypatch.setattr(batch_requests, "check", noted)
+    thousandths = count()
+    setting = Setting(SMALL, clock=lambda: next(thousandths) / 1_000)
+    watched = setting.beside.core = Watched(setting.beside.core, checked)
+    found = setting.request("q1", "profile.add_many", texts=[*TEXTS[:99], "/["])
+    assert found is not None
+    assert found.result["profiles"] == []
+    assert [place for place, *_ in found.result["refused"]] == [99]
+    assert len(checked) == 100
+    assert 1 < watched.most < 10
+
+
+def test_who_goes_while_texts_are_checked_adds_nothing() -> None:
+    asked: list[Request] = []
+    rows = RowLog()
+    batches = BatchRequests(
+        Catalog(rows),
+        NewProfiles(Catalog(rows), cast("PlanPlacement", None), cast("LinkLayer", None)),
+        rows,
+        lambda connection, request: asked.append(request),
+        lambda: True,
+    )
+    batches.use_topology(SMALL)
+    agenda = Agenda([batches])
+    first, second = (
+        Request(request, "profile.add_many", {"texts": ["/a", "/b"]}) for request in ("q1", "q2")
+    )
+    for connection, request in ((1, first), (2, second)):
+        assert batches.verbs["profile.add_many"](connection, request) is None
+    agenda.work()
+    assert agenda.working
+    batches.gone(Arrival(1, "client/c", None))
+    while agenda.working:
+        agenda.work()
+    assert asked == [second]
 
 
 def test_each_has_a_user_of_its_own(setting: Setting) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -25,10 +26,12 @@ DTD = b"<!ELEMENT nitf (#PCDATA)>"
 
 
 class Setting:
-    def __init__(self, topology: Topology = FIGURE4) -> None:
+    def __init__(
+        self, topology: Topology = FIGURE4, clock: Callable[[], float] = lambda: 0.0
+    ) -> None:
         self.topology = topology
         self.identity = topology.registration[0].id
-        core = RegistrationCore(topology, self.identity, "run1")
+        core = RegistrationCore(topology, self.identity, "run1", clock=clock)
         self.beside = Beside(f"registration/{self.identity}", core)
         self.brokers = {name: self.beside.peer("broker", name) for name in topology.broker_ids}
         self.client = self.beside.peer("client", "c")
