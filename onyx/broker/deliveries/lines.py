@@ -36,14 +36,14 @@ from overlay.link.link_layer import LinkLayer
 from overlay.link.slices import Slice, never
 
 SENT_AT_ONCE = 4_096  # deliveries of one call; then others have their turn
-SENT_BYTES_AT_ONCE = 4 * 1024 * 1024
+SENT_BYTES_AT_ONCE = 1024 * 1024  # more than a processor keeps at hand is slower, too
 READ_AHEAD = 32  # deliveries of a mailbox that are read from the store together
 HELD_SECONDS_EACH = 1e-4
 """Of processor time: while messages wait to be handled, a connection gets something again after so
 long for each that has got something.  So the writing of many small pieces stays a part of what a
 broker does under load; where nothing waits nothing is held."""
 HELD_SECONDS_MAX = 0.1
-JOINED_BYTES = 64 * 1024  # frames for a connection leave together up to so many
+JOINED_BYTES = 4_096  # frames for a connection leave as one up to so many; to join is to copy
 
 
 Taker: TypeAlias = Mailbox | Sharer
