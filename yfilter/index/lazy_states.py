@@ -316,11 +316,8 @@ class LazyStates(StateTable):
             return 0
         key = hash_of(loops, nodes.nodes, nodes.count)
         state = self._find(loops, nodes, key)
-        if state == 0:
-            return self._new_state(loops, key)
-        if self.outdated(state):
-            self.renew(state)
-        return state
+        # One of nodes that have been used again stays as it is: what led to it may do so still.
+        return self._new_state(loops, key) if state == 0 or self.outdated(state) else state
 
     def _find(self, loops: cython.int, nodes: NodeSet, key: cython.longlong) -> cython.int:
         i: cython.int = 0
