@@ -55,7 +55,6 @@ cdef class StateTable:
     cdef int append(self, int loops, int[::1] nodes, int count) except -1
     cdef int touch(self, int[::1] states, int count) except -1
     cdef int outdated(self, int state) except -1
-    cdef int renew(self, int state) except -1
     cdef int lean(self, int state, int other) except -1
     cdef bint leans(self, int state) noexcept
     cdef bint may_differ(self, int state, int edge) noexcept

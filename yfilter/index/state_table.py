@@ -78,7 +78,7 @@ if not cython.compiled:
 
 
 class StateTable:
-    """``outdated`` puts a state right, unless its very set may be wrong; ``renew`` it then."""
+    """``outdated`` puts a state right, unless its very set may be wrong: then it is left."""
 
     def __init__(self, trie: Trie, loops: LoopSets, bytes_max: int) -> None:
         bits_max = max(6, (bytes_max // 64).bit_length() - 1)
@@ -118,7 +118,15 @@ class StateTable:
         self.states[row + STATE_FIRST] = first
         self.states[row + STATE_COUNT] = count
         self.states[row + STATE_LOOPS] = loops
-        self.renew(state)
+        self.states[row + STATE_ROW] = self.next_row
+        self.next_row += 1
+        self.states[row + STATE_TWIN] = 0
+        self.states[row + STATE_ELSEWHERE] = NOT_YET
+        self.states[row + STATE_TIME] = self.trie.clock
+        self.states[row + STATE_LEANS_ON] = 0
+        self.states[row + STATE_DIFFERING_NAMES] = 0
+        self.states[row + STATE_DIFFERING_EDGES] = 0
+        self._derive(state)
         return state
 
     def touch(self, states: cython.int[::1], count: cython.int) -> cython.int:
@@ -157,18 +165,6 @@ class StateTable:
             return True
         self.states[row + STATE_TIME] = self.trie.clock
         return False
-
-    def renew(self, state: cython.int) -> cython.int:
-        """The set is right; all that was computed from it is not, or not there."""
-        self.states[STATE_WIDTH * state + STATE_ROW] = self.next_row
-        self.next_row += 1
-        self.states[STATE_WIDTH * state + STATE_TWIN] = 0
-        self.states[STATE_WIDTH * state + STATE_ELSEWHERE] = NOT_YET
-        self.states[STATE_WIDTH * state + STATE_TIME] = self.trie.clock
-        self.states[STATE_WIDTH * state + STATE_LEANS_ON] = 0
-        self.states[STATE_WIDTH * state + STATE_DIFFERING_NAMES] = 0
-        self.states[STATE_WIDTH * state + STATE_DIFFERING_EDGES] = 0
-        return self._derive(state)
 
     def lean(self, state: cython.int, other: cython.int) -> cython.int:
         """A new state leans on the one whose place it takes; on which edges may they differ?"""

@@ -289,9 +289,10 @@ class Mailboxes(Part):
     def flush(self) -> None:
         """Send what can be sent, so much of it that others have their turn soon; the rest when that
         has left, whatever else happens until then."""
-        holds = self._lines.hold_until and self._may_hold()
         self._is_behind |= self._slice.until > 0.0 and self._slice.is_over()  # by what others did
-        if self._is_called or not (self._is_behind or holds):
+        if self._is_called or not (
+            self._is_behind or (self._lines.hold_until and self._may_hold())
+        ):
             self._is_called, self._is_behind = False, self._lines.flush()
         if self._changed:
             self._put_changed()
