@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TypeVar
 
 import trio
+
+_T = TypeVar("_T")
 
 
 @asynccontextmanager
@@ -24,6 +27,21 @@ async def background_tasks() -> AsyncIterator[trio.Nursery]:
         if error is group:
             raise
         raise error from error.__cause__
+
+
+async def hold(
+    manager: AbstractAsyncContextManager[_T],
+    use: Callable[[_T], Awaitable[object]],
+    task_status: trio.TaskStatus[_T] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """A task that is in the block of a context manager as long as ``use`` of it takes."""
+    async with manager as entered:
+        task_status.started(entered)
+        await use(entered)
+
+
+async def forever(entered: object) -> None:
+    await trio.sleep_forever()
 
 
 def lone_error(error: BaseException) -> BaseException:

@@ -40,7 +40,7 @@ from typing import Any, Self, TypeVar
 
 import trio
 
-from onyx.background import background_tasks
+from onyx.background import background_tasks, forever, hold
 from onyx.client_values import Location, Outcome, ProfileInfo, SourceInfo
 from onyx.errors import RequestFailed, UserError
 from onyx.profile_batches import (
@@ -106,8 +106,10 @@ class DataSource:
         schema: Path | None = None,
         validate: str = "off",
         compression: Mapping[str, Path] | None = None,
+        key: str = "",
     ) -> DataSource:
-        """Register a new source; returns when every broker knows it.  Not connected yet.
+        """Register a new source, or find the one that this ``key`` has made before; returns when
+        every broker knows it.  Not connected yet.
 
         The arguments are those of ``RegistrationClient.register_source``.
         """
@@ -120,6 +122,7 @@ class DataSource:
                 schema=schema,
                 validate=validate,
                 compression=compression,
+                key=key,
             )
         source = cls(registration, info.id)
         source._info = info
@@ -247,10 +250,6 @@ class Pipeline:
         return rest
 
 
-async def _forever(entered: object) -> None:
-    await trio.sleep_forever()
-
-
 class User:
     """A user: his profiles, and their results; a context manager.
 
@@ -294,6 +293,7 @@ class User:
         near: bool = False,
         wait: bool = True,
         timeout_seconds: float | None = None,
+        key: str = "",
     ) -> ProfileInfo:
         """Register a profile; with ``wait`` it is live on return, with ``near`` it is hosted near
         ``location`` even where a plan would have it elsewhere.
@@ -301,10 +301,15 @@ class User:
         ProfileNotAccepted, with line, column and what was expected, when the text is refused.
         After ``timeout_seconds`` it returns all the same: ``live`` is false then, and ``missing``
         names the brokers that do not have the profile yet.
+
+        ``key`` names the profile, in any process: as long as it is there, to add it again under
+        the same key gives the same one, as it is by now.  RequestFailed "other-content" where it
+        was added with another text.  So a program that does not know whether it was answered, or
+        that is started again, can ask again.
         """
         waits_here = wait and timeout_seconds is None
         info = await self._registration.add_profile(
-            text, user=self.name, location=location, near=near, wait=waits_here
+            text, user=self.name, location=location, near=near, wait=waits_here, key=key
         )
         if not wait or info.live:
             return info
@@ -513,13 +518,13 @@ class User:
     async def _in_background(
         self,
         manager: AbstractAsyncContextManager[_T],
-        use: Callable[[_T], Awaitable[object]] = _forever,
+        use: Callable[[_T], Awaitable[object]] = forever,
     ) -> _T:
         """Enter a context manager in a task that leaves it when ``use`` of it returns, or else at
         the end of the block."""
         if self._nursery is None:
             raise RuntimeError("a User is used inside of its async with block")
-        entered: _T = await self._nursery.start(_hold, manager, use)
+        entered: _T = await self._nursery.start(hold, manager, use)
         return entered
 
 
@@ -527,16 +532,6 @@ def _waiting(profile_id: str, wait: bool, timeout_seconds: float | None) -> dict
     """The arguments of a request about a profile that may wait until it is live."""
     timeout = {} if timeout_seconds is None else {"timeout": timeout_seconds}
     return {"profile": profile_id, "wait": wait, **timeout}
-
-
-async def _hold(
-    manager: AbstractAsyncContextManager[_T],
-    use: Callable[[_T], Awaitable[object]],
-    task_status: trio.TaskStatus[_T] = trio.TASK_STATUS_IGNORED,
-) -> None:
-    async with manager as entered:
-        task_status.started(entered)
-        await use(entered)
 
 
 async def _iterate(

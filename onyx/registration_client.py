@@ -106,6 +106,7 @@ class RegistrationClient(NetworkClient):
         schema: Path | None = None,
         validate: str = "off",
         compression: Mapping[str, Path] | None = None,
+        key: str = "",
     ) -> SourceInfo:
         """Register a data source; returns when every broker knows it.
 
@@ -113,11 +114,15 @@ class RegistrationClient(NetworkClient):
         ``schema`` is the file of its DTD, XML Schema or RELAX NG; ``validate`` says what the root
         broker does about a message against it: "off" (nothing), "report" or "reject";
         ``compression`` names files with zstd dictionaries, by the form of message that each is for
-        ("text", "binary", "dictionary").
+        ("text", "binary", "dictionary").  The source that an earlier call with the same ``key``
+        made is the one that is returned; RequestFailed "other-content" where its name, schema,
+        ``validate`` or ``compression`` were others.
         """
         arguments: dict[str, object] = {"rate": rate, "size": size, "validate": validate}
         if name:
             arguments["name"] = name
+        if key:
+            arguments["key"] = key
         if location is not None:
             arguments["location"] = list(location)
         if schema is not None:
@@ -146,13 +151,18 @@ class RegistrationClient(NetworkClient):
         location: Location | None = None,
         near: bool = False,
         wait: bool = True,
+        key: str = "",
     ) -> ProfileInfo:
         """Register a profile; returns when its host broker has it, with ``wait`` when it is live.
 
-        ``near``: its host broker shall be near ``location``, whatever plan there is.
+        ``near``: its host broker shall be near ``location``, whatever plan there is.  The profile
+        of this user that an earlier call with the same ``key`` made is the one that is returned,
+        as it is by now; RequestFailed "other-content" where its text was another.
         ProfileNotAccepted when its text is refused.
         """
         arguments: dict[str, object] = {"text": text, "user": user, "near": near, "wait": wait}
+        if key:
+            arguments["key"] = key
         if location is not None:
             arguments["location"] = list(location)
         result = await self.call("profile.add", arguments)

@@ -17,6 +17,7 @@ from overlay.link.part import Part
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
+from registration.keys import Keys
 
 REGISTRATION_KEY = "registration"  # the channel key between a broker and the registration service
 
@@ -154,6 +155,7 @@ class Catalog(Part):
         self._rows = rows
         self.sources: dict[str, SourceEntry] = {}
         self.profiles: dict[str, ProfileEntry] = {}
+        self.keys = Keys(rows)
         self._by_request: dict[str, str] = {}  # request id -> source or profile id
         self.profiles_by_broker: Counter[str] = Counter()
         self.volume_by_root: Counter[str] = Counter()  # expected bytes/s, rounded
@@ -165,6 +167,7 @@ class Catalog(Part):
             self._index_source(SourceEntry.from_row(source, source_row))
         for profile, row in rows.take(PROFILES):
             self._index_profile(ProfileEntry(profile, *row))
+        self.keys.restore(rows)
         for kind, number in rows.take(NUMBERS):
             self._numbers[kind] = number.last
         self.profiles = dict(sorted(self.profiles.items(), key=lambda each: int(each[0][1:])))
@@ -204,6 +207,7 @@ class Catalog(Part):
         if entry is None:
             return
         self._by_request.pop(entry.request, None)
+        self.keys.forget(profile)
         self.profiles_by_broker[entry.host] -= 1
         self._changed.pop(profile, None)
         PROFILES.delete(self._rows, profile)
@@ -211,6 +215,7 @@ class Catalog(Part):
     def remove_source(self, source: str) -> None:
         entry = self.sources.pop(source)
         self._by_request.pop(entry.request, None)
+        self.keys.forget(source)
         self.volume_by_root[entry.root] -= round(entry.volume)
         SOURCES.delete(self._rows, source)
 

@@ -12,7 +12,8 @@
 Those about many profiles at once are in batch_requests.py, those about plans in plan_requests.py.
 
 A request carries the client's own request id: repeated after a broken connection it finds what
-the first one made, and makes nothing twice.
+the first one made, and makes nothing twice.  ``source.register`` and ``profile.add`` may have a
+``key`` for the same across programs and restarts, as long as the thing is there (keys.py).
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ from overlay.routing.broadcast_tree import broadcast_trees
 from overlay.topology import Topology
 from registration.batch_requests import BatchRequests
 from registration.catalog import Catalog, ProfileEntry, SourceEntry
+from registration.keys import Key
 from registration.new_profiles import Asked, NewProfiles, check
 from registration.placement import choose_root_broker
 from registration.schema_warnings import schema_warnings, schemas_of
@@ -154,11 +156,17 @@ class RegistrationRequests(Part):
     # --- sources --------------------------------------------------------------------------
 
     def _register_source(self, connection: int, request: Request) -> Result | None:
-        known = self._catalog.find_request(request.request)
+        key = _key_argument(
+            request,
+            *("source", "", "name", "schema_name", "schema", "validate", "compression"),
+        )
+        known = self._find(request, key)
         if known is not None and known in self._catalog.sources:
             entry = self._catalog.sources[known]
         else:
             entry = self._new_source(request)
+            if key is not None:
+                self._catalog.keys.put(entry.source, key)
         if entry.ready:
             return self._source_result(entry)
         self._waiting.setdefault(entry.source, []).append((connection, request.request, False))
@@ -238,20 +246,24 @@ class RegistrationRequests(Part):
     # --- profiles -------------------------------------------------------------------------
 
     def _add_profile(self, connection: int, request: Request) -> Result | None:
-        known = self._catalog.find_request(request.request)
+        user = name_argument(request, "user", default="")
+        key = _key_argument(request, "profile", user, "text")
+        known = self._find(request, key)
         if known is not None and known in self._catalog.profiles:
             entry = self._catalog.profiles[known]
         else:
-            entry = self._new_profile(request)
+            entry = self._new_profile(request, user)
+            if key is not None:
+                self._catalog.keys.put(entry.profile, key)
         wait = bool(request.arguments.get("wait"))
         if _settled(entry, wait):
             return self._added_result(entry)
         self._waiting.setdefault(entry.profile, []).append((connection, request.request, wait))
         return None
 
-    def _new_profile(self, request: Request) -> ProfileEntry:
+    def _new_profile(self, request: Request, user: str) -> ProfileEntry:
         text = text_argument(request, "text", self._topology.limits.profile_length_max)
-        asked = Asked(text, name_argument(request, "user", default=""), request.request)
+        asked = Asked(text, user, request.request)
         check(text)
         near = request.arguments.get("near") is True
         return self._news.add([asked], location_argument(request), near)[0]
@@ -339,6 +351,11 @@ class RegistrationRequests(Part):
 
     # --- the rest -------------------------------------------------------------------------
 
+    def _find(self, request: Request, key: Key | None) -> str | None:
+        """What the request, or an earlier one with its key, has made already."""
+        known = self._catalog.find_request(request.request)
+        return known if known is not None or key is None else self._catalog.keys.find(key)
+
     def _network(self, connection: int, request: Request) -> Result:
         """Where every broker is: what a client needs to look at the network."""
         return {
@@ -349,6 +366,14 @@ class RegistrationRequests(Part):
 
 def _settled(entry: ProfileEntry, wait: bool) -> bool:
     return entry.placed and (not wait or entry.live >= entry.version)
+
+
+def _key_argument(request: Request, kind: str, owner: str, *content: str) -> Key | None:
+    """The key of what is asked for, if it has one; ``content``: the arguments that say what."""
+    key = name_argument(request, "key", default="")
+    if not key:
+        return None
+    return Key.of(kind, owner, key, *(request.arguments.get(name) for name in content))
 
 
 def _validation_argument(request: Request, schema: Schema | None) -> str:

@@ -42,19 +42,14 @@ from onyx.cli.values import (
 from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
 from onyx.client_values import ProfileInfo
 from onyx.clients import User
-from onyx.errors import (
-    EXIT_DATA,
-    EXIT_OK,
-    EXIT_UNAVAILABLE,
-    ProfileNotAccepted,
-    UsageError,
-)
+from onyx.errors import EXIT_DATA, EXIT_OK, EXIT_UNAVAILABLE, ProfileNotAccepted, UsageError
 from onyx.registration_client import RegistrationClient
 
 _T = TypeVar("_T")
 
 ADD_EXAMPLES = """\
   onyx profile add storms.xq --wait
+  onyx profile add storms.xq --key storms
   echo '//item[price < 100]' | onyx profile add - --user ada
   onyx profile add profiles/*.xq --user ada --location 47.61,-122.33
   onyx profile add population.jsonl
@@ -71,6 +66,7 @@ OTHER_EXAMPLES = """\
 
 WAIT_HELP = "return only when it is live: no message published afterwards is missed"
 WARNED_DETAILS = "Where the schemas of all sources say that it can never match there is a warning."
+KEY_HELP = "a name of yours for it: while it is there, to add it again is to find it"
 REFUSED_DETAILS = "A profile that is refused is shown with a caret under the place; exit code 65."
 
 
@@ -143,6 +139,7 @@ def _add_add(verbs: Subparsers) -> None:
         action="store_true",
         help="host it near --location, even where a plan (onyx plan) would have it elsewhere",
     )
+    parser.add_argument("--key", metavar="KEY", default="", help=KEY_HELP)
     _add_wait(parser, WAIT_HELP)
     set_run(parser, run_add)
     add_client_arguments(parser)
@@ -181,10 +178,14 @@ def _add_wait(parser: argparse.ArgumentParser, help_text: str) -> None:
 def run_add(arguments: argparse.Namespace) -> int:
     many = the_file(arguments, arguments.files)
     if many is not None:
+        if arguments.key:
+            raise UsageError("--key is for one profile; of a file of many --resume is the key")
         whose = _login_name() if arguments.user is None else arguments.user
         return add_many(arguments, many, whose)
     if arguments.resume:
         raise UsageError("--resume is for a file of many profiles (--lines or .jsonl)")
+    if arguments.key and len(arguments.files) > 1:
+        raise UsageError("--key is for one profile")
     check_once(arguments.files)
     texts = [(name, read_text(name)) for name in arguments.files]
     user = _login_name() if arguments.user is None else arguments.user
@@ -200,6 +201,7 @@ def run_add(arguments: argparse.Namespace) -> int:
                         near=arguments.near,
                         wait=arguments.wait,
                         timeout_seconds=arguments.timeout,
+                        key=arguments.key,
                     )
                 except ProfileNotAccepted as refusal:
                     refused += 1

@@ -110,6 +110,12 @@ def _add_register(verbs: Subparsers) -> None:
         "'onyx source train' or, for text, by 'zstd --train'; without one the root broker trains "
         "its own on the messages that come",
     )
+    parser.add_argument(
+        "--key",
+        metavar="KEY",
+        default="",
+        help="a name of yours for it: while it is there, to register it again is to find it",
+    )
     set_run(parser, run_register)
     add_client_arguments(parser)
 
@@ -198,6 +204,7 @@ async def _register(arguments: argparse.Namespace) -> DataSource:
         schema=arguments.schema,
         validate=arguments.validate,
         compression=dict(arguments.compression),
+        key=arguments.key,
     )
 
 

@@ -486,3 +486,12 @@ def test_port_0_needs_the_launcher(tmp_path: Path, capsys: pytest.CaptureFixture
     assert f"{file}: registration.listen: " in shell.err
     assert shell.run("up", file, "--broker", "B2") == 2
     assert f'"B2" is no broker of {file}' in shell.err
+
+
+def test_a_key_finds_what_was_made_with_it(shell: Shell, tmp_path: Path) -> None:
+    text = write(tmp_path / "keyed.xq", "//keyed/by[name = 'hand']")
+    added = shell.lines("profile", "add", text, "--key", "hand")
+    assert shell.lines("profile", "add", text, "--key", "hand") == added
+    assert shell.run("profile", "add", text, text, "--key", "hand") == 2
+    source = shell.lines("source", "register", "--name", "hand", "--key", "hand")
+    assert shell.lines("source", "register", "--name", "hand", "--key", "hand") == source

@@ -376,3 +376,15 @@ async def test_an_error_in_the_block_comes_out_as_it_is(registration: str) -> No
     with pytest.raises(ZeroDivisionError):
         async with User(registration):
             raise ZeroDivisionError
+
+
+async def test_what_has_a_key_is_made_once_by_whichever_program_asks(registration: str) -> None:
+    first = await DataSource.register(registration, name="keyed", key="keyed")
+    assert (await DataSource.register(registration, name="keyed", key="keyed")).id == first.id
+    async with User(registration, "key") as user:
+        profile = await user.add_profile("//keyed", key="mine")
+    async with User(registration, "key") as user:
+        assert (await user.add_profile("//keyed", key="mine")).id == profile.id
+        assert [shown.id for shown in await user.profiles()] == [profile.id]
+        with pytest.raises(RequestFailed, match=f"profile {profile.id}.*other-content"):
+            await user.add_profile("//other", key="mine")

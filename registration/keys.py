@@ -1,0 +1,74 @@
+"""Keys: names that clients give to what they ask for, so that asked again it is the same thing.
+
+A key is its owner's and of one kind of thing (a source, a profile); it lasts as long as that does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+
+from overlay.link.request_server import RequestRefused
+from overlay.link.row_log import RowLog
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """``kind`` "source" or "profile"; ``digest``: of what was asked for."""
+
+    kind: str
+    owner: str
+    key: str
+    digest: bytes
+
+    @classmethod
+    def of(cls, kind: str, owner: str, key: str, *content: object) -> Key:
+        return cls(kind, owner, key, sha256(repr(content).encode()).digest()[:16])
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        return self.kind, self.owner, self.key
+
+
+KEYS = Table("key", Key)  # under the id of the thing
+
+
+class Keys:
+    """The keys of what there is; durable.  Of a thing there is one at most."""
+
+    def __init__(self, rows: RowLog) -> None:
+        self._rows = rows
+        self._by_id: dict[str, Key] = {}
+        self._ids: dict[tuple[str, str, str], str] = {}
+
+    def restore(self, rows: StoredRows) -> None:
+        for made, key in rows.take(KEYS):
+            self._index(made, key)
+
+    def find(self, key: Key) -> str | None:
+        """The id of what has the key; RequestRefused "other-content" if that was another thing."""
+        made = self._ids.get(key.place)
+        if made is not None and self._by_id[made].digest != key.digest:
+            raise RequestRefused(
+                "other-content",
+                f"the key {key.key!r} is that of {key.kind} {made}, which was asked for with other "
+                f"content; change or remove {made}, or use another key",
+            )
+        return made
+
+    def put(self, made: str, key: Key) -> None:
+        self._index(made, key)
+        KEYS.put(self._rows, made, key)
+
+    def forget(self, made: str) -> None:
+        """What had a key is gone."""
+        key = self._by_id.pop(made, None)
+        if key is not None:
+            del self._ids[key.place]
+            KEYS.delete(self._rows, made)
+
+    def _index(self, made: str, key: Key) -> None:
+        self._by_id[made] = key
+        self._ids[key.place] = made
