@@ -5,6 +5,9 @@
     starting ──ready──> ready ──dies──> waiting ──delay──> starting ...
         └──────dies───────────────────────^  └──too often, or for good──> LaunchError
 
+A process that is ``kept``, as all are once their network has come up, is never given up: it is
+tried again and again, each time later, up to a bound.
+
 Invariants: at most one process at a time; ``run`` returns or raises only once it is gone, by
 SIGTERM and, after a bounded time, SIGKILL.  What it says is passed on line by line, and the last
 lines are kept for the case that it fails.
@@ -24,13 +27,13 @@ from typing import Literal, TypeAlias
 
 import trio
 
-from onyx.errors import EXIT_CANNOT_CREATE, EXIT_CONFIG, EXIT_STORE, LaunchError
+from onyx.errors import EXIT_CANNOT_CREATE, EXIT_CONFIG, EXIT_STORE, EXIT_SYSTEM, LaunchError
 
 State: TypeAlias = Literal["starting", "ready", "waiting", "stopped"]
 
 LAST_LINES = 20
 LINE_BYTES_MAX = 16 * 1024
-# What a new start cannot cure.
+# What a new start alone cannot cure.
 _FOR_GOOD = frozenset({EXIT_CANNOT_CREATE, EXIT_STORE, EXIT_CONFIG})
 
 
@@ -40,14 +43,14 @@ class RestartPolicy:
 
     delay_seconds      before the first new start; doubled for each further failure in a row
     delay_seconds_max  but never longer
-    failures_max       failures in a row after which it is given up
+    failures_max       failures in a row after which one that is not kept is given up
     stable_seconds     a process that was ready for so long has not failed in a row
     start_seconds      a network that is not ready, and has come no further for so long, is given up
     stop_seconds       between SIGTERM and SIGKILL
     """
 
     delay_seconds: float = 0.1
-    delay_seconds_max: float = 5.0
+    delay_seconds_max: float = 30.0
     failures_max: int = 5
     stable_seconds: float = 10.0
     start_seconds: float = 60.0
@@ -71,7 +74,10 @@ class ChildProcess:
         is given what the process says."""
         self.node_id = node_id
         self.state: State = "stopped"
+        self.is_kept = False
         self.restarts = 0
+        self.failures = 0  # in a row
+        self.pause_seconds = 0.0  # between the last death and the next start
         self.restored = (0, 0)  # rows of its store, of how many; as far as it has said
         self.came_further_at = 0.0
         self.exit_code: int | None = None  # of the last one that ended; negative: by a signal
@@ -83,7 +89,6 @@ class ChildProcess:
         self._report = report
         self._write_line = write_line
         self._process: trio.Process | None = None
-        self._failures = 0
         self._killed_on_purpose = False
         self._became_ready = trio.Event()
 
@@ -105,22 +110,33 @@ class ChildProcess:
         self._process.kill()
 
     async def run(self) -> None:
-        """Keep the process alive until cancelled; LaunchError when it does not stay up."""
+        """Keep the process alive until cancelled; LaunchError when it does not stay up and is not
+        kept."""
         try:
             while True:
-                lived_seconds = await self._run_once()
+                self._note_death(await self._run_once())
                 self._report("died", self)
-                await trio.sleep(self._next_delay(lived_seconds))
+                if not self.is_kept:
+                    self._check_hope()
+                await trio.sleep(self.pause_seconds)
                 self.restarts += 1
         finally:
             self.state = "stopped"
+
+    @property
+    def trouble(self) -> str:
+        """Why there is no process and when there will be; "" unless that is so."""
+        if self.state != "waiting":
+            return ""
+        again = f"started again after {self.pause_seconds:g} s"
+        return f"failed {self.failures} times in a row ({describe_exit(self.exit_code)}); {again}"
 
     def statistics(self) -> dict[str, object]:
         return {
             "state": self.state,
             "pid": self.pid,
             "restarts": self.restarts,
-            "failures_in_a_row": self._failures,
+            "failures_in_a_row": self.failures,
             "exit_code": self.exit_code,
         }
 
@@ -142,7 +158,10 @@ class ChildProcess:
                 )
         except OSError as error:
             os.close(ready_read)
-            raise LaunchError(f"{self.node_id} cannot be started: {error}", self.node_id) from None
+            self._take_line(f"onyx: {self.node_id} cannot be started: {error}".encode())
+            self.exit_code = EXIT_SYSTEM
+            self.state = "waiting"
+            return 0.0
         finally:
             os.close(ready_write)
         self._process = process
@@ -228,18 +247,25 @@ class ChildProcess:
         if self._became_ready.is_set():
             self._became_ready = trio.Event()
 
-    def _next_delay(self, lived_seconds: float) -> float:
-        """Seconds until the next start; LaunchError when there shall be none."""
-        if self._killed_on_purpose:
-            return 0.0
+    def _note_death(self, lived_seconds: float) -> None:
         policy = self._policy
-        self._failures = 1 if lived_seconds >= policy.stable_seconds else self._failures + 1
+        if self._killed_on_purpose:
+            self.pause_seconds = 0.0
+            return
+        self.failures = 1 if lived_seconds >= policy.stable_seconds else self.failures + 1
+        doubled = policy.delay_seconds * 2.0 ** min(self.failures - 1, 30)
+        if self.exit_code in _FOR_GOOD:
+            doubled = policy.delay_seconds_max
+        self.pause_seconds = min(doubled, policy.delay_seconds_max)
+
+    def _check_hope(self) -> None:
+        """LaunchError when another start would be of no use."""
+        if self._killed_on_purpose:
+            return
         if self.exit_code in _FOR_GOOD:
             raise self._given_up("cannot run")
-        if self._failures >= policy.failures_max:
-            raise self._given_up(f"failed {self._failures} times in a row and is given up")
-        doubled = policy.delay_seconds * 2.0 ** (self._failures - 1)
-        return min(doubled, policy.delay_seconds_max)
+        if self.failures >= self._policy.failures_max:
+            raise self._given_up(f"failed {self.failures} times in a row and is given up")
 
     def _given_up(self, what: str) -> LaunchError:
         reason = f"{self.node_id} {what} ({describe_exit(self.exit_code)})"

@@ -58,6 +58,10 @@ class RunningNetwork:
         self._children = {child.node_id: child for child in children}
 
     @property
+    def children(self) -> list[ChildProcess]:
+        return list(self._children.values())
+
+    @property
     def node_ids(self) -> list[str]:
         """The nodes that are run; others after the network has changed."""
         return list(self._children)
@@ -91,6 +95,11 @@ class RunningNetwork:
         for child in self._children.values() if node_id is None else [self._children[node_id]]:
             await child.wait_ready()
 
+    def troubles(self) -> dict[str, str]:
+        """Why a node is not running just now, of those that are not."""
+        troubles = {node_id: child.trouble for node_id, child in self._children.items()}
+        return {node_id: trouble for node_id, trouble in troubles.items() if trouble}
+
     def statistics(self) -> dict[str, object]:
         """State, pid and restarts of every process."""
         return {node_id: child.statistics() for node_id, child in self._children.items()}
@@ -113,8 +122,8 @@ async def launch(
     line of theirs (default: standard error).
 
     TopologyError when an address or so many connections cannot be had, DataDirectoryInUse when the
-    network is running already, LaunchError when a process does not come up or does not stay up:
-    then the block is cancelled.
+    network is running already, LaunchError when a process does not come up or does not stay up
+    until all are ready; after that none is given up.
     """
     allow_connections(topology.limits, file)
     policy = policy or RestartPolicy()
@@ -148,7 +157,8 @@ async def launch(
             for child in children:
                 keeper.start(child)
             await _wait_all_ready(children, policy)
-            nursery.start_soon(follow_shape, network.registration, keeper.change)
+            keeper.keep_all()
+            nursery.start_soon(follow_shape, network.registration, keeper.change, network.troubles)
             yield network
         if network.failure is not None:
             raise network.failure
@@ -171,11 +181,19 @@ class _Keeper:
         self._nursery = nursery
         self._child_of = child_of
         self._write_line = write_line
+        self._is_up = False
         self._scopes: dict[str, trio.CancelScope] = {}
         self._listeners = dict(listeners)  # of the processes that run here
         self._ended: dict[str, trio.Event] = {}
 
+    def keep_all(self) -> None:
+        """The network is up: from now on nobody is given up."""
+        self._is_up = True
+        for child in self._network.children:
+            child.is_kept = True
+
     def start(self, child: ChildProcess) -> None:
+        child.is_kept = self._is_up
         scope = self._scopes[child.node_id] = trio.CancelScope()
         self._ended[child.node_id] = trio.Event()
         self._nursery.start_soon(self._supervise, child, scope)
@@ -212,7 +230,7 @@ class _Keeper:
             listener.close()
 
     async def _supervise(self, child: ChildProcess, scope: trio.CancelScope) -> None:
-        """A child that is given up takes the whole network down, as one clean error."""
+        """A child that is given up while the network comes up takes it down, as one clean error."""
         try:
             with scope:
                 await child.run()

@@ -1,12 +1,13 @@
 """Following the shape of a network: which of its brokers have to run now.
 
-The registration service knows; whoever runs the processes asks it now and then.
+The registration service knows; whoever runs the processes asks it now and then, and says which of
+them fail, for ``onyx status``.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 import trio
 
@@ -19,14 +20,23 @@ FOLLOW_SECONDS = 1.0
 log = logging.getLogger("onyx.launcher")
 
 
-async def follow_shape(registration: str, changed: Callable[[Topology], Awaitable[None]]) -> None:
+async def follow_shape(
+    registration: str,
+    changed: Callable[[Topology], Awaitable[None]],
+    troubles: Callable[[], Mapping[str, str]] = dict,
+) -> None:
     """Call ``changed`` with the network at "host:port", with all brokers that have to run, when
-    others have to run than before; for ever.  What fails is tried again."""
+    others have to run than before; for ever.  What fails is tried again.  ``troubles``: why a
+    process is not running, by node."""
     known = (0, True)
     while True:
         try:
             async with RegistrationClient(registration) as client:
+                told: Mapping[str, str] = {}
                 while True:
+                    if (found_down := troubles()) != told:
+                        await client.call("processes.report", {"down": found_down})
+                        told = found_down
                     progress = await client.call("topology.progress")
                     found = progress["version"], progress["stage"] == "settled"
                     if found != known:

@@ -39,6 +39,7 @@ from registration.placement_by_plan import PlanPlacement
 from registration.plan_application import PlanApplication
 from registration.plan_census import PlanCensus
 from registration.plan_requests import PlanRequests
+from registration.process_reports import ProcessReports
 from registration.registration_requests import RegistrationRequests
 from registration.relays import Relays
 from registration.shape_changes import ShapeChanges
@@ -94,6 +95,8 @@ class RegistrationCore:
         verbs |= requests.verbs
         verbs |= batches.verbs
         verbs |= PlanRequests(placement, self._shares, application, census).verbs
+        processes = ProcessReports(self.shapes, identity)
+        verbs |= processes.verbs
         verbs |= ShapeRequests(self.shapes, self.catalog, reports.decide).verbs
         for part in (placement, self._shares, application, news, batches, requests):
             self.shapes.tell_topology.append(part.use_topology)
@@ -113,6 +116,7 @@ class RegistrationCore:
                 requests,
                 HostReports(self.catalog, self.moves, requests),
                 Relays(self._links),
+                processes,
             )
         )
         self._takers = self._agenda.takers()

@@ -32,7 +32,9 @@ about how many bytes that has saved ("onyx transform show" says more).
 For every broker that keeps an archive: how much is in it, what waits to be written,
 and what was left out, with the reason.
 
-Exit code 69 when a process does not answer.
+Of a process that fails again and again: why, and when it is started again.
+
+Exit code 69 when a process does not answer or is down.
 {NETWORK_HELP}"""
 
 EXAMPLES = """\
@@ -88,6 +90,9 @@ def run(arguments: argparse.Namespace) -> int:
         rows = [_row(node, address, statistics) for node, (address, statistics) in found.items()]
         print(table(HEADING, rows))
         for node, (_, statistics) in found.items():
+            if statistics and "down" in statistics:
+                print(f"\n{node} is down: {statistics['down']}")
+        for node, (_, statistics) in found.items():
             for child, choice in _choices(statistics).items():
                 print(f"\n{_said(node, child, choice)}")
                 print(table(FORMAT_HEADING, _estimates(node, child, choice)))
@@ -101,7 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
         ]
         if archives:
             print(f"\n{table(ARCHIVE_HEADING, archives)}")
-    missing = any(statistics is None for _, statistics in found.values())
+    missing = any(not said or "down" in said for _, said in found.values())
     return EXIT_UNAVAILABLE if missing else EXIT_OK
 
 
@@ -119,8 +124,12 @@ async def _collect(
             raise UsageError(f"--broker {quote(arguments.broker)} is no broker there{hint}")
         brokers = {arguments.broker: brokers[arguments.broker]}
     answers: dict[str, Statistics | None] = {}
+    down = own["processes"]["down"]
 
     async def ask(broker: str, address: str) -> None:
+        if broker in down:  # its address is kept for it, but nobody answers there
+            answers[broker] = {"down": down[broker]}
+            return
         try:
             async with NetworkClient(address) as client:
                 answers[broker] = await client.statistics()
@@ -139,6 +148,8 @@ async def _collect(
 def _row(node: str, address: str, statistics: Statistics | None) -> tuple[object, ...]:
     if statistics is None:
         return (node, address, "no answer", *(None for _ in HEADING[3:]))
+    if "down" in statistics:
+        return (node, address, "down", *(None for _ in HEADING[3:]))
     waiting = statistics["links"]["backlog_bytes"]
     longest = statistics["node"]["longest_turn_ms"]
     if "catalog" in statistics:

@@ -26,7 +26,9 @@ DETAILS = """\
 Every broker and the registration service is a process of its own. All addresses are
 bound before the first one starts, so that a network comes up as a whole or not at all;
 port 0 in the file stands for any free port. A process that dies is started again with
-what it had on disk. Ctrl-C (or SIGTERM) stops everything.
+what it had on disk; one that fails again and again is tried later each time (after 30 s
+at most), onyx status says so, and the others stay up. Ctrl-C (or SIGTERM) stops
+everything.
 
 With --broker or --registration just that one process runs, at its own address: start
 one on each machine, with the same file everywhere.
@@ -40,7 +42,8 @@ copy, bounded in size and age, that nobody waits for. What could not be written,
 because the disk is full, is counted by onyx status.
 
 Exit code 78: the topology is refused or an address is taken, nothing was started;
-75: the data directory is in use; 70: a process failed again and again."""
+75: the data directory is in use; 70: a process failed again and again before all were
+ready."""
 
 EXAMPLES = """\
   onyx up topologies/figure4.toml
@@ -209,16 +212,21 @@ class _Events:
         if not self._is_up and event not in ("died", "restoring"):
             return
         if self._as_json:
-            facts = {"event": event, "node": child.node_id, "pid": child.pid}
+            facts: dict[str, object] = {"event": event, "node": child.node_id}
+            facts["pid"] = child.pid
             if event == "died":
                 facts["exit_code"] = child.exit_code
+                facts["failures"] = child.failures
+                facts["again_seconds"] = child.pause_seconds
             elif event == "restoring":
                 facts["restored"], facts["rows"] = child.restored
             print_json(facts)
             return
         taken, total = child.restored
+        again = "" if child.failures < 2 else f" in {child.pause_seconds:g} s, the others stay up"
+        died = f"{child.node_id} died ({describe_exit(child.exit_code)}); starting it again{again}"
         text = {
-            "died": f"{child.node_id} died ({describe_exit(child.exit_code)}); starting it again",
+            "died": died,
             "started": f"{child.node_id} is started again, process {child.pid}",
             "restoring": f"{child.node_id} has restored {taken:,} of {total:,} rows of its store",
             "ready": f"{child.node_id} is ready again",

@@ -17,3 +17,8 @@ def test_what_waits_is_for_brokers_and_for_users() -> None:
     assert row["WAITING BYTES"] == 12
     assert row["LONGEST TURN MS"] == 1.5
     assert (row["PROFILES"], row["DELIVERED"]) == (3, 2)
+
+
+def test_a_process_that_is_not_started_again_yet_is_down() -> None:
+    row = dict(zip(HEADING, _row("B1", "127.0.0.1:1", {"down": "failed"}), strict=True))
+    assert row["STATE"] == "down"

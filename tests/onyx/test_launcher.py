@@ -215,22 +215,62 @@ async def test_a_process_that_cannot_run_is_given_up_with_what_it_said(tmp_path:
     assert not [child.node_id for child in children if child.restarts]
 
 
-async def test_a_process_that_dies_again_and_again_is_given_up(tmp_path: Path) -> None:
+async def test_a_process_that_dies_again_and_again_at_the_start_is_given_up(
+    tmp_path: Path,
+) -> None:
     policy = RestartPolicy(delay_seconds=0.001, failures_max=2)
     deaths: list[int | None] = []
 
-    def kill_when_ready(event: str, child: ChildProcess) -> None:
-        if child.node_id == "B1" and event == "ready" and child.pid is not None:
+    def kill_when_started(event: str, child: ChildProcess) -> None:
+        if child.node_id == "B1" and event == "started" and child.pid is not None:
             os.kill(child.pid, signal.SIGKILL)
         if event == "died":
             deaths.append(child.exit_code)
 
     with pytest.raises(LaunchError, match=r"B1 failed 2 times in a row.*SIGKILL"):
         async with launch(
-            topology_in(tmp_path / "data", brokers=1), policy=policy, report=kill_when_ready
+            topology_in(tmp_path / "data", brokers=1), policy=policy, report=kill_when_started
         ):
-            await trio.sleep_forever()
+            pytest.fail("launched")
     assert deaths == [-signal.SIGKILL, -signal.SIGKILL]
+
+
+async def test_a_leaf_that_dies_again_and_again_leaves_the_others_up(tmp_path: Path) -> None:
+    """Six deaths in a row, one more than was once the end of all; then it may live again."""
+    policy = RestartPolicy(delay_seconds=0.001)
+    pauses: list[float] = []
+    enough = trio.Event()
+
+    def kill_when_started(event: str, child: ChildProcess) -> None:
+        if child.node_id == "B2" and event == "died":
+            pauses.append(child.pause_seconds)
+            if len(pauses) == 6:
+                enough.set()
+        elif child.node_id == "B2" and pauses and not enough.is_set() and child.pid is not None:
+            os.kill(child.pid, signal.SIGKILL)
+
+    topology = topology_in(tmp_path / "data", brokers=2)
+    async with launch(topology, policy=policy, report=kill_when_started) as network:
+        pids = network.pids
+        os.kill(pids["B2"], signal.SIGKILL)
+        await enough.wait()
+        assert (network.pids["B1"], network.pids["registration"]) == (
+            *(pids["B1"], pids["registration"]),
+        )
+        await network.wait_ready()
+        await DataSource.register(network.registration)  # all brokers have a part in it
+    assert pauses == [0.001 * 2**failures for failures in range(6)]
+
+
+async def test_the_status_says_who_is_down_and_why(tmp_path: Path) -> None:
+    policy = RestartPolicy(delay_seconds=3600, delay_seconds_max=3600)
+    async with launch(topology_in(tmp_path / "data", brokers=1), policy=policy) as network:
+        os.kill(network.pids["B1"], signal.SIGKILL)
+        async with RegistrationClient(network.registration) as registration:
+            while not (said := (await registration.statistics())["processes"]["down"]):
+                await trio.lowlevel.checkpoint()
+    why = "failed 1 times in a row (killed by SIGKILL); started again after"
+    assert said == {"B1": f"{why} 3600 s"}
 
 
 async def test_data_of_a_network_of_another_shape_is_refused(tmp_path: Path) -> None:
