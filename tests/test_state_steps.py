@@ -30,6 +30,7 @@ from overlay.link.frame import Frame
 from overlay.link.frames import (
     BranchReady,
     Message,
+    MessageAgain,
     ShapeAgreed,
     ShapeAnnounced,
     ShapeReached,
@@ -437,6 +438,7 @@ class BelowRoot(ShapeWorld):
         unreadable = Message(
             root="B1", source="s1", number=1, format="holographic", hops=1, payload=b"?"
         )
+        again = unreadable.carried_by(MessageAgain)
 
         def end() -> None:
             if not trees.ending:
@@ -448,7 +450,7 @@ class BelowRoot(ShapeWorld):
             TreeEvent.CHILD_READY: lambda: self.ready("B1", "B5"),
             TreeEvent.ALL_READY: lambda: self.ready("B1", "B5", "B6"),
             TreeEvent.LAST_CAME: end,
-            TreeEvent.ALL_CAME: lambda: parent.send("B1", unreadable),
+            TreeEvent.ALL_CAME: lambda: parent.send("B1", again),
             TreeEvent.SETTLED: self.change,
         }
 

@@ -156,7 +156,7 @@ class BrokerCore:
             self._links,
             self._rows,
             self._hand_on,
-            self.moves.end_tree,
+            self._end_tree,
         )
         watch = LinkWatch(self.control, self._links)
         self._tunnels = Tunnels(self.control, self._links, watch)
@@ -284,6 +284,11 @@ class BrokerCore:
             self.trees.hold(arrival)
         else:
             self._hand_on(arrival)
+
+    def _end_tree(self, tree: str) -> None:
+        """A tree has ended here."""
+        self.moves.end_tree(tree)
+        self.data.last_numbers.end_tree(tree)
 
     def _hand_on(self, arrival: Arrival) -> None:
         frame = arrival.frame

@@ -37,6 +37,7 @@ from onyx.broker.archive.archive_feed import ArchiveFeed
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.deliveries.result_maker import ResultMaker, results_bytes_max
+from onyx.broker.last_numbers import LastNumbers
 from onyx.broker.local_deliveries import (
     LARGE_BYTES,
     DeferredRow,
@@ -55,7 +56,7 @@ from onyx.broker.query_plane import QueryPlane
 from onyx.broker.transformation import Cut
 from overlay.link.arrival import Arrival
 from overlay.link.events import Flow
-from overlay.link.frames import Message, Publish, Refused, Undecoded
+from overlay.link.frames import Message, MessageAgain, Publish, Refused, Undecoded
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import FrameRefused, Part, Taker, takes
 from overlay.link.row_log import RowLog
@@ -129,6 +130,8 @@ class DataPlane(Part):
         self.deferred = self.local.waiting  # messages that local profiles have not seen
         self._codebook = Codebook(control, trained)
         self._dry_codebook = Codebook(control, trained)  # its counts are of no message's way
+        self.last_numbers = LastNumbers(rows)
+        self._kind: type[Message] = Message  # of what is handled from the parent
         self.give_backs = GiveBacks(control, links, rows, self._codebook)
         self._formats = LinkFormats(control, links, trained, self.give_backs, clock)
         self.archive = ArchiveFeed(control.topology.archive, self._codebook)
@@ -140,6 +143,7 @@ class DataPlane(Part):
     def frames(self) -> Iterable[Taker]:
         yield takes(Publish, "source", self._handle_publish, is_aside=True)
         yield takes(Message, "parent", self._handle_message, is_aside=True)
+        yield takes(MessageAgain, "parent", self._handle_message, is_aside=True)
         yield takes(Undecoded, "child", self._handle_undecoded)
 
     def _handle_publish(self, frame: Publish, arrival: Arrival) -> None:
@@ -180,7 +184,11 @@ class DataPlane(Part):
         nobody below misses it.
         """
         self._counters["received"] += 1
-        comes_again = self.give_backs.comes_again(frame)
+        self._kind = type(frame)
+        comes_again = self._kind is MessageAgain and self.give_backs.comes_again(frame)
+        if self._kind is Message and frame.hops > 1 and not self.last_numbers.is_new(frame):
+            self._counters["passed_over"] += 1
+            return
         if not self._query.table.is_wanted(frame.root):
             self._counters["unwanted"] += 1
             return
@@ -271,6 +279,7 @@ class DataPlane(Part):
     def restore(self, rows: StoredRows) -> None:
         """What was deferred is looked at when everything is there."""
         self.give_backs.restore(rows)
+        self.last_numbers.restore(rows)
         self.local.restore(rows, self._reopen)
         if self.deferred:
             self.work_soon()
@@ -415,7 +424,8 @@ class DataPlane(Part):
     def _forward(self, parcel: Parcel, child: str, cut: Cut) -> None:
         packing = self._formats.packing_for(cut.parcel, child)
         payload = cut.parcel.packed(packing)
-        frame = Message(
+        kind = self._kind if parcel.hops else Message
+        frame = kind(
             root=parcel.root,
             source=parcel.source,
             number=parcel.number,
@@ -425,7 +435,9 @@ class DataPlane(Part):
             reflects=cut.reflects,
             pieces=cut.parcel.pieces,
         )
-        self._links.send(f"broker/{child}", parcel.root, frame)
+        # What comes behind one that was given back must not be known below before that is stored.
+        is_early = parcel.hops > 0 and kind is Message and not self.give_backs.awaits(parcel.root)
+        self._links.send(f"broker/{child}", parcel.root, frame, is_early=is_early)
         self._crossings[child] += 1
         size = len(payload) + len(frame.pieces)
         self._transformation.note_sent(parcel, child, cut, size)

@@ -36,6 +36,7 @@ class SendingChannel:
         "_memory",
         "_sizes",
         "backlog_bytes",
+        "base",
         "confirmed",
         "floor",
         "flow",
@@ -56,6 +57,7 @@ class SendingChannel:
         self.confirmed = 0  # by an Ack, in this run of the process
         self.sent_through = 0  # on this connection
         self.shift = 0  # a frame's number less that of its row
+        self.base = 0  # the first number of a run that has not met the peer; 0: there is none
         self.is_reading = False  # rows were asked for
         self.backlog_bytes = 0
         self._memory = memory
@@ -68,6 +70,12 @@ class SendingChannel:
     def last(self) -> int:
         """The highest number given out."""
         return self.floor + len(self._sizes)
+
+    @property
+    def committed(self) -> int:
+        """The highest number given out by the last run that has met the peer, as far as it is
+        known."""
+        return self.base - 1 if self.base else self.last
 
     @property
     def has_waiting(self) -> bool:

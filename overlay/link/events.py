@@ -5,7 +5,8 @@ A shell (Trio in production, the simulator in tests) feeds it events and carries
 
 The one rule that makes a broker's word good: **all Put and Delete actions of one call are
 committed to the store, together, before any SendData of the same call leaves**.  A crash
-therefore loses either the whole call (nobody was told) or nothing.
+therefore loses either the whole call (nobody was told) or nothing.  One kind of frame is excepted,
+a message that another process keeps until this one has committed it: early_leaving.py.
 """
 
 from __future__ import annotations
@@ -116,11 +117,14 @@ class ReadRows:
 
 @dataclass(frozen=True, slots=True)
 class SendData:
-    """Whole encoded frames for a connection; ignored if the connection is gone."""
+    """Whole encoded frames for a connection; ignored if the connection is gone.
+
+    ``is_early``: may leave ahead of the commit of its call (early_leaving.py)."""
 
     connection: int
     flow: Flow
     data: bytes
+    is_early: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,7 @@ from overlay.link.delivery_frames import (
 from overlay.link.message_frames import (
     DictionaryTrained,
     Message,
+    MessageAgain,
     Publish,
     Refused,
     TreeBegun,
@@ -87,6 +88,7 @@ __all__ = [
     "LiveMarker",
     "LiveReached",
     "Message",
+    "MessageAgain",
     "Missed",
     "NeedsDelta",
     "Observed",

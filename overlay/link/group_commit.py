@@ -6,7 +6,8 @@
     batch 2      ─> group ┐                            one commit at a time
     batch 3           ─> group ┴─────────── commit ─> leaves
 
-What leaves does so behind the commit of its own batch and of all before it, in order.  Changes
+What leaves does so behind the commit of its own batch and of all before it, in order; but what may
+leave early does so at once (early_leaving.py).  Changes
 that nobody is told about (an acknowledgement came in, a row can go) wait for the next commit that
 is due: a crash before only makes a peer say it again.  What waits is bounded: beyond
 ``gathered_rows``, ``gathered_bytes`` or ``beside_seconds`` no batch is handled before the commit
@@ -18,19 +19,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 import trio
 
+from overlay.link.early_leaving import EarlyLeaving, Leaving
 from overlay.link.events import (
     Action,
-    ArchiveMessage,
     CallAgain,
     CallAtEnd,
     CalledAgain,
     CloseConnection,
     Delete,
-    DialPeers,
     Event,
     Put,
     ReadOn,
@@ -38,8 +38,6 @@ from overlay.link.events import (
     RowsRead,
     SendData,
 )
-
-Leaving: TypeAlias = SendData | CloseConnection | ArchiveMessage | DialPeers
 
 
 class RowStore(Protocol):
@@ -75,12 +73,15 @@ DEFAULT_COMMIT_LIMITS = CommitLimits()
 
 @dataclass(slots=True)
 class Group:
-    """What one batch wants, or several that are committed together; ``bytes`` of it all."""
+    """What one batch wants, or several that are committed together; ``bytes`` of it all.  ``held``:
+    the connections for which something waits for the commit."""
 
     changes: list[Put | Delete] = field(default_factory=list)
     leaving: list[Leaving] = field(default_factory=list)
     reads: list[ReadRows] = field(default_factory=list)
     calls_again: bool = False
+    has_early: bool = False
+    held: set[int] = field(default_factory=set)
     bytes: int = 0
 
     def take(self, actions: Iterable[Action]) -> None:
@@ -99,11 +100,18 @@ class Group:
                 self.leaving.append(action)
                 if isinstance(action, SendData):
                     self.bytes += len(action.data)
+                    if action.is_early:
+                        self.has_early = True
+                    else:
+                        self.held.add(action.connection)
+                elif isinstance(action, CloseConnection):
+                    self.held.add(action.connection)
 
     def join(self, batch: Group) -> None:
         self.changes += batch.changes
         self.leaving += batch.leaving
         self.reads += batch.reads
+        self.held |= batch.held
         self.bytes += batch.bytes
 
 
@@ -127,6 +135,7 @@ class GroupCommit:
         self._under_way: Group | None = None
         self._beside = 0.0  # seconds of batches while it was
         self._is_lost = False  # nothing may be stored behind a commit that failed
+        self._early = EarlyLeaving()
         self._due = trio.Event()
         self._room = trio.Event()
 
@@ -135,10 +144,12 @@ class GroupCommit:
         ``is_due``: changes that nobody is told about have waited for long enough."""
         gathered = self._gathered
         self._beside += seconds
+        if batch.has_early:
+            self._let_early(batch)
         gathered.join(batch)
         limits = self._limits
         self._is_due |= (
-            bool(gathered.leaving or gathered.reads)
+            bool(gathered.leaving or gathered.reads or batch.has_early)
             or (is_due and bool(gathered.changes))
             or len(gathered.changes) >= limits.unsaved_rows
             or gathered.bytes >= limits.gathered_bytes
@@ -165,12 +176,14 @@ class GroupCommit:
                 await self._due.wait()
             group = self._under_way = self._gathered
             self._gathered, self._is_due = Group(), False
+            self._early.committing()
             self._beside = 0.0
             self._room.set()
             told: list[Event] = []
             if group.changes or group.reads:
                 told = await trio.to_thread.run_sync(self._carry_out, group)
             self._under_way = None
+            self._early.committed()
             self._hand_out(group.leaving)
             if group.calls_again:
                 told.append(CalledAgain())
@@ -184,6 +197,13 @@ class GroupCommit:
             waiting += self._gathered.changes
             if waiting:
                 self._store.commit(waiting)
+
+    def _let_early(self, batch: Group) -> None:
+        batch.held |= self._gathered.held
+        if self._under_way is not None:
+            batch.held |= self._under_way.held
+        early, batch.leaving = self._early.split(batch.leaving, batch.held)
+        self._hand_out(early)
 
     def _call_again(self) -> None:
         """Once what leaves has left: with this group, or with the one whose commit runs, or now."""

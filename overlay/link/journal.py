@@ -25,6 +25,7 @@ import msgpack
 
 from overlay.link.channels import ReceivingChannel, SendingChannel
 from overlay.link.delivery_rate import DeliveryRate
+from overlay.link.early_leaving import EARLY_MAX
 from overlay.link.errors import ProtocolError, StoreError
 from overlay.link.events import Delete, Flow, Put, ReadRows, RowsRead
 from overlay.link.frame import Frame
@@ -56,6 +57,7 @@ class Journal:
         "_changed_floors",
         "_changed_inboxes",
         "_frame_bytes_max",
+        "_is_met",
         "_limits",
         "_memory",
         "_pending_rows",
@@ -83,6 +85,8 @@ class Journal:
         self._limits = limits
         self._memory = memory
         self._frame_bytes_max = limits.frame_bytes_max
+        # Whether the peer can have nothing that left early in a former run.
+        self._is_met = not peer.startswith("broker/")
         # Channels with something to send and an open window, in turn.
         self._ready: dict[ChannelName, SendingChannel] = {}
         # Channels that cannot go on before rows are read.
@@ -107,6 +111,9 @@ class Journal:
             )
         channel.append(data)
         self._pending_rows.append(Put(OUTBOX, self._frame_key(channel, sequence), data))
+        if not self._is_met and frame.flow is Flow.MESSAGE:
+            channel.base = channel.base or sequence
+            self._changed_floors[frame.flow, key] = channel
         self._refresh(channel)
         return sequence
 
@@ -252,6 +259,8 @@ class Journal:
             self._sending_channel(flow, key, bounded=True)
         for name, channel in self.sending.items():
             sequence = has.get(name, 0)
+            if not self._is_met and channel.flow is Flow.MESSAGE:
+                self._end_absence(channel, sequence)
             if sequence > channel.last:
                 self._adopt(channel, sequence)
             channel.begin(sequence)
@@ -259,8 +268,15 @@ class Journal:
             if sequence < channel.floor:
                 skipped.append(Skipped(channel.flow, channel.key, channel.floor))
             self._refresh(channel)
+        self._is_met = True
         self._unacknowledged = dict(self.receiving)
         return skipped
+
+    def may_have(self, channel: SendingChannel) -> int:
+        """The highest number that the peer can have."""
+        if self._is_met or channel.flow is not Flow.MESSAGE:
+            return channel.last
+        return channel.committed + EARLY_MAX
 
     def suspend(self) -> None:
         """The connection is gone."""
@@ -277,8 +293,9 @@ class Journal:
         self._pending_rows = []
         for sender in self._changed_floors.values():
             numbers = [sender.floor, sender.floor]
-            value = msgpack.packb([*numbers, sender.shift] if sender.shift else numbers)
-            rows.append(Put(OUTBOX_FLOOR, sender.row, value))
+            if sender.shift or sender.base:
+                numbers += [sender.shift, sender.base]
+            rows.append(Put(OUTBOX_FLOOR, sender.row, msgpack.packb(numbers)))
         for receiver in self._changed_inboxes.values():
             value = msgpack.packb([receiver.last])
             rows.append(Put(INBOX, receiver.row, value))
@@ -299,8 +316,8 @@ class Journal:
 
     def restore_floor(self, flow: Flow, key: str, value: bytes) -> None:
         channel = self._sending_channel(flow, key)
-        _, channel.floor, *shift = read_numbers(value, 2, 3)
-        channel.shift = sum(shift)
+        _, channel.floor, *others = read_numbers(value, 2, 4)
+        channel.shift, channel.base, *_ = (*others, 0, 0)
 
     def restore_frame(
         self, flow: Flow, key: str, number: int, size: int, value: bytes | None
@@ -384,6 +401,17 @@ class Journal:
         channel.adopt(received, lambda data, sequence: _renumbered(data, channel.key, sequence))
         self._changed_floors[channel.flow, channel.key] = channel
         self.adopted += 1
+
+    def _end_absence(self, channel: SendingChannel, received: int) -> None:
+        """The peer is met, with frames that left early in a former run if it has more than was
+        committed then (early_leaving.py): what this one has numbered since comes behind those."""
+        before = channel.committed
+        if channel.base:
+            channel.base = 0
+            self._changed_floors[channel.flow, channel.key] = channel
+        if received > before:
+            self._trim(channel, before)
+            self._adopt(channel, received)
 
     def _note_received(self, channel: ReceivingChannel) -> None:
         self._changed_inboxes[channel.flow, channel.key] = channel

@@ -6,12 +6,13 @@ A peer has no ``|`` in its name, a key may:
 space          key                                  value
 =============  ===================================  ====================================
 outbox         ``peer|flow|key|0000000000000042``   the encoded frame, length included
-outbox-floor   ``peer|flow|key``                    [floor, floor], and shift if not 0
+outbox-floor   ``peer|flow|key``                    [floor, floor], and [shift, base] if not 0
 inbox          ``peer|flow|key``                    [last number received]
 =============  ===================================  ====================================
 
 The floor is the last number that the peer has acknowledged.  The number of a row of the outbox is
-that of its frame, less the channel's shift, which is what a peer knew from before a store was lost.
+that of its frame, less the channel's shift, which is what a peer knew of frames of which nothing is
+here any more.  The base is the first number since the peer was met last.
 """
 
 from __future__ import annotations

@@ -149,8 +149,9 @@ class LinkLayer:
             self._tick(now)
         yield from self._departures()
 
-    def send(self, peer: str, key: str, frame: Frame) -> int:
+    def send(self, peer: str, key: str, frame: Frame, *, is_early: bool = False) -> int:
         """Put a sequenced frame on the channel (peer, the frame's flow, key); returns its number.
+        ``is_early``: it may leave ahead of the commit, once the peer has acknowledged others.
 
         Journaled: it arrives whether the peer is there or not.  Raises ProtocolError if the frame
         is not one that the protocol allows (a field out of bounds, too long).
@@ -162,7 +163,10 @@ class LinkLayer:
         journal = self._journal(peer)
         sequence = journal.send(key, frame)
         self._changed[peer] = journal
-        self._transmit(journal)
+        if is_early and journal.sending[frame.flow, key].confirmed:
+            self._transmit(journal, is_early=True)
+        else:
+            self._transmit(journal)
         journal.release(frame.flow, key, sequence)
         return sequence
 
@@ -316,10 +320,21 @@ class LinkLayer:
         # a tunnel's connection is no shell's, and its pieces are short
         is_over = self._is_over if event.connection > 0 else never
         session = Session(event.connection, event.peer, self._limits, now, self._sends, is_over)
+        if event.peer:
+            self._end_former(event.peer)
+            session.send_hello(self._hello(event.peer))
         self._sessions[event.connection] = session
         self._counts["opened"] += 1
-        if event.peer:
-            session.send_hello(self._hello(event.peer))
+
+    def _end_former(self, peer: str) -> None:
+        """A peer was dialled, and is told what it has sent: nothing more comes over connections of
+        before, which may have been with a former run of it."""
+        if not peer.startswith("broker/"):
+            return
+        for session in list(self._sessions.values()):
+            if not session.closed and peer in (session.dialled, session.peer):
+                session.close(f"{peer} was dialled anew")
+                self._retire(session)
 
     def _handle_read(self, event: RowsRead) -> None:
         peer, flow, key, _ = parse_frame_key(event.first)
@@ -428,14 +443,14 @@ class LinkLayer:
             received=[] if journal is None else journal.received(),
         )
 
-    def _transmit(self, journal: Journal) -> None:
+    def _transmit(self, journal: Journal, *, is_early: bool = False) -> None:
         """Send what the windows allow."""
         session = self._connected.get(journal.peer)
         if session is None:
             return
         try:
             for flow, data in journal.transmissions(self._now):
-                session.send_encoded(flow, data)
+                session.send_encoded(flow, data, is_early=is_early)
         except ProtocolError as error:
             session.report(error)
             self._retire_if_closed(session)

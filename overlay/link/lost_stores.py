@@ -9,7 +9,8 @@ is an older copy, tells less than it has acknowledged::
 It must not go on as if nothing had been: others take for granted what it knew, and messages for
 whoever is behind it would end there unseen.  Both are told, nothing is sent, what waits goes on
 waiting.  Within one run of a process it is no proof: a hello may be older than acknowledgements
-that come over the connection before it.
+that come over the connection before it.  Nor are a few messages that have left early
+(early_leaving.py) proof of anything.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from overlay.link.errors import ProtocolError
 from overlay.link.events import Flow
 from overlay.link.frames import Hello
 from overlay.link.journal import Journal
+from overlay.network_shape import root_of
 
 CODE = "store-lost"
 _WITH_STORES = ("broker", "registration")
@@ -35,6 +37,8 @@ def check_store(role: str, identity: str, journal: Journal, hello: Hello) -> Non
         if channel is None and not is_new:
             continue  # forgotten with its tree, by this end first
         last = 0 if channel is None else channel.last
+        if channel is not None and root_of(name[1]) != identity:
+            last = journal.may_have(channel)
         if number > last:
             known = f"{journal.peer} has {number} frames of channel {name[1]!r} from it, it {last}"
             raise _lost(f"{role}/{identity}", known)

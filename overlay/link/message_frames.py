@@ -78,3 +78,11 @@ class Message(CarriedMessage, MessageFrame):
     """A message on its way down a broadcast tree."""
 
     type: ClassVar[str] = "message"
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class MessageAgain(Message):
+    """One that somebody on its way could not read: it may come behind later ones."""
+
+    type: ClassVar[str] = "message-again"

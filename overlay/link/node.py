@@ -14,7 +14,8 @@
     ArchiveMessage handed to the archive, which writes
 
 While a commit runs the next batches are handled, which share the next commit.  Nothing of a batch
-leaves before everything of it, and of all before it, is on disk; see ``events``.  An exception of
+leaves before everything of it, and of all before it, is on disk, but messages that may leave early;
+see ``events``.  An exception of
 the core or the store ends the node: it is started again from what was committed.
 """
 
@@ -27,6 +28,7 @@ from zlib import crc32
 
 import trio
 
+from overlay.link.early_leaving import Leaving
 from overlay.link.event_queue import EventQueue
 from overlay.link.events import (
     Action,
@@ -47,7 +49,6 @@ from overlay.link.group_commit import (
     CommitLimits,
     Group,
     GroupCommit,
-    Leaving,
     RowStore,
 )
 from overlay.link.link_io import DEFAULT_CONNECTION_LIMITS, Connection, ConnectionLimits

@@ -168,12 +168,12 @@ class Session:
             raise ProtocolError("too-long", f"{kind} frame of {len(data)} bytes; at most {most}")
         self.send_encoded(frame.flow if flow is None else flow, data)
 
-    def send_encoded(self, flow: Flow, data: bytes) -> None:
+    def send_encoded(self, flow: Flow, data: bytes, *, is_early: bool = False) -> None:
         """Send frames; held back until the hellos are exchanged, dropped once closed."""
         if self.state is SessionState.OPEN:
             self._held.append((flow, data))
         elif self.state is SessionState.ESTABLISHED:
-            self._emit(flow, data)
+            self._emit(flow, data, is_early)
 
     def report(self, error: ProtocolError) -> None:
         """Tell the peer what was wrong; close if it is fatal or one time too many."""
@@ -221,5 +221,5 @@ class Session:
         detail = error.detail[:DETAIL_CHARACTERS_MAX].encode(errors="replace").decode()
         self._emit(Flow.CONTROL, encode(ErrorFrame(error.code, detail, error.fatal)))
 
-    def _emit(self, flow: Flow, data: bytes) -> None:
-        self._actions.append(SendData(self.connection, flow, data))
+    def _emit(self, flow: Flow, data: bytes, is_early: bool = False) -> None:
+        self._actions.append(SendData(self.connection, flow, data, is_early))

@@ -14,6 +14,7 @@ from itertools import count
 from random import Random
 from typing import Protocol
 
+from overlay.link.early_leaving import EarlyLeaving, Leaving
 from overlay.link.events import (
     Action,
     ArchiveMessage,
@@ -58,6 +59,7 @@ class SimNode:
         self.unsaved: list[Action] = []  # what was handled and is not being committed yet
         self.is_due = False  # somebody is to be told
         self.committing: list[Action] | None = None
+        self.early = EarlyLeaving()
         self.dialled: set[str] = set()  # peers that a dialled connection exists to
 
     def rows(self) -> Rows:
@@ -86,6 +88,9 @@ class SimNetwork:
         self.broken: set[frozenset[str]] = set()  # pairs of peers between which nothing goes
         self.archived: list[ArchiveMessage] = []  # by all processes that ever were
         self.crashes = 0
+        self.early = 0  # frames that left ahead of their commit
+        self.early_deaths = 0.0  # how often a process dies right after that
+        self.left_early = ""  # whose was the last
         self.cuts = 0
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
         self._order = count()
@@ -148,6 +153,7 @@ class SimNetwork:
         node.unsaved = []
         node.is_due = False
         node.committing = None
+        node.early = EarlyLeaving()
         node.busy = False
         for (peer, number), (connection, end) in list(self._connections.items()):
             if peer == node.peer:
@@ -211,6 +217,7 @@ class SimNetwork:
             isinstance(action, SendData | CloseConnection | DialPeers | ReadRows)
             for action in actions
         )
+        actions = self._let_early(node, actions)
         node.unsaved += [
             action for action in actions if node.is_due or not isinstance(action, CallAgain)
         ]
@@ -220,9 +227,30 @@ class SimNetwork:
             self._begin_commit(node)
         self._wake(node)
 
+    def _let_early(self, node: SimNode, actions: list[Action]) -> list[Action]:
+        """What may leave ahead of the commit does, as in production; returns the rest."""
+        leaving = [action for action in actions if isinstance(action, Leaving)]
+        held = {
+            action.connection
+            for action in (*node.unsaved, *(node.committing or ()), *leaving)
+            if isinstance(action, CloseConnection)
+            or (isinstance(action, SendData) and (not action.is_early or action not in leaving))
+        }
+        early, behind = node.early.split(leaving, held)
+        for action in early:
+            assert isinstance(action, SendData)
+            self.early += 1
+            self.left_early = node.peer
+            self._transmit(node, action.connection, action.data)
+        if early and self.early_deaths and self.random.random() < self.early_deaths * self.faulty:
+            life, downtime = node.life, self.random.uniform(0.05, 1.0)
+            self.after(0.0, lambda: node.life == life and self.crash(node, downtime))
+        return [action for action in actions if not isinstance(action, Leaving)] + behind
+
     def _begin_commit(self, node: SimNode) -> None:
         actions = node.committing = node.unsaved
         node.unsaved, node.is_due = [], False
+        node.early.committing()
         life = node.life
         self.after(self.random.uniform(0, 0.02), lambda: self._commit(node, life, actions))
 
@@ -234,6 +262,7 @@ class SimNetwork:
                 node.disk[action.space, action.key] = action.value
             elif isinstance(action, Delete):
                 node.disk.pop((action.space, action.key), None)
+        node.early.committed()
         self.after(self.random.uniform(0, 0.005), lambda: self._send(node, life, actions))
 
     def _send(self, node: SimNode, life: int, actions: list[Action]) -> None:

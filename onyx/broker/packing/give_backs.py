@@ -5,7 +5,7 @@ that loses no message::
 
     parent ──Message──> child      which cannot read it: unknown dictionary or format
     parent <─Undecoded─ child      as it came
-    parent ──Message──> child      the same once more, in the binary form, and
+    parent ──MessageAgain──> child the same once more, in the binary form, and
                                    all others of that source without any dictionary
 
 until the parent is started anew.  Such messages may arrive behind later ones.  What the parent
@@ -23,7 +23,7 @@ from formats import DecodeError, FormatError, MessageRefused, WireFormat
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.packing.codebook import Codebook, wire_format_of
 from onyx.broker.packing.parcel import Parcel
-from overlay.link.frames import Message, Undecoded
+from overlay.link.frames import Message, MessageAgain, Undecoded
 from overlay.link.link_layer import LinkLayer
 from overlay.link.row_log import RowLog, number_key
 from overlay.link.stored_rows import StoredRows
@@ -99,7 +99,7 @@ class GiveBacks:
         it cannot have sent: that goes back as it came, so that the child gives up.
         """
         payload = self._in_binary(frame)
-        again = frame.carried_by(Message)
+        again = frame.carried_by(MessageAgain)
         if payload is not None:
             self._counters["sent_again"] += 1
             self.lacking.add((child, frame.source))

@@ -14,7 +14,7 @@ from formats import (
     parse_text,
     read_schema,
 )
-from overlay.link.frames import Message, Undecoded
+from overlay.link.frames import Message, MessageAgain, Undecoded
 from overlay.topology import parse_topology
 from tests.beside import EVERY_FORMAT
 from tests.onyx.broker.test_broker_core import Setting, delta
@@ -50,6 +50,10 @@ def dictionary() -> Dictionary:
 def message(xml: bytes = NEWS, number: int = 1, fmt: WireFormat = WireFormat.DICTIONARY) -> Message:
     payload = encode(parse_text(xml), fmt, dictionary())
     return Message(root="B1", source="s1", number=number, format=fmt.value, hops=1, payload=payload)
+
+
+def back_again(sent: Message) -> MessageAgain:
+    return sent.carried_by(MessageAgain)
 
 
 def setting(schema: bytes = DTD) -> Setting:
@@ -120,7 +124,7 @@ def test_a_message_whose_dictionary_is_unknown_goes_back_to_the_parent(fmt: Wire
     assert beside.core.data.statistics()["given_back"] == 1
     # What comes then needs no dictionary.
     again = message(fmt=WireFormat.BINARY)
-    beside.brokers["B1"].send("B1", again)
+    beside.brokers["B1"].send("B1", back_again(again))
     assert len(beside.brokers["B1"].all(Undecoded)) == 1
 
 
@@ -136,7 +140,8 @@ def test_what_a_child_gives_back_is_sent_again_in_binary_and_so_is_what_follows(
     (first,) = beside.brokers["B6"].take(Message)
     back = Undecoded("B1", "s1", first.number, first.format, first.hops, first.payload)
     beside.brokers["B6"].send("B1", back)
-    (again,) = beside.brokers["B6"].take(Message)
+    (again,) = beside.brokers["B6"].take(MessageAgain)
+    beside.brokers["B6"].got.clear()
     assert (again.source, again.number, again.hops) == ("s1", 1, first.hops)
     assert (again.format, again.payload) == ("binary", message(fmt=WireFormat.BINARY).payload)
     beside.brokers["B1"].send("B1", message(number=2))
@@ -165,7 +170,7 @@ def test_what_comes_back_and_cannot_be_read_again_is_given_up() -> None:
     beside.brokers["B1"].send("B1", sent)
     assert beside.core.data.statistics()["given_back_awaited"] == 1
     beside.restart()
-    beside.brokers["B1"].send("B1", sent)
+    beside.brokers["B1"].send("B1", back_again(sent))
     statistics = beside.core.data.statistics()
     assert (statistics["abandoned"], statistics["given_back_awaited"]) == (1, 0)
     assert "given_back" not in statistics

@@ -33,7 +33,7 @@ def test_the_simulation_makes_trouble() -> None:
         crashes += network.crashes
         duplicates += network.duplicates
     assert frames > 1000
-    assert duplicates > 10
+    assert duplicates == 0  # a hello is exact: nothing comes over connections of before it
     assert cuts > 100
     assert crashes > 100
 

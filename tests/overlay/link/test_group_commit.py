@@ -192,6 +192,44 @@ async def test_what_needs_no_commit_of_its_own_waits_for_those_before_it() -> No
         assert store.sizes == [1]
 
 
+class Hasty(Clerk):
+    """Passes a digit on early, with a row for it."""
+
+    def handle(self, event: Event, now: float) -> list[Action]:
+        actions = super().handle(event, now)
+        if isinstance(event, DataReceived) and event.data.isdigit():
+            actions.append(SendData(event.connection, Flow.MESSAGE, event.data, is_early=True))
+        return actions
+
+
+async def test_what_may_leave_early_does_before_its_commit_and_while_one_runs() -> None:
+    core, store = Hasty(), SlowStore()
+    async with connected(core, store) as stream:
+        await send(stream, b"1")
+        assert await stream.receive_some() == b"1"
+        await begun(store)
+        assert store.bytes_kept == b""
+        await send(stream, b"2")
+        assert await stream.receive_some() == b"2"
+        store.let_go()
+        await begun(store)
+        assert store.bytes_kept == b"1"
+
+
+async def test_nothing_leaves_early_where_something_waits_for_a_commit() -> None:
+    core, store = Hasty(), SlowStore()
+    async with connected(core, store) as stream:
+        await send(stream, b"A")
+        await begun(store)
+        await send(stream, b"1")
+        store.let_go()
+        assert await stream.receive_some() == b"A"
+        await begun(store)
+        store.let_go()
+        assert await stream.receive_some() == b"1"
+        assert store.bytes_kept == b"A1"
+
+
 async def test_no_more_is_handled_than_may_be_gathered() -> None:
     core, store = Clerk(), SlowStore()
     async with connected(core, store, gathered_rows=6) as stream:

@@ -1,0 +1,57 @@
+"""LastNumbers: the last message of each source that came from a broker that may send it twice.
+
+A broker that is not the root of a tree passes messages on before it has committed them
+(overlay/link/early_leaving.py).  When it dies in between they come once more, with other numbers on
+their channel, and perhaps with older ones among them that were not wanted here before.  Messages of
+a source come in order, so those up to the last number came already, or were promised to nobody:
+whoever is live has been known there since before they were published.
+
+What is sent once more because it could not be read comes late (packing/give_backs.py); it leaves
+behind the commit, so it is not asked about.  Durable.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from overlay.link.frames import Message
+from overlay.link.row_log import RowLog
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
+
+
+@dataclass(frozen=True, slots=True)
+class _LastNumberRow:
+    tree: str
+    source: str
+    number: int
+
+
+LAST_NUMBERS = Table("last-number", _LastNumberRow)
+
+
+class LastNumbers:
+    """By tree and source."""
+
+    def __init__(self, rows: RowLog) -> None:
+        self._rows = rows
+        self._last: dict[str, dict[str, int]] = {}
+
+    def restore(self, rows: StoredRows) -> None:
+        for _, row in rows.take(LAST_NUMBERS):
+            self._last.setdefault(row.tree, {})[row.source] = row.number
+
+    def is_new(self, frame: Message) -> bool:
+        """Whether a message has not come before; it has from now on."""
+        tree, source, number = frame.root, frame.source, frame.number
+        last = self._last.setdefault(tree, {})
+        if number <= last.get(source, 0):
+            return False
+        last[source] = number
+        LAST_NUMBERS.put(self._rows, f"{tree}|{source}", _LastNumberRow(tree, source, number))
+        return True
+
+    def end_tree(self, tree: str) -> None:
+        """Nothing comes down a tree any more."""
+        for source in self._last.pop(tree, ()):
+            LAST_NUMBERS.delete(self._rows, f"{tree}|{source}")
