@@ -21,7 +21,10 @@ ERROR_CODES: Mapping[str, str] = MappingProxyType(
         "not-expected": "a well-formed frame at a moment or from a role that may not send it, "
         "or a sequence number that leaves a gap",
         "unsupported-version": "the peer speaks another version of the protocol",
-        "wrong-peer": "the process that answered is not the one that was dialled",
+        "wrong-peer": "the process that answered is not the one that was dialled, or not who its "
+        "certificate says",
+        "not-authenticated": "the other end has not shown who it is",
+        "not-authorised": "who the other end is may not be called that, or do that",
         "hello-timeout": "no hello came in time",
         "too-many-connections": "as many connections are here as are taken",
         "silent": "nothing was heard from the peer for three keep-alive intervals",

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TypeAlias
 
+from overlay.link.principal import Principal
+
 
 class Flow(IntEnum):
     """The four flows on one connection (section 5 of the paper), most urgent first."""
@@ -28,10 +30,12 @@ class Flow(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConnectionOpened:
-    """A transport connection exists; ``peer`` is who we dialled, "" for one we accepted."""
+    """A transport connection exists; ``peer`` is who we dialled, "" for one we accepted, and
+    ``principal`` who is at the other end, None where the node runs without TLS."""
 
     connection: int
     peer: str = ""
+    principal: Principal | None = None
 
 
 @dataclass(frozen=True, slots=True)

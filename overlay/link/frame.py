@@ -8,11 +8,12 @@ from typing import ClassVar, TypeVar
 
 from overlay.link.errors import ProtocolError
 from overlay.link.events import Flow
+from overlay.link.principal import PROCESS_ROLES
 
 PROTOCOL_VERSION = 1
 
 ROLES = frozenset({"broker", "registration", "source", "subscriber", "client"})
-DURABLE_ROLES = frozenset({"broker", "registration", "source"})
+DURABLE_ROLES = PROCESS_ROLES | {"source"}
 """Channels exist between two processes of these roles; a client only asks and is answered, and what
 a subscriber takes has numbers of its own (delivery_frames.py)."""
 

@@ -11,9 +11,10 @@ shell gives.  Channels exist between two processes of durable roles.
 
 What the core sees of a connection, in this order:
 
-1. ``Arrival(frame=Hello)`` as soon as the peer has said who it is.  The core may ``refuse`` it
-   there; nothing has been sent yet on a connection that was accepted.  After that the hellos are
-   exchanged, ``connected(peer)`` is true, and the journal is sent again from where the peer is.
+1. ``Arrival(frame=Hello)`` as soon as the peer has said who it is, and the principal of its
+   connection may say that (principal.py).  The core may ``refuse`` it there; nothing has been sent
+   yet on a connection that was accepted.  After that the hellos are exchanged, ``connected(peer)``
+   is true, and the journal is sent again from where the peer is.
 2. Its frames, each exactly once; pings, acknowledgements and errors are dealt with here.
 3. ``Arrival(frame=None)``: the connection is gone, or closed by this layer or by ``refuse``.
    Exactly one for each Hello arrival.  A newer connection of the same peer replaces the old one:
@@ -53,6 +54,7 @@ from overlay.link.journal import Journal
 from overlay.link.journal_rows import INBOX, OUTBOX, SPACES, Row, parse_frame_key, sort_rows
 from overlay.link.limits import LinkLimits
 from overlay.link.lost_stores import check_store
+from overlay.link.principal import NOBODY, Principal
 from overlay.link.session import Session, SessionState
 from overlay.link.slices import never
 
@@ -189,6 +191,11 @@ class LinkLayer:
             result = {"code": error.code, "message": f"the result cannot be sent: {error.detail}"}
             session.send(Response(frame.request, ok=False, result=result))
 
+    def principal(self, connection: int) -> Principal | None:
+        """Who is at the other end of a connection; None without TLS, NOBODY once it is gone."""
+        session = self._sessions.get(connection)
+        return NOBODY if session is None else session.principal
+
     def frame_bytes_max(self, connection: int) -> int:
         """Of a frame to the peer at the other end, without its length prefix."""
         session = self._sessions.get(connection)
@@ -319,7 +326,15 @@ class LinkLayer:
     def _handle_opened(self, event: ConnectionOpened, now: float) -> None:
         # a tunnel's connection is no shell's, and its pieces are short
         is_over = self._is_over if event.connection > 0 else never
-        session = Session(event.connection, event.peer, self._limits, now, self._sends, is_over)
+        session = Session(
+            event.connection,
+            event.peer,
+            self._limits,
+            now,
+            self._sends,
+            is_over,
+            event.principal,
+        )
         if event.peer:
             self._end_former(event.peer)
             session.send_hello(self._hello(event.peer))
@@ -374,6 +389,7 @@ class LinkLayer:
         if peer == f"{self._role}/{self._identity}":
             raise ProtocolError("not-expected", f"{peer} is this process itself", fatal=True)
         former = self._connected.get(peer)
+        _check_principal(session, former, hello)
         if former is not None:
             self._counts["replaced"] += 1
             detail = f"{peer} has opened a newer connection"
@@ -496,3 +512,24 @@ class LinkLayer:
         if journal is None:
             journal = self._journals[peer] = Journal(peer, self._limits, memory=self._memory)
         return journal
+
+
+def _check_principal(session: Session, former: Session | None, hello: Hello) -> None:
+    """ProtocolError unless the peer may say this hello; of a peer that is here already
+    (``former``) only the same principal may be a newer connection."""
+    principal = session.principal
+    if principal is None:
+        return
+    peer = f"{hello.role}/{hello.peer}"
+    if session.dialled:
+        if not (principal.is_process and principal.may_say(hello.role, hello.peer)):
+            detail = f"{peer} answered with the certificate of {principal}"
+            raise ProtocolError("wrong-peer", detail, fatal=True)
+    elif principal == NOBODY:
+        detail = f"who wants to be {peer} has shown no certificate"
+        raise ProtocolError("not-authenticated", detail, fatal=True)
+    elif not principal.may_say(hello.role, hello.peer):
+        raise ProtocolError("not-authorised", f"{principal} may not be {peer}", fatal=True)
+    elif former is not None and former.principal != principal:
+        detail = f"{principal} may not take the place of {peer}, who is here as another"
+        raise ProtocolError("not-authorised", detail, fatal=True)

@@ -21,6 +21,7 @@ from overlay.link.frame import Frame
 from overlay.link.frame_codec import LENGTH_BYTES, Envelope, FrameDecoder, decode, encode
 from overlay.link.frames import ErrorFrame, Hello, Ping, Pong
 from overlay.link.limits import LinkLimits
+from overlay.link.principal import Principal
 from overlay.link.slices import never
 
 DETAIL_CHARACTERS_MAX = 500
@@ -37,7 +38,8 @@ class Session:
 
     ``is_over`` says whether the slice is, in which frames are taken: one always is.  ``dialled``
     is the peer that was dialled, ``ANYONE`` if its id is not known, "" if the connection was
-    accepted.  ``peer`` and ``hello`` are set by the link layer.
+    accepted.  ``peer`` and ``hello`` are set by the link layer; ``principal`` is who is at the
+    other end, None without TLS.
     """
 
     __slots__ = (
@@ -55,6 +57,7 @@ class Session:
         "errors",
         "hello",
         "peer",
+        "principal",
         "reason",
         "state",
     )
@@ -67,8 +70,10 @@ class Session:
         now: float,
         actions: list[Action],
         is_over: Callable[[], bool] = never,
+        principal: Principal | None = None,
     ) -> None:
         self.connection = connection
+        self.principal = principal
         self.dialled = dialled
         self.peer = ""
         self.hello: Hello | None = None
@@ -203,6 +208,7 @@ class Session:
     def statistics(self) -> dict[str, object]:
         return {
             "peer": self.peer,
+            "principal": "" if self.principal is None else str(self.principal),
             "state": self.state.name.lower(),
             "errors": self.errors,
             "buffered_bytes": self._decoder.buffered_bytes,

@@ -34,6 +34,7 @@ from overlay.link.events import (
 from overlay.link.frames import Relayed
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part, Taker, takes
+from overlay.link.principal import Principal
 
 PIECE_BYTES = 48 * 1024  # so that every process accepts a piece
 
@@ -125,7 +126,8 @@ class Tunnels(Part):
         self.opened += 1
         self._counters["opened"] += 1
         tunnel = self.open[broker] = _Tunnel(broker, number, -self.opened)
-        self._tell_links(ConnectionOpened(tunnel.connection, dialled))
+        principal = Principal("broker", broker)  # so the registration service says, who knows
+        self._tell_links(ConnectionOpened(tunnel.connection, dialled, principal))
         return tunnel
 
     def _close(self, tunnel: _Tunnel, *, tell: bool = False) -> None:
