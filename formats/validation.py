@@ -14,8 +14,11 @@ from typing import Any
 from lxml import etree
 
 from formats.element_stream import ElementStream
+from formats.errors import MessageRefused, SchemaRefused
 from formats.schema import Schema, parse_schema_document, stands_alone
-from formats.text import to_text
+from formats.text import parse_text, to_text
+
+TOO_COSTLY = "schema-too-costly"
 
 
 class Validation(StrEnum):
@@ -54,15 +57,30 @@ class Validator:
         """The first violation of a message, None when it is valid.
 
         ``text`` is the message as its author wrote it, if that is at hand: positions are in it,
-        and otherwise in the text that ``to_text`` makes.
+        and otherwise in the text that ``to_text`` makes.  SchemaRefused (``schema-too-costly``)
+        where the schema can be tried in too many ways.
         """
         tree = _read(text) if text is not None else None
+        return self._check(_read(to_text(stream)) if tree is None else tree)
+
+    def check_text(self, text: bytes) -> Violation | None:
+        """The same of a message as it was written."""
+        tree = _read(text)
         if tree is None:
-            tree = _read(to_text(stream))
+            try:
+                tree = _read(to_text(parse_text(text)))
+            except MessageRefused as refusal:
+                return Violation(refusal.reason, refusal.line, refusal.column)
+        return self._check(tree)
+
+    def _check(self, tree: Any) -> Violation | None:
         if tree is None:
             return Violation("the message is beyond what the validator reads", 0, 0)
-        if self._schema.validate(tree):
-            return None
+        try:
+            if self._schema.validate(tree):
+                return None
+        except etree.LxmlError as error:  # libxml2 has its own bounds, of ways to try a pattern
+            raise SchemaRefused(TOO_COSTLY, f"libxml2 gave up on the message: {error}") from None
         for entry in self._schema.error_log.filter_from_errors():
             return Violation(entry.message, max(entry.line, 0), max(entry.column, 0))
         return Violation("not valid against the schema", 0, 0)

@@ -17,6 +17,7 @@ from overlay.link.events import (
     CallAtEnd,
     CalledAgain,
     Event,
+    SchemaAnswered,
     TimePassed,
 )
 from overlay.link.frame import Frame
@@ -42,6 +43,7 @@ from registration.plan_requests import PlanRequests
 from registration.process_reports import ProcessReports
 from registration.registration_requests import RegistrationRequests
 from registration.relays import Relays
+from registration.schema_reading import SchemaReading
 from registration.shape_changes import ShapeChanges
 from registration.shape_requests import ShapeRequests
 
@@ -89,8 +91,9 @@ class RegistrationCore:
         census = PlanCensus(self.catalog, server.answer)
         news = NewProfiles(self.catalog, placement, self._links)
         batches = BatchRequests(self.catalog, news, self._rows, server.handle, self._slice.is_over)
+        self._schemas = SchemaReading(server.handle)
         requests = RegistrationRequests(
-            self.shapes, self.catalog, news, batches, server, self.statistics
+            self.shapes, self.catalog, news, batches, self._schemas, server, self.statistics
         )
         verbs |= requests.verbs
         verbs |= batches.verbs
@@ -114,6 +117,7 @@ class RegistrationCore:
                 census,
                 news,
                 requests,
+                self._schemas,
                 HostReports(self.catalog, self.moves, requests),
                 Relays(self._links),
                 processes,
@@ -128,6 +132,8 @@ class RegistrationCore:
         self._slice.until = 0.0
         if isinstance(event, CalledAgain):
             agenda.work()
+        elif isinstance(event, SchemaAnswered):
+            self._schemas.answered(event)
         for arrival in self._links.handle(event, now):
             self._handle_arrival(arrival)
         if isinstance(event, TimePassed):

@@ -25,9 +25,7 @@ from formats import (
     FormatError,
     Schema,
     Validation,
-    can_validate,
     read_compression_dictionary,
-    read_schema,
 )
 from formats.schema import SCHEMA_BYTES_MAX
 from overlay.link.arrival import Arrival
@@ -50,6 +48,7 @@ from registration.catalog import Catalog, ProfileEntry, SourceEntry
 from registration.keys import Key
 from registration.new_profiles import Asked, NewProfiles, check
 from registration.placement import choose_root_broker
+from registration.schema_reading import SchemaReading
 from registration.schema_warnings import schema_warnings, schemas_of
 from registration.shape_changes import ShapeChanges
 
@@ -68,6 +67,7 @@ class RegistrationRequests(Part):
         catalog: Catalog,
         news: NewProfiles,
         batches: BatchRequests,
+        schemas: SchemaReading,
         server: RequestServer,
         statistics: Callable[[], Result],
     ) -> None:
@@ -75,6 +75,7 @@ class RegistrationRequests(Part):
         self._shapes = shapes
         self._news = news
         self._batches = batches
+        self._schemas = schemas
         self._catalog = catalog
         self._server = server
         self._statistics = statistics
@@ -164,7 +165,13 @@ class RegistrationRequests(Part):
         if known is not None and known in self._catalog.sources:
             entry = self._catalog.sources[known]
         else:
-            entry = self._new_source(request)
+            schema, is_whole = None, False
+            if name_argument(request, "schema_name", default=""):
+                read = self._schema_argument(connection, request)
+                if read is None:
+                    return None  # it is read, and the request handled again
+                schema, is_whole = read
+            entry = self._new_source(request, schema, is_whole)
             if key is not None:
                 self._catalog.keys.put(entry.source, key)
         if entry.ready:
@@ -172,15 +179,14 @@ class RegistrationRequests(Part):
         self._waiting.setdefault(entry.source, []).append((connection, request.request, False))
         return None
 
-    def _new_source(self, request: Request) -> SourceEntry:
+    def _new_source(self, request: Request, schema: Schema | None, is_whole: bool) -> SourceEntry:
         limit = self._topology.limits.sources_max
         if len(self._catalog.sources) >= limit:
             raise RequestRefused("too-many-sources", f"there are {limit} sources already")
         location = location_argument(request)
         rate = number_argument(request, "rate", 1.0)
         size = int(number_argument(request, "size", 1024))
-        schema = self._schema_argument(request)
-        validation = _validation_argument(request, schema)
+        validation = _validation_argument(request, schema, is_whole)
         compression = _compression_argument(request)
         root = choose_root_broker(
             self._topology, self._trees, location, rate, size, self._catalog.volume_by_root
@@ -204,19 +210,14 @@ class RegistrationRequests(Part):
         self._shapes.announce_source(source)
         return entry
 
-    def _schema_argument(self, request: Request) -> Schema | None:
-        name = name_argument(request, "schema_name", default="")
+    def _schema_argument(self, connection: int, request: Request) -> tuple[Schema, bool] | None:
+        name = name_argument(request, "schema_name")
         data = request.arguments.get("schema", b"")
-        if not name:
-            return None
         if not isinstance(data, bytes) or len(data) > SCHEMA_BYTES_MAX:
             raise RequestRefused(
                 "bad-argument", f"'schema' must be at most {SCHEMA_BYTES_MAX} bytes"
             )
-        try:
-            return read_schema(name, data)
-        except FormatError as refusal:
-            raise RequestRefused("schema-refused", f"{name}: {refusal}") from refusal
+        return self._schemas.read(name, data, connection, request)
 
     def _source_result(self, entry: SourceEntry) -> Result:
         return {
@@ -376,7 +377,7 @@ def _key_argument(request: Request, kind: str, owner: str, *content: str) -> Key
     return Key.of(kind, owner, key, *(request.arguments.get(name) for name in content))
 
 
-def _validation_argument(request: Request, schema: Schema | None) -> str:
+def _validation_argument(request: Request, schema: Schema | None, is_whole: bool) -> str:
     """``validate``: off (also when absent), report or reject, which take a whole schema."""
     value = request.arguments.get("validate", Validation.OFF.value)
     modes = [mode.value for mode in Validation]
@@ -384,7 +385,7 @@ def _validation_argument(request: Request, schema: Schema | None) -> str:
         raise RequestRefused(
             "bad-argument", f"'validate' must be one of {', '.join(modes)}, not {value!r}"
         )
-    if value != Validation.OFF and (schema is None or not can_validate(schema)):
+    if value != Validation.OFF and not is_whole:
         reason = "there is no schema" if schema is None else "it refers to other documents"
         raise RequestRefused("schema-refused", f"messages cannot be validated: {reason}")
     return value

@@ -11,9 +11,11 @@ from itertools import count
 from typing import Protocol, TypeVar
 
 from formats import WireFormat
+from formats.schema_questions import answer
 from overlay.link.events import (
     Action,
     ArchiveMessage,
+    AskSchemaWorker,
     BatchHandled,
     CallAgain,
     CallAtEnd,
@@ -27,6 +29,7 @@ from overlay.link.events import (
     Put,
     ReadRows,
     RowsRead,
+    SchemaAnswered,
     SendData,
     TimePassed,
 )
@@ -221,6 +224,7 @@ class Beside:
         self.archived: list[ArchiveMessage] = []
         self._limits = limits
         self.now = 0.0
+        self.schemas_asked: list[AskSchemaWorker] | None = None  # a list: they are not answered
         self._waiting: list[Event] = []
         self._busy = False
 
@@ -260,6 +264,11 @@ class Beside:
                 self.peers.pop(action.connection).closed = True
             elif isinstance(action, ArchiveMessage):
                 self.archived.append(action)
+        for action in actions:
+            if isinstance(action, AskSchemaWorker) and self.schemas_asked is not None:
+                self.schemas_asked.append(action)
+            elif isinstance(action, AskSchemaWorker):
+                self._waiting.append(SchemaAnswered(action.key, answer(action.question)))
         for action in actions:
             if isinstance(action, ReadRows):
                 self._waiting.insert(0, rows_read(action, self.rows))

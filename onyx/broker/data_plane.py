@@ -28,6 +28,7 @@ from formats import (
     DecodeError,
     ElementStream,
     MessageRefused,
+    SchemaRefused,
     Validation,
     WireFormat,
     encoded_bytes_max,
@@ -360,7 +361,13 @@ class DataPlane(Part):
         text = None
         if parcel.wire_format.form is WireFormat.TEXT:
             text = parcel.in_form(WireFormat.TEXT)
-        violation = validator.check(parcel.stream, text)
+        try:
+            violation = validator.check(parcel.stream, text)
+        except SchemaRefused as refusal:
+            self._counters["not_validated"] += 1
+            if validation is Validation.REJECT:
+                raise MessageRefused(refusal.code, refusal.reason) from None
+            return
         if violation is None:
             self._counters["valid"] += 1
             return

@@ -21,9 +21,15 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from overlay.link.events import ArchiveMessage, CloseConnection, DialPeers, SendData
+from overlay.link.events import (
+    ArchiveMessage,
+    AskSchemaWorker,
+    CloseConnection,
+    DialPeers,
+    SendData,
+)
 
-Leaving: TypeAlias = SendData | CloseConnection | ArchiveMessage | DialPeers
+Leaving: TypeAlias = SendData | CloseConnection | ArchiveMessage | DialPeers | AskSchemaWorker
 
 EARLY_MAX = 16
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TypeAlias
 
+from formats.schema_questions import SchemaAnswer, SchemaQuestion
 from overlay.link.principal import Principal
 
 
@@ -81,6 +82,14 @@ class RowsRead:
     rows: tuple[tuple[str, bytes], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class SchemaAnswered:
+    """The answer to AskSchemaWorker with this key, ahead of all other events."""
+
+    key: str
+    answer: SchemaAnswer
+
+
 Event: TypeAlias = (
     ConnectionOpened
     | DataReceived
@@ -89,6 +98,7 @@ Event: TypeAlias = (
     | CalledAgain
     | BatchHandled
     | RowsRead
+    | SchemaAnswered
 )
 
 
@@ -177,6 +187,15 @@ class DialPeers:
     dials: Mapping[str, tuple[str, int]]
 
 
+@dataclass(frozen=True, slots=True)
+class AskSchemaWorker:
+    """Have a process of its own answer what may cost anything, and say SchemaAnswered; in the
+    order of asking."""
+
+    key: str
+    question: SchemaQuestion
+
+
 Action: TypeAlias = (
     Put
     | Delete
@@ -188,4 +207,5 @@ Action: TypeAlias = (
     | ReadOn
     | ArchiveMessage
     | DialPeers
+    | AskSchemaWorker
 )

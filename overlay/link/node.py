@@ -11,7 +11,7 @@
     committing task (group_commit.py): Put, Delete: one transaction, in a thread; ReadRows ────────┤
               v                                                                                    |
     SendData, CloseConnection handed to the connections, which write ─── if CallAgain ─────────────┘
-    ArchiveMessage handed to the archive, which writes
+    ArchiveMessage handed to the archive, which writes; AskSchemaWorker to a process of its own
 
 While a commit runs the next batches are handled, which share the next commit.  Nothing of a batch
 leaves before everything of it, and of all before it, is on disk, but messages that may leave early;
@@ -33,6 +33,7 @@ from overlay.link.event_queue import EventQueue
 from overlay.link.events import (
     Action,
     ArchiveMessage,
+    AskSchemaWorker,
     BatchHandled,
     CallAtEnd,
     ConnectionOpened,
@@ -53,6 +54,7 @@ from overlay.link.group_commit import (
 )
 from overlay.link.link_io import DEFAULT_CONNECTION_LIMITS, Connection, ConnectionLimits
 from overlay.link.processor_clock import ProcessorClock
+from overlay.link.schema_desk import SchemaDesk
 from overlay.link.turns import Turns
 
 
@@ -192,6 +194,7 @@ class _Node:
         self._commits = GroupCommit(
             store, self._hand_out, self._inbox.put_ahead_nowait, limits.commit
         )
+        self._schemas = SchemaDesk(self._inbox.put_ahead_nowait)
         self._nursery: trio.Nursery
 
     async def run(
@@ -205,6 +208,7 @@ class _Node:
             async with trio.open_nursery() as self._nursery:
                 self._nursery.start_soon(self._process)
                 self._nursery.start_soon(self._commits.run)
+                self._nursery.start_soon(self._schemas.run)
                 self._nursery.start_soon(self._tick)
                 self._dial_peers(dials)
                 if listeners:
@@ -268,6 +272,9 @@ class _Node:
                 continue
             if isinstance(action, DialPeers):
                 self._dial_peers(action.dials)
+                continue
+            if isinstance(action, AskSchemaWorker):
+                self._schemas.ask_nowait(action)
                 continue
             connection = self._connections.get(action.connection)
             if connection is None:

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from formats import SchemaRefused
+from formats.schema_questions import ReadSchema, SchemaFound
+from overlay.link.events import SchemaAnswered
 from overlay.link.frames import (
     PlaceProfiles,
     ProfilesChanged,
@@ -19,6 +22,7 @@ from overlay.link.frames import (
 )
 from overlay.topology import Topology, load_topology, parse_topology
 from registration.registration_core import RegistrationCore
+from registration.schema_reading import WAITING_MAX
 from tests.beside import Beside, Peer
 
 FIGURE4 = load_topology(Path(__file__).parents[2] / "topologies" / "figure4.toml")
@@ -228,6 +232,41 @@ def _warnings_after_change(setting: Setting, number: int) -> object:
     assert answer is not None
     assert answer.result["gone"] is False
     return answer.result["warnings"]
+
+
+def test_nobody_waits_while_a_schema_is_read() -> None:
+    setting = Setting()
+    asked = setting.beside.schemas_asked = []
+    schema = {"schema_name": "news.dtd", "schema": DTD}
+    for request in ("q1", "q2"):
+        assert setting.request(request, "source.register", **schema) is None
+    (question,) = asked  # the same schema is read once
+    assert question.question == ReadSchema("news.dtd", DTD)
+    answer = setting.request("q3", "source.list")
+    assert answer is not None and answer.result["sources"] == []
+    setting.beside.tell(SchemaAnswered(question.key, SchemaFound("dtd", True)))
+    _, broker = setting.holder(SourceAnnounced)
+    for source in ("s1", "s2"):
+        broker.send("registration", SourceReady(source=source))
+    for request, source in (("q1", "s1"), ("q2", "s2")):
+        answer = setting.client.answer(request)
+        assert answer is not None and answer.result["source"] == source
+
+
+def test_what_costs_too_much_to_read_is_told_and_only_so_many_are_read_at_once() -> None:
+    setting = Setting()
+    asked = setting.beside.schemas_asked = []
+    for number in range(WAITING_MAX):
+        schema = {"schema_name": f"{number}.dtd", "schema": DTD}
+        assert setting.request(f"q{number}", "source.register", **schema) is None
+    schema = {"schema_name": "more.dtd", "schema": DTD}
+    assert refused(setting.request("more", "source.register", **schema)) == "busy"
+    costly = SchemaRefused("schema-too-costly", "it takes more than 2 s")
+    setting.beside.tell(SchemaAnswered(asked[0].key, costly))
+    answer = setting.client.answer("q0")
+    assert refused(answer) == "schema-refused"
+    assert answer is not None and "[schema-too-costly]" in str(answer.result["message"])
+    assert setting.request("later", "source.register", **schema) is None
 
 
 def test_a_profile_that_no_source_can_match_is_warned_of() -> None:

@@ -14,10 +14,12 @@ from itertools import count
 from random import Random
 from typing import Protocol
 
+from formats.schema_questions import answer
 from overlay.link.early_leaving import EarlyLeaving, Leaving
 from overlay.link.events import (
     Action,
     ArchiveMessage,
+    AskSchemaWorker,
     BatchHandled,
     CallAgain,
     CallAtEnd,
@@ -32,6 +34,7 @@ from overlay.link.events import (
     Put,
     ReadOn,
     ReadRows,
+    SchemaAnswered,
     SendData,
     TimePassed,
 )
@@ -271,6 +274,8 @@ class SimNetwork:
         for action in actions:
             if isinstance(action, ArchiveMessage):
                 self.archived.append(action)
+            elif isinstance(action, AskSchemaWorker):
+                self._ask(node, life, action)
             elif isinstance(action, ReadRows):
                 node.inbox.insert(0, rows_read(action, node.disk))
             elif isinstance(action, SendData):
@@ -288,6 +293,15 @@ class SimNetwork:
         if node.is_due:
             self._begin_commit(node)
         self._wake(node)
+
+    def _ask(self, node: SimNode, life: int, asked: AskSchemaWorker) -> None:
+        """A process of its own answers, some time."""
+
+        def tell() -> None:
+            if node.life == life:
+                self.tell(node, SchemaAnswered(asked.key, answer(asked.question)))
+
+        self.after(self.random.uniform(0, 0.5), tell)
 
     def _call_again(self, node: SimNode) -> None:
         if CalledAgain() not in node.inbox:

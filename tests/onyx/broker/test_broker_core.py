@@ -64,11 +64,11 @@ class Setting:
         schema: bytes = b"",
         validation: str = "off",
         compression: Sequence[tuple[str, bytes]] = (),
+        kind: str = "dtd",
     ) -> None:
-        """``schema`` is a DTD."""
         frame = SourceAnnounced(
             source=source, name="news", root=root, location=None, rate=1.0, size=1,
-            schema_name="news.dtd" if schema else "", schema_kind="dtd" if schema else "",
+            schema_name=f"news.{kind}" if schema else "", schema_kind=kind if schema else "",
             validation=validation, compression=list(compression), payload=schema,
         )  # fmt: skip
         if root == self.identity:

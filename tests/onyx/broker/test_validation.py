@@ -5,6 +5,7 @@ from __future__ import annotations
 from formats import WireFormat, encode, parse_text
 from overlay.link.frames import Message, Publish, Refused
 from tests.beside import Peer
+from tests.formats.test_schema_worker import PATTERN, TRIED
 from tests.onyx.broker.test_broker_core import Setting, delta
 
 DTD = b"<!ELEMENT nitf (head)><!ELEMENT head EMPTY>"
@@ -62,3 +63,17 @@ def test_messages_in_another_form_too_and_after_a_restart() -> None:
         source.send("s1", Publish(source="s1", format="binary+zstd", payload=payload))
     assert [frame.number for frame in source.all(Refused)] == [1]
     assert [frame.number for frame in beside.brokers["B5"].all(Message)] == [2]
+
+
+def test_a_schema_that_is_tried_for_ever_costs_its_own_source_only() -> None:
+    for mode, numbers in (("reject", [1, 3]), ("report", [1, 2, 3])):
+        beside = Setting()
+        beside.announce(root="B4", schema=PATTERN, kind="xsd", validation=mode)
+        beside.brokers["B5"].send("B4", delta("/a", root="B4"))
+        beside.children_ready(root="B4")
+        source = beside.beside.peer("source", "s1")
+        publish(source, b"<a>aab</a>", TRIED, b"<a>b</a>")
+        refused = [(frame.number, frame.code) for frame in source.all(Refused)]
+        assert refused == ([(2, "schema-too-costly")] if mode == "reject" else [])
+        assert [frame.number for frame in beside.brokers["B5"].all(Message)] == numbers
+        assert beside.core.data.statistics()["not_validated"] == 1

@@ -1,0 +1,43 @@
+"""SchemaDesk: what cores ask about schemas, answered one after the other by a process of its own.
+
+Nobody waits for it: a core is told with an event.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+import trio
+
+from formats.schema_worker import SchemaWorker
+from overlay.link.events import AskSchemaWorker, Event, SchemaAnswered
+
+
+class SchemaDesk:
+    """``ask_nowait``; ``run`` answers through ``tell``."""
+
+    def __init__(self, tell: Callable[[list[Event]], None]) -> None:
+        self._tell = tell
+        self._asked: deque[AskSchemaWorker] = deque()
+        self._arrived = trio.Event()
+
+    def ask_nowait(self, action: AskSchemaWorker) -> None:
+        self._asked.append(action)
+        self._arrived.set()
+
+    async def run(self) -> None:
+        """Until cancelled; the process is started when there is something to ask."""
+        worker = SchemaWorker()
+        try:
+            while True:
+                await self._arrived.wait()
+                while self._asked:
+                    asked = self._asked.popleft()
+                    found = await trio.to_thread.run_sync(
+                        worker.ask, asked.question, abandon_on_cancel=True
+                    )
+                    self._tell([SchemaAnswered(asked.key, found)])
+                self._arrived = trio.Event()
+        finally:
+            worker.close()

@@ -1,0 +1,120 @@
+"""What a schema can cost whoever reads it, and what it does cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from formats import Schema, SchemaRefused, Violation
+from formats.schema_questions import (
+    CheckMessage,
+    MessageChecked,
+    ReadSchema,
+    SchemaFound,
+    answer,
+    pack_answer,
+    unpack_answer,
+)
+from formats.schema_worker import SCHEMAS_MAX, SchemaWorker
+
+XSD = '<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">{}</xs:schema>'
+GOOD = XSD.format('<xs:element name="a" type="xs:int"/>').encode()
+PATTERN = XSD.format(
+    '<xs:element name="a"><xs:simpleType><xs:restriction base="xs:string">'
+    '<xs:pattern value="(a|aa)*b"/></xs:restriction></xs:simpleType></xs:element>'
+).encode()
+TRIED = b"<a>" + b"a" * 300 + b"</a>"
+
+
+def doubling(times: int) -> bytes:
+    """Groups that refer twice to the one before."""
+    groups = "".join(
+        f'<xs:group name="g{n}"><xs:sequence><xs:group ref="g{n - 1}"/><xs:group ref="g{n - 1}"/>'
+        "</xs:sequence></xs:group>"
+        for n in range(1, times + 1)
+    )
+    return XSD.format(
+        f'<xs:group name="g0"><xs:sequence><xs:element name="e"/></xs:sequence></xs:group>{groups}'
+        f'<xs:element name="r"><xs:complexType><xs:group ref="g{times}"/></xs:complexType>'
+        "</xs:element>"
+    ).encode()
+
+
+@pytest.fixture
+def worker() -> Iterator[SchemaWorker]:
+    worker = SchemaWorker()
+    yield worker
+    worker.close()
+
+
+def test_it_answers_as_one_does_oneself(worker: SchemaWorker) -> None:
+    schema = Schema("a.xsd", "xsd", GOOD)
+    questions = [
+        ReadSchema("a.xsd", GOOD),
+        ReadSchema("a.xsd", XSD.format('<xs:include schemaLocation="b"/>').encode()),
+        ReadSchema("a.dtd", b"<!ELEMENT"),
+        CheckMessage(schema, b"<a>1</a>"),
+        CheckMessage(schema, b"<a>one</a>"),
+        CheckMessage(schema, b"<a"),
+    ]
+    for question in questions:
+        assert pack_answer(worker.ask(question)) == pack_answer(answer(question))
+    assert isinstance(worker.ask(questions[0]), SchemaFound)
+
+
+def test_groups_that_double_are_refused(worker: SchemaWorker) -> None:
+    refusal = worker.ask(ReadSchema("d.xsd", doubling(31)))
+    assert isinstance(refusal, SchemaRefused)
+    assert refusal.code == "schema-too-costly"
+    assert "reading the schema takes more than" in refusal.reason
+    assert isinstance(worker.ask(ReadSchema("d.xsd", doubling(3))), SchemaFound)
+
+
+def test_a_message_that_a_pattern_is_tried_on_for_ever_is_told_so(worker: SchemaWorker) -> None:
+    schema = Schema("p.xsd", "xsd", PATTERN)
+    for _ in range(2):
+        refusal = worker.ask(CheckMessage(schema, TRIED))
+        assert isinstance(refusal, SchemaRefused)
+        assert refusal.code == "schema-too-costly"
+        assert worker.ask(CheckMessage(schema, b"<a>aab</a>")) == MessageChecked(None)
+
+
+def test_what_died_is_started_again(worker: SchemaWorker) -> None:
+    assert isinstance(worker.ask(ReadSchema("a.xsd", GOOD)), SchemaFound)
+    process = worker._process
+    assert process is not None
+    process.kill()
+    process.wait()
+    assert isinstance(worker.ask(ReadSchema("a.xsd", GOOD)), SchemaRefused)
+    assert isinstance(worker.ask(ReadSchema("a.xsd", GOOD)), SchemaFound)
+
+
+def test_it_remembers_so_many_schemas(worker: SchemaWorker) -> None:
+    for number in range(SCHEMAS_MAX + 2):
+        schema = Schema(f"{number}.xsd", "xsd", GOOD)
+        assert worker.ask(CheckMessage(schema, b"<a>1</a>")) == MessageChecked(None)
+
+
+def test_it_asks_nothing_more_when_it_is_closed(worker: SchemaWorker) -> None:
+    worker.ask(ReadSchema("a.xsd", GOOD))
+    worker.close()
+    for _ in range(2):
+        assert isinstance(worker.ask(ReadSchema("a.xsd", GOOD)), SchemaRefused)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        SchemaFound("relaxng", True),
+        SchemaRefused("malformed", "it is", 3, 4),
+        MessageChecked(None),
+        MessageChecked(Violation("no", 1, 2)),
+    ],
+)
+def test_answers_go_over_a_pipe(found: SchemaFound | SchemaRefused | MessageChecked) -> None:
+    again = unpack_answer(pack_answer(found))
+    assert type(again) is type(found)
+    assert pack_answer(again) == pack_answer(found)
+    with pytest.raises(ValueError, match="no answer"):
+        unpack_answer(b"\x91\xa3you")
