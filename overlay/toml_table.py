@@ -9,9 +9,33 @@ from __future__ import annotations
 import difflib
 import json
 import math
+import re
+import tomllib
 from collections.abc import Collection, Iterable, Mapping
 
 from overlay.errors import TopologyError
+
+KEY_PARTS_MAX = 32
+_SHOWN_BELOW = 10**20  # of an integer; Python writes none of more than 4,300 digits
+_BARE = "[A-Za-z0-9_-]"
+_LONG_KEY = re.compile(
+    rf"""(?<!{_BARE})(?:(?:{_BARE}++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{KEY_PARTS_MAX}}}"""
+)
+
+
+def read_toml(text: str, file: str) -> dict[str, object]:
+    """The entries of a file; TopologyError when it is not TOML, or nested more deeply than any
+    topology: a key of very many parts takes time by their square."""
+    if found := _LONG_KEY.search(text):
+        line = text.count("\n", 0, found.start()) + 1
+        reason = f"line {line}: more than {KEY_PARTS_MAX} names with dots between them"
+        raise TopologyError(file, "", f"is not read: {reason}")
+    try:
+        return tomllib.loads(text)
+    except ValueError as error:  # of a number with thousands of digits, too
+        raise TopologyError(file, "", f"is not valid TOML: {error}") from None
+    except RecursionError:
+        raise TopologyError(file, "", "is not valid TOML: nested too deeply") from None
 
 
 class TomlTable:
@@ -120,7 +144,7 @@ class TomlTable:
     def _in_range(self, key: str, value: float, low: float, high: float) -> float:
         # Written so that NaN, which TOML allows, falls outside.
         if not low <= value <= high:
-            shown = value if isinstance(value, int) or not math.isfinite(value) else f"{value:g}"
+            shown = shown_number(value)
             raise self.refusal(key, f"{shown} is out of range, expected {low:.15g} to {high:.15g}")
         return value
 
@@ -129,6 +153,13 @@ def quote(text: str) -> str:
     """``text`` in double quotes for a message, cut short and without control characters."""
     shown = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
     return f'"{shown[:80]}…"' if len(shown) > 80 else f'"{shown}"'
+
+
+def shown_number(value: float) -> str:
+    """A number of a file for a message."""
+    if isinstance(value, int):
+        return str(value) if abs(value) < _SHOWN_BELOW else "an integer of very many digits"
+    return f"{value:g}" if math.isfinite(value) else str(value)
 
 
 def toml_text(text: str) -> str:

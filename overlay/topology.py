@@ -27,7 +27,6 @@ Figures 3 and 4 of the paper.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -48,7 +47,14 @@ from overlay.nodes import (
     RegistrationNode,
     Transformation,
 )
-from overlay.toml_table import TomlTable, did_you_mean, quote, toml_text
+from overlay.toml_table import (
+    TomlTable,
+    did_you_mean,
+    quote,
+    read_toml,
+    shown_number,
+    toml_text,
+)
 
 __all__ = [
     "Address",
@@ -188,12 +194,7 @@ def load_topology(path: Path) -> Topology:
 
 def parse_topology(text: str, file: str) -> Topology:
     """The topology in ``text``; ``file`` is its name for the TopologyError."""
-    try:
-        entries = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise TopologyError(file, "", f"is not valid TOML: {error}") from None
-    except RecursionError:
-        raise TopologyError(file, "", "is not valid TOML: nested too deeply") from None
+    entries = read_toml(text, file)
     top = TomlTable(file, "", entries, _TOP_KEYS)
     name = _read_id(top, "name")
     registration = _read_registration(top)
@@ -285,8 +286,8 @@ def _read_place(table: TomlTable) -> Place:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise table.refusal("place", f"the {what} is not a number, expected {expected}")
         if not -bound <= value <= bound:
-            reason = f"the {what} {value} is out of range, expected -{bound} to {bound}"
-            raise table.refusal("place", reason)
+            shown = f"the {what} {shown_number(value)}"
+            raise table.refusal("place", f"{shown} is out of range, expected -{bound} to {bound}")
         degrees.append(float(value))
     return Place(*degrees)
 

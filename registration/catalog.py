@@ -92,7 +92,7 @@ def announcement(entry: SourceEntry) -> SourceAnnounced:
         source=entry.source,
         name=entry.name,
         root=entry.root,
-        location=list(entry.location) if entry.location else None,
+        location=entry.location,
         rate=entry.rate,
         size=entry.size,
         schema_name=entry.schema_name,

@@ -23,7 +23,7 @@ from overlay.topology import Topology, TopologyError, parse_topology, to_toml
 from registration.catalog import Catalog
 from registration.shape_changes import ShapeChanges
 
-TEXT_LENGTH_MAX = 4 * 1024 * 1024
+TEXT_LENGTH_MAX = 2 * 1024 * 1024  # the largest network, every value written out, has 1.4
 NAMED = 10  # profiles and sources that a refusal names
 
 

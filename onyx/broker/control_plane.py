@@ -267,7 +267,7 @@ def _entry_of(frame: SourceAnnounced) -> SourceEntry:
         source=frame.source,
         name=frame.name,
         root=frame.root,
-        location=(frame.location[0], frame.location[1]) if frame.location else None,
+        location=frame.location,
         rate=frame.rate,
         size=frame.size,
         schema_name=frame.schema_name,

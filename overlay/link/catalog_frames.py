@@ -25,14 +25,14 @@ class SourceAnnounced(CatalogFrame):
     """A data source exists; ``payload`` is its schema, ``validation`` what is done about messages
     against it ("off", "report", "reject"), ``compression`` the compression dictionaries that were
     given with it (form, dictionary), ``rate`` messages a second, ``size`` bytes a message as the
-    source expects them, ``location`` wherever places are coordinates."""
+    source expects them, ``location`` its latitude and longitude in degrees."""
 
     type: ClassVar[str] = "source-announced"
 
     source: Name
     name: Name
     root: Name
-    location: Annotated[list[float], Bound(8)] | None
+    location: tuple[float, float] | None
     rate: float
     size: int
     schema_name: Name
@@ -46,6 +46,11 @@ class SourceAnnounced(CatalogFrame):
             raise ProtocolError(
                 "bad-field",
                 f"validation {self.validation!r}; expected one of {sorted(VALIDATIONS)}",
+            )
+        latitude, longitude = self.location or (0.0, 0.0)
+        if abs(latitude) > 90 or abs(longitude) > 180:
+            raise ProtocolError(
+                "bad-field", f"location {self.location} is beyond 90 degrees of latitude or 180"
             )
 
 

@@ -69,7 +69,6 @@ def encode(frame: Frame, key: str = "", sequence: int = 0) -> bytes:
     field does not hold what its type says: nothing leaves that a peer would have to refuse.
     """
     layout = _layout_of(type(frame))
-    frame.check()
     header: dict[str, object] = {"t": frame.type}
     if frame.sequenced:
         _check_place(key, sequence)
@@ -87,6 +86,7 @@ def encode(frame: Frame, key: str = "", sequence: int = 0) -> bytes:
     body = b""
     if layout.body:
         body = _pack({f.name: f.check(f.name, getattr(frame, f.name)) for f in layout.body})
+    frame.check()
     payload = cast(bytes, getattr(frame, "payload", b""))
     length = 2 + len(packed) + len(body) + len(payload)
     if length >= 1 << 32:

@@ -129,5 +129,6 @@ def location_argument(request: Request) -> tuple[float, float] | None:
         return float(value[0]), float(value[1])
     raise RequestRefused(
         "bad-argument",
-        f"{request.verb}: 'location' must be [latitude, longitude] in degrees, not {value!r}",
+        f"{request.verb}: 'location' must be [latitude, longitude] in degrees, not "
+        f"{repr(value)[:80]}",
     )

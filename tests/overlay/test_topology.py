@@ -316,6 +316,14 @@ FORMATS = (
         ),
         (
             LISTEN1,
+            LISTEN1 + f"\ncapacity = 0x{'f' * 5_001}",
+            (
+                "broker[0].capacity: an integer of very many digits is out of range, expected 0 to "
+                "1000000000"
+            ),
+        ),
+        (
+            LISTEN1,
             LISTEN1 + "\ncapacity = 1.5",
             "broker[0].capacity: must be an integer, not a float",
         ),

@@ -45,3 +45,21 @@ def test_a_name_that_a_frame_cannot_carry_is_refused() -> None:
     for verb, argument in (("source.register", "name"), ("profile.add", "user")):
         answer = setting.client.ask(verb, **{argument: "é" * 200, "text": "/a"})
         assert answer is not None and answer.result["code"] == "too-long"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (f"a = {'1' * 5_001}", "Exceeds the limit"),
+        ("a" + ".a" * 100_000 + " = 1", "line 1: more than 32 names with dots"),
+        ("x = 1\n[" + '"a" . ' * 100_000 + "a]", "line 2: more than 32 names with dots"),
+        ("a = " + "[" * 100_000, "nested too deeply"),
+    ],
+)
+def test_a_topology_that_is_made_to_hurt_is_refused(text: str, why: str) -> None:
+    """Five requests with the first of them were once the end of a network; with the third the
+    service answered nobody for 14 s."""
+    setting = Setting()
+    answer = setting.client.ask("topology.apply", text=text)
+    assert answer is not None and answer.result["code"] == "topology-refused"
+    assert why in answer.result["message"]

@@ -82,7 +82,7 @@ SAMPLES: tuple[Frame, ...] = (
     Relayed("B2", 7, 1, False, b"OND"),
     Observed([{"kind": "crossing", "bytes": 120}]),
     SourceAnnounced(
-        *("s1", "markets", "B1", [48.1, 11.5], 2.5, 800, "quote.dtd", "dtd", "off"),
+        *("s1", "markets", "B1", (48.1, 11.5), 2.5, 800, "quote.dtd", "dtd", "off"),
         [("text", b"EC")],
         b"<!--",
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,7 @@ from tests.overlay.link.samples import ANY_FRAME, SAMPLES, place
 VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text())
 PROTOCOL = Path(__file__).resolve().parents[3] / "docs" / "protocol.md"
 
+LOCATED: Any = SourceAnnounced("s", "n", "r", (0.0, 0.0), 1.0, 1, "x", "dtd", "off", [])
 WRONG_VALUES: tuple[object, ...] = (
     None,
     [[[]]],
@@ -93,6 +94,7 @@ def test_vectors_encode_and_decode(vector: dict[str, Any]) -> None:
         values["received"] = [tuple(entry) for entry in values["received"]]
     if cls is SourceAnnounced:
         values["compression"] = [(form, bytes.fromhex(d)) for form, d in values["compression"]]
+        values["location"] = tuple(values["location"])
     for name in ("matched", "trees", "down", "watershed", "numbers", "profiles"):
         if isinstance(values.get(name), list):
             entries = values[name]
@@ -203,7 +205,10 @@ def test_no_beginning_of_a_frame_is_taken_for_another(frame: Frame) -> None:
         (Request("1", "v", {"a": 2**63}), "bad-field"),
         (Request("1", "v", {"a": object()}), "bad-field"),
         (Request("1", "v", {"a": {1: 2}}), "bad-field"),
-        (SourceAnnounced("s", "n", "r", [0.0] * 9, 1.0, 1, "x", "dtd", "off", []), "too-long"),
+        (replace(LOCATED, location=[0.0]), "bad-field"),  # once the end of every broker
+        (replace(LOCATED, location=[0.0] * 3), "bad-field"),
+        (replace(LOCATED, location=(90.5, 0.0)), "bad-field"),
+        (replace(LOCATED, location=(0.0, -180.5)), "bad-field"),
         (SourceAnnounced("s", "n", "r", None, float("nan"), 1, "x", "dtd", "off", []), "bad-field"),
         (SourceAnnounced("s", "n", "r", None, 1.0, 1, "x", "dtd", "maybe", []), "bad-field"),
         (SourceAnnounced("s", "n", "r", None, float("inf"), 1, "x", "dtd", "off", []), "bad-field"),
