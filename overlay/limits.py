@@ -71,6 +71,8 @@ class Limits:
                                 is taken out of use as long as others connect the network
     connections_max             connections that a process takes at once (refuse); 0: 10,000, or
                                 fewer where the system lets a process open fewer files
+    unclaimed_profile_s_max     seconds after which a profile goes whose results nobody has ever
+                                come for; 0: never (drop)
     profiles_max                profiles in the whole network (refuse)
     sources_max                 data sources in the whole network (refuse)
     """
@@ -88,6 +90,7 @@ class Limits:
     profile_length_max: int = 64 * KIB
     link_down_after_s: float = 30.0
     connections_max: int = 0
+    unclaimed_profile_s_max: int = 7 * 86_400
     profiles_max: int = 1_000_000
     sources_max: int = 10_000
 
@@ -144,6 +147,7 @@ _BOUNDS: Mapping[str, tuple[int, int]] = {
     "delivery_backlog_bytes_max": (KIB, 2**40),
     "delivery_store_bytes_max": (KIB, 2**50),
     "delivery_age_s_max": (0, _INTEGER_MAX),
+    "unclaimed_profile_s_max": (0, _INTEGER_MAX),
     "routing_table_max_bytes": (1, 2**40),
     "needs_max_bytes": (1, 2**40),
     "profile_length_max": (1, 64 * KIB),

@@ -177,7 +177,7 @@ class Coming(BrokerWorld):
         super().__init__(setting)
         self.machine = setting.core.moves.coming
         come = StandBy(profile="p1", move=5, user="ann", text=SF, version=1)
-        released = ProfileReleased("p1", 5, 1, 1, 2, 4, 0, [("s1", 6)])
+        released = ProfileReleased("p1", 5, 1, 1, 2, 4, 0, 0, [("s1", 6)])
         self.causes = {
             StandbyEvent.STAND_BY: lambda: self.lead(come),
             StandbyEvent.LIVE: self.live,
@@ -283,7 +283,7 @@ class Moved(LogWorld):
         entry = ProfileEntry("p1", "ann", "B4", "/a", placed=True)
         catalog.put_profile(entry)
         moves = self.machine = self.moves = Moves(catalog, self.log, lambda broker, frame: None)
-        released = ProfileReleased("p1", 1, 1, 0, 0, 0, 0, [])
+        released = ProfileReleased("p1", 1, 1, 0, 0, 0, 0, 0, [])
         self.causes = {
             MoveEvent.BEGUN: self.begin,
             MoveEvent.GIVEN_UP: lambda: moves.give_up("p1"),

@@ -61,6 +61,7 @@ async def run_broker(
         turns.statistics,
         time.time,
         progress,
+        log.info,
     )
     peers = [f"registration/{node.id}" for node in topology.registration]
     peers += [f"broker/{neighbour}" for neighbour in topology.neighbours(broker_id)]

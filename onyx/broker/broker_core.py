@@ -45,6 +45,7 @@ from onyx.broker.shape.tunnels import Tunnels
 from onyx.broker.source_announcements import SourceAnnouncements
 from onyx.broker.transformation import Transformation
 from onyx.broker.transformation_requests import TransformationRequests
+from onyx.broker.unclaimed_profiles import UnclaimedProfiles
 from overlay.link.events import (
     Action,
     BatchHandled,
@@ -84,12 +85,14 @@ class BrokerCore:
         node: Callable[[], Mapping[str, object]] = dict,
         wall: Callable[[], float] = lambda: 0.0,
         progress: Progress = unsaid,
+        say: Callable[[str], None] = lambda text: None,
     ) -> None:
         """``instance`` is new for every start; ``rows`` is what the store held; ``clock`` gives
         seconds of processor time, by which links with the format "auto" choose (one that stands
         still: by bytes alone), and work is done in slices; ``wall`` gives those of the
         calendar, by which what waits for users is too old; ``archive`` and ``node`` say how the
-        shell fares, for statistics; ``progress`` is told how far the rows are taken."""
+        shell fares, for statistics; ``progress`` is told how far the rows are taken, ``say`` what
+        people should know."""
         limits = topology.limits
         self.identity = identity
         self._archive = archive
@@ -121,7 +124,8 @@ class BrokerCore:
         )
         transformation = Transformation(self.control, self._links, self._rows, matcher)
         self.query = QueryPlane(
-            *(self.control, self._links, self._rows, self.mailboxes, matcher, transformation)
+            *(self.control, self._links, self._rows, self.mailboxes, matcher, transformation),
+            wall,
         )
         self.moves = ProfileMoves(self.control, self.query, self.mailboxes, self._links, self._rows)
         shares = MatchShares(
@@ -159,6 +163,10 @@ class BrokerCore:
             self._end_tree,
         )
         watch = LinkWatch(self.control, self._links)
+        unclaimed = UnclaimedProfiles(
+            *(self.query, self.mailboxes, self.moves),
+            *(limits.unclaimed_profile_s_max, wall, say),
+        )
         self._tunnels = Tunnels(self.control, self._links, watch)
         self._counters: Counter[str] = Counter()
         self._agenda = Agenda(
@@ -175,6 +183,7 @@ class BrokerCore:
                 self.moves,
                 Subscribers(identity, self.mailboxes, self.query, self.moves),
                 self.mailboxes,
+                unclaimed,
                 transformation,  # needs are numbered by event, ahead of the rest
                 self.query,
                 observers,

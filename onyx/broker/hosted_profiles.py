@@ -16,12 +16,14 @@ from yfilter.language.query_parser import parse_profile
 
 
 class HostedProfile(NamedTuple):
-    """A profile whose host broker this is."""
+    """A profile whose host broker this is; ``unclaimed_since``: the second of the calendar since
+    when nobody has claimed it (unclaimed_profiles.py), 0 if somebody has."""
 
     profile: str
     user: str
     text: str
     version: int
+    unclaimed_since: int = 0
 
     @property
     def disjuncts(self) -> tuple[Conjunction, ...]:
@@ -36,6 +38,7 @@ class _HostedRow(NamedTuple):
     text: str
     version: int
     recipe: list[object] | None = None
+    unclaimed_since: int = 0
 
 
 HOSTED = Table("hosted", _HostedRow)
@@ -66,7 +69,7 @@ class HostedRows:
             else:
                 _SHAPES.delete(self._rows, number)
         for profile, row in rows.take(HOSTED):
-            hosted = HostedProfile(profile, row.user, row.text, row.version)
+            hosted = HostedProfile(profile, row.user, row.text, row.version, row.unclaimed_since)
             if is_of_now and row.recipe is not None:
                 yield hosted, self._recipes.read(row.recipe, row.text)
                 continue
@@ -83,7 +86,8 @@ class HostedRows:
         if not self._is_marked:
             self._is_marked = True
             _LANGUAGE.put(self._rows, _CURRENT, language_digest())
-        row = _HostedRow(hosted.user, hosted.text, hosted.version, recipe)
+        since = hosted.unclaimed_since
+        row = _HostedRow(hosted.user, hosted.text, hosted.version, recipe, since)
         HOSTED.put(self._rows, hosted.profile, row)
 
     def delete(self, profile: str) -> None:

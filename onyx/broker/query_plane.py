@@ -90,7 +90,9 @@ class QueryPlane(Part):
         mailboxes: Mailboxes,
         matcher: Matcher,
         transformation: Transformation,
+        wall: Callable[[], float] = lambda: 0.0,
     ) -> None:
+        """``wall``: seconds of the calendar."""
         self.matcher = matcher
         self.transformation = transformation
         self.table = RoutingTable(matcher)
@@ -100,6 +102,7 @@ class QueryPlane(Part):
         self._rows = rows
         self._hosted = HostedRows(rows)
         self._mailboxes = mailboxes
+        self._wall = wall
         self.waits = LiveWaits(rows, lambda root: control.tree(root).path(control.identity)[:-1])
         # Whether the table has the profiles' routing queries; there may be nobody to tell.
         self._is_mapping = False
@@ -183,9 +186,10 @@ class QueryPlane(Part):
         except ProfileRefused as refusal:
             raise FrameRefused("profile-refused", str(refusal)) from refusal
         versions = []
+        since = int(self._wall())
         for (profile, user, text), parsed in zip(frame.profiles, parsed_texts, strict=True):
             if profile not in self.profiles:
-                self._add(HostedProfile(profile, user, text, 1), parsed)
+                self._add(HostedProfile(profile, user, text, 1, since), parsed)
                 versions.append(LiveVersion(profile, 1))
         if versions:
             placed = ProfilesPlaced(profiles=[version.profile for version in versions])
@@ -205,6 +209,12 @@ class QueryPlane(Part):
             self.matcher.remove(profile)
         self._add(HostedProfile(profile, user, text, version), parsed, known)
         return not self._wait_for([LiveVersion(wait, version)])
+
+    def keep_unclaimed(self, profile: str, since: int) -> None:
+        """A profile that came from another host has not been claimed there either."""
+        hosted = self.profiles[profile]._replace(unclaimed_since=since)
+        self.profiles[profile] = hosted
+        self._hosted.put(hosted, parse_profile(hosted.text))
 
     def let_go(self, profile: str) -> HostedProfile:
         """Stop matching and announcing a profile; KeyError when it is not here."""

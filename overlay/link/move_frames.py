@@ -80,7 +80,8 @@ class ProfileReleased(QueryFrame):
     there, nothing), and lets go.
 
     Its mailbox stands at ``last``, of which the user has taken all through ``acknowledged``, and
-    all through ``floor`` are gone; the rest waits to be handed over.  ``ephemeral``: see Ephemeral.
+    all through ``floor`` are gone; the rest waits to be handed over.  ``ephemeral``: see Ephemeral;
+    ``unclaimed_since``: the second since when nobody has claimed it, 0 if somebody has.
     """
 
     type: ClassVar[str] = "profile-released"
@@ -92,6 +93,7 @@ class ProfileReleased(QueryFrame):
     floor: SequenceNumber
     last: SequenceNumber
     ephemeral: Annotated[int, Bound(Ephemeral.SILENT)]
+    unclaimed_since: SequenceNumber
     watershed: Annotated[list[tuple[Name, SequenceNumber]], Bound(65_536), BODY]
 
 

@@ -97,7 +97,7 @@ def _obey(peer: Peer) -> bool:
         standing_by = StandingBy(stand_by.profile, stand_by.move, stand_by.version)
         peer.send("registration", standing_by)
     for release in releases:
-        frame = ProfileReleased(release.profile, release.move, release.version, 0, 0, 0, 0, [])
+        frame = ProfileReleased(release.profile, release.move, release.version, 0, 0, 0, 0, 0, [])
         peer.send("registration", frame)
     for there in released:
         peer.send("registration", ProfileTaken(there.profile, there.move, there.version))
@@ -254,7 +254,7 @@ def test_frames_of_brokers_that_have_no_part_in_a_move_do_nothing(network: Netwo
     stranger = network.brokers["B3"]
     for frame in (
         StandingBy(profile, move, 1),
-        ProfileReleased(profile, move, 1, 0, 0, 0, 0, []),
+        ProfileReleased(profile, move, 1, 0, 0, 0, 0, 0, []),
         HandoverWanted(profile, move, 0),
         HandedOver(profile, move, 1, False, "s1", 1, [], b""),
         ProfileTaken(profile, move, 1),

@@ -43,6 +43,7 @@ class MailboxState(NamedTuple):
     numbers: bytes = b""
     positions: bytes = b""
     is_ephemeral: bool = False
+    is_claimed: bool = False
 
 
 class Mailbox:
@@ -53,7 +54,7 @@ class Mailbox:
     there; what is in flight is behind ``confirmed``.  ``sharing``: by those who share it, and while
     anything is open; ``floor`` is through which nothing waits then, and ``acknowledged`` so much
     less as was lost that nobody was told of.  ``is_ephemeral``: it keeps nothing while nobody takes
-    it.
+    it; ``is_claimed``: somebody has taken it once.
     """
 
     __slots__ = (
@@ -66,6 +67,7 @@ class Mailbox:
         "floor",
         "in_flight_bytes",
         "index",
+        "is_claimed",
         "is_ephemeral",
         "is_queued",
         "line",
@@ -82,7 +84,7 @@ class Mailbox:
         self.acknowledged = self.floor = self.sent = self.confirmed = 0
         self.backlog_bytes = 0
         self.line = self.slot = 0
-        self.is_queued = self.is_ephemeral = False
+        self.is_queued = self.is_ephemeral = self.is_claimed = False
         self.in_flight_bytes = 0
         self.sharing: Sharing | None = None
         self._positions = array("Q")
@@ -93,7 +95,7 @@ class Mailbox:
         """Without what is in it; the caller appends that."""
         box = Mailbox(profile, state.log_index, state.cursor)
         box.acknowledged, box.floor = state.acknowledged, state.floor
-        box.is_ephemeral = state.is_ephemeral
+        box.is_ephemeral, box.is_claimed = state.is_ephemeral, state.is_claimed
         if state.numbers or box.is_ephemeral:
             numbers, positions = unpack_ascending(state.numbers), unpack_ascending(state.positions)
             box.sharing = Sharing(numbers, positions)
@@ -102,11 +104,12 @@ class Mailbox:
     def state(self) -> MailboxState:
         state = self.acknowledged, self.floor, self.cursor, self.index
         opened = {} if self.sharing is None else self.sharing.open
-        if not opened and not self.is_ephemeral:
+        flags = self.is_ephemeral, self.is_claimed
+        if not opened and not any(flags):
             return MailboxState(*state)
         numbers = sorted(opened)
         positions = pack_ascending([opened[number] for number in numbers])
-        return MailboxState(*state, pack_ascending(numbers), positions, self.is_ephemeral)
+        return MailboxState(*state, pack_ascending(numbers), positions, *flags)
 
     @property
     def last(self) -> int:

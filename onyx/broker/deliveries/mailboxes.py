@@ -235,6 +235,9 @@ class Mailboxes(Part):
                 detail = f"{SHARERS_MAX} share profile {profile!r} already"
                 self._lines.refuse(connection, slot, "too-many", detail)
                 continue
+            if not box.is_claimed:
+                box.is_claimed = True
+                self._note(profile, box)
             if box.is_ephemeral or mode & EPHEMERAL:
                 self.silence.end(box)
                 box.is_ephemeral = bool(mode & EPHEMERAL)

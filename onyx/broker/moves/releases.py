@@ -228,7 +228,7 @@ class Releases(StateMachine[str, Leaving, ReleaseEvent]):
         self._watersheds.drop(name)
         self._put(profile, replace(release, is_done=True))
         self._counters["released"] += 1
-        self._query.let_go(profile)
+        hosted = self._query.let_go(profile)
         ephemeral = self._mailboxes.ephemeral(profile)
         self._mailboxes.send_away(profile, "moved", moved_detail(profile))
         box = self._mailboxes.box(profile)
@@ -240,6 +240,7 @@ class Releases(StateMachine[str, Leaving, ReleaseEvent]):
             floor=box.bottom,
             last=box.last,
             ephemeral=ephemeral,
+            unclaimed_since=0 if box.is_claimed else hosted.unclaimed_since,
             watershed=sorted(watershed.numbers.items()),
         )
         self._links.send(self._registration, REGISTRATION_KEY, released)

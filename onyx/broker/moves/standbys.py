@@ -291,6 +291,8 @@ class Standbys(StateMachine[str, Standing, StandbyEvent]):
             floor = frame.last + standby.thrown
         ephemeral = Ephemeral(frame.ephemeral)
         self._mailboxes.take_over(profile, frame.acknowledged, floor, ephemeral)
+        if frame.unclaimed_since:
+            self._query.keep_unclaimed(profile, frame.unclaimed_since)
         self._store(profile)
         self._go_on(profile, floor)
 

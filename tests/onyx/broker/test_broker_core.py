@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from formats import MessageLimits, WireFormat, decode, encode, parse_text
-from onyx.broker.broker_core import BrokerCore
+from onyx.broker.broker_core import BrokerCore, Rows
 from overlay.link.events import TimePassed
 from overlay.link.frame import Frame
 from overlay.link.frames import (
@@ -44,12 +44,15 @@ class Setting:
 
     def __init__(self, topology: Topology = FIGURE4, identity: str = "B4") -> None:
         self.topology = topology
-        self.beside = Beside(f"broker/{identity}", BrokerCore(topology, identity, "run1"))
         self.identity = identity
+        self.beside = Beside(f"broker/{identity}", self.new_core("run1"))
         self.registration = self.beside.peer("registration", topology.registration[0].id)
         self.brokers = {
             name: self.beside.peer("broker", name) for name in topology.neighbours(identity)
         }
+
+    def new_core(self, instance: str, rows: Rows = ()) -> BrokerCore:
+        return BrokerCore(self.topology, self.identity, instance, rows)
 
     @property
     def core(self) -> BrokerCore:
@@ -93,7 +96,7 @@ class Setting:
         for peer in [*self.brokers.values(), self.registration]:
             if not peer.closed:
                 peer.disconnect()
-        self.beside.core = BrokerCore(self.topology, self.identity, "run2", self.beside.stored())
+        self.beside.core = self.new_core("run2", self.beside.stored())
         for peer in [self.registration, *self.brokers.values()]:
             peer.connect()
 

@@ -82,7 +82,7 @@ def stand_by(version: int = 1, text: str = SF, move: int = 5) -> StandBy:
 
 
 def released(acknowledged: int, floor: int, last: int, watershed: int) -> ProfileReleased:
-    return ProfileReleased("p1", 5, 1, acknowledged, floor, last, 0, [("s1", watershed)])
+    return ProfileReleased("p1", 5, 1, acknowledged, floor, last, 0, 0, [("s1", watershed)])
 
 
 def handed_over(position: int, ends: bool = False) -> HandedOver:
@@ -205,7 +205,7 @@ def test_the_old_host_delivers_up_to_the_watershed_and_hands_over(
     step()
     setting.watershed(5)
     (frame,) = setting.registration.take(ProfileReleased)
-    assert frame == ProfileReleased("p1", 5, 1, 2, 2, 5, 0, [("s1", 5)])
+    assert frame == ProfileReleased("p1", 5, 1, 2, 2, 5, 0, 0, [("s1", 5)])
     setting.publish(6)
     assert setting.subscriber().error == "moved"
     step()

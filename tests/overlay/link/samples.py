@@ -122,7 +122,7 @@ SAMPLES: tuple[Frame, ...] = (
     StandBy("p7", 5, "Ann", "/quote", 2),
     StandingBy("p7", 5, 2),
     ReleaseProfile("p7", 5, 2),
-    ProfileReleased("p7", 5, 2, 10, 12, 15, 1, [("s1", 40), ("s2", 0)]),
+    ProfileReleased("p7", 5, 2, 10, 12, 15, 1, 77, [("s1", 40), ("s2", 0)]),
     HandoverWanted("p7", 5, 12),
     HandedOver("p7", 5, 13, True, "s1", 39, [3, 4], b"<a/><bc"),
     ProfileTaken("p7", 5, 2),
