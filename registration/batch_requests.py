@@ -42,6 +42,7 @@ from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from overlay.topology import Topology
 from registration.catalog import Catalog, ProfileEntry
+from registration.ids import number_of
 from registration.new_profiles import Asked, NewProfiles, check
 from registration.schema_warnings import schema_warnings, schemas_of
 
@@ -52,15 +53,11 @@ WARNED_AT_ONCE = 100  # profiles that are held against schemas in one turn
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Profiles ``first`` to ``first + count - 1``; ``digest`` of what was asked."""
+    """Profiles of the numbers ``first`` to ``first + count - 1``; ``digest`` of what was asked."""
 
     first: int
     count: int
     digest: bytes
-
-    @property
-    def profiles(self) -> list[str]:
-        return [f"p{number}" for number in range(self.first, self.first + self.count)]
 
 
 BATCHES = Table("batch", _Batch)
@@ -200,12 +197,14 @@ class BatchRequests(Part):
                 if place not in gone
             ]
             entries = self._news.add(asked, location, near) if asked else []
-            first = int(entries[0].profile[1:]) if entries else 0
+            first = number_of(entries[0].profile) if entries else 0
             batch = _Batch(first, len(entries), digest)
             self._remember(request.request, batch)
-        result: Result = {"profiles": batch.profiles, "refused": refused}
+        numbers = range(batch.first, batch.first + batch.count)
+        profiles = [self._catalog.ids.name("p", number) for number in numbers]
+        result: Result = {"profiles": profiles, "refused": refused}
         wait = bool(request.arguments.get("wait"))
-        found = map(self._catalog.profiles.get, batch.profiles)
+        found = map(self._catalog.profiles.get, profiles)
         left = {
             entry.profile
             for entry in found

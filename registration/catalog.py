@@ -8,7 +8,7 @@ is the record form, one row each.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from overlay.link.part import Part
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
+from registration.ids import Ids, number_of
 from registration.keys import Keys
 
 REGISTRATION_KEY = "registration"  # the channel key between a broker and the registration service
@@ -133,14 +134,7 @@ class _ProfileRow(NamedTuple):
     near: bool = False
 
 
-class _LastRow(NamedTuple):
-    """Of the numbers of one kind."""
-
-    last: int
-
-
 PROFILES = Table("profile", _ProfileRow)
-NUMBERS = Table("number", _LastRow)
 
 
 class Catalog(Part):
@@ -151,15 +145,16 @@ class Catalog(Part):
 
     section = "catalog"
 
-    def __init__(self, rows: RowLog) -> None:
+    def __init__(self, rows: RowLog, new_secret: Callable[[], bytes] = bytes) -> None:
+        """``new_secret``: see Ids."""
         self._rows = rows
+        self.ids = Ids(rows, new_secret)
         self.sources: dict[str, SourceEntry] = {}
         self.profiles: dict[str, ProfileEntry] = {}
         self.keys = Keys(rows)
         self._by_request: dict[str, str] = {}  # request id -> source or profile id
         self.profiles_by_broker: Counter[str] = Counter()
         self.volume_by_root: Counter[str] = Counter()  # expected bytes/s, rounded
-        self._numbers = {"s": 0, "p": 0}
         self._changed: dict[str, ProfileEntry] = {}  # since the last flush
 
     def restore(self, rows: StoredRows) -> None:
@@ -168,20 +163,8 @@ class Catalog(Part):
         for profile, row in rows.take(PROFILES):
             self._index_profile(ProfileEntry(profile, *row))
         self.keys.restore(rows)
-        for kind, number in rows.take(NUMBERS):
-            self._numbers[kind] = number.last
-        self.profiles = dict(sorted(self.profiles.items(), key=lambda each: int(each[0][1:])))
-
-    def new_id(self, kind: str) -> str:
-        """A fresh id, "s1", "p1", ...; numbers are never used again."""
-        return f"{kind}{self.new_numbers(kind, 1)}"
-
-    def new_numbers(self, kind: str, count: int) -> int:
-        """The first of so many fresh ones in a row."""
-        first = self._numbers[kind] + 1
-        self._numbers[kind] += count
-        NUMBERS.put(self._rows, kind, _LastRow(self._numbers[kind]))
-        return first
+        self.ids.restore(rows)
+        self.profiles = dict(sorted(self.profiles.items(), key=lambda each: number_of(each[0])))
 
     def find_request(self, request: str) -> str | None:
         """The id that an earlier request with the same request id was given."""

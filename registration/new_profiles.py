@@ -53,10 +53,10 @@ class NewProfiles(Part):
         if near and location is None:
             raise RequestRefused("bad-argument", "'near' needs a 'location' to be near to")
         self._check_room(len(asked))
-        first = self._catalog.new_numbers("p", len(asked))
+        first = self._catalog.ids.new_numbers("p", len(asked))
         entries = []
         for number, (text, user, request) in enumerate(asked, first):
-            profile = f"p{number}"
+            profile = self._catalog.ids.name("p", number)
             try:
                 host = self._placement.choose(
                     text, location, near, self._catalog.profiles_by_broker

@@ -60,15 +60,17 @@ class RegistrationCore:
         node: Callable[[], Mapping[str, object]] = dict,
         progress: Progress = unsaid,
         clock: Callable[[], float] = lambda: 0.0,
+        new_secret: Callable[[], bytes] = bytes,
     ) -> None:
         """``instance`` is new for every start; ``rows`` is what the store held; ``node`` says how
         the shell fares, for statistics; ``progress`` is told how far the rows are taken;
-        ``clock`` gives seconds of processor time, by which work is done in slices."""
+        ``clock`` gives seconds of processor time, by which work is done in slices;
+        ``new_secret`` gives random bytes (Ids)."""
         self.identity = identity
         self._node = node
         self._rows = RowLog()
         self._slice = Slice(clock)
-        self.catalog = Catalog(self._rows)
+        self.catalog = Catalog(self._rows, new_secret)
         self._links = LinkLayer(
             role="registration",
             identity=identity,

@@ -191,7 +191,7 @@ class RegistrationRequests(Part):
         root = choose_root_broker(
             self._topology, self._trees, location, rate, size, self._catalog.volume_by_root
         )
-        source = self._catalog.new_id("s")
+        source = self._catalog.ids.new("s")
         entry = SourceEntry(
             source=source,
             name=name_argument(request, "name", default=source),

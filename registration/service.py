@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
+from functools import partial
+from secrets import token_bytes
 
 import trio
 
@@ -43,6 +45,7 @@ async def run_registration(
         turns.statistics,
         progress,
         ProcessorClock(),
+        partial(token_bytes, 32),
     )
     watch = PeerWatch(core, (), ready)
     async with trio.open_nursery() as nursery:

@@ -27,7 +27,7 @@ from onyx.errors import EXIT_DATA, UserError
 from yfilter.errors import ProfileRefused, at_place
 from yfilter.matcher import check_profile
 
-_ID = re.compile("p[0-9]+")
+_ID = re.compile("p[0-9]+(-[a-z2-7]+)?")
 
 PROGRESS_SECONDS = 0.5  # on a terminal; elsewhere ten times as long
 

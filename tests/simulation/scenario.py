@@ -101,7 +101,9 @@ class Scenario:
         self.net.add(
             f"registration/{registration}",
             lambda rows, instance: RegistrationCore(
-                self.topology, registration, instance, rows, clock=self._clock()
+                *(self.topology, registration, instance, rows),
+                clock=self._clock(),
+                new_secret=lambda: Random(self.seed).randbytes(32),
             ),
         )
         self.net.add(

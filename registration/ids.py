@@ -1,0 +1,88 @@
+"""Ids: what sources and profiles are called; nobody can guess one, and none is given twice.
+
+::
+
+    p17-k3v9q2mx     kind, number in order of registration, and what follows of both by a secret
+
+The secret is the store's.  So a service that begins anew, with an empty store, begins with number 1
+again and yet gives other ids; and what is stored of a run of them is two numbers.
+"""
+
+from __future__ import annotations
+
+from base64 import b32encode
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from hashlib import blake2s
+from typing import NamedTuple
+
+from overlay.link.row_log import RowLog
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
+
+SUFFIX_BYTES = 5  # 40 bits, 8 characters
+
+
+class _LastRow(NamedTuple):
+    """Of the numbers of one kind."""
+
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class _SecretRow:
+    """``since``: the numbers of each kind that were given before there was a secret."""
+
+    secret: bytes
+    since: Mapping[str, int]
+
+
+NUMBERS = Table("number", _LastRow)
+SECRETS = Table("id-secret", _SecretRow)
+_OWN = "own"
+
+
+class Ids:
+    """Those of one registration service; durable."""
+
+    def __init__(self, rows: RowLog, new_secret: Callable[[], bytes]) -> None:
+        """``new_secret``: random bytes, at most 32, asked for once in the life of a store; none:
+        ids are numbers alone, which can be guessed."""
+        self._rows = rows
+        self._new_secret = new_secret
+        self._secret: _SecretRow | None = None
+        self._numbers = {"s": 0, "p": 0}
+
+    def restore(self, rows: StoredRows) -> None:
+        for kind, number in rows.take(NUMBERS):
+            self._numbers[kind] = number.last
+        for _, secret in rows.take(SECRETS):
+            self._secret = secret
+
+    def new(self, kind: str) -> str:
+        """A fresh id of a kind, "s" or "p"."""
+        return self.name(kind, self.new_numbers(kind, 1))
+
+    def new_numbers(self, kind: str, count: int) -> int:
+        """The first of so many fresh ones in a row."""
+        if self._secret is None:
+            self._secret = _SecretRow(self._new_secret(), dict(self._numbers))
+            SECRETS.put(self._rows, _OWN, self._secret)
+        first = self._numbers[kind] + 1
+        self._numbers[kind] += count
+        NUMBERS.put(self._rows, kind, _LastRow(self._numbers[kind]))
+        return first
+
+    def name(self, kind: str, number: int) -> str:
+        """The id with a number that was given out."""
+        plain = f"{kind}{number}"
+        secret = self._secret
+        if secret is None or not secret.secret or number <= secret.since.get(kind, 0):
+            return plain
+        digest = blake2s(plain.encode(), digest_size=SUFFIX_BYTES, key=secret.secret).digest()
+        return f"{plain}-{b32encode(digest).decode().lower()}"
+
+
+def number_of(name: str) -> int:
+    """The number in an id."""
+    return int(name[1:].partition("-")[0])
