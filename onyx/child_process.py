@@ -56,6 +56,10 @@ class RestartPolicy:
     start_seconds: float = 60.0
     stop_seconds: float = 5.0
 
+    def pause_seconds(self, failures: int) -> float:
+        """Before the start that follows so many failures in a row, from 1."""
+        return min(self.delay_seconds * 2.0 ** min(failures - 1, 30), self.delay_seconds_max)
+
 
 class ChildProcess:
     """Starts, watches, restarts and stops one node."""
@@ -253,10 +257,9 @@ class ChildProcess:
             self.pause_seconds = 0.0
             return
         self.failures = 1 if lived_seconds >= policy.stable_seconds else self.failures + 1
-        doubled = policy.delay_seconds * 2.0 ** min(self.failures - 1, 30)
+        self.pause_seconds = policy.pause_seconds(self.failures)
         if self.exit_code in _FOR_GOOD:
-            doubled = policy.delay_seconds_max
-        self.pause_seconds = min(doubled, policy.delay_seconds_max)
+            self.pause_seconds = policy.delay_seconds_max
 
     def _check_hope(self) -> None:
         """LaunchError when another start would be of no use."""

@@ -30,9 +30,11 @@ import trio
 
 from onyx.background import background_tasks
 from onyx.broker.broker import run_broker
+from onyx.child_process import RestartPolicy
 from onyx.data_directory import DataDirectory
 from onyx.errors import EXIT_CONFIG, EXIT_OK, StoreUnusable, UserError
 from onyx.garbage import leave_survivors_alone
+from onyx.node_lives import run_lives
 from onyx.open_files import allow_connections
 from overlay.link.errors import StoreError
 from overlay.link.store import Store
@@ -89,7 +91,8 @@ async def run_node_process(
     """Run a node until a signal or the end of the lifeline stops it.
 
     ``listener`` is bound and listening, and is closed at the end; ``ready`` is called once,
-    ``progress`` before that, now and then as the rows of the store are taken back.
+    ``progress`` before that, now and then as the rows of the store are taken back.  A core that
+    falls over at an input is made anew, and passes over it (node_lives.py).
     DataDirectoryInUse when the node is running already, StoreUnusable when its store cannot be
     used, TopologyError when the system does not allow as many connections as were asked for.
     """
@@ -97,23 +100,36 @@ async def run_node_process(
     leave_survivors_alone()
     sys.setswitchinterval(SWITCH_SECONDS)
     directory = DataDirectory(topology.data_directory)
-    with directory.node_locked(node_id), opened_store(directory.store_file(node_id)) as store:
+    with (
+        listener,
+        directory.node_locked(node_id),
+        opened_store(directory.store_file(node_id)) as store,
+    ):
         listener.setblocking(False)
-        listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(listener))]
+        is_ready = False
         async with background_tasks() as nursery:
             nursery.start_soon(_stop_at_signal, nursery.cancel_scope)
             if lifeline is not None:
                 nursery.start_soon(_stop_at_end, lifeline, nursery.cancel_scope)
 
             def say_ready() -> None:
+                nonlocal is_ready
                 leave_survivors_alone()
                 log.info("ready")
-                ready()
+                if not is_ready:
+                    is_ready = True
+                    ready()
 
             run = run_registration if _is_registration(topology, node_id) else run_broker
-            log.info("listening at %s", topology.address(node_id))
-            reports = say_ready, _now_and_then(progress)
-            await run(topology, node_id, listeners, store, *reports, connections_max)
+
+            async def life(caution: int) -> None:
+                log.info("listening at %s", topology.address(node_id))
+                taken = trio.socket.from_stdlib_socket(listener.dup())
+                listeners = [trio.SocketListener(taken)]  # which the life closes
+                reports = say_ready, _now_and_then(progress if not is_ready else unsaid)
+                await run(topology, node_id, listeners, store, *reports, connections_max, caution)
+
+            await run_lives(life, store, RestartPolicy())
 
 
 @contextmanager

@@ -29,6 +29,7 @@ from overlay.link.frames import Request
 from overlay.link.part import Part
 from overlay.link.request_server import (
     NAME_BYTES_MAX,
+    Failing,
     RequestRefused,
     Result,
     Verb,
@@ -96,14 +97,17 @@ class BatchRequests(Part):
         news: NewProfiles,
         rows: RowLog,
         ask_again: Callable[[int, Request], None],
+        failed: Failing,
         is_over: Callable[[], bool] = never,
     ) -> None:
         """``use_topology`` must be called before anything is asked; ``ask_again(connection,
-        request)`` when its texts are checked; ``is_over``: the slice of this event."""
+        request)`` when its texts are checked, ``failed`` when that went wrong; ``is_over``: the
+        slice of this event."""
         self._catalog = catalog
         self._news = news
         self._rows = rows
         self._ask_again = ask_again
+        self._failed = failed
         self._is_over = is_over
         self._checks: deque[_Check] = deque()
         self._checked: list[list[object]] | None = None  # of the request that is asked again
@@ -149,13 +153,18 @@ class BatchRequests(Part):
                     check(text)
                 except RequestRefused as refusal:
                     first.refused.append([place, refusal.code, str(refusal)])
+                except Exception as error:  # nothing was changed
+                    self._checks.popleft()
+                    self._failed(first.connection, first.request, error)
+                    break
                 if self._is_over():
                     self.work_soon()
                     return
-            self._checks.popleft()
-            self._checked = first.refused
-            self._ask_again(first.connection, first.request)
-            self._checked = None
+            else:
+                self._checks.popleft()
+                self._checked = first.refused
+                self._ask_again(first.connection, first.request)
+                self._checked = None
 
     def take_settled(self) -> list[tuple[int, str, Result]]:
         """Those who need not wait any more: connection, request, answer."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
+from overlay.link.dead_letters import DeadLetters
+from overlay.link.errors import StoreError
 from overlay.link.events import (
     Action,
     BatchHandled,
@@ -28,6 +30,7 @@ from overlay.link.request_server import RequestServer, Result, Verb
 from overlay.link.row_log import RowLog
 from overlay.link.slices import Slice
 from overlay.link.stored_rows import Progress, StoredRows, unsaid
+from overlay.link.suspect import CoreFailed, suspect_of
 from overlay.topology import Topology
 from registration.batch_requests import BatchRequests
 from registration.catalog import REGISTRATION_KEY, Catalog
@@ -61,15 +64,19 @@ class RegistrationCore:
         progress: Progress = unsaid,
         clock: Callable[[], float] = lambda: 0.0,
         new_secret: Callable[[], bytes] = bytes,
+        wall: Callable[[], float] = lambda: 0.0,
+        caution: int = 0,
     ) -> None:
         """``instance`` is new for every start; ``rows`` is what the store held; ``node`` says how
         the shell fares, for statistics; ``progress`` is told how far the rows are taken;
-        ``clock`` gives seconds of processor time, by which work is done in slices;
-        ``new_secret`` gives random bytes (Ids)."""
+        ``clock`` gives seconds of processor time, by which work is done in slices, ``wall``
+        those of the calendar; ``new_secret`` gives random bytes (Ids); ``caution``: see
+        slices.py."""
         self.identity = identity
         self._node = node
         self._rows = RowLog()
-        self._slice = Slice(clock)
+        self._slice = Slice(clock, caution)
+        self._arrival: Arrival | None = None  # under way
         self.catalog = Catalog(self._rows, new_secret)
         self._links = LinkLayer(
             role="registration",
@@ -80,6 +87,7 @@ class RegistrationCore:
             stored=True,
             is_over=self._slice.is_over,
         )
+        self._dead = dead = DeadLetters(self._links, self._rows, wall)
         self.moves = Moves(self.catalog, self._rows, self._send)
         self.shapes = ShapeChanges(topology, self.catalog, self._links, self._rows, self.moves.lost)
         reports = LinkReports(self.shapes, self._rows)
@@ -89,10 +97,16 @@ class RegistrationCore:
             topology, self.catalog, placement, self.moves, self._rows, self.connected
         )
         verbs: dict[str, Verb] = {}
-        server = RequestServer(self._links, "the registration service", verbs)
+        server = RequestServer(
+            *(self._links, "the registration service", verbs),
+            *(self._rows.__len__, dead.answer_failed),
+        )
         census = PlanCensus(self.catalog, server.answer)
         news = NewProfiles(self.catalog, placement, self._links)
-        batches = BatchRequests(self.catalog, news, self._rows, server.handle, self._slice.is_over)
+        batches = BatchRequests(
+            *(self.catalog, news, self._rows, server.handle, dead.answer_failed),
+            self._slice.is_over,
+        )
         self._schemas = SchemaReading(server.handle)
         requests = RegistrationRequests(
             self.shapes, self.catalog, news, batches, self._schemas, server, self.statistics
@@ -102,12 +116,14 @@ class RegistrationCore:
         verbs |= PlanRequests(placement, self._shares, application, census).verbs
         processes = ProcessReports(self.shapes, identity)
         verbs |= processes.verbs
+        verbs |= dead.verbs
         verbs |= ShapeRequests(self.shapes, self.catalog, reports.decide).verbs
         for part in (placement, self._shares, application, news, batches, requests):
             self.shapes.tell_topology.append(part.use_topology)
         self._counters: Counter[str] = Counter()
         self._agenda = Agenda(
             (
+                dead,
                 self.catalog,
                 batches,
                 self.shapes,
@@ -129,21 +145,30 @@ class RegistrationCore:
         self._agenda.restore(StoredRows(self._links.restore(rows), progress))
 
     def handle(self, event: Event, now: float) -> list[Action]:
+        """CoreFailed when something has gone wrong that nobody expected."""
         agenda = self._agenda
         agenda.now = now
         self._slice.until = 0.0
-        if isinstance(event, CalledAgain):
-            agenda.work()
-        elif isinstance(event, SchemaAnswered):
-            self._schemas.answered(event)
-        for arrival in self._links.handle(event, now):
-            self._handle_arrival(arrival)
-        if isinstance(event, TimePassed):
-            agenda.tick(now)
-        elif isinstance(event, BatchHandled):
-            agenda.end_batch(event.is_busy)
-        agenda.flush()
-        actions = [*self._rows.drain(), *self._links.drain(), *agenda.take_actions()]
+        if not isinstance(event, BatchHandled):
+            self._arrival = None
+        try:
+            if isinstance(event, CalledAgain):
+                agenda.work()
+            elif isinstance(event, SchemaAnswered):
+                self._schemas.answered(event)
+            for arrival in self._links.handle(event, now):
+                self._handle_arrival(arrival)
+            if isinstance(event, TimePassed):
+                agenda.tick(now)
+            elif isinstance(event, BatchHandled):
+                agenda.end_batch(event.is_busy)
+            agenda.flush()
+            actions = [*self._rows.drain(), *self._links.drain(), *agenda.take_actions()]
+        except (CoreFailed, StoreError):
+            raise
+        except Exception as error:
+            suspect = None if self._arrival is None else suspect_of(self._arrival)
+            raise CoreFailed(suspect) from error
         if agenda.working:
             actions.append(CallAgain())
         if agenda.due_at_end:
@@ -180,7 +205,11 @@ class RegistrationCore:
         else:
             taker = self._takers.get(type(frame))
             if taker is not None and role in taker.senders:
-                taker.take(frame, arrival)
+                self._arrival = arrival
+                if not (self._dead.passed_over and self._dead.passes(arrival)):
+                    taker.take(frame, arrival)
+                if not self._slice.caution:  # what fails behind it may have to do with others
+                    self._arrival = None
                 return
             self._counters["not-expected"] += 1
             detail = f"{type(frame).__name__} from {arrival.peer} is not expected here"

@@ -5,6 +5,7 @@ It dials nobody: brokers, sources and users come to it.
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -31,10 +32,11 @@ async def run_registration(
     ready: Callable[[], None],
     progress: Progress,
     connections_max: int,
+    caution: int,
 ) -> None:
     """Run the registration service until cancelled; ``ready`` is called when it listens,
     ``progress`` before that, as it takes back what is stored.  It takes ``connections_max``
-    connections at once."""
+    connections at once; ``caution``: in so many turns at first one frame is handled each."""
     turns = Turns()
     instance = uuid.uuid4().hex
     core = RegistrationCore(
@@ -46,6 +48,8 @@ async def run_registration(
         progress,
         ProcessorClock(),
         partial(token_bytes, 32),
+        time.time,
+        caution,
     )
     watch = PeerWatch(core, (), ready)
     async with trio.open_nursery() as nursery:
@@ -56,7 +60,7 @@ async def run_registration(
                 listeners=listeners,
                 dials={},
                 store=store,
-                limits=NodeLimits(connections_max=connections_max),
+                limits=NodeLimits(connections_max=connections_max, cautious_turns=caution),
                 turns=turns,
                 task_status=task_status,
             )

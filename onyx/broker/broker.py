@@ -40,12 +40,14 @@ async def run_broker(
     ready: Callable[[], None],
     progress: Progress,
     connections_max: int,
+    caution: int,
 ) -> None:
     """Run a broker until cancelled; KeyError if the topology has no such broker.
 
     ``ready`` is called once, when it listens and is connected to all its neighbours and to the
     registration service, ``progress`` before that, as it takes back what is stored.  It takes
-    ``connections_max`` connections at once.
+    ``connections_max`` connections at once; ``caution``: in so many turns at first one frame is
+    handled each.
     """
     archive: MessageArchive | None = None
     if topology.archive.directory is not None:
@@ -62,6 +64,7 @@ async def run_broker(
         time.time,
         progress,
         log.info,
+        caution,
     )
     peers = [f"registration/{node.id}" for node in topology.registration]
     peers += [f"broker/{neighbour}" for neighbour in topology.neighbours(broker_id)]
@@ -85,7 +88,7 @@ async def run_broker(
                     dials=dials(topology, broker_id),
                     store=store,
                     archive=archive.take if archive else None,
-                    limits=NodeLimits(connections_max=connections_max),
+                    limits=NodeLimits(connections_max=connections_max, cautious_turns=caution),
                     turns=turns,
                     task_status=task_status,
                 )

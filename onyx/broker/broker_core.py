@@ -46,6 +46,8 @@ from onyx.broker.source_announcements import SourceAnnouncements
 from onyx.broker.transformation import Transformation
 from onyx.broker.transformation_requests import TransformationRequests
 from onyx.broker.unclaimed_profiles import UnclaimedProfiles
+from overlay.link.dead_letters import DeadLetters
+from overlay.link.errors import StoreError
 from overlay.link.events import (
     Action,
     BatchHandled,
@@ -65,6 +67,7 @@ from overlay.link.part import Agenda, FrameRefused
 from overlay.link.row_log import RowLog
 from overlay.link.slices import Slice
 from overlay.link.stored_rows import Progress, StoredRows, unsaid
+from overlay.link.suspect import CoreFailed, suspect_of
 from overlay.topology import Topology
 from yfilter.matcher import Matcher
 
@@ -86,19 +89,21 @@ class BrokerCore:
         wall: Callable[[], float] = lambda: 0.0,
         progress: Progress = unsaid,
         say: Callable[[str], None] = lambda text: None,
+        caution: int = 0,
     ) -> None:
         """``instance`` is new for every start; ``rows`` is what the store held; ``clock`` gives
         seconds of processor time, by which links with the format "auto" choose (one that stands
         still: by bytes alone), and work is done in slices; ``wall`` gives those of the
         calendar, by which what waits for users is too old; ``archive`` and ``node`` say how the
         shell fares, for statistics; ``progress`` is told how far the rows are taken, ``say`` what
-        people should know."""
+        people should know; ``caution``: see slices.py."""
         limits = topology.limits
         self.identity = identity
         self._archive = archive
         self._node = node
         self._rows = RowLog()
-        self._slice = Slice(clock)
+        self._slice = Slice(clock, caution)
+        self._arrival: Arrival | None = None  # under way
         self._links = LinkLayer(
             role="broker",
             identity=identity,
@@ -109,11 +114,12 @@ class BrokerCore:
             stored=True,
             is_over=self._slice.is_over,
         )
+        self._dead = dead = DeadLetters(self._links, self._rows, wall)
         self.control = ControlPlane(identity, topology, self._links, self._rows)
         matcher = Matcher(message_limits=limits.message)
         self.trained = CompressionDictionaries(self.control, self._links, self._rows)
         codebook = Codebook(self.control, self.trained)  # its counts are of no message's way
-        maker = ResultMaker(codebook, matcher, results_bytes_max(limits.link))
+        maker = ResultMaker(codebook, matcher, results_bytes_max(limits.link), dead)
         bounds = MailboxLimits(
             limits.delivery_backlog_bytes_max,
             limits.delivery_store_bytes_max,
@@ -145,12 +151,13 @@ class BrokerCore:
             shares,
             clock,
             self._slice,
+            dead,
         )
         trace = MessageTrace(self.control, self.query, self.data)
         cuts = TransformationRequests(self.control, transformation)
         requests = BrokerRequests(
             *(self._links, self.query, self.moves, observers, trace, cuts),
-            *(self.data.finish, self.statistics, limits),
+            *(self.data.finish, self.statistics, limits, self._rows, dead),
         )
         self.trees = TreeVersions(
             self.control,
@@ -171,6 +178,7 @@ class BrokerCore:
         self._counters: Counter[str] = Counter()
         self._agenda = Agenda(
             (
+                dead,
                 self.control,
                 self.data,
                 self.trained,
@@ -197,22 +205,31 @@ class BrokerCore:
         )
 
     def handle(self, event: Event, now: float) -> list[Action]:
+        """CoreFailed when something has gone wrong that nobody expected."""
         agenda = self._agenda
         agenda.now = now
         self._slice.until = 0.0
-        if isinstance(event, CalledAgain):
-            agenda.work(self._slice.is_over)
-        agenda.events.append(event)
-        self._handle_events(now)
-        if isinstance(event, TimePassed):
-            agenda.tick(now)
+        if not isinstance(event, BatchHandled):
+            self._arrival = None
+        try:
+            if isinstance(event, CalledAgain):
+                agenda.work(self._slice.is_over)
+            agenda.events.append(event)
             self._handle_events(now)
-        elif isinstance(event, BatchHandled):
-            agenda.end_batch(event.is_busy)
-        agenda.flush()
-        actions: list[Action] = [*self._rows.drain(), *self._links.drain()]
-        if self._tunnels.opened:
-            actions = self._tunnels.carry(actions)
+            if isinstance(event, TimePassed):
+                agenda.tick(now)
+                self._handle_events(now)
+            elif isinstance(event, BatchHandled):
+                agenda.end_batch(event.is_busy)
+            agenda.flush()
+            actions: list[Action] = [*self._rows.drain(), *self._links.drain()]
+            if self._tunnels.opened:
+                actions = self._tunnels.carry(actions)
+        except (CoreFailed, StoreError):
+            raise
+        except Exception as error:
+            suspect = None if self._arrival is None else suspect_of(self._arrival)
+            raise CoreFailed(suspect) from error
         actions += agenda.take_actions()
         if agenda.working:
             actions.append(CallAgain())
@@ -305,10 +322,14 @@ class BrokerCore:
         taker = self._takers[type(frame)]
         if self.data.deferred and not taker.is_aside:
             self.data.finish()
-        try:
-            taker.take(frame, arrival)
-        except FrameRefused as refusal:
-            self._refuse(arrival, refusal)
+        self._arrival = arrival
+        if not (self._dead.passed_over and self._dead.passes(arrival)):
+            try:
+                taker.take(frame, arrival)
+            except FrameRefused as refusal:
+                self._refuse(arrival, refusal)
+        if not self._slice.caution:  # what fails behind it may have to do with others
+            self._arrival = None
         if self.trees.ending:
             self.trees.end_if_complete(arrival.key)
 

@@ -20,6 +20,7 @@ from onyx.broker.query_plane import QueryPlane
 from onyx.broker.transformation_requests import TransformationRequests
 from overlay.limits import Limits
 from overlay.link.arrival import Arrival
+from overlay.link.dead_letters import DeadLetters
 from overlay.link.frames import Request
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part, Taker, takes
@@ -32,8 +33,12 @@ from overlay.link.request_server import (
     text_argument,
     texts_argument,
 )
+from overlay.link.row_log import RowLog
 from yfilter.errors import ProfileRefused
 from yfilter.matcher import check_profile
+
+CHANGING = ("profile.update", "profile.remove", "profile.update_many", "profile.remove_many")
+"""Verbs that deliver what came before them, and change the engine, ahead of the store."""
 
 
 class BrokerRequests(Part):
@@ -50,6 +55,8 @@ class BrokerRequests(Part):
         finish: Callable[[], None],
         statistics: Callable[[], Result],
         limits: Limits,
+        rows: RowLog,
+        dead: DeadLetters,
     ) -> None:
         """``finish`` delivers the messages that came before a request."""
         self._finish = finish
@@ -75,7 +82,11 @@ class BrokerRequests(Part):
                 "profile.update_many": self._update_many,
                 "profile.remove_many": self._remove_many,
                 "profile.live": self._await_live,
+                **dead.verbs,
             },
+            rows.__len__,
+            dead.answer_failed,
+            CHANGING,
         )
         self._live = LiveRequests(query.waits, self._server.answer)
         query.tell_live.append(self._live.answer_live)

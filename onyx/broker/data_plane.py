@@ -56,6 +56,7 @@ from onyx.broker.packing.parcel import Parcel
 from onyx.broker.query_plane import QueryPlane
 from onyx.broker.transformation import Cut
 from overlay.link.arrival import Arrival
+from overlay.link.dead_letters import DeadLetters
 from overlay.link.events import Flow
 from overlay.link.frames import Message, MessageAgain, Publish, Refused, Undecoded
 from overlay.link.link_layer import LinkLayer
@@ -111,6 +112,7 @@ class DataPlane(Part):
         shares: MatchShares,
         clock: Callable[[], float],
         slice_: Slice,
+        dead: DeadLetters,
     ) -> None:
         """``clock``: seconds of processor time; ``slice_``: of the event under way."""
         self._is_over = slice_.is_over
@@ -126,7 +128,7 @@ class DataPlane(Part):
         self._counters: Counter[str] = Counter()
         self.local = LocalDeliveries(
             *(rows, query, moves, mailboxes, maker, shares, observers),
-            *(self._counters, clock, self._decided),
+            *(self._counters, clock, self._decided, dead),
         )
         self.deferred = self.local.waiting  # messages that local profiles have not seen
         self._codebook = Codebook(control, trained)
@@ -219,7 +221,7 @@ class DataPlane(Part):
         self._query.note_useless(parcel.root, parcel.stream)
 
     def _decided(
-        self, parcel: Parcel, is_wanted: bool, exceeded: MatchLimitExceeded | None
+        self, parcel: Parcel, is_wanted: bool, exceeded: MatchLimitExceeded | MessageRefused | None
     ) -> None:
         """What a message gives was not known when it came, and is now."""
         if parcel.hops:

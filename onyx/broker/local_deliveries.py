@@ -36,10 +36,12 @@ from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.observers import Observers
 from onyx.broker.packing.parcel import Parcel
 from onyx.broker.query_plane import QueryPlane
+from overlay.link.dead_letters import INTERNAL, DeadLetters, said_of
 from overlay.link.frames import Delivery
 from overlay.link.row_log import RowLog, number_key
 from overlay.link.slices import SLICE_SECONDS
 from overlay.link.stored_rows import StoredRows
+from overlay.link.suspect import CoreFailed, Suspect, suspect_message
 from overlay.link.tables import Table
 from overlay.transformation.reflection import WHOLE
 from yfilter.errors import MatchLimitExceeded
@@ -87,8 +89,8 @@ class _Deferred(NamedTuple):
     is_undecided: bool
 
 
-Decided: TypeAlias = Callable[[Parcel, bool, MatchLimitExceeded | None], None]
-"""(message, whether it gives anything here, what it has exceeded)."""
+Decided: TypeAlias = Callable[[Parcel, bool, MatchLimitExceeded | MessageRefused | None], None]
+"""(message, whether it gives anything here, what it has exceeded or why it is passed over)."""
 
 
 class LocalDeliveries:
@@ -109,6 +111,7 @@ class LocalDeliveries:
         counters: Counter[str],
         clock: Callable[[], float],
         decided: Decided,
+        dead: DeadLetters,
     ) -> None:
         """``clock``: seconds of processor time; ``decided`` is told of what was undecided."""
         self._rows = rows
@@ -122,6 +125,7 @@ class LocalDeliveries:
         self._counters = counters
         self._clock = clock
         self._decided = decided
+        self._dead = dead
         self.waiting: deque[_Deferred] = deque()
         self.waiting_bytes = 0
         self.undecided: Counter[str] = Counter()
@@ -170,9 +174,14 @@ class LocalDeliveries:
             key, parcel, given, is_undecided = self.waiting[0]
             if self._steps is None:
                 self._steps = self.deliver(parcel, given, is_undecided=is_undecided)
-            for _ in self._steps:
-                if is_over():
-                    return
+                if self._dead.passed_over and self._is_dead(parcel, is_undecided):
+                    self._steps = iter(())
+            try:
+                for _ in self._steps:
+                    if is_over():
+                        return
+            except Exception as error:
+                raise CoreFailed(self._suspect(parcel)) from error
             self._steps = None
             self.waiting.popleft()
             self._rows.delete(DEFERRED.space, key)
@@ -262,6 +271,20 @@ class LocalDeliveries:
             self._decided(parcel, bool(matched), exceeded)
 
     # --- helpers --------------------------------------------------------------------------
+
+    def _suspect(self, parcel: Parcel) -> Suspect:
+        return suspect_message("local delivery", parcel.source, parcel.number, parcel.payload)
+
+    def _is_dead(self, parcel: Parcel, is_undecided: bool) -> bool:
+        """Whether a message has ended this broker before, when its profiles were asked."""
+        name = self._suspect(parcel).id
+        if name not in self._dead.passed_over:
+            return False
+        self._dead.passed()
+        self._counters["abandoned"] += 1
+        if is_undecided:
+            self._decided(parcel, False, MessageRefused(INTERNAL, said_of(name)))
+        return True
 
     def _of_profiles(self, parcel: Parcel) -> Iterator[Given]:
         """Lazily: nothing is decoded before it is asked for."""

@@ -16,6 +16,7 @@ from importlib import metadata
 from formats import build_info
 from onyx.cli import (
     backtest,
+    dead,
     make_results,
     plan,
     profile,
@@ -40,6 +41,7 @@ VERBS: tuple[Verb, ...] = (
     trace,
     transform,
     status,
+    dead,
     plan,
     backtest,
     topology,

@@ -10,7 +10,7 @@ import trio
 
 from onyx.cli.drawing import bandwidth_text
 from onyx.cli.network_option import NETWORK_HELP, add_network_arguments, registration_address
-from onyx.cli.values import print_json, table
+from onyx.cli.values import counted, print_json, table
 from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE, NetworkUnreachable, UsageError
 from onyx.registration_client import NetworkClient, RegistrationClient
@@ -32,7 +32,8 @@ about how many bytes that has saved ("onyx transform show" says more).
 For every broker that keeps an archive: how much is in it, what waits to be written,
 and what was left out, with the reason.
 
-Of a process that fails again and again: why, and when it is started again.
+Of a process that fails again and again: why, and when it is started again. Of one that has
+failed at inputs, and passes over them: how many ("onyx dead list" says more).
 
 Exit code 69 when a process does not answer or is down.
 {NETWORK_HELP}"""
@@ -92,6 +93,9 @@ def run(arguments: argparse.Namespace) -> int:
         for node, (_, statistics) in found.items():
             if statistics and "down" in statistics:
                 print(f"\n{node} is down: {statistics['down']}")
+        for node, (_, statistics) in found.items():
+            if kept := (statistics or {}).get("dead", {}).get("kept"):
+                print(f"\n{node} has failed at {counted(kept, 'input')}: onyx dead list")
         for node, (_, statistics) in found.items():
             for child, choice in _choices(statistics).items():
                 print(f"\n{_said(node, child, choice)}")

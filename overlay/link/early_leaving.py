@@ -26,10 +26,13 @@ from overlay.link.events import (
     AskSchemaWorker,
     CloseConnection,
     DialPeers,
+    Failed,
     SendData,
 )
 
-Leaving: TypeAlias = SendData | CloseConnection | ArchiveMessage | DialPeers | AskSchemaWorker
+Leaving: TypeAlias = (
+    SendData | CloseConnection | ArchiveMessage | DialPeers | AskSchemaWorker | Failed
+)
 
 EARLY_MAX = 16
 

@@ -196,6 +196,15 @@ class AskSchemaWorker:
     question: SchemaQuestion
 
 
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Log what went wrong with an input, under its id; it has been contained."""
+
+    id: str
+    what: str
+    trace: str
+
+
 Action: TypeAlias = (
     Put
     | Delete
@@ -208,4 +217,5 @@ Action: TypeAlias = (
     | ArchiveMessage
     | DialPeers
     | AskSchemaWorker
+    | Failed
 )

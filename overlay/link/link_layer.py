@@ -241,6 +241,11 @@ class LinkLayer:
         """Why the last connection with a peer that is away was closed; "" if it broke."""
         return self._refusals.get(peer, "")
 
+    def peer_of(self, connection: int) -> str:
+        """Who is at the other end, "" if nobody is any more."""
+        session = self._sessions.get(connection)
+        return "" if session is None else session.peer
+
     def connection_of(self, peer: str) -> int | None:
         session = self._connected.get(peer)
         return None if session is None else session.connection

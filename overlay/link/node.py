@@ -15,12 +15,13 @@
 
 While a commit runs the next batches are handled, which share the next commit.  Nothing of a batch
 leaves before everything of it, and of all before it, is on disk, but messages that may leave early;
-see ``events``.  An exception of
-the core or the store ends the node: it is started again from what was committed.
+see ``events``.  An exception of the core or the store ends the node, and nothing of its turn is
+committed: it is started again from what was (onyx/node_lives.py).
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
@@ -39,6 +40,7 @@ from overlay.link.events import (
     ConnectionOpened,
     DialPeers,
     Event,
+    Failed,
     ReadOn,
     SendData,
     TimePassed,
@@ -57,6 +59,8 @@ from overlay.link.processor_clock import ProcessorClock
 from overlay.link.schema_desk import SchemaDesk
 from overlay.link.turns import Turns
 
+log = logging.getLogger("onyx.node")
+
 
 class Core(Protocol):
     """A broker, a registration service: anything that is only events and actions."""
@@ -74,6 +78,8 @@ class NodeLimits:
                           itself does not count, so that others have their turn besides
     connections_max       accepted at once; one more is told so and closed
     refused_max           that are being told so; one more is closed right away
+    cautious_turns        in the first so many one event is handled each, so that it is known at
+                          which a core falls over
     tick_seconds          between two TimePassed
     dial_seconds          for one attempt to connect
     redial_seconds_min    after the first failure; doubles with each one
@@ -83,6 +89,7 @@ class NodeLimits:
     inbox_events: int = 16
     batch_events: int = 64
     batch_seconds: float = 0.005
+    cautious_turns: int = 0
     connections_max: int = 10_000
     refused_max: int = 32
     tick_seconds: float = 1.0
@@ -185,6 +192,7 @@ class _Node:
         self._clock = clock
         self._limits = limits
         self._turns = turns
+        self._cautious_turns = limits.cautious_turns
         self._processor = ProcessorClock()
         self._dialling: dict[str, _Dialling] = {}
         self._connections: dict[int, Connection] = {}
@@ -234,8 +242,12 @@ class _Node:
         began = before = self._processor()
         longest, kind = 0.0, ""
         ahead = self._inbox.ahead
+        most = self._limits.batch_events
+        if self._cautious_turns:
+            self._cautious_turns -= 1
+            most = 0 if ahead else 1
         until = began + self._limits.batch_seconds
-        for handled in range(1, ahead + self._limits.batch_events + 1):
+        for handled in range(1, ahead + most + 1):
             event = self._inbox.next_nowait()
             if event is None:
                 break
@@ -275,6 +287,9 @@ class _Node:
                 continue
             if isinstance(action, AskSchemaWorker):
                 self._schemas.ask_nowait(action)
+                continue
+            if isinstance(action, Failed):
+                log.error("%s: %s\n%s", action.id, action.what, action.trace)
                 continue
             connection = self._connections.get(action.connection)
             if connection is None:

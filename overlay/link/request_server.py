@@ -6,7 +6,7 @@ later through ``answer``.  What a verb raises as RequestRefused becomes the erro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeAlias
 
 from overlay.link.frames import Request, Response
@@ -17,6 +17,8 @@ BATCH_MAX = 10_000  # profiles in one request
 
 Result: TypeAlias = dict[str, Any]
 Verb: TypeAlias = Callable[[int, Request], Result | None]
+Failing: TypeAlias = Callable[[int, Request, Exception], None]
+"""(connection, request, what it has raised)."""
 
 
 class RequestRefused(Exception):
@@ -30,13 +32,30 @@ class RequestRefused(Exception):
 class RequestServer:
     """Dispatches requests to verbs and sends the responses."""
 
-    def __init__(self, links: LinkLayer, who: str, verbs: Mapping[str, Verb]) -> None:
-        """``who`` is named in the refusal of an unknown verb ("a broker")."""
+    def __init__(
+        self,
+        links: LinkLayer,
+        who: str,
+        verbs: Mapping[str, Verb],
+        changes: Callable[[], int] = lambda: 0,
+        failed: Failing | None = None,
+        unsafe: Collection[str] = (),
+    ) -> None:
+        """``who`` is named in the refusal of an unknown verb ("a broker").
+
+        ``failed`` is told of a verb that has raised what nobody expected before the count of
+        ``changes`` to the store has changed; where it is not, or of the verbs ``unsafe``, which
+        change other things first, the error goes on.
+        """
         self._links = links
         self._who = who
         self._verbs = verbs
+        self._changes = changes
+        self._failed = failed
+        self._unsafe = unsafe
 
     def handle(self, connection: int, request: Request) -> None:
+        before = self._changes()
         try:
             verb = self._verbs.get(request.verb)
             if verb is None:
@@ -48,6 +67,11 @@ class RequestServer:
         except RequestRefused as refusal:
             error = {"code": refusal.code, "message": str(refusal)}
             self._links.reply(connection, Response(request=request.request, ok=False, result=error))
+        except Exception as unexpected:
+            is_changed = request.verb in self._unsafe or self._changes() != before
+            if self._failed is None or is_changed:
+                raise
+            self._failed(connection, request, unexpected)
         else:
             if result is not None:
                 self.answer(connection, request.request, result)

@@ -21,6 +21,10 @@ class RowLog:
     def __init__(self) -> None:
         self._actions: list[Put | Delete] = []
 
+    def __len__(self) -> int:
+        """Changes since the last ``drain``."""
+        return len(self._actions)
+
     def put(self, space: str, key: str, value: bytes) -> None:
         self._actions.append(Put(space, key, value))
 

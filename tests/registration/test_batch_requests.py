@@ -132,6 +132,7 @@ def test_who_goes_while_texts_are_checked_adds_nothing() -> None:
         NewProfiles(Catalog(rows), cast("PlanPlacement", None), cast("LinkLayer", None)),
         rows,
         lambda connection, request: asked.append(request),
+        lambda connection, request, error: None,
         lambda: True,
     )
     batches.use_topology(SMALL)

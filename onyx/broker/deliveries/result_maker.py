@@ -9,7 +9,9 @@ from formats import DecodeError, ElementStream, MessageRefused
 from onyx.broker.deliveries.delivery_log import KeptMessage, Results
 from onyx.broker.packing.codebook import Codebook, wire_format_of
 from onyx.broker.packing.parcel import Parcel
+from overlay.link.dead_letters import DeadLetters
 from overlay.link.limits import FRAME_HEADROOM_BYTES, LinkLimits
+from overlay.link.suspect import CoreFailed, Suspect, suspect_message
 from yfilter.engine.match_limits import MatchLimits
 from yfilter.matcher import Matcher
 
@@ -42,11 +44,14 @@ class ResultMaker:
     The last messages stay open, for those who take them are many and not far from each other.
     """
 
-    def __init__(self, codebook: Codebook, matcher: Matcher, bytes_max: int) -> None:
+    def __init__(
+        self, codebook: Codebook, matcher: Matcher, bytes_max: int, dead: DeadLetters
+    ) -> None:
         """``bytes_max`` of results on one message fit into a frame."""
         self._codebook = codebook
         self._matcher = matcher
         self._bytes_max = bytes_max
+        self._dead = dead
         self._former = Matcher(MatchLimits(lazy_bytes_max=4096))
         self._opened: dict[tuple[str, int, str], _Opened] = {}
         self._opened_bytes = 0
@@ -66,6 +71,20 @@ class ResultMaker:
         """The results of (profile, "" or its text of then), each when it is asked for; None for
         profiles that get nothing after all."""
         profiles = list(profiles)
+        if self._dead.passed_over and self._suspect(source, number, message).id in (
+            self._dead.passed_over
+        ):
+            self._dead.passed()
+            yield [profile for profile, _ in profiles], self.fitting(None)
+            return
+        try:
+            yield from self._make(source, number, message, profiles)
+        except Exception as error:
+            raise CoreFailed(self._suspect(source, number, message)) from error
+
+    def _make(
+        self, source: str, number: int, message: KeptMessage, profiles: list[tuple[str, str]]
+    ) -> Iterator[tuple[list[str], Results | None]]:
         try:
             opened = self._open(source, number, message)
         except (MessageRefused, DecodeError):
@@ -90,6 +109,9 @@ class ResultMaker:
 
     def statistics(self) -> dict[str, int]:
         return {f"results_{name}": count for name, count in self._counters.items()}
+
+    def _suspect(self, source: str, number: int, message: KeptMessage) -> Suspect:
+        return suspect_message("results", source, number, message.payload)
 
     def _by_former(self, stream: ElementStream, profile: str, text: str) -> Results | None:
         self._counters["made_by_former_text"] += 1

@@ -1,0 +1,192 @@
+"""DeadLetters: inputs at which a core fell over, kept aside and passed over from then on.
+
+::
+
+    input ─> core raises ─> the shell stores a dead letter, by itself, and makes a new core
+    the same input again ─> passed over; whoever can be told is told ``internal`` and the id
+
+A request that fails before anything was changed ends nothing: it is answered ``internal`` in its
+place and kept as well.  The log has the traceback under the id.
+
+Bounded: KEPT_MAX letters, the oldest go, of each DATA_BYTES_MAX of the input.  Of what a broker or
+the registration service says about interests, profiles and sources only PASSED_MAX inputs are
+passed over before somebody looks (``dead.remove``): each leaves a gap in what the network knows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from traceback import format_exception
+
+from overlay.link.arrival import Arrival
+from overlay.link.events import Failed, Put
+from overlay.link.frames import Publish, Refused, Request, Response
+from overlay.link.group_commit import RowStore
+from overlay.link.link_layer import LinkLayer
+from overlay.link.part import Part
+from overlay.link.request_server import RequestRefused, Result, Verb, name_argument
+from overlay.link.row_log import RowLog
+from overlay.link.stored_rows import StoredRows
+from overlay.link.suspect import Suspect, suspect_of
+from overlay.link.tables import Table
+
+INTERNAL = "internal"
+KEPT_MAX = 256
+DATA_BYTES_MAX = 64 * 1024
+TRACE_LENGTH_MAX = 16 * 1024
+PASSED_MAX = 16
+FAILURES_MAX = 8  # of one connection; beyond, it is closed
+_ROLES = ("broker/", "registration/")
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """``at`` in seconds of the calendar; ``size`` of the whole input, of which ``data`` may
+    be the beginning; ``has_ended``: it has ended a core, and is passed over."""
+
+    at: float
+    what: str
+    who: str
+    error: str
+    trace: str
+    size: int
+    data: bytes
+    has_ended: bool
+
+
+DEAD = Table("dead", DeadLetter)
+
+
+def dead_letter(
+    suspect: Suspect, error: BaseException, at: float, *, has_ended: bool
+) -> DeadLetter:
+    trace = "".join(format_exception(error))[-TRACE_LENGTH_MAX:]
+    said = f"{type(error).__name__}: {error}"[:500]
+    size, data = len(suspect.data), suspect.data[:DATA_BYTES_MAX]
+    return DeadLetter(at, suspect.what, suspect.who, said, trace, size, data, has_ended)
+
+
+def keep_aside(store: RowStore, suspect: Suspect, error: BaseException, at: float) -> None:
+    """In a commit of its own, when the core that fell over at it is gone."""
+    letter = dead_letter(suspect, error, at, has_ended=True)
+    store.commit([Put(DEAD.space, suspect.id, DEAD.pack(letter))])
+
+
+class DeadLetters(Part):
+    """``passed_over``: the ids of inputs that have ended a core; ask only where there are any."""
+
+    section = "dead"
+
+    def __init__(self, links: LinkLayer, rows: RowLog, wall: Callable[[], float]) -> None:
+        """``wall``: seconds of the calendar."""
+        self._links = links
+        self._rows = rows
+        self._wall = wall
+        self._letters: dict[str, DeadLetter] = {}  # by id, the oldest first
+        self.passed_over: set[str] = set()
+        self._counters: Counter[str] = Counter()
+        self._failures: Counter[int] = Counter()  # answered in their place, by connection
+        self.verbs: dict[str, Verb] = {
+            "dead.list": self._list,
+            "dead.show": self._show,
+            "dead.remove": self._remove,
+        }
+
+    def restore(self, rows: StoredRows) -> None:
+        found = sorted(rows.take(DEAD), key=lambda entry: entry[1].at)
+        self._letters = dict(found)
+        gaps = [name for name, letter in found if letter.who.startswith(_ROLES)]
+        self.passed_over = {name for name, letter in found if letter.has_ended}
+        self.passed_over -= set(gaps[PASSED_MAX:])
+        self._drop_oldest()
+
+    def gone(self, arrival: Arrival) -> None:
+        self._failures.pop(arrival.connection, None)
+
+    def passes(self, arrival: Arrival) -> bool:
+        """Whether an arrival is not to be handled; whoever can be told is told."""
+        name = suspect_of(arrival).id
+        if name not in self.passed_over:
+            return False
+        self.passed()
+        frame = arrival.frame
+        if isinstance(frame, Request):
+            self._answer(arrival.connection, frame, name)
+        elif isinstance(frame, Publish):
+            source = arrival.sender
+            refused = Refused(source, arrival.sequence, INTERNAL, said_of(name), 0, 0)
+            self._links.send(arrival.peer, source, refused)
+        elif not arrival.sequence:
+            self._links.refuse(arrival.connection, INTERNAL, said_of(name))
+        return True
+
+    def passed(self) -> None:
+        self._counters["passed_over"] += 1
+
+    def answer_failed(self, connection: int, request: Request, error: Exception) -> None:
+        """Nothing was changed by a request that has failed: it is answered and kept, no more."""
+        peer = self._links.peer_of(connection)
+        suspect = suspect_of(Arrival(connection, peer, request))
+        letter = dead_letter(suspect, error, self._wall(), has_ended=False)
+        if suspect.id not in self._letters:
+            self._letters[suspect.id] = letter
+            DEAD.put(self._rows, suspect.id, letter)
+            self._drop_oldest()
+        self._counters["answered"] += 1
+        self.ask_shell(Failed(suspect.id, letter.what, letter.trace))
+        self._answer(connection, request, suspect.id)
+        self._failures[connection] += 1
+        if self._failures[connection] > FAILURES_MAX:
+            self._links.refuse(connection, "too-many-errors", f"{FAILURES_MAX} requests failed")
+
+    def statistics(self) -> Mapping[str, int]:
+        return {"kept": len(self._letters), **self._counters}
+
+    # --- helpers --------------------------------------------------------------------------
+
+    def _answer(self, connection: int, request: Request, name: str) -> None:
+        result = {"code": INTERNAL, "message": said_of(name)}
+        self._links.reply(connection, Response(request.request, ok=False, result=result))
+
+    def _drop_oldest(self) -> None:
+        while len(self._letters) > KEPT_MAX:
+            self._drop(next(iter(self._letters)))
+
+    def _drop(self, name: str) -> None:
+        del self._letters[name]
+        self.passed_over.discard(name)
+        DEAD.delete(self._rows, name)
+
+    def _list(self, connection: int, request: Request) -> Result:
+        return {"letters": [_shown(name, letter) for name, letter in self._letters.items()]}
+
+    def _show(self, connection: int, request: Request) -> Result:
+        name, letter = self._letter_argument(request)
+        return {**_shown(name, letter), "trace": letter.trace, "data": letter.data}
+
+    def _remove(self, connection: int, request: Request) -> Result:
+        """From now on it is handled when it comes again."""
+        name, _ = self._letter_argument(request)
+        self._drop(name)
+        return {"removed": name}
+
+    def _letter_argument(self, request: Request) -> tuple[str, DeadLetter]:
+        name = name_argument(request, "id")
+        if name not in self._letters:
+            raise RequestRefused("unknown-letter", f"there is no dead letter {name!r} here")
+        return name, self._letters[name]
+
+
+def said_of(name: str) -> str:
+    """To whoever sent it."""
+    return (
+        f"an error in this process, not in what was asked; its log explains it under {name}, "
+        "and onyx dead show has it for the operator"
+    )
+
+
+def _shown(name: str, letter: DeadLetter) -> Result:
+    keys: Iterable[str] = ("at", "what", "who", "error", "size", "has_ended")
+    return {"id": name, **{key: getattr(letter, key) for key in keys}}
