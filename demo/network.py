@@ -22,6 +22,7 @@ from demo.scenario import Scenario
 from demo.traffic import Visit
 from demo.verdict import DeliveryKey
 from onyx import DataSource, Results, RunningNetwork, User, launch
+from onyx.identity.known_networks import credentials_for
 from onyx.registration_client import RegistrationClient
 from overlay.link.client_connection import ClientConnection, ClientLimits, open_client
 from overlay.nodes import Address, Place
@@ -285,5 +286,9 @@ def _client(network: RunningNetwork, broker: str) -> Any:
     """A connection to ask a broker and to observe it."""
     host, port = network.topology.address(broker)
     return open_client(
-        host, port, role="client", identity=f"demo-{broker}", limits=_OBSERVER_LIMITS
+        *(host, port),
+        role="client",
+        identity=f"demo-{broker}",
+        limits=_OBSERVER_LIMITS,
+        credentials=credentials_for(host, port),
     )

@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from onyx.clients import DataSource, User
     from onyx.errors import (
         NetworkUnreachable,
+        NotAuthenticated,
         ProfileNotAccepted,
         ProfilesNotAccepted,
         RequestFailed,
         UserError,
     )
+    from onyx.identity.known_networks import use_credentials
     from onyx.launcher import RunningNetwork, launch
     from onyx.profile_batches import NewProfile, ProfileBatch
     from onyx.registration_client import RegistrationClient
@@ -33,6 +35,7 @@ __all__ = [
     "Delivery",
     "NetworkUnreachable",
     "NewProfile",
+    "NotAuthenticated",
     "Outcome",
     "ProfileBatch",
     "ProfileInfo",
@@ -46,6 +49,7 @@ __all__ = [
     "User",
     "UserError",
     "launch",
+    "use_credentials",
 ]
 
 _MODULES = {
@@ -53,8 +57,9 @@ _MODULES = {
     "onyx.clients": ("DataSource", "User"),
     "onyx.errors": (
         *("NetworkUnreachable", "ProfileNotAccepted", "ProfilesNotAccepted"),
-        *("RequestFailed", "UserError"),
+        *("NotAuthenticated", "RequestFailed", "UserError"),
     ),
+    "onyx.identity.known_networks": ("use_credentials",),
     "onyx.launcher": ("RunningNetwork", "launch"),
     "onyx.profile_batches": ("NewProfile", "ProfileBatch"),
     "onyx.registration_client": ("RegistrationClient",),

@@ -22,6 +22,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager
+from contextvars import copy_context
 from functools import wraps
 from types import TracebackType
 from typing import Concatenate, Generic, ParamSpec, Self, TypeVar
@@ -47,7 +48,9 @@ class _Thread(Generic[_Client]):
         self._stop: trio.Event | None = None
         self._error: BaseException | None = None
         self._entered = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="onyx", daemon=True)
+        self._thread = threading.Thread(
+            target=copy_context().run, args=(self._run,), name="onyx", daemon=True
+        )
 
     def start(self) -> None:
         """Enter the client's block; raises what that raises."""

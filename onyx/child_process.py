@@ -70,6 +70,7 @@ class ChildProcess:
         topology_file: Path,
         listen_fd: int,
         lifeline_fd: int,
+        credentials: Path | None,
         policy: RestartPolicy,
         report: Callable[[str, ChildProcess], None],
         write_line: Callable[[str], None],
@@ -89,6 +90,7 @@ class ChildProcess:
         self._topology_file = topology_file
         self._listen_fd = listen_fd
         self._lifeline_fd = lifeline_fd
+        self._credentials = credentials
         self._policy = policy
         self._report = report
         self._write_line = write_line
@@ -193,6 +195,7 @@ class ChildProcess:
             *("--listen-fd", str(self._listen_fd)),
             *("--ready-fd", str(ready_fd)),
             *("--lifeline-fd", str(self._lifeline_fd)),
+            *(("--credentials", str(self._credentials)) if self._credentials else ()),
         ]
 
     async def _watch_ready(self, ready_read: int, ready_at: list[float]) -> None:

@@ -5,6 +5,7 @@
     .onyx/figure4/
     ├── topology.toml        the network as it runs: every address, written at each start
     ├── lock                 held by the launcher
+    ├── identity/            who is who (onyx/identity/authority.py)
     └── nodes/
         ├── B1/
         │   ├── lock         held by the broker process
@@ -39,6 +40,10 @@ class DataDirectory:
     @property
     def topology_file(self) -> Path:
         return self.path / TOPOLOGY_FILE
+
+    @property
+    def identity(self) -> Path:
+        return self.path / "identity"
 
     def node_directory(self, node_id: str) -> Path:
         return self.path / "nodes" / node_id
@@ -98,7 +103,7 @@ class DataDirectory:
         return self.topology_file
 
 
-def write_atomically(path: Path, data: bytes) -> None:
+def write_atomically(path: Path, data: bytes, mode: int = 0o644) -> None:
     """Write a whole file, durably: others see all of it or nothing.  UnwritableOutput."""
     try:
         handle, name = tempfile.mkstemp(prefix=f".{path.name[:64]}.", dir=path.parent)
@@ -108,7 +113,7 @@ def write_atomically(path: Path, data: bytes) -> None:
                 stream.write(data)
                 stream.flush()
                 os.fsync(stream.fileno())
-            temporary.chmod(0o644)
+            temporary.chmod(mode)
             temporary.replace(path)
         except BaseException:
             temporary.unlink(missing_ok=True)

@@ -19,6 +19,7 @@ EXIT_SYSTEM = 71  # the system refuses what a process takes
 EXIT_CANNOT_CREATE = 73  # a file cannot be written
 EXIT_STORE = 74  # what a process has on disk cannot be used
 EXIT_BUSY = 75  # somebody else is using it; later it may work
+EXIT_NO_PERMISSION = 77  # the network does not know us, or not as somebody who may do that
 EXIT_CONFIG = 78  # a topology that cannot be used, an address that is taken
 
 
@@ -106,6 +107,16 @@ class RequestFailed(UserError):
         super().__init__(f"{reason} [{code}]")
         self.code = code
         self.reason = reason
+
+
+class NotAuthenticated(RequestFailed):
+    """The network takes nobody who does not show who they are, and we have not."""
+
+    exit_code = EXIT_NO_PERMISSION
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("not-authenticated", reason)
+        self.args = (f"not authenticated: {reason}",)
 
 
 class ProfileNotAccepted(RequestFailed):

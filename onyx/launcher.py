@@ -36,6 +36,8 @@ from onyx.background import background_tasks
 from onyx.child_process import ChildProcess, RestartPolicy, describe_exit
 from onyx.data_directory import DataDirectory
 from onyx.errors import LaunchError
+from onyx.identity.known_networks import use_credentials
+from onyx.identity.network_identity import NetworkIdentity
 from onyx.listening import bind, bind_all, bound_address, listen_addresses
 from onyx.open_files import allow_connections
 from onyx.shape_follower import follow_shape
@@ -50,12 +52,12 @@ Report: TypeAlias = Callable[[str, ChildProcess], None]
 class RunningNetwork:
     """A network whose processes are children of this one."""
 
-    def __init__(self, topology: Topology, topology_file: Path, children: list[ChildProcess]):
+    def __init__(self, topology: Topology, topology_file: Path):
         """``topology`` has the addresses as they are, ``topology_file`` is where it stands."""
         self.topology = topology
         self.topology_file = topology_file
         self.failure: LaunchError | None = None
-        self._children = {child.node_id: child for child in children}
+        self._children: dict[str, ChildProcess] = {}
 
     @property
     def children(self) -> list[ChildProcess]:
@@ -114,8 +116,12 @@ async def launch(
     policy: RestartPolicy | None = None,
     report: Report = lambda event, child: None,
     write_line: Callable[[str], None] | None = None,
+    is_secure: bool = True,
 ) -> AsyncIterator[RunningNetwork]:
     """Run all nodes of ``topology`` while the block runs.
+
+    With ``is_secure`` every connection has TLS, and the clients of this account find their
+    credentials by the addresses; without it all addresses have to be of this machine.
 
     ``data_directory`` overrides the topology's; ``file`` names the topology in messages;
     ``report`` hears of events in the life of the processes; ``write_line`` is given every log
@@ -141,24 +147,37 @@ async def launch(
                 for node_id, listener in sockets.items()
             }
         )
+        identity = NetworkIdentity(directory.identity, resolved, is_secure=is_secure, file=file)
         topology_file = directory.write_topology(resolved)
         lifeline = stack.enter_context(_lifeline())
         write = write_line or _write_to_stderr
 
         def child_of(node_id: str, listener: socket.socket) -> ChildProcess:
             listen_fd = listener.fileno()
-            return ChildProcess(node_id, topology_file, listen_fd, lifeline, policy, report, write)
+            credentials = identity.credentials_of(network.topology, node_id)
+            return ChildProcess(
+                *(node_id, topology_file, listen_fd, lifeline, credentials),
+                *(policy, report, write),
+            )
 
+        network = RunningNetwork(resolved, topology_file)
         children = [child_of(node_id, listener) for node_id, listener in sockets.items()]
-        network = RunningNetwork(resolved, topology_file, children)
+        for child in children:
+            network.add(child)
+        stack.callback(identity.forget)
+        identity.note(resolved, write)
         async with background_tasks() as nursery:
-            keeper = _Keeper(network, directory, nursery, child_of, write, sockets)
+            keeper = _Keeper(network, directory, identity, nursery, child_of, write, sockets)
             stack.callback(keeper.close)
             for child in children:
                 keeper.start(child)
             await _wait_all_ready(children, policy)
             keeper.keep_all()
-            nursery.start_soon(follow_shape, network.registration, keeper.change, network.troubles)
+            nursery.start_soon(identity.keep_valid, write)
+            with use_credentials(identity.client):
+                nursery.start_soon(
+                    follow_shape, network.registration, keeper.change, network.troubles
+                )
             yield network
         if network.failure is not None:
             raise network.failure
@@ -171,6 +190,7 @@ class _Keeper:
         self,
         network: RunningNetwork,
         directory: DataDirectory,
+        identity: NetworkIdentity,
         nursery: trio.Nursery,
         child_of: Callable[[str, socket.socket], ChildProcess],
         write_line: Callable[[str], None],
@@ -178,6 +198,7 @@ class _Keeper:
     ) -> None:
         self._network = network
         self._directory = directory
+        self._identity = identity
         self._nursery = nursery
         self._child_of = child_of
         self._write_line = write_line
@@ -204,6 +225,7 @@ class _Keeper:
         topology = replace(topology, data_directory=self._directory.path)
         self._directory.write_topology(topology)
         self._network.topology = topology
+        self._identity.note(topology, self._write_line)
         for key, node_id, address in listen_addresses(topology):
             if node_id not in self._scopes:
                 if node_id in self._ended:  # it has left, and stops

@@ -32,10 +32,11 @@ from onyx.background import background_tasks
 from onyx.broker.broker import run_broker
 from onyx.child_process import RestartPolicy
 from onyx.data_directory import DataDirectory
-from onyx.errors import EXIT_CONFIG, EXIT_OK, StoreUnusable, UserError
+from onyx.errors import EXIT_CONFIG, EXIT_OK, NotAuthenticated, StoreUnusable, UserError
 from onyx.garbage import leave_survivors_alone
 from onyx.node_lives import run_lives
 from onyx.open_files import allow_connections
+from overlay.link.credentials import Credentials, CredentialsError
 from overlay.link.errors import StoreError
 from overlay.link.store import Store
 from overlay.link.stored_rows import Progress, unsaid
@@ -59,6 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--listen-fd", type=int, required=True)
     parser.add_argument("--ready-fd", type=int, required=True)
     parser.add_argument("--lifeline-fd", type=int, required=True)
+    parser.add_argument("--credentials", type=Path, help="without it: no TLS")
     arguments = parser.parse_args(argv)
     configure_logging(arguments.node)
     try:
@@ -83,6 +85,7 @@ async def run_node_process(
     topology: Topology,
     node_id: str,
     listener: socket.socket,
+    credentials: Path | None,
     *,
     lifeline: int | None = None,
     ready: Callable[[], None] = lambda: None,
@@ -90,13 +93,15 @@ async def run_node_process(
 ) -> None:
     """Run a node until a signal or the end of the lifeline stops it.
 
-    ``listener`` is bound and listening, and is closed at the end; ``ready`` is called once,
-    ``progress`` before that, now and then as the rows of the store are taken back.  A core that
-    falls over at an input is made anew, and passes over it (node_lives.py).
+    ``listener`` is bound and listening, and is closed at the end; ``credentials`` is the file of
+    its own (None: it runs without TLS), beside which are those ``revoked``; ``ready`` is called
+    once, ``progress`` before that, now and then as the rows of the store are taken back.  A core
+    that falls over at an input is made anew, and passes over it (node_lives.py).
     DataDirectoryInUse when the node is running already, StoreUnusable when its store cannot be
     used, TopologyError when the system does not allow as many connections as were asked for.
     """
     connections_max = allow_connections(topology.limits)
+    shown = None if credentials is None else _load(credentials, topology, node_id)
     leave_survivors_alone()
     sys.setswitchinterval(SWITCH_SECONDS)
     directory = DataDirectory(topology.data_directory)
@@ -127,9 +132,22 @@ async def run_node_process(
                 taken = trio.socket.from_stdlib_socket(listener.dup())
                 listeners = [trio.SocketListener(taken)]  # which the life closes
                 reports = say_ready, _now_and_then(progress if not is_ready else unsaid)
-                await run(topology, node_id, listeners, store, *reports, connections_max, caution)
+                of_node = topology, node_id, listeners, store
+                await run(*of_node, *reports, connections_max, shown, caution)
 
             await run_lives(life, store, RestartPolicy())
+
+
+def _load(path: Path, topology: Topology, node_id: str) -> Credentials:
+    """NotAuthenticated when they are those of another."""
+    try:
+        found = Credentials(path, path.with_name("revoked"))
+    except CredentialsError as error:
+        raise NotAuthenticated(str(error)) from None
+    principal = topology.principal(node_id)
+    if found.principal != principal:
+        raise NotAuthenticated(f"{path} is of {found.principal}; expected those of {principal}")
+    return found
 
 
 @contextmanager
@@ -158,6 +176,7 @@ async def _run_child(arguments: argparse.Namespace) -> None:
         topology,
         arguments.node,
         listener,
+        arguments.credentials,
         lifeline=arguments.lifeline_fd,
         ready=tell_launcher,
         progress=tell_progress,

@@ -17,7 +17,14 @@ import trio
 
 from onyx.background import background_tasks
 from onyx.client_values import Location, PlanProgress, ProfileInfo, SourceInfo
-from onyx.errors import NetworkUnreachable, ProfileNotAccepted, RequestFailed, UnreadableInput
+from onyx.errors import (
+    NetworkUnreachable,
+    NotAuthenticated,
+    ProfileNotAccepted,
+    RequestFailed,
+    UnreadableInput,
+)
+from onyx.identity.known_networks import credentials_for
 from overlay.link.client_connection import (
     ClientConnection,
     ClientLimits,
@@ -25,6 +32,7 @@ from overlay.link.client_connection import (
     RemoteError,
     open_client,
 )
+from overlay.link.node import open_stream
 from overlay.nodes import Address
 from registration.plan_census import drift_of
 from registration.planning.plan_drift import Drift
@@ -263,10 +271,20 @@ async def open_connection(
     """``open_client`` with the errors of this package.
 
     Without a connection for ``patience_seconds`` (None: however long) the block is cancelled and
-    ends with NetworkUnreachable.
+    ends with NetworkUnreachable.  NotAuthenticated, before anything is said, without credentials.
     """
     where = str(Address(host, port))
     stack = AsyncExitStack()
+    try:
+        credentials = credentials_for(host, port)
+    except NotAuthenticated:
+        stream = await open_stream(host, port, OPEN_SECONDS)
+        if stream is None:
+            raise _unreachable(where) from None
+        await trio.aclose_forcefully(stream)
+        raise
+    if credentials is not None:
+        identity = credentials.principal.id_for(role, identity)
     try:
         connection = await stack.enter_async_context(
             open_client(
@@ -274,12 +292,11 @@ async def open_connection(
                 role=role,
                 identity=identity,
                 limits=CLIENT_LIMITS,
+                credentials=credentials,
             )
         )
     except ConnectionFailed as error:
-        raise NetworkUnreachable(
-            f"nobody answers at {where}; is the network running, and is this its address?"
-        ) from error
+        raise _unreachable(where) from error
     except RemoteError as error:
         raise request_failed(error) from None
     async with stack, background_tasks() as nursery:
@@ -326,8 +343,16 @@ async def _give_up(connection: ClientConnection, where: str, patience_seconds: f
         return  # it ended for good: whoever uses the connection is told
 
 
+def _unreachable(where: str) -> NetworkUnreachable:
+    return NetworkUnreachable(
+        f"nobody answers at {where}; is the network running, and is this its address?"
+    )
+
+
 def request_failed(error: RemoteError) -> RequestFailed:
     """A refusal of the other side as an error of this package."""
+    if error.code == "not-authenticated":
+        return NotAuthenticated(error.message)
     kind = ProfileNotAccepted if error.code == "profile-refused" else RequestFailed
     return kind(error.code, error.message)
 

@@ -36,6 +36,7 @@ from formats import LEVELS, Compression, WireFormat
 from overlay.archive import ArchiveOptions, archive_to_toml, read_archive
 from overlay.errors import TopologyError
 from overlay.limits import Limits, limits_to_toml, read_limits
+from overlay.link.principal import Principal
 from overlay.nodes import (
     AUTO,
     DEFAULT_CAPACITY,
@@ -155,6 +156,11 @@ class Topology:
             if node.id == node_id:
                 return node.listen
         raise KeyError(node_id)
+
+    def principal(self, node_id: str) -> Principal:
+        """Who a broker or registration node is."""
+        is_broker = node_id in self._broker_by_id
+        return Principal("broker" if is_broker else "registration", node_id)
 
     def with_addresses(self, addresses: Mapping[str, tuple[str, int]]) -> Topology:
         """The same network with the nodes in ``addresses`` (id -> host, port) listening there.

@@ -13,6 +13,7 @@ from secrets import token_bytes
 
 import trio
 
+from overlay.link.credentials import Credentials
 from overlay.link.journal_rows import OUTBOX
 from overlay.link.node import NodeLimits, run_node
 from overlay.link.peer_watch import PeerWatch
@@ -32,11 +33,13 @@ async def run_registration(
     ready: Callable[[], None],
     progress: Progress,
     connections_max: int,
+    credentials: Credentials | None,
     caution: int,
 ) -> None:
     """Run the registration service until cancelled; ``ready`` is called when it listens,
     ``progress`` before that, as it takes back what is stored.  It takes ``connections_max``
-    connections at once; ``caution``: in so many turns at first one frame is handled each."""
+    connections at once, with TLS where it has ``credentials``; ``caution``: in so many turns at
+    first one frame is handled each."""
     turns = Turns()
     instance = uuid.uuid4().hex
     core = RegistrationCore(
@@ -44,7 +47,7 @@ async def run_registration(
         identity,
         instance,
         store.rows(unread=(OUTBOX,)),
-        turns.statistics,
+        lambda: {**turns.statistics(), "tls": credentials and credentials.statistics()},
         progress,
         ProcessorClock(),
         partial(token_bytes, 32),
@@ -62,6 +65,7 @@ async def run_registration(
                 store=store,
                 limits=NodeLimits(connections_max=connections_max, cautious_turns=caution),
                 turns=turns,
+                credentials=credentials,
                 task_status=task_status,
             )
 

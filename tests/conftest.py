@@ -9,6 +9,16 @@ import pytest
 
 from registration.spark.session import SparkOptions, spark_session
 
+
+@pytest.fixture(autouse=True, scope="session")
+def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Networks of tests are noted where only tests find them, also in processes that they start."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        monkeypatch.delenv("ONYX_CREDENTIALS", raising=False)
+        yield
+
+
 SETTINGS = {
     "spark.driver.memory": "600m",
     "spark.sql.shuffle.partitions": "2",

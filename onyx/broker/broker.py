@@ -19,6 +19,7 @@ import trio
 from onyx.broker.archive.message_archive import MessageArchive
 from onyx.broker.broker_core import BrokerCore
 from onyx.broker.deliveries.delivery_log import BODY_SPACE
+from overlay.link.credentials import Credentials
 from overlay.link.journal_rows import OUTBOX
 from overlay.link.lost_stores import CODE
 from overlay.link.node import NodeLimits, run_node
@@ -40,14 +41,15 @@ async def run_broker(
     ready: Callable[[], None],
     progress: Progress,
     connections_max: int,
+    credentials: Credentials | None,
     caution: int,
 ) -> None:
     """Run a broker until cancelled; KeyError if the topology has no such broker.
 
     ``ready`` is called once, when it listens and is connected to all its neighbours and to the
     registration service, ``progress`` before that, as it takes back what is stored.  It takes
-    ``connections_max`` connections at once; ``caution``: in so many turns at first one frame is
-    handled each.
+    ``connections_max`` connections at once, with TLS where it has ``credentials``; ``caution``: in
+    so many turns at first one frame is handled each.
     """
     archive: MessageArchive | None = None
     if topology.archive.directory is not None:
@@ -60,7 +62,7 @@ async def run_broker(
         store.rows(without=(BODY_SPACE,), unread=(OUTBOX,)),
         ProcessorClock(),
         archive.statistics if archive else dict,
-        turns.statistics,
+        lambda: {**turns.statistics(), "tls": credentials and credentials.statistics()},
         time.time,
         progress,
         log.info,
@@ -90,6 +92,7 @@ async def run_broker(
                     archive=archive.take if archive else None,
                     limits=NodeLimits(connections_max=connections_max, cautious_turns=caution),
                     turns=turns,
+                    credentials=credentials,
                     task_status=task_status,
                 )
 

@@ -30,6 +30,7 @@ from onyx.cli import (
 )
 from onyx.cli.verb import Verb
 from onyx.errors import EXIT_CONFIG, EXIT_USAGE, UserError
+from onyx.identity.known_networks import use_credentials
 from overlay.topology import TopologyError
 
 # In the order of onyx --help.
@@ -69,12 +70,13 @@ examples:
   onyx VERB --help                              more about a verb, with examples
 
 exit codes:
-  0 done                             73 a file cannot be written
-  2 wrong usage                      74 what a process has on disk cannot be used
- 65 a message or profile refused     75 in use by somebody else, try later
+  0 done                             74 what a process has on disk cannot be used
+  2 wrong usage                      75 in use by somebody else, try later
+ 65 a message or profile refused     77 the network does not know you
  66 a file cannot be read            78 a topology that cannot be used
  69 the network is unreachable      130 interrupted
  70 a process of the network failed
+ 73 a file cannot be written
 """
 
 
@@ -93,7 +95,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.print_help(sys.stderr)
         return EXIT_USAGE
     try:
-        code = int(arguments.run(arguments))
+        with use_credentials(getattr(arguments, "credentials", None)):
+            code = int(arguments.run(arguments))
         sys.stdout.flush()
     except BaseException as error:
         expected = _expected_error(error)

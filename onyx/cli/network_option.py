@@ -8,6 +8,7 @@ from pathlib import Path
 
 from onyx.data_directory import DataDirectory
 from onyx.errors import UsageError
+from onyx.identity.known_networks import VARIABLE as CREDENTIALS_VARIABLE
 from overlay.nodes import Address
 from overlay.topology import load_topology
 
@@ -15,11 +16,20 @@ VARIABLE = "ONYX_REGISTRATION"
 
 NETWORK_HELP = """\
 The network is found by --registration HOST:PORT, by --topology FILE, or by the
-environment variable ONYX_REGISTRATION."""
+environment variable ONYX_REGISTRATION. Whoever started it is its operator without
+saying so; others say --credentials FILE, or ONYX_CREDENTIALS, with a file from
+onyx cert issue, and without one get exit code 77."""
 
 
 def add_network_arguments(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("network").add_mutually_exclusive_group()
+    options = parser.add_argument_group("network")
+    options.add_argument(
+        "--credentials",
+        metavar="FILE",
+        type=Path,
+        help=f"who you are (default: ${CREDENTIALS_VARIABLE}, or what this account knows)",
+    )
+    group = options.add_mutually_exclusive_group()
     group.add_argument(
         "--registration",
         metavar="HOST:PORT",

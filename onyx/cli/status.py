@@ -32,6 +32,8 @@ about how many bytes that has saved ("onyx transform show" says more).
 For every broker that keeps an archive: how much is in it, what waits to be written,
 and what was left out, with the reason.
 
+Of a network that runs --insecure, that it does.
+
 Of a process that fails again and again: why, and when it is started again. Of one that has
 failed at inputs, and passes over them: how many ("onyx dead list" says more).
 
@@ -63,6 +65,8 @@ CUT_HEADING = ("LINK", "MESSAGES", "CUT", "BYTES", "BYTES SAVED")
 
 ARCHIVE_HEADING = ("ARCHIVE", "WRITTEN", "LEFT OUT", "WAITING", "FILES", "BYTES", "PROBLEM")
 
+INSECURE = "INSECURE: this network runs without TLS; whoever reaches a port of this machine owns it"
+
 Statistics = Mapping[str, Any]
 
 
@@ -90,6 +94,8 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         rows = [_row(node, address, statistics) for node, (address, statistics) in found.items()]
         print(table(HEADING, rows))
+        if any(_is_insecure(statistics) for _, statistics in found.values()):
+            print(f"\n{INSECURE}")
         for node, (_, statistics) in found.items():
             if statistics and "down" in statistics:
                 print(f"\n{node} is down: {statistics['down']}")
@@ -147,6 +153,11 @@ async def _collect(
     if arguments.broker is not None:
         return found
     return {str(own["registration"]): (str(where), own), **found}
+
+
+def _is_insecure(statistics: Statistics | None) -> bool:
+    """Of a process that says how it is connected."""
+    return (statistics or {}).get("node", {}).get("tls", "") is None
 
 
 def _row(node: str, address: str, statistics: Statistics | None) -> tuple[object, ...]:

@@ -11,11 +11,13 @@ from pathlib import Path
 
 import trio
 
+from onyx.background import background_tasks
 from onyx.child_process import ChildProcess, describe_exit
 from onyx.cli.values import broker_argument, positive, print_json, share
 from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.data_directory import DataDirectory
 from onyx.errors import EXIT_OK, UsageError
+from onyx.identity.network_identity import NetworkIdentity
 from onyx.launcher import RunningNetwork, launch
 from onyx.listening import bind, listen_addresses
 from onyx.open_files import allow_connections
@@ -67,6 +69,19 @@ def add_parser(subparsers: Subparsers) -> None:
     one.add_argument(
         "--registration", action="store_true", help="run only the registration service"
     )
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument(
+        "--credentials",
+        metavar="FILE",
+        dest="node_credentials",
+        type=Path,
+        help="of the one process, from onyx cert issue (default: from the data directory)",
+    )
+    how.add_argument(
+        "--insecure",
+        action="store_true",
+        help="without TLS, so that whoever reaches a port owns the network; on loopback only",
+    )
     parser.add_argument("--data", metavar="DIR", type=Path, help="the data directory")
     parser.add_argument(
         "--archive", metavar="DIR", type=Path, help="keep the messages that are published"
@@ -99,6 +114,8 @@ def run(arguments: argparse.Namespace) -> int:
         topology = replace(topology, data_directory=arguments.data)
     topology = replace(topology, archive=_archive(topology.archive, arguments))
     if arguments.broker is None and not arguments.registration:
+        if arguments.node_credentials is not None:
+            raise UsageError("--credentials is for one process: say --broker or --registration")
         trio.run(_run_network, topology, arguments)
     else:
         trio.run(_run_one, topology, _node_id(topology, arguments), arguments)
@@ -132,7 +149,10 @@ async def _run_network(topology: Topology, arguments: argparse.Namespace) -> Non
 
             nursery.start_soon(stop_at_signal)
             async with launch(
-                topology, file=str(arguments.file), report=events.process_event
+                topology,
+                file=str(arguments.file),
+                report=events.process_event,
+                is_secure=not arguments.insecure,
             ) as network:
                 events.network_is_up(network)
                 await trio.sleep_forever()
@@ -161,9 +181,27 @@ async def _run_one(topology: Topology, node_id: str, arguments: argparse.Namespa
     configure_logging(node_id)
     events = _Events(arguments.json)
     with listener:
-        await run_node_process(
-            topology, node_id, listener, ready=lambda: events.node_is_ready(topology, node_id)
-        )
+        async with background_tasks() as nursery:
+            credentials = arguments.node_credentials
+            if credentials is None:
+                identity = NetworkIdentity(
+                    DataDirectory(topology.data_directory).identity,
+                    topology,
+                    is_secure=not arguments.insecure,
+                    may_make=arguments.registration,
+                    file=file,
+                )
+                credentials = identity.credentials_of(topology, node_id)
+                identity.note(topology, _say)
+                nursery.start_soon(identity.keep_valid, _say)
+            await run_node_process(
+                *(topology, node_id, listener, credentials),
+                ready=lambda: events.node_is_ready(topology, node_id),
+            )
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 def _node_id(topology: Topology, arguments: argparse.Namespace) -> str:

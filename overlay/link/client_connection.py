@@ -30,17 +30,19 @@ import uuid
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from math import inf
-from typing import Self
 
 import trio
 
 from overlay.link.client_limits import (
     DEFAULT_CLIENT_LIMITS,
+    FINAL_CODES,
     ClientLimits,
     ConnectionFailed,
     RemoteError,
 )
+from overlay.link.credentials import Credentials
 from overlay.link.errors import ProtocolError
 from overlay.link.events import (
     CloseConnection,
@@ -64,15 +66,16 @@ from overlay.link.frames import (
     Request,
     Response,
 )
+from overlay.link.handshake import HandshakeFailed, secure
 from overlay.link.inbox import Arrived, Inbox, InboxQueue
 from overlay.link.link_io import Connection
 from overlay.link.link_layer import ANYONE, Arrival, LinkLayer
 from overlay.link.node import open_stream, redial_seconds
+from overlay.link.observed_events import ObservedEvents
+from overlay.link.question import Question
 from overlay.link.subscription import Shared, Subscription
+from overlay.nodes import Address
 
-FINAL_CODES = frozenset({"replaced", "forgotten", "unsupported-version", "wrong-peer"})
-"""Fatal errors after which dialling again would not help.  So is any before the hello but
-``hello-timeout``, and ``too-many-connections`` where there has been a hello before."""
 TICK_SECONDS = 1.0
 ACKNOWLEDGE_SECONDS = 0.5
 """What is taken is said together with what is taken in so long after it: with the next that comes
@@ -93,12 +96,13 @@ async def open_client(
     identity: str,
     formats: Sequence[str] = (),
     limits: ClientLimits = DEFAULT_CLIENT_LIMITS,
+    credentials: Credentials | None = None,
 ) -> AsyncIterator[ClientConnection]:
-    """Connect, and stay connected for the length of the block.
+    """Connect, and stay connected for the length of the block; without ``credentials`` without TLS.
 
     ConnectionFailed if there is no hello within ``open_seconds``, RemoteError if it is refused.
     """
-    connection = ClientConnection(host, port, role, identity, formats, limits)
+    connection = ClientConnection(host, port, role, identity, formats, limits, credentials)
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(connection._run)
@@ -126,10 +130,12 @@ class ClientConnection:
         identity: str,
         formats: Sequence[str],
         limits: ClientLimits,
+        credentials: Credentials | None = None,
     ) -> None:
+        self._credentials = credentials
         self.peer = ANYONE  # who answered, from the first hello on
         self.formats: Sequence[str] = ()
-        self._where = (host, port)
+        self._where = Address(host, port)
         self._identity = identity
         self._limits = limits
         self._links = LinkLayer(
@@ -143,7 +149,7 @@ class ClientConnection:
         self._transport: Connection | None = None
         self._connections = 0
         self._failure: RemoteError | None = None
-        self._questions: dict[str, _Question] = {}
+        self._questions: dict[str, Question] = {}
         self._open_publishes: deque[int] = deque()
         self._outcomes: dict[int, Refused | None] = {}  # refused and settled ones
         self._subscription = Subscription()
@@ -172,10 +178,10 @@ class ClientConnection:
         self._check_failure()
         transport = self._transport
         if transport is None or not self._links.connected(self.peer):
-            raise ConnectionFailed(f"{verb}: not connected to {self._where[0]}:{self._where[1]}")
+            raise ConnectionFailed(f"{verb}: not connected to {self._where}")
         request = request or uuid.uuid4().hex
         self.send_acknowledgements()
-        question = self._questions[request] = _Question()
+        question = self._questions[request] = Question()
         try:
             self._links.reply(transport.number, Request(request, verb, arguments))
             self._carry_out()
@@ -195,7 +201,7 @@ class ClientConnection:
     def observed(self) -> AsyncIterator[Mapping[str, object]]:
         """Events that this connection asked to observe, as they come; ConnectionFailed when the
         connection is lost, as it must ask again then."""
-        return _ObservedEvents(self)
+        return ObservedEvents(partial(self.next_observed, self.connection_number))
 
     async def next_observed(self, connection: int) -> Mapping[str, object]:
         """One event; ConnectionFailed once the transport connection of this number is gone."""
@@ -339,11 +345,10 @@ class ClientConnection:
     async def _run(self) -> None:
         """Dial, and dial again, until there is no point any more."""
         attempt = 0
-        host, port = self._where
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._tick)
             while self._failure is None:
-                stream = await open_stream(host, port, self._limits.open_seconds)
+                stream = await open_stream(*self._where, self._limits.open_seconds)
                 if stream is not None:
                     before = self._counts["hellos"]
                     await self._run_connection(stream)
@@ -356,14 +361,30 @@ class ClientConnection:
         self._notify()
 
     async def _run_connection(self, stream: trio.SocketStream) -> None:
-        self._connections += 1
-        self._transport = Connection(self._connections, stream)
+        most = self._limits.open_seconds
         try:
-            await self._handle(ConnectionOpened(self._connections, self.peer))
-            await self._transport.run(self._handle)
+            secured = await secure(stream, self._credentials, server_side=False, seconds=most)
+        except HandshakeFailed as failure:
+            self._end_transport(str(failure) if failure.is_final else "")
+            return
+        self._connections += 1
+        transport = self._transport = Connection(self._connections, stream, secured=secured)
+        try:
+            await self._handle(ConnectionOpened(transport.number, self.peer, transport.principal))
+            await transport.run(self._handle)
         finally:
             self._transport = None
-            self._notify()
+            # For a client the handshake is over before its certificate is looked at.
+            self._end_transport(transport.tls_failure)
+
+    def _end_transport(self, tls_failure: str) -> None:
+        """For good, if the other end is not who it should be, or does not want us."""
+        code, _, detail = self._links.refusal(self.peer).partition(": ")
+        if tls_failure:
+            code, detail = "not-authenticated", tls_failure
+        if self._failure is None and (tls_failure or code in FINAL_CODES):
+            self._failure = RemoteError(code, detail)
+        self._notify()
 
     async def _tick(self) -> None:
         while True:
@@ -481,8 +502,7 @@ class ClientConnection:
         with trio.move_on_after(self._limits.open_seconds):
             await self.wait_connected()
             return
-        host, port = self._where
-        raise ConnectionFailed(f"no answer from {host}:{port} in {self._limits.open_seconds:g} s")
+        raise ConnectionFailed(f"no answer from {self._where} in {self._limits.open_seconds:g} s")
 
     async def _wait_changed(self) -> None:
         """Until something happened; raises what ended the connection for good."""
@@ -517,28 +537,3 @@ class ClientConnection:
         if self._failure is not None and self._inboxes:
             for inbox in list(self._inboxes.values()):
                 self.detach(inbox, self._failure)
-
-
-class _Question:
-    """A request that is not answered yet.  PERF: each has an event of its own, for there may be
-    hundreds (``benchmarks network``, registering)."""
-
-    def __init__(self) -> None:
-        self.answer: Response | None = None
-        self.changed = trio.Event()
-
-
-# Iterators as classes: they may be left in the middle, which an async generator may not without
-# being closed explicitly.
-
-
-class _ObservedEvents:
-    def __init__(self, connection: ClientConnection) -> None:
-        self._connection = connection
-        self._number = connection.connection_number
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> Mapping[str, object]:
-        return await self._connection.next_observed(self._number)

@@ -6,11 +6,13 @@
     stream <-- writer <-- FlowScheduler <-- send_nowait
 
 Knows nothing of frames beyond that ``send_nowait`` gets whole ones, which are never interleaved.
+With TLS what is read and written goes through its channel (tls_channel.py).
 """
 
 from __future__ import annotations
 
 import os
+import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -19,6 +21,7 @@ import trio
 
 from overlay.link.events import ConnectionLost, DataReceived, Event, Flow
 from overlay.link.flow_scheduler import DEFAULT_SCHEDULER_LIMITS, FlowScheduler, SchedulerLimits
+from overlay.link.handshake import Secured, tls_reason
 
 WRITTEN_FRAMES_MAX = 512  # in one system call, which takes 1,024 on Linux
 
@@ -49,9 +52,15 @@ class Connection:
         number: int,
         stream: trio.abc.Stream,
         limits: ConnectionLimits = DEFAULT_CONNECTION_LIMITS,
+        secured: Secured | None = None,
     ) -> None:
+        """``secured``: with TLS, whose handshake is done."""
         self.number = number
+        self.secured = secured
+        self.principal = None if secured is None else secured.principal
         self.close_reason = ""
+        self.tls_failure = ""  # what TLS has ended it for
+        self._tls = None if secured is None else secured.channel
         self._stream = stream
         self._limits = limits
         self._scheduler = FlowScheduler(limits.scheduler)
@@ -99,6 +108,8 @@ class Connection:
         frames = self._next_write()
         if not frames:
             return
+        if self._tls is not None:
+            frames = [self._tls.encrypt(frames)]
         try:
             written = os.writev(self._fileno, frames)
         except BlockingIOError:
@@ -130,14 +141,19 @@ class Connection:
         }
 
     async def _read(self, deliver: Deliver) -> None:
+        tls = self._tls
         try:
-            while True:
-                data = await self._receive()
-                if not data:
-                    break
+            if tls is not None and (early := tls.decrypt(b"")):  # came with the handshake
+                await deliver(DataReceived(self.number, early))
+            while data := await self._receive():
                 self._bytes_read += len(data)
-                if not self._closing:
-                    await deliver(DataReceived(self.number, data))
+                plain = data if tls is None else tls.decrypt(data)
+                if plain and not self._closing:
+                    await deliver(DataReceived(self.number, plain))
+        except ssl.SSLZeroReturnError:
+            pass
+        except ssl.SSLError as error:
+            self.tls_failure = tls_reason(error)
         except (OSError, trio.BrokenResourceError, trio.ClosedResourceError):
             pass
         self._scope.cancel()
@@ -164,7 +180,7 @@ class Connection:
     async def _write(self) -> None:
         try:
             while True:
-                data = self._rest or b"".join(self._next_write())
+                data = self._rest or self._next_data()
                 self._rest = b""
                 if data:
                     self._is_writing = True
@@ -182,6 +198,11 @@ class Connection:
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass
         self._scope.cancel()
+
+    def _next_data(self) -> bytes:
+        """The same as bytes for the stream."""
+        frames = self._next_write()
+        return self._tls.encrypt(frames) if frames and self._tls is not None else b"".join(frames)
 
     def _next_write(self) -> list[bytes]:
         """Whole frames, as many as fit ``write_bytes_max`` but at least one if there is any."""

@@ -22,6 +22,7 @@ committed: it is started again from what was (onyx/node_lives.py).
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
@@ -29,6 +30,7 @@ from zlib import crc32
 
 import trio
 
+from overlay.link.credentials import Credentials, CredentialsError
 from overlay.link.early_leaving import Leaving
 from overlay.link.event_queue import EventQueue
 from overlay.link.events import (
@@ -54,7 +56,9 @@ from overlay.link.group_commit import (
     GroupCommit,
     RowStore,
 )
+from overlay.link.handshake import HandshakeFailed, Secured, secure
 from overlay.link.link_io import DEFAULT_CONNECTION_LIMITS, Connection, ConnectionLimits
+from overlay.link.principal import NOBODY
 from overlay.link.processor_clock import ProcessorClock
 from overlay.link.schema_desk import SchemaDesk
 from overlay.link.turns import Turns
@@ -82,6 +86,8 @@ class NodeLimits:
                           which a core falls over
     tick_seconds          between two TimePassed
     dial_seconds          for one attempt to connect
+    handshake_seconds     of TLS, on a connection that there is
+    revoked_seconds       between two looks whether the certificate of a connection is over
     redial_seconds_min    after the first failure; doubles with each one
     redial_seconds_max    and stays here; a connection that lasted so long starts anew
     """
@@ -94,6 +100,8 @@ class NodeLimits:
     refused_max: int = 32
     tick_seconds: float = 1.0
     dial_seconds: float = 10.0
+    handshake_seconds: float = 10.0
+    revoked_seconds: float = 60.0
     redial_seconds_min: float = 0.1
     redial_seconds_max: float = 10.0
     commit: CommitLimits = DEFAULT_COMMIT_LIMITS
@@ -127,6 +135,7 @@ async def run_node(
     limits: NodeLimits = DEFAULT_NODE_LIMITS,
     archive: Callable[[ArchiveMessage], None] | None = None,
     turns: Turns | None = None,
+    credentials: Credentials | None = None,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Run ``core`` until cancelled; started once it accepts connections.
@@ -134,10 +143,12 @@ async def run_node(
     ``dials`` maps peers ("role/id") to (host, port) for ``connect``; each is dialled again
     whenever its connection is lost; the core may change whom (``DialPeers``).  For two nodes that
     know each other only one may dial.  ``archive`` is given what is to be archived, and does not
-    block; ``turns`` is told how long each took.  The listeners are closed at the end, the store is
-    not.
+    block; ``turns`` is told how long each took.  With ``credentials`` every connection has TLS,
+    and the core is told whose it is; they are read again when they have changed, and connections
+    whose certificate is revoked or over are closed.  The listeners are closed at the end, the store
+    is not.
     """
-    node = _Node(core, store, connect, clock, limits, archive, turns or Turns())
+    node = _Node(core, store, connect, clock, limits, archive, turns or Turns(), credentials)
     await node.run(listeners, dials, task_status)
 
 
@@ -184,7 +195,9 @@ class _Node:
         limits: NodeLimits,
         archive: Callable[[ArchiveMessage], None] | None,
         turns: Turns,
+        credentials: Credentials | None,
     ) -> None:
+        self._credentials = credentials
         self._archive = archive
         self._core = core
         self._store = store
@@ -194,6 +207,8 @@ class _Node:
         self._turns = turns
         self._cautious_turns = limits.cautious_turns
         self._processor = ProcessorClock()
+        self._look_again_at = 0.0
+        self._looked_with = 0
         self._dialling: dict[str, _Dialling] = {}
         self._connections: dict[int, Connection] = {}
         self._accepted = self._refused = 0
@@ -307,6 +322,30 @@ class _Node:
         while True:
             await trio.sleep(self._limits.tick_seconds)
             await self._inbox.put(TimePassed())
+            if self._credentials is not None:
+                self._look_after(self._credentials)
+
+    def _look_after(self, credentials: Credentials) -> None:
+        """Take new credentials, and close the connections of those whose are over."""
+        now = time.time()
+        try:
+            credentials.refresh()
+        except CredentialsError as error:
+            log.error("%s; the ones of before stay in use", error)
+        if credentials.version == self._looked_with and now < self._look_again_at:
+            return
+        self._looked_with = credentials.version
+        self._look_again_at = now + self._limits.revoked_seconds
+        for connection in self._connections.values():
+            secured = connection.secured
+            if secured is None or secured.principal == NOBODY:
+                continue
+            if credentials.principal_of(secured.certificate, now) == NOBODY:
+                detail = f"the certificate of {secured.principal} is revoked, or over"
+                error_frame = ErrorFrame("not-authenticated", detail, fatal=True)
+                connection.send_nowait(error_frame.flow, encode(error_frame))
+                connection.close_nowait(detail)
+                log.warning("a connection is closed: %s", detail)
 
     async def _serve(
         self,
@@ -333,8 +372,12 @@ class _Node:
 
     async def _refuse(self, stream: trio.abc.Stream) -> None:
         """Say why before it is closed."""
+        try:
+            secured = await self._secure(stream, server_side=True)
+        except HandshakeFailed:
+            return
         detail = f"{self._limits.connections_max} connections are here already; try again later"
-        connection = Connection(0, stream, self._limits.connection)
+        connection = Connection(0, stream, self._limits.connection, secured)
         error = ErrorFrame("too-many-connections", detail, fatal=True)
         connection.send_nowait(error.flow, encode(error))
         connection.close_nowait(detail)
@@ -368,11 +411,20 @@ class _Node:
                 await trio.sleep(redial_seconds(peer, attempt, self._limits))
 
     async def _run_connection(self, stream: trio.abc.Stream, peer: str) -> None:
+        try:
+            secured = await self._secure(stream, server_side=not peer)
+        except HandshakeFailed as failure:
+            log.info("no TLS with %s: %s", peer or "a client", failure)
+            return
         self._numbers += 1
-        connection = Connection(self._numbers, stream, self._limits.connection)
+        connection = Connection(self._numbers, stream, self._limits.connection, secured)
         self._connections[connection.number] = connection
         try:
-            await self._inbox.put(ConnectionOpened(connection.number, peer))
+            await self._inbox.put(ConnectionOpened(connection.number, peer, connection.principal))
             await connection.run(self._inbox.put)
         finally:
             del self._connections[connection.number]
+
+    async def _secure(self, stream: trio.abc.Stream, *, server_side: bool) -> Secured | None:
+        seconds = self._limits.handshake_seconds
+        return await secure(stream, self._credentials, server_side=server_side, seconds=seconds)

@@ -61,6 +61,10 @@ class Principal:
         rule = MAY_SAY[self.role].get(role)
         return rule is not None and rule(self.name, peer)
 
+    def id_for(self, role: str, run: str) -> str:
+        """What to call itself in a hello of a role; ``run`` is new for each process."""
+        return f"{run}@{self.name}" if (self.role, role) == ("user", "subscriber") else run
+
     def uri(self, network: str) -> str:
         """As it stands in a certificate of the network."""
         return f"{SCHEME}://{quote(network, safe='')}/{self.role}/{quote(self.name, safe='')}"

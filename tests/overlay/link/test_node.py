@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import select
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import pytest
 import trio
 import trio.testing
 
+from overlay.link.credentials import Credentials
 from overlay.link.event_queue import EventQueue
 from overlay.link.events import (
     Action,
@@ -37,8 +38,10 @@ FAST = NodeLimits(redial_seconds_min=0.01, redial_seconds_max=0.05, tick_seconds
 class Network:
     """Nodes on loopback that find each other by fixed ports chosen by the system."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, credentials: Mapping[str, Credentials] | None = None):
+        """With ``credentials``, by name of the node, with TLS."""
         self.directory = directory
+        self.credentials = credentials or {}
         self.ports: dict[str, int] = {}
 
     @asynccontextmanager
@@ -69,6 +72,7 @@ class Network:
                         dials={f"broker/{p}": ("127.0.0.1", self.ports[p]) for p in dials},
                         store=store,
                         limits=limits,
+                        credentials=self.credentials.get(name),
                         task_status=task_status,
                     )
 

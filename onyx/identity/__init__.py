@@ -1,0 +1,1 @@
+"""Who is who in a network: its authority, what that issues, and where clients find it."""

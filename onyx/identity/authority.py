@@ -1,0 +1,259 @@
+"""Authority: who in a network is who, as its certificates say.
+
+::
+
+    DATA/identity/              for its owner only
+    ├── authority.key           signs; whoever has it can be anybody
+    ├── authority.pem           its certificate: the network's name
+    ├── issued                  serial number, end and principal of each certificate, one a line
+    ├── revoked                 serial numbers, one a line; read by the nodes while they run
+    ├── operator.pem            credentials of the account that runs the network
+    └── broker.B1.pem ...       credentials of its processes
+
+What is in ``issued`` is for people and for ``revoke``; what counts is the signature.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from fcntl import LOCK_EX, flock
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote, unquote
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from onyx.data_directory import write_atomically
+from onyx.errors import NotAuthenticated, UnwritableOutput
+from overlay.link.principal import Principal
+
+SCHEME = "onyx://"
+LEAF_DAYS = 90
+RENEW_DAYS = 30  # before its end a certificate is renewed
+AUTHORITY_DAYS = 3650
+NAME_CHARACTERS_MAX = 64  # of X.509
+CLOCK_SKEW = timedelta(minutes=5)
+
+
+class Issued(NamedTuple):
+    """One certificate."""
+
+    serial: int
+    until: datetime
+    principal: Principal
+    revoked: bool = False
+
+
+class Authority:
+    """Of the network whose data directory has the folder ``directory``."""
+
+    def __init__(self, directory: Path) -> None:
+        """NotAuthenticated when there is none; ``make`` one."""
+        self.directory = directory
+        try:
+            key = load_pem_private_key(self._key_file.read_bytes(), None)
+            text = self._pem_file.read_bytes()
+            self._certificate = x509.load_pem_x509_certificate(text)
+            self.network = unquote(text.partition(b"\n")[0].decode("ascii")).removeprefix(SCHEME)
+        except (OSError, ValueError) as error:
+            raise NotAuthenticated(
+                f"{directory} holds no authority of a network: {error}; it is where onyx up has "
+                "made it"
+            ) from None
+        assert isinstance(key, ec.EllipticCurvePrivateKey)
+        self._key = key
+
+    @staticmethod
+    def is_in(directory: Path) -> bool:
+        return (directory / "authority.key").exists()
+
+    @staticmethod
+    def make(directory: Path, network: str) -> Authority:
+        """That of a network, as it is in the folder; where there is none, a new one."""
+        try:
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise UnwritableOutput(f"{directory}: cannot be made: {error.strerror}") from None
+        with _locked(directory):
+            if not Authority.is_in(directory):
+                _make(directory, network)
+        return Authority(directory)
+
+    @property
+    def revoked_file(self) -> Path:
+        return self.directory / "revoked"
+
+    def file_of(self, principal: Principal) -> Path:
+        """Where the credentials of a process, or of the operator, are kept."""
+        if principal.role == "operator":
+            return self.directory / "operator.pem"
+        return self.directory / f"{principal.role}.{quote(principal.name, safe='')}.pem"
+
+    def keep(self, principal: Principal, *, anew: bool = False) -> Path:
+        """The file with credentials of a process; issued where there are none, where they end soon
+        or are revoked, or where they are wanted ``anew``."""
+        path = self.file_of(principal)
+        if anew or not self._is_good(path, principal):
+            write_atomically(path, self.issue(principal), mode=0o600)
+        return path
+
+    def kept(self) -> list[Principal]:
+        """Whose credentials are in the folder."""
+        found = []
+        for path in sorted(self.directory.glob("*.pem")):
+            with suppress(OSError, ValueError):
+                uri = path.read_text(encoding="ascii").partition("\n")[0]
+                found.append(Principal.of_uri(uri, self.network))
+        return found
+
+    def issue(self, principal: Principal, days: float = LEAF_DAYS) -> bytes:
+        """New credentials, as one file: key, certificate, and that of the authority."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        until = datetime.now(UTC) + timedelta(days=days)
+        uses = [ExtendedKeyUsageOID.CLIENT_AUTH]
+        if principal.is_process:
+            uses.append(ExtendedKeyUsageOID.SERVER_AUTH)
+        uri = principal.uri(self.network)
+        certificate = (
+            _certificate(_name(str(principal)), key, until)
+            .issuer_name(self._certificate.subject)
+            .add_extension(
+                x509.SubjectAlternativeName([x509.UniformResourceIdentifier(uri)]), critical=True
+            )
+            .add_extension(x509.ExtendedKeyUsage(uses), critical=False)
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .sign(self._key, hashes.SHA256())
+        )
+        with _locked(self.directory):
+            line = f"{certificate.serial_number:x} {until:%Y-%m-%dT%H:%M:%SZ} {principal}\n"
+            _append(self.directory / "issued", line)
+        parts = (
+            _key_bytes(key),
+            *(c.public_bytes(Encoding.PEM) for c in (certificate, self._certificate)),
+        )
+        return f"{uri}\n".encode() + b"".join(parts)
+
+    def issued(self) -> list[Issued]:
+        """All certificates ever, the oldest first."""
+        revoked = self.revoked()
+        found = []
+        for line in _lines(self.directory / "issued"):
+            serial, until, principal = line.split(" ", 2)
+            number = int(serial, 16)
+            end = datetime.strptime(until, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+            found.append(Issued(number, end, Principal.parse(principal), number in revoked))
+        return found
+
+    def revoked(self) -> set[int]:
+        return {int(line.split()[0], 16) for line in _lines(self.revoked_file)}
+
+    def revoke(self, serials: set[int]) -> None:
+        """From now on nobody takes these; connections that have one are closed."""
+        with _locked(self.directory):
+            lines = "".join(f"{serial:x}\n" for serial in sorted(self.revoked() | serials))
+            write_atomically(self.revoked_file, lines.encode(), mode=0o600)
+
+    @property
+    def _key_file(self) -> Path:
+        return self.directory / "authority.key"
+
+    @property
+    def _pem_file(self) -> Path:
+        return self.directory / "authority.pem"
+
+    def _is_good(self, path: Path, principal: Principal) -> bool:
+        try:
+            text = path.read_bytes()
+            certificate = x509.load_pem_x509_certificate(text)
+            certificate.verify_directly_issued_by(self._certificate)
+        except (OSError, ValueError, TypeError, InvalidSignature):
+            return False
+        return (
+            text.startswith(f"{principal.uri(self.network)}\n".encode())
+            and certificate.not_valid_after_utc - datetime.now(UTC) > timedelta(days=RENEW_DAYS)
+            and certificate.serial_number not in self.revoked()
+        )
+
+
+def account() -> Principal:
+    """The operator that the account of this process is."""
+    try:
+        name = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        name = str(os.getuid())
+    return Principal("operator", name)
+
+
+def _make(directory: Path, network: str) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    until = datetime.now(UTC) + timedelta(days=AUTHORITY_DAYS)
+    name = _name(network)
+    certificate = (
+        _certificate(name, key, until)
+        .issuer_name(name)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    text = f"{SCHEME}{quote(network, safe='')}\n".encode() + certificate.public_bytes(Encoding.PEM)
+    write_atomically(directory / "authority.pem", text, mode=0o600)
+    write_atomically(directory / "authority.key", _key_bytes(key), mode=0o600)
+
+
+def _certificate(
+    name: x509.Name, key: ec.EllipticCurvePrivateKey, until: datetime
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(datetime.now(UTC) - CLOCK_SKEW)
+        .not_valid_after(until)
+    )
+
+
+def _name(text: str) -> x509.Name:
+    """For people who look at a certificate; what counts is its URI."""
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text[:NAME_CHARACTERS_MAX])])
+
+
+def _key_bytes(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return []
+
+
+def _append(path: Path, line: str) -> None:
+    with path.open("a", encoding="utf-8") as stream:
+        path.chmod(0o600)
+        stream.write(line)
+
+
+@contextmanager
+def _locked(directory: Path) -> Iterator[None]:
+    """Against another process that makes or issues; for as long as that takes."""
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        flock(handle, LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

@@ -1,0 +1,134 @@
+"""Credentials: what a process shows of itself, and by which it knows others.
+
+One file, which only its owner may read, in PEM, with a line of text in front::
+
+    onyx://figure4/user/ann
+    -----BEGIN PRIVATE KEY-----
+    -----BEGIN CERTIFICATE-----      whose key that is
+    -----BEGIN CERTIFICATE-----      of the network's authority, which has signed that
+
+It is read again when it has changed, so that it can be renewed while connections last.  Beside a
+node's there is a list of the serial numbers of revoked certificates, one a line, in hexadecimal.
+"""
+
+from __future__ import annotations
+
+import re
+import ssl
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from overlay.link.principal import NOBODY, Principal
+from overlay.link.tls_channel import Certificate, TlsChannel
+
+PEM = re.compile(r"-----BEGIN ([A-Z ]+)-----.*?-----END \1-----\n", re.DOTALL)
+
+
+class CredentialsError(Exception):
+    """A file that holds no credentials, or that cannot be read."""
+
+
+class Credentials:
+    """``network`` and ``principal`` are whose they are; ``version`` counts how often they were
+    read."""
+
+    def __init__(self, path: Path, revoked: Path | None = None) -> None:
+        """``revoked`` need not be there.  CredentialsError."""
+        self.path = path
+        self._revoked_path = revoked
+        self._revoked: frozenset[int] = frozenset()
+        self._seen: object = None
+        self.version = 0
+        self._handshakes = self._failures = 0
+        self.network, self.principal = "", NOBODY
+        self._server = self._client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        self._read()
+        self._seen = self._state()
+
+    def refresh(self) -> None:
+        """Read again what has changed.  A file that is not right any more leaves everything as it
+        was (CredentialsError)."""
+        state = self._state()
+        if state != self._seen:
+            self._seen = state
+            self._read()
+
+    def channel(self, *, server_side: bool) -> TlsChannel:
+        """For a new connection."""
+        return TlsChannel(self._server if server_side else self._client, server_side=server_side)
+
+    def note_handshake(self, *, failed: bool) -> None:
+        self._handshakes += 1
+        self._failures += failed
+
+    def principal_of(self, certificate: Certificate | None, now: float) -> Principal:
+        """Whose certificate it is, ``now`` in seconds of the epoch; NOBODY without one, with one
+        that is revoked or over, or that names nobody of this network."""
+        if certificate is None or certificate.serial in self._revoked or now >= certificate.until:
+            return NOBODY
+        try:
+            return Principal.of_uri(certificate.uri, self.network)
+        except ValueError:
+            return NOBODY
+
+    def statistics(self) -> dict[str, object]:
+        return {
+            "network": self.network,
+            "principal": str(self.principal),
+            "revoked": len(self._revoked),
+            "handshakes": self._handshakes,
+            "handshakes_failed": self._failures,
+        }
+
+    def _state(self) -> object:
+        """Another one whenever a file was replaced or written."""
+        found = []
+        for path in filter(None, (self.path, self._revoked_path)):
+            try:
+                stat = path.stat()
+                found.append((stat.st_ino, stat.st_mtime_ns, stat.st_size))
+            except OSError:
+                found.append((0, 0, 0))
+        return found
+
+    def _read(self) -> None:
+        try:
+            text = self.path.read_text(encoding="ascii")
+            revoked = self._read_revoked()
+            uri = text.partition("\n")[0]
+            network = unquote(urlsplit(uri).netloc)
+            principal = Principal.of_uri(uri, network)
+            authorities = [found[0] for found in PEM.finditer(text) if found[1] == "CERTIFICATE"][
+                1:
+            ]
+            if not authorities:
+                raise ValueError("expected a private key, its certificate and the network's")
+            server = _context(ssl.PROTOCOL_TLS_SERVER, self.path, authorities)
+            client = _context(ssl.PROTOCOL_TLS_CLIENT, self.path, authorities)
+        except (OSError, ValueError) as error:  # a wrong certificate is an OSError, too
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            raise CredentialsError(f"{self.path}: no credentials in it: {reason}") from None
+        # Whoever shows no certificate is told in words, as its hello is refused.
+        server.verify_mode = ssl.CERT_OPTIONAL
+        server.num_tickets = 0
+        self.network, self.principal = network, principal
+        self._server, self._client, self._revoked = server, client, revoked
+        self.version += 1
+
+    def _read_revoked(self) -> frozenset[int]:
+        if self._revoked_path is None or not self._revoked_path.exists():
+            return frozenset()
+        lines = self._revoked_path.read_text(encoding="ascii").split("\n")
+        return frozenset(int(line.split()[0], 16) for line in lines if line.strip())
+
+
+def _context(protocol: int, path: Path, authorities: list[str]) -> ssl.SSLContext:
+    """TLS 1.3 alone, and nobody but whom these authorities have signed; which of them it is stands
+    in the certificate, and is no name of a host."""
+    context = ssl.SSLContext(protocol)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_verify_locations(cadata="".join(authorities))
+    context.load_cert_chain(path)
+    return context

@@ -1,0 +1,107 @@
+"""Handshake: who is at the other end of a stream, before anything else is said on it."""
+
+from __future__ import annotations
+
+import ssl
+import time
+from dataclasses import dataclass
+
+import trio
+
+from overlay.link.credentials import Credentials, CredentialsError
+from overlay.link.principal import Principal
+from overlay.link.tls_channel import Certificate, TlsChannel
+
+READ_BYTES = 16 * 1024
+HANDSHAKE_BYTES_MAX = 64 * 1024
+
+
+class HandshakeFailed(Exception):
+    """``is_final``: the other end is not of this network, or has refused us; it would again."""
+
+    def __init__(self, reason: str, *, is_final: bool) -> None:
+        super().__init__(reason)
+        self.is_final = is_final
+
+
+@dataclass(frozen=True, slots=True)
+class Secured:
+    """A stream's TLS, and whose it is."""
+
+    channel: TlsChannel
+    certificate: Certificate | None
+    principal: Principal
+
+
+async def secure(
+    stream: trio.abc.Stream, credentials: Credentials | None, *, server_side: bool, seconds: float
+) -> Secured | None:
+    """Shake hands; None without credentials.  HandshakeFailed, and the stream is closed, if that is
+    not done in so many seconds, or HANDSHAKE_BYTES_MAX."""
+    if credentials is None:
+        return None
+    try:
+        if not server_side:
+            credentials.refresh()
+        return await _shake_hands(stream, credentials, server_side, seconds)
+    except CredentialsError as error:
+        await trio.aclose_forcefully(stream)
+        raise HandshakeFailed(str(error), is_final=True) from None
+    except BaseException:
+        await trio.aclose_forcefully(stream)
+        raise
+
+
+def tls_reason(error: ssl.SSLError) -> str:
+    """What was wrong, in few words."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not of this network: {error.verify_message}"
+    return (error.reason or str(error)).lower().replace("_", " ")
+
+
+async def _shake_hands(
+    stream: trio.abc.Stream, credentials: Credentials, server_side: bool, seconds: float
+) -> Secured:
+    channel = credentials.channel(server_side=server_side)
+    try:
+        with trio.fail_after(seconds):
+            await _shake(stream, channel)
+    except trio.TooSlowError:
+        failure = HandshakeFailed(f"no TLS handshake in {seconds:g} s", is_final=False)
+    except ssl.SSLError as error:
+        await _say(stream, channel)
+        failure = HandshakeFailed(tls_reason(error), is_final=True)
+    except (OSError, trio.BrokenResourceError, trio.ClosedResourceError) as error:
+        failure = HandshakeFailed(f"the connection was lost: {error}", is_final=False)
+    else:
+        credentials.note_handshake(failed=False)
+        certificate = channel.certificate()
+        return Secured(channel, certificate, credentials.principal_of(certificate, time.time()))
+    credentials.note_handshake(failed=True)
+    raise failure
+
+
+async def _shake(stream: trio.abc.Stream, channel: TlsChannel) -> None:
+    done, come = channel.shake(), 0
+    while True:
+        to_send = channel.to_send()
+        if to_send:
+            await stream.send_all(to_send)
+        if done:
+            return
+        data = await stream.receive_some(READ_BYTES)
+        come += len(data)
+        if not data:
+            raise trio.BrokenResourceError("in the middle of the handshake")
+        if come > HANDSHAKE_BYTES_MAX:
+            raise trio.BrokenResourceError("no handshake is so long")
+        done = channel.shake(bytes(data))
+
+
+async def _say(stream: trio.abc.Stream, channel: TlsChannel) -> None:
+    """What TLS has to say about it, if somebody hears it."""
+    try:
+        with trio.move_on_after(1.0):
+            await stream.send_all(channel.to_send())
+    except (trio.BrokenResourceError, trio.ClosedResourceError):
+        pass
