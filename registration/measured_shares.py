@@ -99,7 +99,7 @@ class MeasuredShares(Part):
 
     def _handle_matched(self, frame: PartitionsMatched, arrival: Arrival) -> None:
         """A broker's counts; those of a plan that is not in force any more are passed over."""
-        if frame.plan != self._placement.plan_id:
+        if not frame.plan or frame.plan != self._placement.plan_id:
             self._counters["of_an_earlier_plan"] += 1
             return
         if frame.plan != self._plan:

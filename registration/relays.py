@@ -25,5 +25,5 @@ class Relays(Part):
         if there is not None:
             self._links.reply(there, replace(frame, broker=arrival.sender))
         elif not frame.closing:
-            closed = replace(frame, number=frame.number + 1, closing=True, payload=b"")
+            closed = replace(frame, number=1, closing=True, payload=b"")
             self._links.reply(arrival.connection, closed)

@@ -172,6 +172,9 @@ class QueryPlane(Part):
         known = self.profiles.get(frame.profile)
         if known is not None and known.version >= frame.version:
             return
+        if known is not None:
+            detail = f"{frame.profile} is here with version {known.version}, which changes here"
+            raise FrameRefused("not-expected", detail)
         parsed = parse_profile(frame.text)
         self._add(HostedProfile(frame.profile, frame.user, frame.text, frame.version), parsed)
         version = LiveVersion(frame.profile, frame.version)

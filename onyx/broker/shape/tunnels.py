@@ -33,8 +33,8 @@ from overlay.link.events import (
 )
 from overlay.link.frames import Relayed
 from overlay.link.link_layer import LinkLayer
-from overlay.link.part import Part, Taker, takes
-from overlay.link.principal import Principal
+from overlay.link.part import FrameRefused, Part, Taker, takes
+from overlay.link.principal import Principal, is_name
 
 PIECE_BYTES = 48 * 1024  # so that every process accepts a piece
 
@@ -84,6 +84,8 @@ class Tunnels(Part):
 
     def _handle_relayed(self, frame: Relayed, arrival: Arrival) -> None:
         """A piece from the other end; the first one opens a tunnel."""
+        if not is_name(frame.broker):
+            raise FrameRefused("bad-field", f"{frame.broker!r} is no broker")
         tunnel = self.open.get(frame.broker)
         if tunnel is None or tunnel.number != frame.tunnel:
             if frame.number != 1 or frame.closing or frame.broker > self._control.identity:
