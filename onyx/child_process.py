@@ -68,15 +68,15 @@ class ChildProcess:
         self,
         node_id: str,
         topology_file: Path,
-        listen_fd: int,
+        listen_fds: tuple[int, int],
         lifeline_fd: int,
         credentials: Path | None,
         policy: RestartPolicy,
         report: Callable[[str, ChildProcess], None],
         write_line: Callable[[str], None],
     ) -> None:
-        """``report`` hears "started", "restoring", "ready", "died" as they happen; ``write_line``
-        is given what the process says."""
+        """``listen_fds``: for clients, for links.  ``report`` hears "started", "restoring",
+        "ready", "died" as they happen; ``write_line`` is given what the process says."""
         self.node_id = node_id
         self.state: State = "stopped"
         self.is_kept = False
@@ -88,7 +88,7 @@ class ChildProcess:
         self.exit_code: int | None = None  # of the last one that ended; negative: by a signal
         self.last_lines: deque[str] = deque(maxlen=LAST_LINES)
         self._topology_file = topology_file
-        self._listen_fd = listen_fd
+        self._listen_fds = listen_fds
         self._lifeline_fd = lifeline_fd
         self._credentials = credentials
         self._policy = policy
@@ -155,7 +155,7 @@ class ChildProcess:
             with trio.CancelScope(shield=True):  # a process that was started is known to us
                 process = await trio.lowlevel.open_process(
                     self._command(ready_write),
-                    pass_fds=(self._listen_fd, self._lifeline_fd, ready_write),
+                    pass_fds=(*self._listen_fds, self._lifeline_fd, ready_write),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,
@@ -192,7 +192,8 @@ class ChildProcess:
         return [
             *(sys.executable, "-P", "-m", "onyx.node_process"),
             *(str(self._topology_file), self.node_id),
-            *("--listen-fd", str(self._listen_fd)),
+            *("--listen-fd", str(self._listen_fds[0])),
+            *("--links-fd", str(self._listen_fds[1])),
             *("--ready-fd", str(ready_fd)),
             *("--lifeline-fd", str(self._lifeline_fd)),
             *(("--credentials", str(self._credentials)) if self._credentials else ()),

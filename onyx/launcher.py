@@ -22,7 +22,6 @@ when this very process is killed its children see their lifeline end and stop by
 from __future__ import annotations
 
 import os
-import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, contextmanager
@@ -38,7 +37,7 @@ from onyx.data_directory import DataDirectory
 from onyx.errors import LaunchError
 from onyx.identity.known_networks import use_credentials
 from onyx.identity.network_identity import NetworkIdentity
-from onyx.listening import bind, bind_all, bound_address, listen_addresses
+from onyx.listening import NodeSockets, bind_all, bind_node, bound_address, nodes_of
 from onyx.open_files import allow_connections
 from onyx.shape_follower import follow_shape
 from overlay.topology import Topology, TopologyError
@@ -131,7 +130,7 @@ async def launch(
     network is running already, LaunchError when a process does not come up or does not stay up
     until all are ready; after that none is given up.
     """
-    allow_connections(topology.limits, file)
+    allow_connections(topology.limits, len(topology.brokers), file)
     policy = policy or RestartPolicy()
     if data_directory is not None:
         topology = replace(topology, data_directory=data_directory)
@@ -143,25 +142,26 @@ async def launch(
         sockets = bind_all(topology, stack, file)
         resolved = topology.with_addresses(
             {
-                node_id: bound_address(listener, topology.address(node_id))
-                for node_id, listener in sockets.items()
-            }
+                id_: bound_address(s.clients, topology.node(id_).listen)
+                for id_, s in sockets.items()
+            },
+            {id_: bound_address(s.links, topology.node(id_).links) for id_, s in sockets.items()},
         )
         identity = NetworkIdentity(directory.identity, resolved, is_secure=is_secure, file=file)
         topology_file = directory.write_topology(resolved)
         lifeline = stack.enter_context(_lifeline())
         write = write_line or _write_to_stderr
 
-        def child_of(node_id: str, listener: socket.socket) -> ChildProcess:
-            listen_fd = listener.fileno()
+        def child_of(node_id: str, own: NodeSockets) -> ChildProcess:
+            fds = own.clients.fileno(), own.links.fileno()
             credentials = identity.credentials_of(network.topology, node_id)
             return ChildProcess(
-                *(node_id, topology_file, listen_fd, lifeline, credentials),
+                *(node_id, topology_file, fds, lifeline, credentials),
                 *(policy, report, write),
             )
 
         network = RunningNetwork(resolved, topology_file)
-        children = [child_of(node_id, listener) for node_id, listener in sockets.items()]
+        children = [child_of(node_id, own) for node_id, own in sockets.items()]
         for child in children:
             network.add(child)
         stack.callback(identity.forget)
@@ -192,9 +192,9 @@ class _Keeper:
         directory: DataDirectory,
         identity: NetworkIdentity,
         nursery: trio.Nursery,
-        child_of: Callable[[str, socket.socket], ChildProcess],
+        child_of: Callable[[str, NodeSockets], ChildProcess],
         write_line: Callable[[str], None],
-        listeners: Mapping[str, socket.socket],
+        sockets: Mapping[str, NodeSockets],
     ) -> None:
         self._network = network
         self._directory = directory
@@ -204,7 +204,7 @@ class _Keeper:
         self._write_line = write_line
         self._is_up = False
         self._scopes: dict[str, trio.CancelScope] = {}
-        self._listeners = dict(listeners)  # of the processes that run here
+        self._sockets = dict(sockets)  # of the processes that run here
         self._ended: dict[str, trio.Event] = {}
 
     def keep_all(self) -> None:
@@ -226,30 +226,31 @@ class _Keeper:
         self._directory.write_topology(topology)
         self._network.topology = topology
         self._identity.note(topology, self._write_line)
-        for key, node_id, address in listen_addresses(topology):
+        for key, node in nodes_of(topology):
+            node_id = node.id
             if node_id not in self._scopes:
                 if node_id in self._ended:  # it has left, and stops
                     await self._ended[node_id].wait()
                 try:
-                    listener = self._listeners[node_id] = bind(address, "the network", key)
+                    own = self._sockets[node_id] = bind_node(node, "the network", key)
                 except TopologyError as error:
                     self._write_line(f"onyx: {node_id} is not started here: {error}")
                     continue
                 aside = self._directory.set_aside(node_id)
                 if aside is not None:
                     self._write_line(f"onyx: {node_id} joins anew; its store of before is {aside}")
-                child = self._child_of(node_id, listener)
+                child = self._child_of(node_id, own)
                 self._network.add(child)
                 self.start(child)
         for node_id in self._network.node_ids:
-            if node_id not in {other for _, other, _ in listen_addresses(topology)}:
+            if node_id not in {node.id for _, node in nodes_of(topology)}:
                 self._scopes.pop(node_id).cancel()
                 self._network.remove(node_id)
                 self._write_line(f"onyx: {node_id} has left the network and is stopped")
 
     def close(self) -> None:
-        for listener in self._listeners.values():
-            listener.close()
+        for own in self._sockets.values():
+            own.close()
 
     async def _supervise(self, child: ChildProcess, scope: trio.CancelScope) -> None:
         """A child that is given up while the network comes up takes it down, as one clean error."""
@@ -260,7 +261,7 @@ class _Keeper:
             self._network.failure = self._network.failure or error
             self._nursery.cancel_scope.cancel()
         finally:
-            self._listeners.pop(child.node_id).close()
+            self._sockets.pop(child.node_id).close()
             self._ended[child.node_id].set()
 
 

@@ -11,31 +11,59 @@ import errno
 import socket
 from collections.abc import Iterable
 from contextlib import ExitStack
+from dataclasses import dataclass
 
-from overlay.nodes import Address
+from overlay.nodes import Address, BrokerNode, RegistrationNode
 from overlay.topology import Topology, TopologyError
 
 BACKLOG = 1024  # of those who come all at once
 
 
-def bind_all(topology: Topology, stack: ExitStack, file: str) -> dict[str, socket.socket]:
-    """A listening socket for every node, by its id, closed when ``stack`` unwinds.
+@dataclass(frozen=True, slots=True)
+class NodeSockets:
+    """The listening sockets of a node: for sources and users, and for other processes of the
+    network, which clients can not keep out."""
+
+    clients: socket.socket
+    links: socket.socket
+
+    def __enter__(self) -> NodeSockets:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.clients.close()
+        self.links.close()
+
+
+def bind_all(topology: Topology, stack: ExitStack, file: str) -> dict[str, NodeSockets]:
+    """The listening sockets of every node, by its id, closed when ``stack`` unwinds.
 
     TopologyError, naming ``file``, the key and the address, when one cannot be had.
     """
     return {
-        node_id: stack.enter_context(bind(address, file, key))
-        for key, node_id, address in listen_addresses(topology)
+        node.id: stack.enter_context(bind_node(node, file, key)) for key, node in nodes_of(topology)
     }
 
 
-def listen_addresses(topology: Topology) -> Iterable[tuple[str, str, Address]]:
-    """(key in the file, node id, address) of every node, in the order of the file."""
+def nodes_of(topology: Topology) -> Iterable[tuple[str, RegistrationNode | BrokerNode]]:
+    """(its table in the file, node) of every node, in the order of the file."""
     for index, node in enumerate(topology.registration):
-        prefix = "registration" if len(topology.registration) == 1 else f"registration[{index}]"
-        yield f"{prefix}.listen", node.id, node.listen
+        yield "registration" if len(topology.registration) == 1 else f"registration[{index}]", node
     for index, broker in enumerate(topology.brokers):
-        yield f"broker[{index}].listen", broker.id, broker.listen
+        yield f"broker[{index}]", broker
+
+
+def bind_node(node: RegistrationNode | BrokerNode, file: str, key: str) -> NodeSockets:
+    """TopologyError as in ``bind_all``."""
+    clients = bind(node.listen, file, f"{key}.listen")
+    try:
+        return NodeSockets(clients, bind(node.links, file, f"{key}.links"))
+    except TopologyError:
+        clients.close()
+        raise
 
 
 def bind(address: Address, file: str = "", key: str = "") -> socket.socket:

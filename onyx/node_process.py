@@ -32,8 +32,10 @@ from onyx.background import background_tasks
 from onyx.broker.broker import run_broker
 from onyx.child_process import RestartPolicy
 from onyx.data_directory import DataDirectory
+from onyx.doors import doors_of, node_limits
 from onyx.errors import EXIT_CONFIG, EXIT_OK, NotAuthenticated, StoreUnusable, UserError
 from onyx.garbage import leave_survivors_alone
+from onyx.listening import NodeSockets
 from onyx.node_lives import run_lives
 from onyx.open_files import allow_connections
 from overlay.link.credentials import Credentials, CredentialsError
@@ -58,6 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("topology", type=Path, help="the resolved topology file")
     parser.add_argument("node", help="id of the broker or registration node")
     parser.add_argument("--listen-fd", type=int, required=True)
+    parser.add_argument("--links-fd", type=int, required=True)
     parser.add_argument("--ready-fd", type=int, required=True)
     parser.add_argument("--lifeline-fd", type=int, required=True)
     parser.add_argument("--credentials", type=Path, help="without it: no TLS")
@@ -84,7 +87,7 @@ def configure_logging(node_id: str, level: int = logging.INFO) -> None:
 async def run_node_process(
     topology: Topology,
     node_id: str,
-    listener: socket.socket,
+    sockets: NodeSockets,
     credentials: Path | None,
     *,
     lifeline: int | None = None,
@@ -93,24 +96,24 @@ async def run_node_process(
 ) -> None:
     """Run a node until a signal or the end of the lifeline stops it.
 
-    ``listener`` is bound and listening, and is closed at the end; ``credentials`` is the file of
+    ``sockets`` are bound and listening, and are closed at the end; ``credentials`` is the file of
     its own (None: it runs without TLS), beside which are those ``revoked``; ``ready`` is called
     once, ``progress`` before that, now and then as the rows of the store are taken back.  A core
     that falls over at an input is made anew, and passes over it (node_lives.py).
     DataDirectoryInUse when the node is running already, StoreUnusable when its store cannot be
     used, TopologyError when the system does not allow as many connections as were asked for.
     """
-    connections_max = allow_connections(topology.limits)
+    limits = topology.limits
+    connections = allow_connections(limits, len(topology.brokers))
     shown = None if credentials is None else _load(credentials, topology, node_id)
     leave_survivors_alone()
     sys.setswitchinterval(SWITCH_SECONDS)
     directory = DataDirectory(topology.data_directory)
     with (
-        listener,
+        sockets,
         directory.node_locked(node_id),
         opened_store(directory.store_file(node_id)) as store,
     ):
-        listener.setblocking(False)
         is_ready = False
         async with background_tasks() as nursery:
             nursery.start_soon(_stop_at_signal, nursery.cancel_scope)
@@ -128,12 +131,12 @@ async def run_node_process(
             run = run_registration if _is_registration(topology, node_id) else run_broker
 
             async def life(caution: int) -> None:
-                log.info("listening at %s", topology.address(node_id))
-                taken = trio.socket.from_stdlib_socket(listener.dup())
-                listeners = [trio.SocketListener(taken)]  # which the life closes
+                node = topology.node(node_id)
+                log.info("listening at %s, for links at %s", node.listen, node.links)
+                doors = doors_of(sockets, connections, limits)  # which the life closes
                 reports = say_ready, _now_and_then(progress if not is_ready else unsaid)
-                of_node = topology, node_id, listeners, store
-                await run(*of_node, *reports, connections_max, shown, caution)
+                of_node = topology, node_id, doors, store
+                await run(*of_node, *reports, node_limits(limits, caution), shown)
 
             await run_lives(life, store, RestartPolicy())
 
@@ -163,7 +166,8 @@ def opened_store(path: Path) -> Iterator[Store]:
 
 async def _run_child(arguments: argparse.Namespace) -> None:
     topology = load_topology(arguments.topology)
-    listener = socket.socket(fileno=arguments.listen_fd)
+    clients, links = arguments.listen_fd, arguments.links_fd
+    sockets = NodeSockets(socket.socket(fileno=clients), socket.socket(fileno=links))
 
     def tell_launcher() -> None:
         os.write(arguments.ready_fd, READY)
@@ -175,7 +179,7 @@ async def _run_child(arguments: argparse.Namespace) -> None:
     await run_node_process(
         topology,
         arguments.node,
-        listener,
+        sockets,
         arguments.credentials,
         lifeline=arguments.lifeline_fd,
         ready=tell_launcher,

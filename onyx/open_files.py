@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import logging
 import resource
+from typing import NamedTuple
 
 from overlay.limits import Limits
 from overlay.topology import TopologyError
 
 CONNECTIONS_DEFAULT = 10_000
+LINK_CONNECTIONS_DEFAULT = 256
 OTHER_FILES = 128
 """Kept for what is no connection that was accepted: the store, an archive, links that are dialled,
 those to whom is said why they are not taken."""
@@ -20,17 +22,26 @@ those to whom is said why they are not taken."""
 log = logging.getLogger("onyx.process")
 
 
-def allow_connections(limits: Limits, file: str = "") -> int:
-    """How many connections this process takes at once; it may open so many files from now on, and
-    so may the processes that it starts.
+class Connections(NamedTuple):
+    """How many a process takes at once, of sources and users, and of the network's processes."""
+
+    clients: int
+    links: int
+
+
+def allow_connections(limits: Limits, brokers: int, file: str = "") -> Connections:
+    """How many connections this process takes at once, in a network of so many brokers; it may open
+    so many files from now on, and so may the processes that it starts.
 
     TopologyError, naming ``file``, where the system allows fewer than were asked for.
     """
+    links = limits.link_connections_max or max(LINK_CONNECTIONS_DEFAULT, 2 * brokers)
+    others = OTHER_FILES + links
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     connections = limits.connections_max or CONNECTIONS_DEFAULT
-    if hard != resource.RLIM_INFINITY and connections + OTHER_FILES > hard:
-        room = hard - OTHER_FILES
-        needed = f"{connections:,} connections take {connections + OTHER_FILES:,} open files"
+    if hard != resource.RLIM_INFINITY and connections + others > hard:
+        room = hard - others
+        needed = f"{connections:,} connections take {connections + others:,} open files"
         allowed = f"the system allows a process {hard:,} (ulimit -Hn)"
         if limits.connections_max or room < 1:
             raise TopologyError(
@@ -40,6 +51,6 @@ def allow_connections(limits: Limits, file: str = "") -> int:
             )
         log.warning("%s, %s: at most %s connections are taken", needed, allowed, f"{room:,}")
         connections = room
-    if soft != resource.RLIM_INFINITY and soft < connections + OTHER_FILES:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (connections + OTHER_FILES, hard))
-    return connections
+    if soft != resource.RLIM_INFINITY and soft < connections + others:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (connections + others, hard))
+    return Connections(connections, links)

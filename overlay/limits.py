@@ -69,8 +69,21 @@ class Limits:
     profile_length_max          characters in the text of one profile (refuse)
     link_down_after_s           seconds after which a link without a connection counts as down, and
                                 is taken out of use as long as others connect the network
-    connections_max             connections that a process takes at once (refuse); 0: 10,000, or
-                                fewer where the system lets a process open fewer files
+    connections_max             connections of sources and users that a process takes at once
+                                (refuse); 0: 10,000, or fewer where the system lets a process open
+                                fewer files
+    link_connections_max        the same of other processes of the network, which have a door of
+                                their own (refuse); 0: 256, or two for each broker
+    unknown_connections_max     of each of the two, those that have not said yet who they are; one
+                                more takes the place of the one that has waited longest (close)
+    address_connections_max     of sources and users from one address of another machine (of an
+                                IPv6 network, /64), 0: any number (refuse)
+    receive_bytes_max           bytes that a process has read and not handled: beyond it clients are
+                                not read (wait)
+    send_bytes_max              bytes that wait to be sent, on all connections of a process: beyond
+                                it the client with the most is given up (close)
+    slow_reader_s               a peer that takes not even 64 KiB in so many seconds, while more
+                                waits for it, is given up (close)
     unclaimed_profile_s_max     seconds after which a profile goes whose results nobody has ever
                                 come for; 0: never (drop)
     profiles_max                profiles in the whole network (refuse)
@@ -90,6 +103,12 @@ class Limits:
     profile_length_max: int = 64 * KIB
     link_down_after_s: float = 30.0
     connections_max: int = 0
+    link_connections_max: int = 0
+    unknown_connections_max: int = 256
+    address_connections_max: int = 1024
+    receive_bytes_max: int = 128 * MIB
+    send_bytes_max: int = 512 * MIB
+    slow_reader_s: float = 60.0
     unclaimed_profile_s_max: int = 7 * 86_400
     profiles_max: int = 1_000_000
     sources_max: int = 10_000
@@ -111,6 +130,7 @@ def read_limits(top: TomlTable) -> Limits:
         link_down_after_s=table.number(
             "link_down_after_s", 0.1, 86_400, Limits().link_down_after_s
         ),
+        slow_reader_s=table.number("slow_reader_s", 1, 86_400, Limits().slow_reader_s),
         **_read_counts(table, Limits()),
     )
     if limits.link.frame_bytes_max < limits.message.bytes_max:
@@ -152,6 +172,10 @@ _BOUNDS: Mapping[str, tuple[int, int]] = {
     "needs_max_bytes": (1, 2**40),
     "profile_length_max": (1, 64 * KIB),
     "connections_max": (0, 1_000_000),
+    "link_connections_max": (0, 1_000_000),
+    "address_connections_max": (0, 1_000_000),
+    "receive_bytes_max": (MIB, 2**40),
+    "send_bytes_max": (MIB, 2**40),
     "window_frames": (1, WINDOW_FRAMES_CEILING),
     "dictionary_bytes_max": (0, COMPRESSION_DICTIONARY_BYTES_MAX),
     "samples": (SAMPLES_LEAST, 10_000),

@@ -12,6 +12,9 @@ DEFAULT_LATENCY_MS = 1.0
 DEFAULT_BANDWIDTH_KBPS = 1_000_000.0
 DEFAULT_CAPACITY = 100_000
 AUTO: Final = "auto"
+LINKS_PORT_OFFSET = 10_000
+"""From the port where clients come to the one where other processes of the network do, unless the
+file names that."""
 
 LinkFormat: TypeAlias = WireFormat | Literal["auto"]
 
@@ -42,17 +45,35 @@ class Place(NamedTuple):
     longitude: float
 
 
+NOWHERE = Address("", 0)
+
+
+def links_address(listen: Address) -> Address:
+    """Where other processes of the network come to a node at which clients come to ``listen``."""
+    port = listen.port + LINKS_PORT_OFFSET if listen.port else 0
+    return Address(listen.host, port if port < 65_536 else listen.port - LINKS_PORT_OFFSET)
+
+
 @dataclass(frozen=True, slots=True)
 class RegistrationNode:
+    """``listen`` is where sources and users come, ``links`` where brokers do (NOWHERE: to
+    ``links_address(listen)``)."""
+
     id: str
     listen: Address
+    links: Address = NOWHERE
+
+    def __post_init__(self) -> None:
+        if self.links == NOWHERE:
+            object.__setattr__(self, "links", links_address(self.listen))
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerNode:
     """One broker: ``capacity`` is how many profiles it may host (0: it only routes).
 
-    ``label`` is for people (a city, a data centre) and means nothing to the network.
+    ``listen`` and ``links`` as of a RegistrationNode.  ``label`` is for people (a city, a data
+    centre) and means nothing to the network.
     """
 
     id: str
@@ -60,6 +81,11 @@ class BrokerNode:
     place: Place | None = None
     capacity: int = DEFAULT_CAPACITY
     label: str = ""
+    links: Address = NOWHERE
+
+    def __post_init__(self) -> None:
+        if self.links == NOWHERE:
+            object.__setattr__(self, "links", links_address(self.listen))
 
 
 @dataclass(frozen=True, slots=True)

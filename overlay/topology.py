@@ -10,6 +10,7 @@ changes; every process of a network is started from the same one::
     [[broker]]
     id = "B1"
     listen = "127.0.0.1:7001"      # port 0: any free port, see Topology.with_addresses
+    links = "127.0.0.1:17001"      # where other brokers come; if absent, port + 10,000
     [[broker]]
     id = "B2"
     listen = "127.0.0.1:7002"
@@ -30,7 +31,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import cast
+from typing import TypeVar, cast
 
 from formats import LEVELS, Compression, WireFormat
 from overlay.archive import ArchiveOptions, archive_to_toml, read_archive
@@ -40,6 +41,7 @@ from overlay.link.principal import Principal
 from overlay.nodes import (
     AUTO,
     DEFAULT_CAPACITY,
+    NOWHERE,
     Address,
     BrokerNode,
     Link,
@@ -82,8 +84,8 @@ _TOP_KEYS = (
     *("name", "data_directory", "registration", "broker", "link", "defaults", "limits"),
     "archive",
 )
-_NODE_KEYS = ("id", "listen")
-_BROKER_KEYS = ("id", "listen", "label", "place", "capacity")
+_NODE_KEYS = ("id", "listen", "links")
+_BROKER_KEYS = ("id", "listen", "links", "label", "place", "capacity")
 _LINK_KEYS = (
     "ends",
     "latency_ms",
@@ -149,12 +151,17 @@ class Topology:
         return replace(self, links=links)
 
     def address(self, node_id: str) -> Address:
-        """Where a broker or registration node listens; KeyError when there is no such node."""
+        """Where sources and users come to a broker or registration node; KeyError when there is
+        no such node."""
+        return self.node(node_id).listen
+
+    def node(self, node_id: str) -> RegistrationNode | BrokerNode:
+        """KeyError when there is no such node."""
         if node_id in self._broker_by_id:
-            return self._broker_by_id[node_id].listen
+            return self._broker_by_id[node_id]
         for node in self.registration:
             if node.id == node_id:
-                return node.listen
+                return node
         raise KeyError(node_id)
 
     def principal(self, node_id: str) -> Principal:
@@ -162,25 +169,35 @@ class Topology:
         is_broker = node_id in self._broker_by_id
         return Principal("broker" if is_broker else "registration", node_id)
 
-    def with_addresses(self, addresses: Mapping[str, tuple[str, int]]) -> Topology:
-        """The same network with the nodes in ``addresses`` (id -> host, port) listening there.
+    def with_addresses(
+        self,
+        addresses: Mapping[str, tuple[str, int]],
+        links: Mapping[str, tuple[str, int]] | None = None,
+    ) -> Topology:
+        """The same network with the nodes in ``addresses`` (id -> host, port) listening there, and
+        for other processes of the network at ``links``, or where that follows from the first.
 
         The launcher binds the sockets of port 0 itself and tells everybody what it got.
         KeyError when an id is no node of this network.
         """
+        at = dict(links or {})
         for node_id in addresses:
-            self.address(node_id)
+            self.node(node_id)
+
+        def moved(node: _Node) -> _Node:
+            if node.id not in addresses:
+                return node
+            listen = Address(*addresses[node.id])
+            return replace(node, listen=listen, links=Address(*at.get(node.id, NOWHERE)))
+
         return replace(
             self,
-            registration=tuple(
-                replace(node, listen=Address(*addresses.get(node.id, node.listen)))
-                for node in self.registration
-            ),
-            brokers=tuple(
-                replace(broker, listen=Address(*addresses.get(broker.id, broker.listen)))
-                for broker in self.brokers
-            ),
+            registration=tuple(moved(node) for node in self.registration),
+            brokers=tuple(moved(broker) for broker in self.brokers),
         )
+
+
+_Node = TypeVar("_Node", RegistrationNode, BrokerNode)
 
 
 def load_topology(path: Path) -> Topology:
@@ -256,6 +273,11 @@ def _read_address(table: TomlTable, key: str) -> Address:
     return Address(host, int(port))
 
 
+def _read_links_address(table: TomlTable) -> Address:
+    """NOWHERE where it follows from ``listen``."""
+    return _read_address(table, "links") if "links" in table else NOWHERE
+
+
 def _read_registration(top: TomlTable) -> tuple[RegistrationNode, ...]:
     """``[registration]``, or ``[[registration]]`` when there is more than one node."""
     if "registration" not in top:
@@ -267,7 +289,10 @@ def _read_registration(top: TomlTable) -> tuple[RegistrationNode, ...]:
     if not tables:
         raise top.refusal("registration", "a network needs a [registration] node")
     return tuple(
-        RegistrationNode(_read_id(table, "id"), _read_address(table, "listen")) for table in tables
+        RegistrationNode(
+            _read_id(table, "id"), _read_address(table, "listen"), _read_links_address(table)
+        )
+        for table in tables
     )
 
 
@@ -278,6 +303,7 @@ def _read_broker(table: TomlTable, default_capacity: int) -> BrokerNode:
     return BrokerNode(
         id=_read_id(table, "id"),
         listen=_read_address(table, "listen"),
+        links=_read_links_address(table),
         place=_read_place(table) if "place" in table else None,
         capacity=table.integer("capacity", 0, 1_000_000_000, default_capacity),
         label=label,
@@ -313,10 +339,18 @@ def _check_nodes(
         first = key_of_id.setdefault(node.id, key)
         if first != key:
             raise top.refusal(f"{key}.id", f"{quote(node.id)} is already the id of {first}")
-        first = key_of_address.setdefault(node.listen, key) if node.listen.port else key
-        if first != key:
-            reason = f"{quote(str(node.listen))} is already the address of {first}"
-            raise top.refusal(f"{key}.listen", reason)
+        _check_address(key_of_address, node.listen, f"{key}.listen", top)
+    for key, node in nodes:
+        _check_address(key_of_address, node.links, f"{key}.links", top)
+
+
+def _check_address(
+    key_of_address: dict[Address, str], address: Address, key: str, top: TomlTable
+) -> None:
+    first = key_of_address.setdefault(address, key) if address.port else key
+    if first != key:
+        reason = f"{quote(str(address))} is already the address of {first.removesuffix('.listen')}"
+        raise top.refusal(key, reason)
 
 
 def _read_links(tables: list[TomlTable], ids: set[str], default: Link) -> Iterator[Link]:
@@ -398,9 +432,11 @@ def _toml_lines(topology: Topology) -> Iterator[str]:
         yield from ("", "[registration]" if len(topology.registration) == 1 else "[[registration]]")
         yield f"id = {toml_text(node.id)}"
         yield f"listen = {toml_text(str(node.listen))}"
+        yield f"links = {toml_text(str(node.links))}"
     for broker in topology.brokers:
         yield from ("", "[[broker]]", f"id = {toml_text(broker.id)}")
         yield f"listen = {toml_text(str(broker.listen))}"
+        yield f"links = {toml_text(str(broker.links))}"
         if broker.label:
             yield f"label = {toml_text(broker.label)}"
         if broker.place is not None:

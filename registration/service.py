@@ -14,6 +14,7 @@ from secrets import token_bytes
 import trio
 
 from overlay.link.credentials import Credentials
+from overlay.link.door import Door
 from overlay.link.journal_rows import OUTBOX
 from overlay.link.node import NodeLimits, run_node
 from overlay.link.peer_watch import PeerWatch
@@ -28,18 +29,16 @@ from registration.registration_core import RegistrationCore
 async def run_registration(
     topology: Topology,
     identity: str,
-    listeners: Sequence[trio.SocketListener],
+    doors: Sequence[Door],
     store: Store,
     ready: Callable[[], None],
     progress: Progress,
-    connections_max: int,
+    limits: NodeLimits,
     credentials: Credentials | None,
-    caution: int,
 ) -> None:
     """Run the registration service until cancelled; ``ready`` is called when it listens,
-    ``progress`` before that, as it takes back what is stored.  It takes ``connections_max``
-    connections at once, with TLS where it has ``credentials``; ``caution``: in so many turns at
-    first one frame is handled each."""
+    ``progress`` before that, as it takes back what is stored.  Connections have TLS where it has
+    ``credentials``."""
     turns = Turns()
     instance = uuid.uuid4().hex
     core = RegistrationCore(
@@ -52,7 +51,7 @@ async def run_registration(
         ProcessorClock(),
         partial(token_bytes, 32),
         time.time,
-        caution,
+        limits.cautious_turns,
     )
     watch = PeerWatch(core, (), ready)
     async with trio.open_nursery() as nursery:
@@ -60,10 +59,10 @@ async def run_registration(
         async def run(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
             await run_node(
                 watch,
-                listeners=listeners,
+                doors=doors,
                 dials={},
                 store=store,
-                limits=NodeLimits(connections_max=connections_max, cautious_turns=caution),
+                limits=limits,
                 turns=turns,
                 credentials=credentials,
                 task_status=task_status,

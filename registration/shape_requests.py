@@ -174,25 +174,30 @@ def _fitted(now: Topology, wanted: Topology) -> Topology:
     brokers = []
     for broker in wanted.brokers:
         known = running.get(broker.id)
-        if known is None and not broker.listen.port:
+        if known is None and not (broker.listen.port and broker.links.port):
             raise RequestRefused(
                 "topology-refused",
                 f"{broker.id} is new and listens at port 0: give a port, so that the other brokers "
                 "can be told where it is",
             )
-        if known is not None and broker.listen not in (known.listen, (known.listen.host, 0)):
-            raise RequestRefused(
-                "topology-refused",
-                f"{broker.id} listens at {known.listen}, the new topology says {broker.listen}; an "
-                "address can be changed only by stopping and starting the network",
-            )
-        brokers.append(broker if known is None else replace(broker, listen=known.listen))
+        brokers.append(broker if known is None else _at_its_address(broker, known))
     return replace(
         wanted,
         brokers=tuple(brokers),
         registration=now.registration,
         data_directory=now.data_directory,
     )
+
+
+def _at_its_address(broker: BrokerNode, known: BrokerNode) -> BrokerNode:
+    for now, wanted in ((known.listen, broker.listen), (known.links, broker.links)):
+        if wanted not in (now, (now.host, 0)):
+            raise RequestRefused(
+                "topology-refused",
+                f"{broker.id} listens at {now}, the new topology says {wanted}; an address can be "
+                "changed only by stopping and starting the network",
+            )
+    return replace(broker, listen=known.listen, links=known.links)
 
 
 def _link(link: Link) -> str:

@@ -19,6 +19,7 @@ SHELLS = {
     "formats/schema_worker.py",
     "overlay/link/client_connection.py",
     "overlay/link/credentials.py",
+    "overlay/link/door.py",
     "overlay/link/event_queue.py",
     "overlay/link/group_commit.py",
     "overlay/link/handshake.py",

@@ -20,6 +20,7 @@ from onyx.broker.archive.message_archive import MessageArchive
 from onyx.broker.broker_core import BrokerCore
 from onyx.broker.deliveries.delivery_log import BODY_SPACE
 from overlay.link.credentials import Credentials
+from overlay.link.door import Door
 from overlay.link.journal_rows import OUTBOX
 from overlay.link.lost_stores import CODE
 from overlay.link.node import NodeLimits, run_node
@@ -36,20 +37,18 @@ log = logging.getLogger("onyx.broker")
 async def run_broker(
     topology: Topology,
     broker_id: str,
-    listeners: Sequence[trio.SocketListener],
+    doors: Sequence[Door],
     store: Store,
     ready: Callable[[], None],
     progress: Progress,
-    connections_max: int,
+    limits: NodeLimits,
     credentials: Credentials | None,
-    caution: int,
 ) -> None:
     """Run a broker until cancelled; KeyError if the topology has no such broker.
 
     ``ready`` is called once, when it listens and is connected to all its neighbours and to the
-    registration service, ``progress`` before that, as it takes back what is stored.  It takes
-    ``connections_max`` connections at once, with TLS where it has ``credentials``; ``caution``: in
-    so many turns at first one frame is handled each.
+    registration service, ``progress`` before that, as it takes back what is stored.  Connections
+    have TLS where it has ``credentials``.
     """
     archive: MessageArchive | None = None
     if topology.archive.directory is not None:
@@ -66,7 +65,7 @@ async def run_broker(
         time.time,
         progress,
         log.info,
-        caution,
+        limits.cautious_turns,
     )
     peers = [f"registration/{node.id}" for node in topology.registration]
     peers += [f"broker/{neighbour}" for neighbour in topology.neighbours(broker_id)]
@@ -86,11 +85,11 @@ async def run_broker(
             async def run(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
                 await run_node(
                     watch,
-                    listeners=listeners,
+                    doors=doors,
                     dials=dials(topology, broker_id),
                     store=store,
                     archive=archive.take if archive else None,
-                    limits=NodeLimits(connections_max=connections_max, cautious_turns=caution),
+                    limits=limits,
                     turns=turns,
                     credentials=credentials,
                     task_status=task_status,
@@ -106,11 +105,11 @@ async def run_broker(
 def dials(topology: Topology, broker_id: str) -> Mapping[str, tuple[str, int]]:
     """Whom a broker dials, and where: peer -> (host, port)."""
     where: dict[str, tuple[str, int]] = {
-        f"registration/{node.id}": node.listen for node in topology.registration
+        f"registration/{node.id}": node.links for node in topology.registration
     }
     for neighbour in topology.neighbours(broker_id):
         if broker_id < neighbour:
-            where[f"broker/{neighbour}"] = topology.address(neighbour)
+            where[f"broker/{neighbour}"] = topology.broker(neighbour).links
     return where
 
 

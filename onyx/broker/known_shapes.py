@@ -199,13 +199,13 @@ class KnownShapes:
         """Whom this broker dials, and where: peer -> (host, port).  Of two neighbours the one with
         the smaller id dials; a link that is down too, so that it is noticed when it is up."""
         where: dict[str, tuple[str, int]] = {
-            f"registration/{node.id}": node.listen for node in self.agreed.declared.registration
+            f"registration/{node.id}": node.links for node in self.agreed.declared.registration
         }
         for version, shape in self._shapes.items():
             if version <= self._agreed and shape.has_broker(self._identity):
                 for other in shape.declared.neighbours(self._identity):
                     if self._identity < other:
-                        where[f"broker/{other}"] = shape.declared.address(other)
+                        where[f"broker/{other}"] = shape.declared.broker(other).links
         return where
 
     def statistics(self) -> dict[str, object]:

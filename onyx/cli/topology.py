@@ -179,13 +179,15 @@ def describe(topology: Topology, trees: Mapping[str, BroadcastTree]) -> dict[str
         "name": topology.name,
         "data_directory": str(topology.data_directory),
         "registration": [
-            {"id": node.id, "listen": str(node.listen)} for node in topology.registration
+            {"id": node.id, "listen": str(node.listen), "links": str(node.links)}
+            for node in topology.registration
         ],
         "brokers": [
             {
                 "id": broker.id,
                 "label": broker.label,
                 "listen": str(broker.listen),
+                "links": str(broker.links),
                 "place": broker.place and list(broker.place),
                 "capacity": broker.capacity,
                 "neighbours": list(topology.neighbours(broker.id)),

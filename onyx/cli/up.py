@@ -19,7 +19,7 @@ from onyx.data_directory import DataDirectory
 from onyx.errors import EXIT_OK, UsageError
 from onyx.identity.network_identity import NetworkIdentity
 from onyx.launcher import RunningNetwork, launch
-from onyx.listening import bind, listen_addresses
+from onyx.listening import bind_node, nodes_of
 from onyx.open_files import allow_connections
 from overlay.archive import ArchiveOptions
 from overlay.topology import Topology, TopologyError, load_topology
@@ -163,24 +163,26 @@ async def _run_one(topology: Topology, node_id: str, arguments: argparse.Namespa
     from onyx.node_process import configure_logging, run_node_process  # noqa: PLC0415
 
     file = str(arguments.file)
-    allow_connections(topology.limits, file)
+    allow_connections(topology.limits, len(topology.brokers), file)
     own_key = ""
-    for key, other, address in listen_addresses(topology):
-        if address.port == 0:
+    for key, node in nodes_of(topology):
+        if not (node.listen.port and node.links.port):
+            name = "links" if node.listen.port else "listen"
             raise TopologyError(
                 file,
-                key,
-                f'"{address}": port 0 cannot be found by processes that are started one by one; '
-                f"give a port, or the {DataDirectory(topology.data_directory).topology_file.name} "
-                "that onyx up writes into the data directory",
+                f"{key}.{name}",
+                f'"{getattr(node, name)}": port 0 cannot be found by processes that are started '
+                "one by one; give a port, or the "
+                f"{DataDirectory(topology.data_directory).topology_file.name} that onyx up writes "
+                "into the data directory",
             )
-        if other == node_id:
+        if node.id == node_id:
             own_key = key
     topology = replace(topology, data_directory=DataDirectory(topology.data_directory).path)
-    listener = bind(topology.address(node_id), file, own_key)
+    sockets = bind_node(topology.node(node_id), file, own_key)
     configure_logging(node_id)
     events = _Events(arguments.json)
-    with listener:
+    with sockets:
         async with background_tasks() as nursery:
             credentials = arguments.node_credentials
             if credentials is None:
@@ -195,7 +197,7 @@ async def _run_one(topology: Topology, node_id: str, arguments: argparse.Namespa
                 identity.note(topology, _say)
                 nursery.start_soon(identity.keep_valid, _say)
             await run_node_process(
-                *(topology, node_id, listener, credentials),
+                *(topology, node_id, sockets, credentials),
                 ready=lambda: events.node_is_ready(topology, node_id),
             )
 

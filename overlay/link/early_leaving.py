@@ -27,11 +27,12 @@ from overlay.link.events import (
     CloseConnection,
     DialPeers,
     Failed,
+    PeerKnown,
     SendData,
 )
 
 Leaving: TypeAlias = (
-    SendData | CloseConnection | ArchiveMessage | DialPeers | AskSchemaWorker | Failed
+    SendData | CloseConnection | PeerKnown | ArchiveMessage | DialPeers | AskSchemaWorker | Failed
 )
 
 EARLY_MAX = 16

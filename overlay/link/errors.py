@@ -27,6 +27,8 @@ ERROR_CODES: Mapping[str, str] = MappingProxyType(
         "not-authorised": "who the other end is may not be called that, or do that",
         "hello-timeout": "no hello came in time",
         "too-many-connections": "as many connections are here as are taken",
+        "wrong-door": "the hello of a role that may not come where it was said",
+        "no-room": "frames that are not all there take too much memory; the longest is given up",
         "silent": "nothing was heard from the peer for three keep-alive intervals",
         "replaced": "the same peer has opened a newer connection",
         "forgotten": "the state kept for this peer was deleted on purpose",

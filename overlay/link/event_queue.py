@@ -22,10 +22,14 @@ from overlay.link.events import (
 
 
 class EventQueue:
-    """``put`` waits while a connection has ``events_max`` waiting; TCP pushes back."""
+    """``put`` waits while a connection has ``events_max`` waiting, and ``put_of_client`` while all
+    have ``bytes_max``, too; TCP pushes back."""
 
-    def __init__(self, events_max: int) -> None:
+    def __init__(self, events_max: int, bytes_max: int = 128 * 1024 * 1024) -> None:
         self._events_max = events_max
+        self._bytes_max = bytes_max
+        self._bytes = 0
+        self._clients = trio.lowlevel.ParkingLot()  # that wait until there are fewer
         self._ahead: deque[Event] = deque()
         self._waiting: dict[int, deque[Event]] = {}  # by connection, 0 for none; in turn
         self._room: dict[int, trio.Event] = {}  # for which readers wait
@@ -41,7 +45,18 @@ class EventQueue:
             room = self._room.setdefault(number, trio.Event())
             await room.wait()
         self._waiting.setdefault(number, deque()).append(event)
+        if isinstance(event, DataReceived):
+            self._bytes += len(event.data)
         self._arrived.set()
+
+    async def put_of_client(self, event: Event) -> None:
+        """The same, behind those of other processes of the network where there is little room."""
+        while isinstance(event, DataReceived) and not self.has_room():
+            await self._clients.park()
+        await self.put(event)
+
+    def has_room(self) -> bool:
+        return self._bytes < self._bytes_max
 
     def put_ahead_nowait(self, events: Iterable[Event]) -> None:
         """What a core has asked for; CalledAgain waits there once at most."""
@@ -91,4 +106,8 @@ class EventQueue:
         room = self._room.pop(number, None)
         if room is not None:
             room.set()
+        if isinstance(event, DataReceived):
+            self._bytes -= len(event.data)
+            if self._clients and self.has_room():
+                self._clients.unpark()
         return event

@@ -32,11 +32,13 @@ class Flow(IntEnum):
 @dataclass(frozen=True, slots=True)
 class ConnectionOpened:
     """A transport connection exists; ``peer`` is who we dialled, "" for one we accepted, and
-    ``principal`` who is at the other end, None where the node runs without TLS."""
+    ``principal`` who is at the other end, None where the node runs without TLS; ``roles`` are those
+    whose hello may be said where it came in, none: any."""
 
     connection: int
     peer: str = ""
     principal: Principal | None = None
+    roles: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +152,13 @@ class CloseConnection:
 
 
 @dataclass(frozen=True, slots=True)
+class PeerKnown:
+    """Who is at the other end of a connection that came in by a door has been said, and may be."""
+
+    connection: int
+
+
+@dataclass(frozen=True, slots=True)
 class CallAgain:
     """There is more to do that nobody waits for as they wait for this: carry the actions out, let
     what leaves leave, then call with CalledAgain; other events may come before."""
@@ -211,6 +220,7 @@ Action: TypeAlias = (
     | ReadRows
     | SendData
     | CloseConnection
+    | PeerKnown
     | CallAgain
     | CallAtEnd
     | ReadOn

@@ -151,10 +151,11 @@ class FrameDecoder:
     ``frame_bytes_max`` may be raised between frames (after the peer's hello).
     """
 
-    __slots__ = ("_buffer", "_start", "frame_bytes_max")
+    __slots__ = ("_buffer", "_start", "frame_bytes_max", "unfinished")
 
     def __init__(self, frame_bytes_max: int) -> None:
         self.frame_bytes_max = frame_bytes_max
+        self.unfinished = 0  # bytes of a frame that is not all there
         self._buffer = bytearray()
         self._start = 0
 
@@ -171,20 +172,26 @@ class FrameDecoder:
         Raises a fatal ProtocolError if it is announced longer than allowed: from there on the
         bytes cannot be cut into frames any more.
         """
-        start = self._start + LENGTH_BYTES
-        if len(self._buffer) < start:
-            return None
-        length = int.from_bytes(self._buffer[self._start : start], "big")
-        if length > self.frame_bytes_max:
-            raise ProtocolError(
-                "too-long",
-                f"frame of {length} bytes announced; at most {self.frame_bytes_max}",
-                fatal=True,
-            )
-        if len(self._buffer) < start + length:
-            return None
-        self._start = start + length
-        return bytes(self._buffer[start : start + length])
+        buffer, begin = self._buffer, self._start
+        left = len(buffer) - begin
+        if left >= LENGTH_BYTES:
+            start = begin + LENGTH_BYTES
+            length = int.from_bytes(buffer[begin:start], "big")
+            if length > self.frame_bytes_max:
+                raise ProtocolError(
+                    "too-long",
+                    f"frame of {length} bytes announced; at most {self.frame_bytes_max}",
+                    fatal=True,
+                )
+            if left >= LENGTH_BYTES + length:
+                self._start = start + length
+                self.unfinished = 0
+                return bytes(buffer[start : start + length])
+        if begin:  # whoever is silent from here on takes no memory for what was long
+            del buffer[:begin]
+            self._start = 0
+        self.unfinished = left
+        return None
 
     def put_back(self, frame: bytes) -> None:
         """The last one that was taken out is the next one again."""

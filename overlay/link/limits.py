@@ -20,8 +20,11 @@ class LinkLimits:
     """Bounds for one process's connections; seconds, bytes and frames as the names say.
 
     frame_bytes_max      one frame, without its length prefix: a longer one is fatal (``too-long``)
-    hello_bytes_max      the same until the peer's hello, which names up to ``channels_max``
-                         channels, has come
+    hello_bytes_max      the same until the hello of another process of the network, which names
+                         up to ``channels_max`` channels, has come
+    unknown_bytes_max    the same until the hello of anybody else has come
+    unfinished_bytes_max  of frames that are not all there, of all clients of a process together:
+                         beyond it the connection with the longest is closed (``no-room``)
     window_frames        unacknowledged frames of one channel on the wire; the rest waits in the
                          journal
     window_bytes         the same in bytes (one frame always may go)
@@ -44,6 +47,8 @@ class LinkLimits:
 
     frame_bytes_max: int = 16 * 1024 * 1024
     hello_bytes_max: int = 2 * 1024 * 1024
+    unknown_bytes_max: int = 16 * 1024
+    unfinished_bytes_max: int = 128 * 1024 * 1024
     window_frames: int = 256
     window_bytes: int = 1024 * 1024
     connection_window_bytes: int = 4 * 1024 * 1024

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -31,12 +31,16 @@ Deliver: TypeAlias = Callable[[Event], Awaitable[None]]
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
     """read_bytes_max   bytes of one DataReceived
-    write_bytes_max  small frames are written together up to so many bytes
+    read_bytes_few   the same where there is no room for more, or nobody knows who sends them
+    write_bytes_max  small frames are written together up to so many bytes, and a long one in pieces
+    slow_seconds     how long a peer may take to take such a piece
     close_seconds    how long a closing connection may take to send what is queued
     """
 
     read_bytes_max: int = 64 * 1024
+    read_bytes_few: int = 1024
     write_bytes_max: int = 64 * 1024
+    slow_seconds: float = 60.0
     close_seconds: float = 5.0
     scheduler: SchedulerLimits = DEFAULT_SCHEDULER_LIMITS
 
@@ -44,8 +48,19 @@ class ConnectionLimits:
 DEFAULT_CONNECTION_LIMITS = ConnectionLimits()
 
 
+@dataclass(slots=True)
+class SendQueues:
+    """What waits to be sent on all connections of a process."""
+
+    bytes: int = 0
+
+
 class Connection:
-    """One transport connection; ``run`` lives as long as it does."""
+    """One transport connection; ``run`` lives as long as it does.
+
+    ``is_known``: whether it is known who is at the other end; ``has_room`` says whether there is
+    memory to read much.  ``queued_bytes`` wait to be sent, which ``queues`` counts with others.
+    """
 
     def __init__(
         self,
@@ -53,11 +68,20 @@ class Connection:
         stream: trio.abc.Stream,
         limits: ConnectionLimits = DEFAULT_CONNECTION_LIMITS,
         secured: Secured | None = None,
+        *,
+        is_known: bool = True,
+        has_room: Callable[[], bool] = lambda: True,
+        queues: SendQueues | None = None,
     ) -> None:
         """``secured``: with TLS, whose handshake is done."""
         self.number = number
         self.secured = secured
         self.principal = None if secured is None else secured.principal
+        self.is_known = is_known
+        self.queued_bytes = 0
+        self._leaving_bytes = 0  # of these, out of the queue and not written
+        self._has_room = has_room
+        self._queues = queues or SendQueues()
         self.close_reason = ""
         self.tls_failure = ""  # what TLS has ended it for
         self._tls = None if secured is None else secured.channel
@@ -83,6 +107,7 @@ class Connection:
                     nursery.start_soon(self._write)
         finally:
             self._closing = True
+            self._drop_queues()
             with trio.CancelScope(shield=True):
                 await trio.aclose_forcefully(self._stream)
         await deliver(ConnectionLost(self.number))
@@ -93,10 +118,9 @@ class Connection:
         if self._closing:
             return
         if not self._scheduler.push(flow, data):
-            self.close_reason = f"the {flow.name.lower()} queue is full: the peer is too slow"
-            self._closing = True
-            self._scope.cancel()
+            self.cut_nowait(f"the {flow.name.lower()} queue is full: the peer is too slow")
             return
+        self._note_queued(len(data))
         if self._fileno is None:
             self._wake_writer.set()
 
@@ -120,7 +144,9 @@ class Connection:
         if written < sum(map(len, frames)):
             self._rest = b"".join(frames)[written:]
             self._wake_writer.set()
-        elif len(self._scheduler):
+            return
+        self._note_taken()
+        if len(self._scheduler):
             self._wake_writer.set()
 
     def close_nowait(self, reason: str) -> None:
@@ -132,6 +158,13 @@ class Connection:
             self._closing = True
             self._scope.deadline = trio.current_time() + self._limits.close_seconds
             self._wake_writer.set()
+
+    def cut_nowait(self, reason: str) -> None:
+        """Close at once; what is queued is not sent."""
+        self.close_reason = reason
+        self._closing = True
+        self._drop_queues()
+        self._scope.cancel()
 
     def statistics(self) -> dict[str, object]:
         return {
@@ -160,15 +193,15 @@ class Connection:
 
     async def _receive(self) -> bytes:
         """What has come; b"" at the end."""
-        size = self._limits.read_bytes_max
         if self._fileno is None:
-            return bytes(await self._stream.receive_some(size))
+            return bytes(await self._stream.receive_some(self._read_size()))
         # PERF: Trio's streams read before they wait, which most often is one read too much.
         while True:
             if self._may_read:
                 await trio.lowlevel.checkpoint()
             else:
                 await trio.lowlevel.wait_readable(self._fileno)
+            size = self._read_size()
             try:
                 data = os.read(self._fileno, size)
             except BlockingIOError:
@@ -184,9 +217,9 @@ class Connection:
                 self._rest = b""
                 if data:
                     self._is_writing = True
-                    await self._stream.send_all(data)
+                    if not await self._send(data):
+                        return
                     self._is_writing = False
-                    self._bytes_written += len(data)
                 elif self._closing:
                     if isinstance(self._stream, trio.abc.HalfCloseableStream):
                         await self._stream.send_eof()
@@ -204,6 +237,43 @@ class Connection:
         frames = self._next_write()
         return self._tls.encrypt(frames) if frames and self._tls is not None else b"".join(frames)
 
+    async def _send(self, data: bytes) -> bool:
+        """Whether the peer took it all, and no piece of it too slowly."""
+        pieces: Iterable[bytes | memoryview] = (data,)
+        most = self._limits.write_bytes_max
+        if len(data) > 2 * most:
+            view = memoryview(data)
+            pieces = (view[start : start + most] for start in range(0, len(data), most))
+        for piece in pieces:
+            with trio.move_on_after(self._limits.slow_seconds) as taken:
+                await self._stream.send_all(piece)
+            if taken.cancelled_caught:
+                self.cut_nowait(f"the peer took nothing in {self._limits.slow_seconds:g} seconds")
+                return False
+            self._bytes_written += len(piece)
+        self._note_taken()
+        return True
+
+    def _read_size(self) -> int:
+        if self.is_known and self._has_room():
+            return self._limits.read_bytes_max
+        return min(self._limits.read_bytes_few, self._limits.read_bytes_max)
+
+    def _drop_queues(self) -> None:
+        self._note_queued(-self.queued_bytes)
+        self._leaving_bytes = 0
+        self._scheduler = FlowScheduler(self._limits.scheduler)
+        self._rest = b""
+
+    def _note_queued(self, size: int) -> None:
+        self.queued_bytes += size
+        self._queues.bytes += size
+
+    def _note_taken(self) -> None:
+        """All that has left the queue was written."""
+        self._note_queued(-self._leaving_bytes)
+        self._leaving_bytes = 0
+
     def _next_write(self) -> list[bytes]:
         """Whole frames, as many as fit ``write_bytes_max`` but at least one if there is any."""
         frames: list[bytes] = []
@@ -214,4 +284,5 @@ class Connection:
                 break
             frames.append(frame)
             size += len(frame)
+        self._leaving_bytes += size
         return frames

@@ -43,6 +43,7 @@ from overlay.link.events import (
     DataReceived,
     Event,
     Flow,
+    PeerKnown,
     RowsRead,
     TimePassed,
 )
@@ -57,6 +58,7 @@ from overlay.link.lost_stores import check_store
 from overlay.link.principal import NOBODY, Principal
 from overlay.link.session import Session, SessionState
 from overlay.link.slices import never
+from overlay.link.unfinished_frames import UnfinishedFrames
 
 __all__ = ["ANYONE", "Arrival", "LinkLayer", "always"]
 
@@ -103,6 +105,7 @@ class LinkLayer:
         self._connected: dict[str, Session] = {}
         self._journals: dict[str, Journal] = {}
         self._changed: dict[str, Journal] = {}  # with rows to store or acknowledgements owed
+        self._unfinished = UnfinishedFrames(limits.unfinished_bytes_max)
         self._announced: set[int] = set()  # connections whose Hello the core has seen
         self._refusals: dict[str, str] = {}  # of peers that are dialled, or have a journal
         self._gone: list[Arrival] = []
@@ -332,13 +335,8 @@ class LinkLayer:
         # a tunnel's connection is no shell's, and its pieces are short
         is_over = self._is_over if event.connection > 0 else never
         session = Session(
-            event.connection,
-            event.peer,
-            self._limits,
-            now,
-            self._sends,
-            is_over,
-            event.principal,
+            *(event.connection, event.peer, self._limits, now, self._sends),
+            *(is_over, event.principal, event.roles),
         )
         if event.peer:
             self._end_former(event.peer)
@@ -372,6 +370,11 @@ class LinkLayer:
                 session.report(error)
             if session.closed:
                 break
+        if session.decoder.unfinished or session.connection in self._unfinished.of:
+            size = 0 if session.closed or session.is_of_process else session.decoder.unfinished
+            for connection, here in self._unfinished.note(session.connection, size):
+                detail = f"{here} bytes of a frame are here, and there is no room for more"
+                self.refuse(connection, "no-room", detail)
         self._retire_if_closed(session)
 
     def _handle_frame(self, session: Session, envelope: Envelope) -> Iterator[Arrival]:
@@ -395,6 +398,8 @@ class LinkLayer:
             raise ProtocolError("not-expected", f"{peer} is this process itself", fatal=True)
         former = self._connected.get(peer)
         _check_principal(session, former, hello)
+        if session.roles and hello.role not in session.roles:
+            raise ProtocolError("wrong-door", f"{peer} may not come in here", fatal=True)
         if former is not None:
             self._counts["replaced"] += 1
             detail = f"{peer} has opened a newer connection"
@@ -415,6 +420,8 @@ class LinkLayer:
         if not session.dialled:
             session.send_hello(self._hello(session.peer))
         session.establish()
+        if session.roles:
+            self._sends.append(PeerKnown(session.connection))
         self._connected[session.peer] = session
         self._refusals.pop(session.peer, None)
         if self._durable(session.peer):
@@ -493,6 +500,7 @@ class LinkLayer:
 
     def _retire(self, session: Session) -> None:
         """The session has ended: the peer is away, and the core is told once."""
+        self._unfinished.forget(session.connection)
         peer = session.peer or session.dialled
         if session.reason and (session.dialled or peer in self._journals):
             self._refusals[peer] = session.reason

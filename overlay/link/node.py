@@ -25,12 +25,14 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, TypeAlias
 from zlib import crc32
 
 import trio
 
 from overlay.link.credentials import Credentials, CredentialsError
+from overlay.link.door import Door, Doorkeeper, counted_address
 from overlay.link.early_leaving import Leaving
 from overlay.link.event_queue import EventQueue
 from overlay.link.events import (
@@ -43,6 +45,7 @@ from overlay.link.events import (
     DialPeers,
     Event,
     Failed,
+    PeerKnown,
     ReadOn,
     SendData,
     TimePassed,
@@ -57,11 +60,18 @@ from overlay.link.group_commit import (
     RowStore,
 )
 from overlay.link.handshake import HandshakeFailed, Secured, secure
-from overlay.link.link_io import DEFAULT_CONNECTION_LIMITS, Connection, ConnectionLimits
+from overlay.link.link_io import (
+    DEFAULT_CONNECTION_LIMITS,
+    Connection,
+    ConnectionLimits,
+    SendQueues,
+)
 from overlay.link.principal import NOBODY
 from overlay.link.processor_clock import ProcessorClock
 from overlay.link.schema_desk import SchemaDesk
 from overlay.link.turns import Turns
+
+NOTHING_SAID = "others want to come in, and it has not said who it is"
 
 log = logging.getLogger("onyx.node")
 
@@ -80,8 +90,9 @@ class NodeLimits:
     batch_events          events handled in one turn
     batch_seconds         or as many as take so long, in processor time; what the core has asked for
                           itself does not count, so that others have their turn besides
-    connections_max       accepted at once; one more is told so and closed
-    refused_max           that are being told so; one more is closed right away
+    inbox_bytes           of clients that wait to be handled; beyond it they are not read
+    send_bytes            that wait to be sent on all connections; beyond it the client with the
+                          most is given up
     cautious_turns        in the first so many one event is handled each, so that it is known at
                           which a core falls over
     tick_seconds          between two TimePassed
@@ -96,8 +107,8 @@ class NodeLimits:
     batch_events: int = 64
     batch_seconds: float = 0.005
     cautious_turns: int = 0
-    connections_max: int = 10_000
-    refused_max: int = 32
+    inbox_bytes: int = 128 * 1024 * 1024
+    send_bytes: int = 512 * 1024 * 1024
     tick_seconds: float = 1.0
     dial_seconds: float = 10.0
     handshake_seconds: float = 10.0
@@ -127,7 +138,7 @@ async def open_stream(host: str, port: int, seconds: float) -> trio.SocketStream
 async def run_node(
     core: Core,
     *,
-    listeners: Sequence[trio.abc.Listener[trio.abc.Stream]],
+    doors: Sequence[Door],
     dials: Mapping[str, tuple[str, int]],
     store: RowStore,
     connect: Connect = open_stream,
@@ -145,11 +156,11 @@ async def run_node(
     know each other only one may dial.  ``archive`` is given what is to be archived, and does not
     block; ``turns`` is told how long each took.  With ``credentials`` every connection has TLS,
     and the core is told whose it is; they are read again when they have changed, and connections
-    whose certificate is revoked or over are closed.  The listeners are closed at the end, the store
-    is not.
+    whose certificate is revoked or over are closed.  The listeners of the doors are closed
+    at the end, the store is not.
     """
     node = _Node(core, store, connect, clock, limits, archive, turns or Turns(), credentials)
-    await node.run(listeners, dials, task_status)
+    await node.run(doors, dials, task_status)
 
 
 def redial_seconds(peer: str, attempt: int, limits: NodeLimits = DEFAULT_NODE_LIMITS) -> float:
@@ -211,9 +222,12 @@ class _Node:
         self._looked_with = 0
         self._dialling: dict[str, _Dialling] = {}
         self._connections: dict[int, Connection] = {}
-        self._accepted = self._refused = 0
+        self._clients: set[int] = set()  # connections that no process of the network is behind
+        self._keepers: list[Doorkeeper] = []
+        self._shaking: dict[int, trio.CancelScope] = {}  # connections whose handshake goes on
+        self._queues = SendQueues()
         self._numbers = 0
-        self._inbox = EventQueue(limits.inbox_events)
+        self._inbox = EventQueue(limits.inbox_events, limits.inbox_bytes)
         self._commits = GroupCommit(
             store, self._hand_out, self._inbox.put_ahead_nowait, limits.commit
         )
@@ -222,7 +236,7 @@ class _Node:
 
     async def run(
         self,
-        listeners: Sequence[trio.abc.Listener[trio.abc.Stream]],
+        doors: Sequence[Door],
         dials: Mapping[str, tuple[str, int]],
         task_status: trio.TaskStatus[None],
     ) -> None:
@@ -234,8 +248,8 @@ class _Node:
                 self._nursery.start_soon(self._schemas.run)
                 self._nursery.start_soon(self._tick)
                 self._dial_peers(dials)
-                if listeners:
-                    await self._nursery.start(self._serve, listeners)
+                for door in doors:
+                    await self._nursery.start(self._serve, door)
                 task_status.started()
         finally:
             self._commits.save_rest()
@@ -312,10 +326,16 @@ class _Node:
             if isinstance(action, SendData):
                 connection.send_nowait(action.flow, action.data)
                 written[action.connection] = connection
+            elif isinstance(action, PeerKnown):
+                connection.is_known = True
+                for keeper in self._keepers:
+                    keeper.recognise(action.connection)
             else:
                 connection.close_nowait(action.reason)
         for connection in written.values():
             connection.flush_nowait()
+        if self._queues.bytes > self._limits.send_bytes:
+            self._cut_slowest()
         self._turns.note("sending", self._processor() - began, self._clock())
 
     async def _tick(self) -> None:
@@ -347,36 +367,43 @@ class _Node:
                 connection.close_nowait(detail)
                 log.warning("a connection is closed: %s", detail)
 
-    async def _serve(
-        self,
-        listeners: Sequence[trio.abc.Listener[trio.abc.Stream]],
-        task_status: trio.TaskStatus[object] = trio.TASK_STATUS_IGNORED,
-    ) -> None:
-        await trio.serve_listeners(self._accept, list(listeners), task_status=task_status)
+    def _cut_slowest(self) -> None:
+        """Give clients up until what waits to be sent has room; what is for other processes of the
+        network is in their journals anyway."""
+        clients = [self._connections[number] for number in self._clients]
+        for connection in sorted(clients, key=lambda client: client.queued_bytes, reverse=True):
+            if self._queues.bytes <= self._limits.send_bytes:
+                return
+            connection.cut_nowait("too much waits to be sent: the peer is too slow")
 
-    async def _accept(self, stream: trio.abc.Stream) -> None:
-        if self._accepted < self._limits.connections_max:
-            self._accepted += 1
+    async def _serve(
+        self, door: Door, task_status: trio.TaskStatus[object] = trio.TASK_STATUS_IGNORED
+    ) -> None:
+        keeper = Doorkeeper(door)
+        self._keepers.append(keeper)
+        accept = partial(self._accept, keeper)
+        await trio.serve_listeners(accept, list(door.listeners), task_status=task_status)
+
+    async def _accept(self, keeper: Doorkeeper, stream: trio.abc.Stream) -> None:
+        address = counted_address(stream)
+        refusal = keeper.refusal(address)
+        if not refusal:
+            await self._run_connection(stream, "", keeper, address)
+        elif keeper.refused < keeper.door.limits.refused_max:
+            keeper.refused += 1
             try:
-                await self._run_connection(stream, "")
+                await self._refuse(stream, refusal)
             finally:
-                self._accepted -= 1
-        elif self._refused < self._limits.refused_max:
-            self._refused += 1
-            try:
-                await self._refuse(stream)
-            finally:
-                self._refused -= 1
+                keeper.refused -= 1
         else:
             await trio.aclose_forcefully(stream)
 
-    async def _refuse(self, stream: trio.abc.Stream) -> None:
+    async def _refuse(self, stream: trio.abc.Stream, detail: str) -> None:
         """Say why before it is closed."""
         try:
             secured = await self._secure(stream, server_side=True)
         except HandshakeFailed:
             return
-        detail = f"{self._limits.connections_max} connections are here already; try again later"
         connection = Connection(0, stream, self._limits.connection, secured)
         error = ErrorFrame("too-many-connections", detail, fatal=True)
         connection.send_nowait(error.flow, encode(error))
@@ -410,20 +437,72 @@ class _Node:
                 attempt += 1
                 await trio.sleep(redial_seconds(peer, attempt, self._limits))
 
-    async def _run_connection(self, stream: trio.abc.Stream, peer: str) -> None:
+    async def _run_connection(
+        self,
+        stream: trio.abc.Stream,
+        peer: str,
+        keeper: Doorkeeper | None = None,
+        address: str = "",
+    ) -> None:
+        """``keeper`` of the door by which it came in; without one we have dialled ``peer``."""
+        self._numbers += 1
+        number = self._numbers
         try:
-            secured = await self._secure(stream, server_side=not peer)
+            if keeper is not None:
+                self._give_up(keeper.enter(number, address))
+            secured = await self._shake_hands(number, stream, server_side=not peer)
+            await self._run_secured(number, stream, peer, secured, keeper)
         except HandshakeFailed as failure:
             log.info("no TLS with %s: %s", peer or "a client", failure)
-            return
-        self._numbers += 1
-        connection = Connection(self._numbers, stream, self._limits.connection, secured)
-        self._connections[connection.number] = connection
-        try:
-            await self._inbox.put(ConnectionOpened(connection.number, peer, connection.principal))
-            await connection.run(self._inbox.put)
         finally:
-            del self._connections[connection.number]
+            if keeper is not None:
+                keeper.leave(number)
+
+    async def _run_secured(
+        self,
+        number: int,
+        stream: trio.abc.Stream,
+        peer: str,
+        secured: Secured | None,
+        keeper: Doorkeeper | None,
+    ) -> None:
+        roles = frozenset[str]() if keeper is None else keeper.door.roles
+        is_client = keeper is not None and not keeper.door.is_of_links
+        connection = self._connections[number] = Connection(
+            number,
+            stream,
+            self._limits.connection,
+            secured,
+            is_known=not roles,
+            has_room=self._inbox.has_room,
+            queues=self._queues,
+        )
+        if is_client:
+            self._clients.add(number)
+        try:
+            await self._inbox.put(ConnectionOpened(number, peer, connection.principal, roles))
+            await connection.run(self._inbox.put_of_client if is_client else self._inbox.put)
+        finally:
+            self._clients.discard(number)
+            del self._connections[number]
+
+    async def _shake_hands(
+        self, number: int, stream: trio.abc.Stream, *, server_side: bool
+    ) -> Secured | None:
+        with trio.CancelScope() as scope:
+            self._shaking[number] = scope
+            try:
+                return await self._secure(stream, server_side=server_side)
+            finally:
+                del self._shaking[number]
+        raise HandshakeFailed(NOTHING_SAID, is_final=False)
+
+    def _give_up(self, unknown: int | None) -> None:
+        """Of a connection that has to go for another."""
+        if unknown in self._shaking:
+            self._shaking[unknown].cancel()
+        elif unknown in self._connections:
+            self._connections[unknown].cut_nowait(NOTHING_SAID)
 
     async def _secure(self, stream: trio.abc.Stream, *, server_side: bool) -> Secured | None:
         seconds = self._limits.handshake_seconds

@@ -21,7 +21,7 @@ from overlay.link.frame import Frame
 from overlay.link.frame_codec import LENGTH_BYTES, Envelope, FrameDecoder, decode, encode
 from overlay.link.frames import ErrorFrame, Hello, Ping, Pong
 from overlay.link.limits import LinkLimits
-from overlay.link.principal import Principal
+from overlay.link.principal import PROCESS_ROLES, Principal
 from overlay.link.slices import never
 
 DETAIL_CHARACTERS_MAX = 500
@@ -38,13 +38,12 @@ class Session:
 
     ``is_over`` says whether the slice is, in which frames are taken: one always is.  ``dialled``
     is the peer that was dialled, ``ANYONE`` if its id is not known, "" if the connection was
-    accepted.  ``peer`` and ``hello`` are set by the link layer; ``principal`` is who is at the
-    other end, None without TLS.
+    accepted; ``roles`` are those whose hello it may say, none: any.  ``peer`` and ``hello`` are set
+    by the link layer; ``principal`` is who is at the other end, None without TLS.
     """
 
     __slots__ = (
         "_actions",
-        "_decoder",
         "_heard_at",
         "_held",
         "_is_over",
@@ -53,12 +52,14 @@ class Session:
         "_pinged_at",
         "_pings",
         "connection",
+        "decoder",
         "dialled",
         "errors",
         "hello",
         "peer",
         "principal",
         "reason",
+        "roles",
         "state",
     )
 
@@ -71,9 +72,11 @@ class Session:
         actions: list[Action],
         is_over: Callable[[], bool] = never,
         principal: Principal | None = None,
+        roles: frozenset[str] = frozenset(),
     ) -> None:
         self.connection = connection
         self.principal = principal
+        self.roles = roles
         self.dialled = dialled
         self.peer = ""
         self.hello: Hello | None = None
@@ -83,7 +86,12 @@ class Session:
         self._limits = limits
         self._actions = actions
         self._is_over = is_over
-        self._decoder = FrameDecoder(limits.hello_bytes_max)
+        is_process = bool(dialled) or (
+            roles <= PROCESS_ROLES if principal is None else principal.is_process
+        )
+        self.decoder = FrameDecoder(
+            limits.hello_bytes_max if is_process else limits.unknown_bytes_max
+        )
         self._held: list[tuple[Flow, bytes]] = []
         self._opened_at = self._heard_at = self._pinged_at = now
         self._pings = 0
@@ -91,6 +99,11 @@ class Session:
     @property
     def closed(self) -> bool:
         return self.state is SessionState.CLOSED
+
+    @property
+    def is_of_process(self) -> bool:
+        """Whether another process of the network is at the other end."""
+        return bool(self.dialled) or self.peer.partition("/")[0] in PROCESS_ROLES
 
     @property
     def frame_bytes_max(self) -> int:
@@ -108,15 +121,15 @@ class Session:
         if self.closed:
             return
         self._heard_at = now
-        self._decoder.feed(data)
+        self.decoder.feed(data)
         taken = 0
         while not self.closed:
             try:
-                raw = self._decoder.next_frame()
+                raw = self.decoder.next_frame()
                 if raw is None:
                     return
                 if taken and self._is_over():
-                    self._decoder.put_back(raw)
+                    self.decoder.put_back(raw)
                     self._actions.append(ReadOn(self.connection))
                     return
                 taken += 1
@@ -153,7 +166,7 @@ class Session:
     def take_hello(self, hello: Hello) -> None:
         """The peer's hello was accepted as far as this layer is concerned."""
         self.hello = hello
-        self._decoder.frame_bytes_max = self._limits.frame_bytes_max
+        self.decoder.frame_bytes_max = self._limits.frame_bytes_max
 
     def establish(self) -> None:
         """Both hellos are exchanged; what was sent in between follows them."""
@@ -211,7 +224,7 @@ class Session:
             "principal": "" if self.principal is None else str(self.principal),
             "state": self.state.name.lower(),
             "errors": self.errors,
-            "buffered_bytes": self._decoder.buffered_bytes,
+            "buffered_bytes": self.decoder.buffered_bytes,
         }
 
     def _check_expected(self, frame: Frame) -> None:

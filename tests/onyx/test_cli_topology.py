@@ -162,11 +162,14 @@ def test_show_as_json(capsys: pytest.CaptureFixture[str]) -> None:
         "limits",
         "trees",
     }
-    assert shown["registration"] == [{"id": "R1", "listen": "127.0.0.1:7200"}]
+    assert shown["registration"] == [
+        {"id": "R1", "listen": "127.0.0.1:7200", "links": "127.0.0.1:17200"}
+    ]
     assert shown["brokers"][3] == {
         "id": "B4",
         "label": "San Francisco",
         "listen": "127.0.0.1:7204",
+        "links": "127.0.0.1:17204",
         "place": [37.77, -122.42],
         "capacity": 100_000,
         "neighbours": ["B1", "B5", "B6"],

@@ -62,8 +62,8 @@ def test_all_sockets_are_bound_or_none(tmp_path: Path) -> None:
     with ExitStack() as stack:
         sockets = bind_all(small_topology(tmp_path), stack, "file.toml")
         assert list(sockets) == ["registration", "B1", "B2", "B3"]
-        host, port = bound_address(sockets["B1"], Address("localhost", 0))
-        assert (host, port) == ("localhost", sockets["B1"].getsockname()[1])
+        host, port = bound_address(sockets["B1"].clients, Address("localhost", 0))
+        assert (host, port) == ("localhost", sockets["B1"].clients.getsockname()[1])
         with socket.create_connection(("127.0.0.1", port)):
             pass
         taken = small_topology(tmp_path, port=port)

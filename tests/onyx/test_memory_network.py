@@ -15,6 +15,7 @@ import trio
 import trio.testing
 
 from onyx.broker.broker_core import BrokerCore
+from overlay.link.door import Door
 from overlay.link.events import Action, Event
 from overlay.link.node import Core, run_node
 from overlay.link.store import Store
@@ -131,7 +132,7 @@ class MemoryNet:
                 async def run(task_status: trio.TaskStatus[None]) -> None:
                     await run_node(
                         core,
-                        listeners=[listener],
+                        doors=[Door([listener])],
                         dials=self._addresses(dials),
                         store=store,
                         connect=self.connect,
@@ -148,7 +149,7 @@ class MemoryNet:
         async def run() -> None:
             await run_node(
                 Progress(core),
-                listeners=[],
+                doors=[],
                 dials=self._addresses([peer]),
                 store=_NoStore(),
                 connect=self.connect,

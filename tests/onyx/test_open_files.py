@@ -6,9 +6,16 @@ import resource
 
 import pytest
 
-from onyx.open_files import CONNECTIONS_DEFAULT, OTHER_FILES, allow_connections
+from onyx.open_files import (
+    CONNECTIONS_DEFAULT,
+    LINK_CONNECTIONS_DEFAULT,
+    OTHER_FILES,
+    allow_connections,
+)
 from overlay.limits import Limits
 from overlay.topology import TopologyError
+
+OTHERS = OTHER_FILES + LINK_CONNECTIONS_DEFAULT
 
 
 class System:
@@ -35,31 +42,36 @@ def system(monkeypatch: pytest.MonkeyPatch) -> System:
 
 
 def test_the_soft_limit_is_raised_to_what_is_needed(system: System) -> None:
-    assert allow_connections(Limits()) == CONNECTIONS_DEFAULT
-    assert system.soft == CONNECTIONS_DEFAULT + OTHER_FILES
-    assert allow_connections(Limits(connections_max=15_000)) == 15_000
-    assert system.soft == 15_000 + OTHER_FILES
+    assert allow_connections(Limits(), 6) == (CONNECTIONS_DEFAULT, LINK_CONNECTIONS_DEFAULT)
+    assert system.soft == CONNECTIONS_DEFAULT + OTHERS
+    assert allow_connections(Limits(connections_max=15_000), 6).clients == 15_000
+    assert system.soft == 15_000 + OTHERS
+
+
+def test_each_broker_of_a_large_network_has_its_connection(system: System) -> None:
+    assert allow_connections(Limits(), 1_000).links == 2_000
+    assert allow_connections(Limits(link_connections_max=7), 1_000).links == 7
 
 
 def test_it_is_not_lowered(system: System) -> None:
     system.soft = 12_000
-    assert allow_connections(Limits(connections_max=10)) == 10
+    assert allow_connections(Limits(connections_max=10), 6).clients == 10
     assert system.soft == 12_000
 
 
 def test_no_limit_allows_anything(system: System) -> None:
     system.soft = system.hard = resource.RLIM_INFINITY
-    assert allow_connections(Limits(connections_max=1_000_000)) == 1_000_000
+    assert allow_connections(Limits(connections_max=1_000_000), 6).clients == 1_000_000
     assert system.soft == resource.RLIM_INFINITY
 
 
 def test_more_than_the_system_allows_is_refused_where_it_was_asked_for(system: System) -> None:
     system.hard = 4_096
     with pytest.raises(TopologyError) as refused:
-        allow_connections(Limits(connections_max=5_000), "network.toml")
+        allow_connections(Limits(connections_max=5_000), 6, "network.toml")
     assert str(refused.value) == (
-        "network.toml: limits.connections_max: 5,000 connections take 5,128 open files; the system "
-        "allows a process 4,096 (ulimit -Hn): expected at most 3,968, or a higher limit"
+        "network.toml: limits.connections_max: 5,000 connections take 5,384 open files; the system "
+        "allows a process 4,096 (ulimit -Hn): expected at most 3,712, or a higher limit"
     )
     assert system.soft == 1024
 
@@ -68,6 +80,6 @@ def test_the_default_gives_way_with_a_warning(
     system: System, caplog: pytest.LogCaptureFixture
 ) -> None:
     system.hard = 4_096
-    assert allow_connections(Limits()) == 4_096 - OTHER_FILES
+    assert allow_connections(Limits(), 6).clients == 4_096 - OTHERS
     assert system.soft == 4_096
-    assert "at most 3,968 connections are taken" in caplog.text
+    assert "at most 3,712 connections are taken" in caplog.text

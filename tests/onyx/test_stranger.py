@@ -25,7 +25,8 @@ from overlay.link.client_connection import ClientLimits, RemoteError, open_clien
 from overlay.link.credentials import Credentials
 from overlay.link.frame_codec import encode
 from overlay.link.frames import Hello
-from overlay.link.principal import Principal
+from overlay.link.principal import PROCESS_ROLES, Principal
+from overlay.topology import load_topology
 from tests.onyx.networks import SAFETY_SECONDS, RunningProcess
 
 LIMITS = ClientLimits(open_seconds=SAFETY_SECONDS)
@@ -100,8 +101,8 @@ async def test_a_hello_gives_nothing(
     attacker: Callable[[RunningProcess, Path], Who],
 ) -> None:
     who = attacker(network, tmp_path)
-    where = {**network.up["brokers"], "registration": network.registration}[attack.at]
-    host, port = host_and_port(where)
+    node = load_topology(Path(network.up["topology"])).node(attack.at)
+    host, port = node.links if attack.role in PROCESS_ROLES else node.listen
     if attack.role == "client" and attacker is a_user:
         return  # a user may ask; what is looked at with each question
     with pytest.raises(RemoteError) as caught:

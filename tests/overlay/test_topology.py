@@ -151,6 +151,20 @@ def test_neighbours_links_and_addresses() -> None:
         topology.link("B2", "B3")
 
 
+def test_the_door_of_links_is_another_than_that_of_clients() -> None:
+    topology = parse_topology(
+        PAIR.replace(LISTEN1, f'{LISTEN1}\nlinks = "10.0.0.1:4711"').replace(":7002", ":65000"),
+        "pair.toml",
+    )
+    assert topology.broker("B1").links == Address("10.0.0.1", 4711)
+    assert topology.broker("B2").links == Address("127.0.0.1", 55_000)
+    assert topology.registration[0].links == Address("127.0.0.1", 17_000)
+    anywhere = topology.with_addresses({"B1": ("127.0.0.1", 0)})
+    assert anywhere.broker("B1").links == Address("127.0.0.1", 0)
+    known = topology.with_addresses({"B1": ("h", 1)}, {"B1": ("h", 2)})
+    assert (known.broker("B1").listen, known.broker("B1").links) == (("h", 1), ("h", 2))
+
+
 def test_with_addresses_changes_where_nodes_listen_and_nothing_else() -> None:
     before = parse_topology(PAIR, "pair.toml")
     after = before.with_addresses({"B2": ("127.0.0.1", 4242), "R1": ("::1", 4243)})
@@ -303,6 +317,12 @@ FORMATS = (
             'listen = "127.0.0.1:7002"',
             'broker[1].listen: "127.0.0.1:7002" is already the address of broker[0]',
         ),
+        (
+            LISTEN1,
+            f'{LISTEN1}\nlinks = "127.0.0.1:7002"',
+            'broker[0].links: "127.0.0.1:7002" is already the address of broker[1]',
+        ),
+        (LISTEN1, f'{LISTEN1}\nlinks = "x"', f'broker[0].links: "x" is no address, {ADDRESS}'),
         (
             LISTEN1,
             'listen = "127.0.0.1:7000"',

@@ -118,7 +118,7 @@ async def run(
 
     await run_node(
         core,
-        listeners=[],
+        doors=[],
         dials={"broker/B": ("b", 1)},
         store=store,
         connect=connect,

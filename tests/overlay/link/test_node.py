@@ -12,6 +12,7 @@ import trio
 import trio.testing
 
 from overlay.link.credentials import Credentials
+from overlay.link.door import Door, DoorLimits
 from overlay.link.event_queue import EventQueue
 from overlay.link.events import (
     Action,
@@ -51,6 +52,7 @@ class Network:
         dials: Iterable[str] = (),
         prepare: Callable[[CounterCore], None] | None = None,
         limits: NodeLimits = FAST,
+        door: DoorLimits = DoorLimits(),  # noqa: B008
         **link_limits: int,
     ) -> AsyncIterator[CounterCore]:
         """A node with its store, until the block ends (then it is cut off at any point)."""
@@ -68,7 +70,7 @@ class Network:
                 ) -> None:
                     await run_node(
                         core,
-                        listeners=listeners,
+                        doors=[Door(listeners, limits=door)],
                         dials={f"broker/{p}": ("127.0.0.1", self.ports[p]) for p in dials},
                         store=store,
                         limits=limits,
@@ -185,7 +187,7 @@ async def test_nothing_leaves_before_the_commit() -> None:
 
         async def run(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
             await run_node(
-                core, listeners=[listener], dials={}, store=store, task_status=task_status
+                core, doors=[Door([listener])], dials={}, store=store, task_status=task_status
             )
 
         await nursery.start(run)
@@ -234,7 +236,7 @@ async def test_what_leaves_has_left_when_the_core_is_called_again(tmp_path: Path
 
             async def run(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
                 await run_node(
-                    core, listeners=[listener], dials={}, store=store, task_status=task_status
+                    core, doors=[Door([listener])], dials={}, store=store, task_status=task_status
                 )
 
             await nursery.start(run)
@@ -270,7 +272,7 @@ async def test_who_asks_is_answered_while_the_core_works_on(tmp_path: Path) -> N
             async def run(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
                 await run_node(
                     _Tireless(),
-                    listeners=[listener],
+                    doors=[Door([listener])],
                     dials={},
                     store=store,
                     limits=limits,
@@ -325,7 +327,7 @@ async def test_a_node_goes_on_with_what_a_connection_has_brought(tmp_path: Path)
 
             async def run(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
                 await run_node(
-                    core, listeners=[listener], dials={}, store=store, task_status=task_status
+                    core, doors=[Door([listener])], dials={}, store=store, task_status=task_status
                 )
 
             await nursery.start(run)
@@ -341,7 +343,7 @@ async def test_a_node_goes_on_with_what_a_connection_has_brought(tmp_path: Path)
 
 async def test_one_connection_too_many_is_told_so_and_closed(tmp_path: Path) -> None:
     network = Network(tmp_path)
-    async with network.run("B", limits=NodeLimits(connections_max=1)):
+    async with network.run("B", door=DoorLimits(connections_max=1)):
         first = await trio.open_tcp_stream("127.0.0.1", network.ports["B"])
         await trio.testing.wait_all_tasks_blocked()
         second = await trio.open_tcp_stream("127.0.0.1", network.ports["B"])
@@ -363,7 +365,7 @@ async def test_one_connection_too_many_is_told_so_and_closed(tmp_path: Path) -> 
 
 async def test_very_many_too_many_are_closed_right_away(tmp_path: Path) -> None:
     network = Network(tmp_path)
-    async with network.run("B", limits=NodeLimits(connections_max=1, refused_max=0)):
+    async with network.run("B", door=DoorLimits(connections_max=1, refused_max=0)):
         first = await trio.open_tcp_stream("127.0.0.1", network.ports["B"])
         await trio.testing.wait_all_tasks_blocked()
         second = await trio.open_tcp_stream("127.0.0.1", network.ports["B"])
@@ -385,7 +387,7 @@ async def test_an_error_of_the_core_ends_the_node() -> None:
 
     store: RowStore = NoStore()
     with pytest.RaisesGroup(ZeroDivisionError):
-        await run_node(Broken(), listeners=[], dials={}, store=store, limits=FAST)
+        await run_node(Broken(), doors=[], dials={}, store=store, limits=FAST)
 
 
 def test_redialling_backs_off_within_bounds() -> None:

@@ -52,7 +52,7 @@ async def start(nursery: trio.Nursery, store: ListStore) -> trio.abc.Stream:
     async def run(task_status: trio.TaskStatus[None]) -> None:
         await run_node(
             Scribe(),
-            listeners=[],
+            doors=[],
             dials={"broker/B": ("b", 1)},
             store=store,
             connect=connect,

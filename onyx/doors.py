@@ -1,0 +1,46 @@
+"""The two doors of a node's process, as the topology bounds them: one for sources and users, one
+for the other processes of the network."""
+
+from __future__ import annotations
+
+import socket
+
+import trio
+
+from onyx.listening import NodeSockets
+from onyx.open_files import Connections
+from overlay.limits import Limits
+from overlay.link.door import CLIENT_ROLES, Door, DoorLimits
+from overlay.link.link_io import ConnectionLimits
+from overlay.link.node import NodeLimits
+from overlay.link.principal import PROCESS_ROLES
+
+
+def doors_of(sockets: NodeSockets, connections: Connections, limits: Limits) -> tuple[Door, Door]:
+    """The door of clients, the door of links; whoever runs them closes what they listen with, and
+    the sockets stay."""
+    clients = DoorLimits(
+        connections.clients, limits.unknown_connections_max, limits.address_connections_max
+    )
+    links = DoorLimits(connections.links, limits.unknown_connections_max)
+    return (
+        Door([_listener(sockets.clients)], CLIENT_ROLES, clients),
+        Door([_listener(sockets.links)], PROCESS_ROLES, links),
+    )
+
+
+def node_limits(limits: Limits, caution: int = 0) -> NodeLimits:
+    """What the buffers of a process may take; in ``caution`` turns at first one frame is handled
+    each."""
+    return NodeLimits(
+        cautious_turns=caution,
+        inbox_bytes=limits.receive_bytes_max,
+        send_bytes=limits.send_bytes_max,
+        connection=ConnectionLimits(slow_seconds=limits.slow_reader_s),
+    )
+
+
+def _listener(listener: socket.socket) -> trio.SocketListener:
+    own = listener.dup()
+    own.setblocking(False)
+    return trio.SocketListener(trio.socket.from_stdlib_socket(own))
