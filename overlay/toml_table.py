@@ -102,6 +102,13 @@ class TomlTable:
             raise self.refusal(key, f"has {len(value)} entries, expected {expected}")
         return value
 
+    def texts(self, key: str, default: list[str]) -> list[str]:
+        """An array of strings."""
+        value = self._value(key, default, "an array of strings")
+        if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+            raise self._wrong_type(key, "an array of strings", value)
+        return value
+
     def table(self, key: str, known: Collection[str]) -> TomlTable:
         """The table ``[key]``; an empty one when the file has none."""
         value = self._entries.get(key, {})

@@ -34,6 +34,7 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from formats import LEVELS, Compression, WireFormat
+from overlay.access import AccessOptions, access_to_toml, read_access
 from overlay.archive import ArchiveOptions, archive_to_toml, read_archive
 from overlay.errors import TopologyError
 from overlay.limits import Limits, limits_to_toml, read_limits
@@ -82,7 +83,7 @@ REGISTRATION_NODES_MAX = 1  # a registration service of several nodes is not bui
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _TOP_KEYS = (
     *("name", "data_directory", "registration", "broker", "link", "defaults", "limits"),
-    "archive",
+    *("archive", "access"),
 )
 _NODE_KEYS = ("id", "listen", "links")
 _BROKER_KEYS = ("id", "listen", "links", "label", "place", "capacity")
@@ -112,6 +113,7 @@ class Topology:
     links: tuple[Link, ...] = ()
     limits: Limits = field(default_factory=Limits)
     archive: ArchiveOptions = field(default_factory=ArchiveOptions)
+    access: AccessOptions = field(default_factory=AccessOptions)
     _broker_by_id: dict[str, BrokerNode] = field(init=False, repr=False, compare=False)
     _links_of: dict[str, dict[str, Link]] = field(init=False, repr=False, compare=False)
 
@@ -234,8 +236,10 @@ def parse_topology(text: str, file: str) -> Topology:
     data_directory = top.text("data_directory", f".onyx/{name}")
     if "\0" in data_directory:
         raise top.refusal("data_directory", "must not contain a NUL character")
-    limits, archive = read_limits(top), read_archive(top)
-    topology = Topology(name, Path(data_directory), registration, brokers, links, limits, archive)
+    topology = Topology(
+        *(name, Path(data_directory), registration, brokers, links),
+        *(read_limits(top), read_archive(top), read_access(top)),
+    )
     _check_connected(topology, top)
     return topology
 
@@ -452,4 +456,5 @@ def _toml_lines(topology: Topology) -> Iterator[str]:
             yield f"level = {link.level}"
         yield f"transformation = {toml_text(link.transformation)}"
     yield from limits_to_toml(topology.limits)
+    yield from access_to_toml(topology.access)
     yield from archive_to_toml(topology.archive)

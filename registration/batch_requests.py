@@ -24,9 +24,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
 
+from formats import Schema
+from overlay.access import AccessTable, Right
 from overlay.link.arrival import Arrival
 from overlay.link.frames import Request
 from overlay.link.part import Part
+from overlay.link.principal import Principal
 from overlay.link.request_server import (
     NAME_BYTES_MAX,
     Failing,
@@ -34,7 +37,6 @@ from overlay.link.request_server import (
     Result,
     Verb,
     location_argument,
-    name_argument,
     texts_argument,
 )
 from overlay.link.row_log import RowLog
@@ -45,7 +47,8 @@ from overlay.topology import Topology
 from registration.catalog import Catalog, ProfileEntry
 from registration.ids import number_of
 from registration.new_profiles import Asked, NewProfiles, check
-from registration.schema_warnings import schema_warnings, schemas_of
+from registration.schema_warnings import schema_warnings, schemas_seen
+from registration.whose import user_argument, users_named
 
 BATCHES_MAX = 65_536  # that are remembered; beyond, the oldest is not
 CHECKED_MAX = 64  # requests whose texts are being checked
@@ -98,11 +101,15 @@ class BatchRequests(Part):
         rows: RowLog,
         ask_again: Callable[[int, Request], None],
         failed: Failing,
+        access: AccessTable,
+        principal: Callable[[int], Principal | None],
         is_over: Callable[[], bool] = never,
     ) -> None:
         """``use_topology`` must be called before anything is asked; ``ask_again(connection,
-        request)`` when its texts are checked, ``failed`` when that went wrong; ``is_over``: the
-        slice of this event."""
+        request)`` when its texts are checked, ``failed`` when that went wrong;
+        ``principal(connection)`` asks; ``is_over``: the slice of this event."""
+        self._access = access
+        self._principal = principal
         self._catalog = catalog
         self._news = news
         self._rows = rows
@@ -114,9 +121,9 @@ class BatchRequests(Part):
         self._batches: dict[str, _Batch] = {}  # by request id, the oldest first
         self._waits: list[_Wait] = []
         self.verbs: dict[str, Verb] = {
-            "profile.add_many": self._add_many,
-            "profile.find_many": self._find_many,
-            "profile.warnings": self._warnings,
+            "profile.add_many": Verb(Right.OWN, self._add_many, users_named),
+            "profile.find_many": Verb(Right.OWN, self._find_many, catalog.profiles_of),
+            "profile.warnings": Verb(Right.OWN, self._warnings, catalog.profiles_of),
         }
 
     def restore(self, rows: StoredRows) -> None:
@@ -180,7 +187,7 @@ class BatchRequests(Part):
 
     def _add_many(self, connection: int, request: Request) -> Result | None:
         texts = texts_argument(request, "texts", self._topology.limits.profile_length_max)
-        users = _users_argument(request, len(texts))
+        users = _users_argument(request, len(texts), self._principal(connection))
         location = location_argument(request)
         near = request.arguments.get("near") is True
         digest = sha256("\0".join([*texts, *users, str(location), str(near)]).encode()).digest()
@@ -235,15 +242,23 @@ class BatchRequests(Part):
     def _warnings(self, connection: int, request: Request) -> Result:
         """``looked_at``: the first so many; ``warnings``: (place, texts) of those that have any."""
         profiles = texts_argument(request, "profiles", NAME_BYTES_MAX)
-        schemas = schemas_of(self._catalog.sources.values())
-        looked_at = min(len(profiles), WARNED_AT_ONCE) if schemas else len(profiles)
-        found = []
-        for place, profile in enumerate(profiles[:looked_at] if schemas else ()):
+        seen: dict[str, list[Schema]] = {}  # schemas, by user
+        found: list[list[object]] = []
+        looked = 0
+        for place, profile in enumerate(profiles):
             entry = self._catalog.profiles.get(profile)
-            warnings = [] if entry is None else schema_warnings(entry.text, schemas)
-            if warnings:
-                found.append([place, warnings])
-        return {"looked_at": looked_at, "warnings": found}
+            if entry is None:
+                continue
+            if entry.user not in seen:
+                seen[entry.user] = schemas_seen(self._catalog, self._access.now, entry.user)
+            if seen[entry.user]:
+                if looked == WARNED_AT_ONCE:
+                    return {"looked_at": place, "warnings": found}
+                looked += 1
+                warnings = schema_warnings(entry.text, seen[entry.user])
+                if warnings:
+                    found.append([place, warnings])
+        return {"looked_at": len(profiles), "warnings": found}
 
     # --- helpers --------------------------------------------------------------------------
 
@@ -266,9 +281,9 @@ class BatchRequests(Part):
             wait.left -= live if wait.live else placed
 
 
-def _users_argument(request: Request, count: int) -> list[str]:
+def _users_argument(request: Request, count: int, asker: Principal | None) -> list[str]:
     if "users" not in request.arguments:
-        return [name_argument(request, "user", default="")] * count
+        return [user_argument(request, asker)] * count
     users = texts_argument(request, "users", NAME_BYTES_MAX)
     if any(len(user.encode()) > NAME_BYTES_MAX for user in set(users)):
         raise RequestRefused(

@@ -8,12 +8,14 @@ is the record form, one row each.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
-from overlay.link.frames import SourceAnnounced
+from overlay.link.frames import Request, SourceAnnounced
 from overlay.link.part import Part
+from overlay.link.principal import Principal
+from overlay.link.request_server import profiles_named
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
@@ -39,6 +41,7 @@ class SourceRow:
     compression: Mapping[str, bytes] = field(default_factory=dict)
     request: str = ""
     ready: bool = False
+    owner: str = ""
 
 
 SOURCES = Table("source", SourceRow)
@@ -56,6 +59,7 @@ class SourceEntry:
     (form, dictionary) each.  ``request`` is the client's own id of the registration, so that a
     repeated request finds the entry instead of making another.  ``ready`` says that every broker
     knows the source and has sent its interests up the tree: from then on messages are accepted.
+    ``owner``: the principal that registered it, "" without TLS.
     """
 
     source: str
@@ -71,6 +75,7 @@ class SourceEntry:
     compression: tuple[tuple[str, bytes], ...] = ()
     request: str = ""
     ready: bool = False
+    owner: str = ""
 
     @property
     def volume(self) -> float:
@@ -100,6 +105,7 @@ def announcement(entry: SourceEntry) -> SourceAnnounced:
         schema_kind=entry.schema_kind,
         validation=entry.validation,
         compression=list(entry.compression),
+        owner=entry.owner,
         payload=entry.schema,
     )
 
@@ -169,6 +175,13 @@ class Catalog(Part):
     def find_request(self, request: str) -> str | None:
         """The id that an earlier request with the same request id was given."""
         return self._by_request.get(request) if request else None
+
+    def profiles_of(self, request: Request, asker: Principal) -> Iterator[tuple[str, str]]:
+        """Those that a request names and that there are, with their owners."""
+        for profile in profiles_named(request):
+            entry = self.profiles.get(profile)
+            if entry is not None:
+                yield profile, f"user/{entry.user}"
 
     def put_source(self, entry: SourceEntry) -> None:
         self._index_source(entry)

@@ -17,6 +17,7 @@ from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from overlay.network_shape import Pair, is_connected
+from registration.audit_log import ITSELF, AuditLog
 from registration.shape_changes import ShapeChanges
 
 
@@ -35,7 +36,8 @@ class LinkReports(Part):
 
     section = "shape"
 
-    def __init__(self, shapes: ShapeChanges, rows: RowLog) -> None:
+    def __init__(self, shapes: ShapeChanges, rows: RowLog, audit: AuditLog) -> None:
+        self._audit = audit
         self._shapes = shapes
         self._rows = rows
         self._down: dict[Pair, set[str]] = {}
@@ -77,7 +79,9 @@ class LinkReports(Part):
             if pair <= self._down.get(pair, set()) and is_connected(newest.declared, {*down, pair}):
                 down.add(pair)
         if down != newest.down:
-            self._shapes.change(newest.declared, down)
+            shape = self._shapes.change(newest.declared, down)
+            names = ", ".join(sorted("-".join(sorted(pair)) for pair in down)) or "none"
+            self._audit.note(ITSELF, "links", f"version {shape.version}: out of use: {names}")
 
     def statistics(self) -> dict[str, object]:
         return {"reported_down": ["|".join(sorted(pair)) for pair in self._down]}

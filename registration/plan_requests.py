@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from overlay.access import Right
 from overlay.link.frames import Request
 from overlay.link.request_server import RequestRefused, Result, Verb, number_argument
 from registration.measured_shares import MeasuredShares
@@ -45,14 +46,14 @@ class PlanRequests:
     @property
     def verbs(self) -> Mapping[str, Verb]:
         return {
-            "plan.use": self._use,
-            "plan.show": self._show,
-            "plan.census": self._count,
-            "plan.apply": self._apply,
-            "plan.progress": self._progress,
-            "plan.pause": self._pause,
-            "plan.resume": self._resume,
-            "plan.abort": self._abort,
+            "plan.use": Verb(Right.OPERATE, self._use),
+            "plan.show": Verb(Right.OPERATE, self._show),
+            "plan.census": Verb(Right.OPERATE, self._count),
+            "plan.apply": Verb(Right.OPERATE, self._apply),
+            "plan.progress": Verb(Right.OPERATE, self._progress),
+            "plan.pause": Verb(Right.OPERATE, self._pause),
+            "plan.resume": Verb(Right.OPERATE, self._resume),
+            "plan.abort": Verb(Right.OPERATE, self._abort),
         }
 
     def _use(self, connection: int, request: Request) -> Result:

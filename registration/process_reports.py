@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from overlay.access import Right
 from overlay.link.frames import Request
 from overlay.link.part import Part
 from overlay.link.request_server import RequestRefused, Result, Verb
@@ -24,7 +25,7 @@ class ProcessReports(Part):
         self._shapes = shapes
         self._identity = identity
         self._down: dict[str, str] = {}
-        self.verbs: dict[str, Verb] = {"processes.report": self._report}
+        self.verbs: dict[str, Verb] = {"processes.report": Verb(Right.OPERATE, self._report)}
 
     def statistics(self) -> Mapping[str, object]:
         """Why, by node."""

@@ -32,6 +32,8 @@ from overlay.link.slices import Slice
 from overlay.link.stored_rows import Progress, StoredRows, unsaid
 from overlay.link.suspect import CoreFailed, suspect_of
 from overlay.topology import Topology
+from registration.access_control import AccessControl
+from registration.audit_log import AuditLog
 from registration.batch_requests import BatchRequests
 from registration.catalog import REGISTRATION_KEY, Catalog
 from registration.host_reports import HostReports
@@ -66,12 +68,13 @@ class RegistrationCore:
         new_secret: Callable[[], bytes] = bytes,
         wall: Callable[[], float] = lambda: 0.0,
         caution: int = 0,
+        say: Callable[[str], None] = lambda text: None,
     ) -> None:
         """``instance`` is new for every start; ``rows`` is what the store held; ``node`` says how
         the shell fares, for statistics; ``progress`` is told how far the rows are taken;
         ``clock`` gives seconds of processor time, by which work is done in slices, ``wall``
         those of the calendar; ``new_secret`` gives random bytes (Ids); ``caution``: see
-        slices.py."""
+        slices.py; ``say`` is told what people should know."""
         self.identity = identity
         self._node = node
         self._rows = RowLog()
@@ -90,22 +93,24 @@ class RegistrationCore:
         self._dead = dead = DeadLetters(self._links, self._rows, wall)
         self.moves = Moves(self.catalog, self._rows, self._send)
         self.shapes = ShapeChanges(topology, self.catalog, self._links, self._rows, self.moves.lost)
-        reports = LinkReports(self.shapes, self._rows)
+        audit = AuditLog(self._rows, wall, say)
+        self._access = AccessControl(topology, self._links, self._rows, audit)
+        reports = LinkReports(self.shapes, self._rows, audit)
         placement = PlanPlacement(topology, self._rows)
         self._shares = MeasuredShares(topology, placement, self._links, self._rows)
         application = PlanApplication(
             topology, self.catalog, placement, self.moves, self._rows, self.connected
         )
-        verbs: dict[str, Verb] = {}
+        verbs = self.verbs = dict[str, Verb]()
         server = RequestServer(
-            *(self._links, "the registration service", verbs),
+            *(self._links, "the registration service", verbs, self._access.table),
             *(self._rows.__len__, dead.answer_failed),
         )
         census = PlanCensus(self.catalog, server.answer)
         news = NewProfiles(self.catalog, placement, self._links)
         batches = BatchRequests(
             *(self.catalog, news, self._rows, server.handle, dead.answer_failed),
-            self._slice.is_over,
+            *(self._access.table, server.principal, self._slice.is_over),
         )
         self._schemas = SchemaReading(server.handle)
         requests = RegistrationRequests(
@@ -117,8 +122,11 @@ class RegistrationCore:
         processes = ProcessReports(self.shapes, identity)
         verbs |= processes.verbs
         verbs |= dead.verbs
-        verbs |= ShapeRequests(self.shapes, self.catalog, reports.decide).verbs
-        for part in (placement, self._shares, application, news, batches, requests):
+        changes = ShapeRequests(self.shapes, self.catalog, reports.decide, audit, server.principal)
+        verbs |= changes.verbs
+        verbs |= self._access.verbs
+        verbs |= audit.verbs
+        for part in (placement, self._shares, application, news, batches, requests, self._access):
             self.shapes.tell_topology.append(part.use_topology)
         self._counters: Counter[str] = Counter()
         self._agenda = Agenda(
@@ -139,6 +147,8 @@ class RegistrationCore:
                 HostReports(self.catalog, self.moves, requests),
                 Relays(self._links),
                 processes,
+                audit,
+                self._access,
             )
         )
         self._takers = self._agenda.takers()
@@ -225,6 +235,7 @@ class RegistrationCore:
             self._links.refuse(arrival.connection, "not-expected", detail)
         elif role == "broker":
             self._shares.tell(name)
+            self._access.tell(name)
 
     def _send(self, broker: str, frame: Frame) -> None:
         self._links.send(f"broker/{broker}", REGISTRATION_KEY, frame)

@@ -28,6 +28,7 @@ from formats import (
     read_compression_dictionary,
 )
 from formats.schema import SCHEMA_BYTES_MAX
+from overlay.access import Right
 from overlay.link.arrival import Arrival
 from overlay.link.frames import Request
 from overlay.link.part import Part, Taker, takes
@@ -49,8 +50,9 @@ from registration.keys import Key
 from registration.new_profiles import Asked, NewProfiles, check
 from registration.placement import choose_root_broker
 from registration.schema_reading import SchemaReading
-from registration.schema_warnings import schema_warnings, schemas_of
+from registration.schema_warnings import schema_warnings, schemas_seen
 from registration.shape_changes import ShapeChanges
+from registration.whose import as_oneself, user_argument, users_named
 
 LIST_MAX = 10_000
 LIST_TEXTS_MAX = 200  # a text may have 64 KB, a frame 16 MB
@@ -87,19 +89,19 @@ class RegistrationRequests(Part):
     @property
     def verbs(self) -> Mapping[str, Verb]:
         return {
-            "network": self._network,
-            "statistics": lambda connection, request: self._statistics(),
-            "source.register": self._register_source,
-            "source.list": self._list_sources,
-            "source.show": self._show_source,
-            "profile.add": self._add_profile,
-            "profile.await": self._await_profile,
-            "profile.list": self._list_profiles,
-            "profile.show": self._show_profile,
+            "network": Verb(Right.KNOWN, self._network),
+            "statistics": Verb(Right.OPERATE, lambda connection, request: self._statistics()),
+            "source.register": Verb(Right.PUBLISH, self._register_source, as_oneself),
+            "source.list": Verb(Right.KNOWN, self._list_sources),
+            "source.show": Verb(Right.KNOWN, self._show_source),
+            "profile.add": Verb(Right.OWN, self._add_profile, users_named),
+            "profile.await": Verb(Right.OWN, self._await_profile, self._catalog.profiles_of),
+            "profile.list": Verb(Right.OWN, self._list_profiles, users_named),
+            "profile.show": Verb(Right.OWN, self._show_profile, self._catalog.profiles_of),
         }
 
     def frames(self) -> Iterable[Taker]:
-        yield takes(Request, "broker client", self._handle)
+        yield takes(Request, "client", self._handle, right=Right.KNOWN)  # each verb says what
 
     def use_topology(self, topology: Topology) -> None:
         """Place by the network as it is now."""
@@ -157,21 +159,19 @@ class RegistrationRequests(Part):
     # --- sources --------------------------------------------------------------------------
 
     def _register_source(self, connection: int, request: Request) -> Result | None:
-        key = _key_argument(
-            request,
-            *("source", "", "name", "schema_name", "schema", "validate", "compression"),
-        )
-        known = self._find(request, key)
-        if known is not None and known in self._catalog.sources:
-            entry = self._catalog.sources[known]
-        else:
+        principal = self._server.principal(connection)
+        owner = "" if principal is None else str(principal)
+        content = ("name", "schema_name", "schema", "validate", "compression")
+        key = _key_argument(request, "source", owner, *content)
+        entry = self._catalog.sources.get(self._find(request, key))
+        if entry is None or entry.owner != owner:
             schema, is_whole = None, False
             if name_argument(request, "schema_name", default=""):
                 read = self._schema_argument(connection, request)
                 if read is None:
                     return None  # it is read, and the request handled again
                 schema, is_whole = read
-            entry = self._new_source(request, schema, is_whole)
+            entry = self._new_source(request, schema, is_whole, owner)
             if key is not None:
                 self._catalog.keys.put(entry.source, key)
         if entry.ready:
@@ -179,7 +179,9 @@ class RegistrationRequests(Part):
         self._waiting.setdefault(entry.source, []).append((connection, request.request, False))
         return None
 
-    def _new_source(self, request: Request, schema: Schema | None, is_whole: bool) -> SourceEntry:
+    def _new_source(
+        self, request: Request, schema: Schema | None, is_whole: bool, owner: str
+    ) -> SourceEntry:
         limit = self._topology.limits.sources_max
         if len(self._catalog.sources) >= limit:
             raise RequestRefused("too-many-sources", f"there are {limit} sources already")
@@ -205,6 +207,7 @@ class RegistrationRequests(Part):
             validation=validation,
             compression=compression,
             request=request.request,
+            owner=owner,
         )
         self._catalog.put_source(entry)
         self._shapes.announce_source(source)
@@ -236,23 +239,31 @@ class RegistrationRequests(Part):
         }
 
     def _list_sources(self, connection: int, request: Request) -> Result:
-        return {"sources": [self._source_result(entry) for entry in self._catalog.sources.values()]}
+        """Those that whoever asks may see, or publish as."""
+        entries = self._catalog.sources.values()
+        seen = (entry for entry in entries if self._may_see(connection, entry))
+        return {"sources": [self._source_result(entry) for entry in seen]}
 
     def _show_source(self, connection: int, request: Request) -> Result:
         source = name_argument(request, "source")
-        if source not in self._catalog.sources:
+        entry = self._catalog.sources.get(source)
+        if entry is None or not self._may_see(connection, entry):
             raise RequestRefused("unknown-source", f"there is no source {source!r}")
-        return self._source_result(self._catalog.sources[source])
+        return self._source_result(entry)
+
+    def _may_see(self, connection: int, entry: SourceEntry) -> bool:
+        asker, access = self._server.principal(connection), self._server.access.now
+        return access.may(asker, Right.SUBSCRIBE, entry.source) or access.may(
+            asker, Right.PUBLISH, entry.source, entry.owner
+        )
 
     # --- profiles -------------------------------------------------------------------------
 
     def _add_profile(self, connection: int, request: Request) -> Result | None:
-        user = name_argument(request, "user", default="")
+        user = user_argument(request, self._server.principal(connection))
         key = _key_argument(request, "profile", user, "text")
-        known = self._find(request, key)
-        if known is not None and known in self._catalog.profiles:
-            entry = self._catalog.profiles[known]
-        else:
+        entry = self._catalog.profiles.get(self._find(request, key))
+        if entry is None or entry.user != user:
             entry = self._new_profile(request, user)
             if key is not None:
                 self._catalog.keys.put(entry.profile, key)
@@ -322,14 +333,15 @@ class RegistrationRequests(Part):
         return {"gone": False, "warnings": self._warnings(entry)}
 
     def _warnings(self, entry: ProfileEntry) -> list[str]:
-        return schema_warnings(entry.text, schemas_of(self._catalog.sources.values()))
+        access = self._server.access.now
+        return schema_warnings(entry.text, schemas_seen(self._catalog, access, entry.user))
 
     def _list_profiles(self, connection: int, request: Request) -> Result:
         """One page in order of registration: those after the id ``after``.
 
         ``texts``: with what they say, and fewer to a page.
         """
-        user = name_argument(request, "user", default="")
+        user = user_argument(request, self._server.principal(connection))
         after = name_argument(request, "after", default="")
         entries = [entry for entry in self._catalog.profiles.values() if user in ("", entry.user)]
         if after:
@@ -352,10 +364,10 @@ class RegistrationRequests(Part):
 
     # --- the rest -------------------------------------------------------------------------
 
-    def _find(self, request: Request, key: Key | None) -> str | None:
-        """What the request, or an earlier one with its key, has made already."""
+    def _find(self, request: Request, key: Key | None) -> str:
+        """What the request, or an earlier one with its key, has made already; "" if nothing."""
         known = self._catalog.find_request(request.request)
-        return known if known is not None or key is None else self._catalog.keys.find(key)
+        return known or (self._catalog.keys.find(key) if key is not None else None) or ""
 
     def _network(self, connection: int, request: Request) -> Result:
         """Where every broker is: what a client needs to look at the network."""

@@ -12,7 +12,8 @@ from typing import cast
 
 from formats import Schema, SchemaKind
 from formats.allowed_content import read_allowed_content
-from registration.catalog import SourceEntry
+from overlay.access import Access
+from registration.catalog import Catalog, SourceEntry
 from yfilter.language.schema_check import SchemaCheck
 
 # Different schemas that one profile is held against; where there are more nothing is said.
@@ -25,6 +26,11 @@ def schemas_of(sources: Collection[SourceEntry]) -> list[Schema]:
     if len(schemas) > SCHEMAS_MAX or any(not data for _, _, data in schemas):
         return []
     return [Schema(name, cast("SchemaKind", kind), data) for name, kind, data in sorted(schemas)]
+
+
+def schemas_seen(catalog: Catalog, access: Access, user: str) -> list[Schema]:
+    """The same of the sources that a user may see."""
+    return schemas_of([e for e in catalog.sources.values() if access.sees(user, e.source)])
 
 
 def schema_warnings(text: str, schemas: Sequence[Schema]) -> list[str]:

@@ -5,6 +5,7 @@ It dials nobody: brokers, sources and users come to it.
 
 from __future__ import annotations
 
+import logging
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -24,6 +25,8 @@ from overlay.link.stored_rows import Progress
 from overlay.link.turns import Turns
 from overlay.topology import Topology
 from registration.registration_core import RegistrationCore
+
+log = logging.getLogger("onyx.registration")
 
 
 async def run_registration(
@@ -52,6 +55,7 @@ async def run_registration(
         partial(token_bytes, 32),
         time.time,
         limits.cautious_turns,
+        log.info,
     )
     watch = PeerWatch(core, (), ready)
     async with trio.open_nursery() as nursery:

@@ -14,12 +14,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from overlay.access import Right
 from overlay.link.frames import Request
+from overlay.link.principal import Principal
 from overlay.link.request_server import RequestRefused, Result, Verb, text_argument
 from overlay.network_shape import NetworkShape, Pair, is_connected, next_shape
 from overlay.nodes import BrokerNode, Link
 from overlay.toml_table import did_you_mean
 from overlay.topology import Topology, TopologyError, parse_topology, to_toml
+from registration.audit_log import AuditLog
 from registration.catalog import Catalog
 from registration.shape_changes import ShapeChanges
 
@@ -30,8 +33,17 @@ NAMED = 10  # profiles and sources that a refusal names
 class ShapeRequests:
     """Checks and begins changes of the network's shape."""
 
-    def __init__(self, shapes: ShapeChanges, catalog: Catalog, changed: Callable[[], None]) -> None:
-        """``changed`` is called when a change has begun."""
+    def __init__(
+        self,
+        shapes: ShapeChanges,
+        catalog: Catalog,
+        changed: Callable[[], None],
+        audit: AuditLog,
+        principal: Callable[[int], Principal | None],
+    ) -> None:
+        """``changed`` is called when a change has begun; ``principal(connection)`` asks for it."""
+        self._audit = audit
+        self._principal = principal
         self._shapes = shapes
         self._catalog = catalog
         self._changed = changed
@@ -39,12 +51,15 @@ class ShapeRequests:
     @property
     def verbs(self) -> dict[str, Verb]:
         return {
-            "topology.apply": self._apply,
-            "topology.progress": lambda connection, request: self._shapes.progress(),
-            "topology.show": self._show,
-            "topology.processes": lambda connection, request: {
-                "text": to_toml(self._shapes.processes)
-            },
+            "topology.apply": Verb(Right.OPERATE, self._apply),
+            "topology.progress": Verb(
+                Right.OPERATE, lambda connection, request: self._shapes.progress()
+            ),
+            "topology.show": Verb(Right.OPERATE, self._show),
+            "topology.processes": Verb(
+                Right.OPERATE,
+                lambda connection, request: {"text": to_toml(self._shapes.processes)},
+            ),
         }
 
     def _apply(self, connection: int, request: Request) -> Result:
@@ -89,6 +104,8 @@ class ShapeRequests:
                 "onyx topology show --live says who is missing",
             )
         self._shapes.change(declared, down, lost)
+        detail = f"version {new.version}: {'; '.join(described)}"
+        self._audit.note(self._principal(connection), request.verb, detail)
         self._changed()
         return result
 
@@ -163,6 +180,7 @@ def _fitted(now: Topology, wanted: Topology) -> Topology:
         ("registration", [n.id for n in now.registration], [n.id for n in wanted.registration]),
         ("limits", now.limits, wanted.limits),
         ("archive", now.archive, wanted.archive),
+        ("access", now.access, wanted.access),
     ):
         if is_value != shall_be:
             raise RequestRefused(

@@ -46,6 +46,7 @@ from overlay.link.frames import (
 )
 from overlay.link.limits import DEFAULT_LINK_LIMITS, LinkLimits
 from overlay.link.link_layer import LinkLayer
+from overlay.link.principal import Principal
 from overlay.link.subscription import Subscription
 
 Got = TypeVar("Got")
@@ -62,8 +63,16 @@ class Peer:
     """One peer of the core under test, with the real link layer on its side."""
 
     def __init__(
-        self, beside: Beside, role: str, name: str, limits: LinkLimits, formats: Sequence[str]
+        self,
+        beside: Beside,
+        role: str,
+        name: str,
+        limits: LinkLimits,
+        formats: Sequence[str],
+        principal: Principal | None = None,
     ) -> None:
+        """``principal``: who the core finds at the other end of its connection."""
+        self.principal = principal
         self.name = f"{role}/{name}"
         self.number = 0  # of its connection, at the core
         self.got: list[Frame | Delivery] = []
@@ -84,7 +93,7 @@ class Peer:
         self.number = next(self._beside.numbers)
         self.closed = False
         self._beside.peers[self.number] = self
-        self._beside.tell(ConnectionOpened(self.number))
+        self._beside.tell(ConnectionOpened(self.number, principal=self.principal))
         self._take(ConnectionOpened(1, self._beside.name))
         return self
 
@@ -228,13 +237,23 @@ class Beside:
         self._waiting: list[Event] = []
         self._busy = False
 
-    def peer(self, role: str, name: str, formats: Sequence[str] = EVERY_FORMAT) -> Peer:
-        return Peer(self, role, name, self._limits, formats).connect()
+    def peer(
+        self, role: str, name: str, formats: Sequence[str] = EVERY_FORMAT, principal: str = ""
+    ) -> Peer:
+        """``principal``: "user/ann"; none without TLS."""
+        who = Principal.parse(principal) if principal else None
+        return Peer(self, role, name, self._limits, formats, who).connect()
 
     def subscriber(
-        self, profile: str, received: int = 0, name: str = "", mode: int = 0
+        self,
+        profile: str,
+        received: int = 0,
+        name: str = "",
+        mode: int = 0,
+        principal: str = "",
     ) -> SubscriberPeer:
         peer = SubscriberPeer(self, profile, self._limits, received, name, mode)
+        peer.principal = Principal.parse(principal) if principal else None
         peer.connect()
         return peer
 

@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from formats import WireFormat
+from onyx.broker.access_rules import AccessRules
 from onyx.broker.broker_requests import BrokerRequests
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.data_plane import DataPlane
@@ -116,6 +117,7 @@ class BrokerCore:
         )
         self._dead = dead = DeadLetters(self._links, self._rows, wall)
         self.control = ControlPlane(identity, topology, self._links, self._rows)
+        self._access = AccessRules(self.control, self._links, self._rows)
         matcher = Matcher(message_limits=limits.message)
         self.trained = CompressionDictionaries(self.control, self._links, self._rows)
         codebook = Codebook(self.control, self.trained)  # its counts are of no message's way
@@ -152,12 +154,13 @@ class BrokerCore:
             clock,
             self._slice,
             dead,
+            self._access.table,
         )
         trace = MessageTrace(self.control, self.query, self.data)
         cuts = TransformationRequests(self.control, transformation)
         requests = BrokerRequests(
             *(self._links, self.query, self.moves, observers, trace, cuts),
-            *(self.data.finish, self.statistics, limits, self._rows, dead),
+            *(self.data.finish, self.statistics, limits, self._rows, dead, self._access.table),
         )
         self.trees = TreeVersions(
             self.control,
@@ -180,6 +183,7 @@ class BrokerCore:
             (
                 dead,
                 self.control,
+                self._access,
                 self.data,
                 self.trained,
                 SourceAnnouncements(self.control, self.query, self.trained),
@@ -189,7 +193,7 @@ class BrokerCore:
                 self._tunnels,
                 shares,
                 self.moves,
-                Subscribers(identity, self.mailboxes, self.query, self.moves),
+                Subscribers(identity, self.mailboxes, self.query, self.moves, self._access),
                 self.mailboxes,
                 unclaimed,
                 transformation,  # needs are numbered by event, ahead of the rest
@@ -199,7 +203,8 @@ class BrokerCore:
                 ShapeStages(self.control, self.query, self.trees, self._links, self._rows),
             )
         )
-        self._takers = self._agenda.takers()
+        self.verbs = requests.verbs
+        self.takers = self._agenda.takers()
         self._agenda.restore(
             StoredRows(self._links.restore(rows), progress, self._agenda.streams())
         )
@@ -298,7 +303,7 @@ class BrokerCore:
         if isinstance(frame, Hello):
             self._check_hello(arrival)
             return
-        taker = self._takers.get(type(frame))
+        taker = self.takers.get(type(frame))
         sender = arrival.peer.partition("/")[0]
         if sender == "broker":
             sender = place_of_sender(arrival, self.control, self.trees)
@@ -319,7 +324,7 @@ class BrokerCore:
     def _hand_on(self, arrival: Arrival) -> None:
         frame = arrival.frame
         assert frame is not None
-        taker = self._takers[type(frame)]
+        taker = self.takers[type(frame)]
         if self.data.deferred and not taker.is_aside:
             self.data.finish()
         self._arrival = arrival
@@ -346,6 +351,9 @@ class BrokerCore:
                 "unknown-source",
                 f"{self.identity} is not the root broker of a source {name!r}",
             )
+        elif role == "source" and not self._access.publishes(arrival.connection, name):
+            detail = f"{self._links.principal(arrival.connection)} may not publish as {name!r}"
+            self._links.refuse(arrival.connection, "not-authorised", detail)
 
     def _publishes_here(self, source: str) -> bool:
         entry = self.control.sources.get(source)

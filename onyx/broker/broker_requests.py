@@ -8,7 +8,7 @@ request the last one is waited for: what was changed before it is live before it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from onyx.broker.live_requests import LiveRequests
 from onyx.broker.live_wait import LiveVersion
@@ -18,18 +18,22 @@ from onyx.broker.moves.releases import moved_detail
 from onyx.broker.observers import Observers
 from onyx.broker.query_plane import QueryPlane
 from onyx.broker.transformation_requests import TransformationRequests
+from overlay.access import AccessTable, Right
 from overlay.limits import Limits
 from overlay.link.arrival import Arrival
 from overlay.link.dead_letters import DeadLetters
 from overlay.link.frames import Request
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part, Taker, takes
+from overlay.link.principal import Principal
 from overlay.link.request_server import (
     NAME_BYTES_MAX,
     RequestRefused,
     RequestServer,
     Result,
+    Verb,
     name_argument,
+    profiles_named,
     text_argument,
     texts_argument,
 )
@@ -57,6 +61,7 @@ class BrokerRequests(Part):
         limits: Limits,
         rows: RowLog,
         dead: DeadLetters,
+        access: AccessTable,
     ) -> None:
         """``finish`` delivers the messages that came before a request."""
         self._finish = finish
@@ -68,31 +73,37 @@ class BrokerRequests(Part):
             links,
             "a broker",
             {
-                "statistics": lambda connection, request: statistics(),
-                "sync": self._sync,
-                "dump": self._dump,
-                "observe": self._observe,
-                "trace": trace.handle,
-                "trace.carried": trace.handle_carried,
-                "transform.show": transformation.handle,
-                "profile.list": self._list_profiles,
-                "profile.show": self._show_profile,
-                "profile.update": self._update_profile,
-                "profile.remove": self._remove_profile,
-                "profile.update_many": self._update_many,
-                "profile.remove_many": self._remove_many,
-                "profile.live": self._await_live,
+                "statistics": Verb(Right.OPERATE, lambda connection, request: statistics()),
+                "sync": Verb(Right.KNOWN, self._sync),
+                "dump": Verb(Right.OPERATE, self._dump),
+                "observe": Verb(Right.OPERATE, self._observe),
+                "trace": Verb(Right.OPERATE, trace.handle),
+                "trace.carried": Verb(Right.OPERATE, trace.handle_carried),
+                "transform.show": Verb(Right.OPERATE, transformation.handle),
+                "profile.list": Verb(Right.OPERATE, self._list_profiles),
+                "profile.show": Verb(Right.OWN, self._show_profile, self._profiles_of),
+                "profile.update": Verb(Right.OWN, self._update_profile, self._profiles_of),
+                "profile.remove": Verb(Right.OWN, self._remove_profile, self._profiles_of),
+                "profile.update_many": Verb(Right.OWN, self._update_many, self._profiles_of),
+                "profile.remove_many": Verb(Right.OWN, self._remove_many, self._profiles_of),
+                "profile.live": Verb(Right.OWN, self._await_live, self._profiles_of),
                 **dead.verbs,
             },
+            access,
             rows.__len__,
             dead.answer_failed,
             CHANGING,
         )
+        self.verbs = self._server.verbs
         self._live = LiveRequests(query.waits, self._server.answer)
         query.tell_live.append(self._live.answer_live)
 
     def frames(self) -> Iterable[Taker]:
-        yield takes(Request, "client source subscriber", self._handle_request, is_aside=True)
+        yield takes(
+            *(Request, "client source subscriber", self._handle_request),
+            is_aside=True,
+            right=Right.KNOWN,  # each verb says what it takes
+        )
 
     def tick(self, now: float) -> None:
         self._live.tick(now)
@@ -102,6 +113,13 @@ class BrokerRequests(Part):
 
     def _handle_request(self, request: Request, arrival: Arrival) -> None:
         self._server.handle(arrival.connection, request)
+
+    def _profiles_of(self, request: Request, asker: Principal) -> Iterator[tuple[str, str]]:
+        """Those that a request names and that are here, with their owners."""
+        for profile in profiles_named(request):
+            hosted = self._query.profiles.get(profile)
+            if hosted is not None:
+                yield profile, f"user/{hosted.user}"
 
     def _wait(
         self, connection: int, request: Request, result: Result, live: LiveVersion

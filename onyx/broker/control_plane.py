@@ -275,6 +275,7 @@ def _entry_of(frame: SourceAnnounced) -> SourceEntry:
         validation=frame.validation,
         compression=tuple(frame.compression),
         schema=frame.payload,
+        owner=frame.owner,
     )
 
 

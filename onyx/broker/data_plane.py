@@ -55,6 +55,7 @@ from onyx.broker.packing.link_formats import LinkFormats
 from onyx.broker.packing.parcel import Parcel
 from onyx.broker.query_plane import QueryPlane
 from onyx.broker.transformation import Cut
+from overlay.access import AccessTable, Right
 from overlay.link.arrival import Arrival
 from overlay.link.dead_letters import DeadLetters
 from overlay.link.events import Flow
@@ -113,6 +114,7 @@ class DataPlane(Part):
         clock: Callable[[], float],
         slice_: Slice,
         dead: DeadLetters,
+        access: AccessTable,
     ) -> None:
         """``clock``: seconds of processor time; ``slice_``: of the event under way."""
         self._is_over = slice_.is_over
@@ -128,7 +130,7 @@ class DataPlane(Part):
         self._counters: Counter[str] = Counter()
         self.local = LocalDeliveries(
             *(rows, query, moves, mailboxes, maker, shares, observers),
-            *(self._counters, clock, self._decided, dead),
+            *(self._counters, clock, self._decided, dead, access),
         )
         self.deferred = self.local.waiting  # messages that local profiles have not seen
         self._codebook = Codebook(control, trained)
@@ -144,7 +146,7 @@ class DataPlane(Part):
         self._invalid: Counter[str] = Counter()  # messages against their schema, by source
 
     def frames(self) -> Iterable[Taker]:
-        yield takes(Publish, "source", self._handle_publish, is_aside=True)
+        yield takes(*(Publish, "source", self._handle_publish), is_aside=True, right=Right.PUBLISH)
         yield takes(Message, "parent", self._handle_message, is_aside=True)
         yield takes(MessageAgain, "parent", self._handle_message, is_aside=True)
         yield takes(Undecoded, "child", self._handle_undecoded)

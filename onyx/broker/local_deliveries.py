@@ -36,6 +36,7 @@ from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.observers import Observers
 from onyx.broker.packing.parcel import Parcel
 from onyx.broker.query_plane import QueryPlane
+from overlay.access import AccessTable
 from overlay.link.dead_letters import INTERNAL, DeadLetters, said_of
 from overlay.link.frames import Delivery
 from overlay.link.row_log import RowLog, number_key
@@ -112,9 +113,12 @@ class LocalDeliveries:
         clock: Callable[[], float],
         decided: Decided,
         dead: DeadLetters,
+        access: AccessTable,
     ) -> None:
         """``clock``: seconds of processor time; ``decided`` is told of what was undecided."""
         self._rows = rows
+        self._access = access
+        self._profiles = query.profiles
         self._matcher = query.matcher
         self._transformation = query.transformation
         self._moves = moves
@@ -214,6 +218,7 @@ class LocalDeliveries:
         takes_part = None
         if parcel.reflects != WHOLE:
             takes_part = self._transformation.takes_part(parcel)
+        is_restricted = self._access.now.is_restricted
         for one in delivered:
             if one is PAUSE:
                 yield _PAUSE
@@ -221,12 +226,15 @@ class LocalDeliveries:
             boxes = self._boxes_of(one.numbers)
             if takes_part is not None:
                 boxes = [box for box in boxes if takes_part(box.profile)]
+            if is_restricted:
+                boxes = [box for box in boxes if self._is_seen(parcel.source, box.profile)]
             if boxes:
                 is_made = one.is_made
                 yield Given(boxes, self._maker.fitting(one.results) if is_made else None, True)
         if takes_part is not None:
             for profile, results in self._transformation.answered_by_former(parcel):
-                yield Given(self._boxes_named([profile]), self._maker.fitting(results), False)
+                if not is_restricted or self._is_seen(parcel.source, profile):
+                    yield Given(self._boxes_named([profile]), self._maker.fitting(results), False)
 
     def deliver(
         self, parcel: Parcel, given: Iterable[Given], *, is_undecided: bool = False
@@ -285,6 +293,11 @@ class LocalDeliveries:
         if is_undecided:
             self._decided(parcel, False, MessageRefused(INTERNAL, said_of(name)))
         return True
+
+    def _is_seen(self, source: str, profile: str) -> bool:
+        """Whether a profile's user may see what comes of a source."""
+        hosted = self._profiles.get(profile)
+        return hosted is not None and self._access.now.sees(hosted.user, source)
 
     def _of_profiles(self, parcel: Parcel) -> Iterator[Given]:
         """Lazily: nothing is decoded before it is asked for."""

@@ -25,7 +25,8 @@ class SourceAnnounced(CatalogFrame):
     """A data source exists; ``payload`` is its schema, ``validation`` what is done about messages
     against it ("off", "report", "reject"), ``compression`` the compression dictionaries that were
     given with it (form, dictionary), ``rate`` messages a second, ``size`` bytes a message as the
-    source expects them, ``location`` its latitude and longitude in degrees."""
+    source expects them, ``location`` its latitude and longitude in degrees; ``owner`` is the
+    principal that registered it ("": without TLS)."""
 
     type: ClassVar[str] = "source-announced"
 
@@ -39,6 +40,7 @@ class SourceAnnounced(CatalogFrame):
     schema_kind: Name
     validation: Name
     compression: GivenDictionaries
+    owner: Name = ""
     payload: bytes = b""
 
     def check(self) -> None:
@@ -123,3 +125,13 @@ class LinkReported(CatalogFrame):
 
     neighbour: Name
     up: bool
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class AccessAnnounced(CatalogFrame):
+    """Who may do what from now on: all rules (principal, role, scope), see overlay/access.py."""
+
+    type: ClassVar[str] = "access-announced"
+
+    rules: Annotated[list[tuple[Name, Name, Name]], Bound(20_000), BODY]

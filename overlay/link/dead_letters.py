@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from traceback import format_exception
 
+from overlay.access import Right
 from overlay.link.arrival import Arrival
 from overlay.link.events import Failed, Put
 from overlay.link.frames import Publish, Refused, Request, Response
@@ -89,9 +90,9 @@ class DeadLetters(Part):
         self._counters: Counter[str] = Counter()
         self._failures: Counter[int] = Counter()  # answered in their place, by connection
         self.verbs: dict[str, Verb] = {
-            "dead.list": self._list,
-            "dead.show": self._show,
-            "dead.remove": self._remove,
+            "dead.list": Verb(Right.OPERATE, self._list),
+            "dead.show": Verb(Right.OPERATE, self._show),
+            "dead.remove": Verb(Right.OPERATE, self._remove),
         }
 
     def restore(self, rows: StoredRows) -> None:

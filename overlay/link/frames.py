@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from overlay.link.catalog_frames import (
     VALIDATIONS,
+    AccessAnnounced,
     LinkReported,
     ShapeAgreed,
     ShapeAnnounced,
@@ -74,6 +75,7 @@ from overlay.link.query_frames import (
 
 __all__ = [
     "VALIDATIONS",
+    "AccessAnnounced",
     "Ack",
     "Attach",
     "BranchReady",

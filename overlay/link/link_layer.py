@@ -199,6 +199,14 @@ class LinkLayer:
         session = self._sessions.get(connection)
         return NOBODY if session is None else session.principal
 
+    def principals(self) -> list[tuple[int, str, Principal]]:
+        """(connection, peer, principal) of all that are here with one, but processes."""
+        return [
+            (session.connection, peer, session.principal)
+            for peer, session in self._connected.items()
+            if session.principal is not None and not session.principal.is_process
+        ]
+
     def frame_bytes_max(self, connection: int) -> int:
         """Of a frame to the peer at the other end, without its length prefix."""
         session = self._sessions.get(connection)

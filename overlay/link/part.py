@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from overlay.access import Right
 from overlay.link.arrival import Arrival
 from overlay.link.events import Action, Event
 from overlay.link.frame import Frame
@@ -24,6 +25,10 @@ from overlay.link.slices import never
 from overlay.link.stored_rows import StoredRows, Stream
 
 F = TypeVar("F", bound=Frame)
+
+
+OUTSIDE = frozenset({"client", "source", "subscriber"})
+"""Roles that no process of the network has."""
 
 
 class FrameRefused(Exception):
@@ -38,19 +43,32 @@ class FrameRefused(Exception):
 @dataclass(frozen=True, slots=True)
 class Taker:
     """Who takes a kind of frame, and from whom: a role, or a place on the tree that it names.
-    ``is_aside``: it makes no difference to what messages give that came before it."""
+    ``is_aside``: it makes no difference to what messages give that came before it.  ``right``: what
+    whoever sends it must have, as is looked at where it says who it is about."""
 
     kind: type[Frame]
     senders: frozenset[str]
     take: Callable[[Any, Arrival], object]
     is_aside: bool = False
+    right: Right = Right.PEER
 
 
 def takes(
-    kind: type[F], sender: str, take: Callable[[F, Arrival], object], *, is_aside: bool = False
+    kind: type[F],
+    sender: str,
+    take: Callable[[F, Arrival], object],
+    *,
+    is_aside: bool = False,
+    right: Right = Right.PEER,
 ) -> Taker:
-    """``sender``: one or several, with spaces between; ``take`` may raise FrameRefused."""
-    return Taker(kind, frozenset(sender.split()), take, is_aside)
+    """``sender``: one or several, with spaces between; ``take`` may raise FrameRefused.
+
+    ValueError where it comes from outside the network and names no ``right``.
+    """
+    senders = frozenset(sender.split())
+    if right is Right.PEER and senders & OUTSIDE:
+        raise ValueError(f"{kind.__name__} comes from outside: it must say what right that takes")
+    return Taker(kind, senders, take, is_aside, right)
 
 
 class Part:

@@ -11,10 +11,12 @@ A hello says who a peer is; the principal of its connection decides whether that
     principal        hello
     broker/B1        broker/B1
     registration/R1  registration/R1
-    user/ann         client/(anything), subscriber/(anything)@ann
-    source/s1        client/(anything), source/s1
+    user/ann         client/(anything), subscriber/(anything)@ann, source/(anything)
+    source/s1        client/(anything), source/(anything)
     operator/root    client, subscriber or source/(anything)
     nobody           none
+
+Which sources they may be the table of access decides (overlay/access.py), which brokers have.
 """
 
 from __future__ import annotations
@@ -113,8 +115,8 @@ MAY_SAY: Mapping[str, Mapping[str, Callable[[str, str], bool]]] = MappingProxyTy
     {
         "broker": {"broker": _own},
         "registration": {"registration": _own},
-        "user": {"client": _any, "subscriber": _own_run},
-        "source": {"client": _any, "source": _own},
+        "user": {"client": _any, "subscriber": _own_run, "source": _any},
+        "source": {"client": _any, "source": _any},
         "operator": {"client": _any, "subscriber": _any, "source": _any},
         "nobody": {},
     }

@@ -1,24 +1,37 @@
 """RequestServer: requests in, responses out, for any core.
 
-A verb is a function ``(connection, request) -> result or None``; None means that the answer comes
-later through ``answer``.  What a verb raises as RequestRefused becomes the error of the response.
+A verb is what a request needs (overlay/access.py) and a function ``(connection, request) -> result
+or None``; None means that the answer comes later through ``answer``.  What a verb raises as
+RequestRefused becomes the error of the response.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, NamedTuple, TypeAlias
 
+from overlay.access import AccessTable, Right
 from overlay.link.frames import Request, Response
 from overlay.link.link_layer import LinkLayer
+from overlay.link.principal import Principal
 
 NAME_BYTES_MAX = 256  # of UTF-8; what frame_fields.Name allows
 BATCH_MAX = 10_000  # profiles in one request
 
 Result: TypeAlias = dict[str, Any]
-Verb: TypeAlias = Callable[[int, Request], Result | None]
+Answer: TypeAlias = Callable[[int, Request], Result | None]
 Failing: TypeAlias = Callable[[int, Request, Exception], None]
 """(connection, request, what it has raised)."""
+
+
+class Verb(NamedTuple):
+    """``right``: what whoever asks must have.  ``about`` (request, who asks) says of what: (scope,
+    owner) of each thing that the request names, and that there is; None: of nothing in particular.
+    """
+
+    right: Right
+    answer: Answer
+    about: Callable[[Request, Principal], Iterable[tuple[str, str]]] | None = None
 
 
 class RequestRefused(Exception):
@@ -37,6 +50,7 @@ class RequestServer:
         links: LinkLayer,
         who: str,
         verbs: Mapping[str, Verb],
+        access: AccessTable,
         changes: Callable[[], int] = lambda: 0,
         failed: Failing | None = None,
         unsafe: Collection[str] = (),
@@ -49,7 +63,8 @@ class RequestServer:
         """
         self._links = links
         self._who = who
-        self._verbs = verbs
+        self.access = access
+        self.verbs = verbs
         self._changes = changes
         self._failed = failed
         self._unsafe = unsafe
@@ -57,13 +72,16 @@ class RequestServer:
     def handle(self, connection: int, request: Request) -> None:
         before = self._changes()
         try:
-            verb = self._verbs.get(request.verb)
+            verb = self.verbs.get(request.verb)
             if verb is None:
-                known = ", ".join(sorted(self._verbs))
+                known = ", ".join(sorted(self.verbs))
                 raise RequestRefused(
                     "unknown-verb", f"{self._who} has no verb {request.verb!r}; it has {known}"
                 )
-            result = verb(connection, request)
+            principal = self._links.principal(connection)
+            if principal is not None:
+                self._check(principal, verb, request)
+            result = verb.answer(connection, request)
         except RequestRefused as refusal:
             error = {"code": refusal.code, "message": str(refusal)}
             self._links.reply(connection, Response(request=request.request, ok=False, result=error))
@@ -76,8 +94,31 @@ class RequestServer:
             if result is not None:
                 self.answer(connection, request.request, result)
 
+    def principal(self, connection: int) -> Principal | None:
+        """Who asks; None without TLS."""
+        return self._links.principal(connection)
+
+    def _check(self, principal: Principal, verb: Verb, request: Request) -> None:
+        """RequestRefused "not-authorised" unless they may ask this."""
+        about = (("", ""),) if verb.about is None else verb.about(request, principal)
+        for scope, owner in about:
+            if not self.access.now.may(principal, verb.right, scope, owner):
+                what = f" {scope}" if scope else f" what is of {owner}" if owner else ""
+                raise RequestRefused(
+                    "not-authorised",
+                    f"{request.verb}: {principal} may not {verb.right}{what}; onyx access list "
+                    "shows who may",
+                )
+
     def answer(self, connection: int, request: str, result: Result) -> None:
         self._links.reply(connection, Response(request=request, ok=True, result=result))
+
+
+def profiles_named(request: Request) -> list[str]:
+    """The ids in ``profile`` and ``profiles``, as far as they can be any."""
+    many = request.arguments.get("profiles")
+    named = [request.arguments.get("profile"), *(many if isinstance(many, list) else ())]
+    return [profile for profile in named if isinstance(profile, str)]
 
 
 def text_argument(request: Request, name: str, length_max: int) -> str:

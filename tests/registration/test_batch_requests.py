@@ -7,6 +7,7 @@ from typing import cast
 
 import pytest
 
+from overlay.access import Access, AccessTable
 from overlay.link.arrival import Arrival
 from overlay.link.events import Action, Event
 from overlay.link.frames import (
@@ -133,6 +134,8 @@ def test_who_goes_while_texts_are_checked_adds_nothing() -> None:
         rows,
         lambda connection, request: asked.append(request),
         lambda connection, request, error: None,
+        AccessTable(Access([])),
+        lambda connection: None,
         lambda: True,
     )
     batches.use_topology(SMALL)
@@ -141,7 +144,7 @@ def test_who_goes_while_texts_are_checked_adds_nothing() -> None:
         Request(request, "profile.add_many", {"texts": ["/a", "/b"]}) for request in ("q1", "q2")
     )
     for connection, request in ((1, first), (2, second)):
-        assert batches.verbs["profile.add_many"](connection, request) is None
+        assert batches.verbs["profile.add_many"].answer(connection, request) is None
     agenda.work()
     assert agenda.working
     batches.gone(Arrival(1, "client/c", None))

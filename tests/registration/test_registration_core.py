@@ -40,6 +40,12 @@ class Setting:
         self.brokers = {name: self.beside.peer("broker", name) for name in topology.broker_ids}
         self.client = self.beside.peer("client", "c")
 
+    @property
+    def core(self) -> RegistrationCore:
+        core = self.beside.core
+        assert isinstance(core, RegistrationCore)
+        return core
+
     def restart(self) -> None:
         for peer in [*self.brokers.values(), self.client]:
             peer.disconnect()

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
+from onyx.broker.access_rules import AccessRules
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.moves.releases import moved_detail
 from onyx.broker.query_plane import QueryPlane
+from overlay.access import Right
 from overlay.link.arrival import Arrival
 from overlay.link.errors import ProtocolError
 from overlay.link.frames import Attach, Taken
@@ -18,28 +21,38 @@ class Subscribers(Part):
     """Hands it to the mailboxes."""
 
     def __init__(
-        self, identity: str, mailboxes: Mailboxes, query: QueryPlane, moves: ProfileMoves
+        self,
+        identity: str,
+        mailboxes: Mailboxes,
+        query: QueryPlane,
+        moves: ProfileMoves,
+        access: AccessRules,
     ) -> None:
+        self._access = access
         self._identity = identity
         self._mailboxes = mailboxes
         self._query = query
         self._moves = moves
 
     def frames(self) -> Iterable[Taker]:
-        yield takes(Attach, "subscriber", self._handle_attach, is_aside=True)
-        yield takes(Taken, "subscriber", self._handle_taken, is_aside=True)
+        yield takes(*(Attach, "subscriber", self._handle_attach), is_aside=True, right=Right.OWN)
+        yield takes(*(Taken, "subscriber", self._handle_taken), is_aside=True, right=Right.OWN)
 
     def gone(self, arrival: Arrival) -> None:
         self._mailboxes.close(arrival.connection)
 
     def _handle_attach(self, frame: Attach, arrival: Arrival) -> None:
-        self._mailboxes.attach(arrival.connection, frame, self._not_taken_here)
+        refusal = partial(self._not_taken_here, arrival.connection)
+        self._mailboxes.attach(arrival.connection, frame, refusal)
 
-    def _not_taken_here(self, profile: str) -> tuple[str, str] | None:
+    def _not_taken_here(self, connection: int, profile: str) -> tuple[str, str] | None:
         """Why the results of a profile are not to be had from this broker; None if they are."""
+        hosted = self._query.profiles.get(profile)
+        if hosted is not None and not self._access.takes(connection, profile, hosted.user):
+            return "not-authorised", f"profile {profile!r} is another user's"
         if self._moves.sends_on(profile):
             return "moved", moved_detail(profile)
-        if profile not in self._query.profiles:
+        if hosted is None:
             return "unknown-profile", f"{self._identity} is not the host broker of {profile!r}"
         return None
 

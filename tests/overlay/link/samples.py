@@ -12,6 +12,7 @@ from overlay.link.delivery_frames import packed_numbers, packed_slots
 from overlay.link.frame import FRAME_TYPES, Frame
 from overlay.link.frame_fields import CLAIMED_SEQUENCE_MAX
 from overlay.link.frames import (
+    AccessAnnounced,
     Ack,
     Attach,
     BranchReady,
@@ -84,8 +85,10 @@ SAMPLES: tuple[Frame, ...] = (
     SourceAnnounced(
         *("s1", "markets", "B1", (48.1, 11.5), 2.5, 800, "quote.dtd", "dtd", "off"),
         [("text", b"EC")],
+        "source/markets",
         b"<!--",
     ),
+    AccessAnnounced([("user/ann", "publish", "s1")]),
     NeedsDelta("B1", 2, ['["/a","",["node ."]]'], []),
     TreeReady("B1", "s1"),
     BranchReady("B1@2", "B4@2"),

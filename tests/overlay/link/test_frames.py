@@ -95,7 +95,7 @@ def test_vectors_encode_and_decode(vector: dict[str, Any]) -> None:
     if cls is SourceAnnounced:
         values["compression"] = [(form, bytes.fromhex(d)) for form, d in values["compression"]]
         values["location"] = tuple(values["location"])
-    for name in ("matched", "trees", "down", "watershed", "numbers", "profiles"):
+    for name in ("matched", "trees", "down", "watershed", "numbers", "profiles", "rules"):
         if isinstance(values.get(name), list):
             entries = values[name]
             values[name] = [tuple(e) if isinstance(e, list) else e for e in entries]

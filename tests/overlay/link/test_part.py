@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import msgpack
 import pytest
 
+from overlay.access import Right
 from overlay.link.arrival import Arrival
 from overlay.link.errors import StoreError
 from overlay.link.events import CallAgain
@@ -48,7 +49,7 @@ class Waiting(Noting):
     numbers: list[int]
 
     def frames(self) -> Iterable[Taker]:
-        yield takes(Ping, "client source", self._take)
+        yield takes(Ping, "client source", self._take, right=Right.KNOWN)
 
     def restore(self, rows: StoredRows) -> None:
         self.numbers = [row.number for _, row in rows.take(ROWS)]

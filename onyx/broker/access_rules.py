@@ -1,0 +1,73 @@
+"""AccessRules: who may do what at this broker, as the registration service says.
+
+Until it has said anything the topology decides.  Who may no longer publish, or take what they took,
+is sent away; which messages profiles see is looked at message by message (local_deliveries.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from onyx.broker.control_plane import ControlPlane
+from overlay.access import Access, AccessTable, Right, Rule
+from overlay.link.arrival import Arrival
+from overlay.link.frames import AccessAnnounced
+from overlay.link.link_layer import LinkLayer
+from overlay.link.part import Part, Taker, takes
+from overlay.link.row_log import RowLog
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
+
+RULES = Table("access", list[Rule])
+_CURRENT = "current"
+
+
+class AccessRules(Part):
+    """``table`` is the one in force."""
+
+    section = "access"
+
+    def __init__(self, control: ControlPlane, links: LinkLayer, rows: RowLog) -> None:
+        self._control = control
+        self._links = links
+        self._rows = rows
+        self.table = AccessTable(Access(control.topology.access.rules()))
+
+    def frames(self) -> Iterable[Taker]:
+        yield takes(AccessAnnounced, "registration", self._handle_announced)
+
+    def restore(self, rows: StoredRows) -> None:
+        for _, rules in rows.take(RULES):
+            self.table.now = Access(rules)
+
+    def publishes(self, connection: int, source: str) -> bool:
+        """Whether whoever is at the other end may publish as a source of this broker."""
+        principal = self._links.principal(connection)
+        owner = self._control.sources[source].owner
+        return self.table.now.may(principal, Right.PUBLISH, source, owner)
+
+    def takes(self, connection: int, profile: str, user: str) -> bool:
+        """Whether they may take the results of a user's profile."""
+        principal = self._links.principal(connection)
+        return self.table.now.may(principal, Right.OWN, profile, f"user/{user}")
+
+    def statistics(self) -> Mapping[str, object]:
+        return {
+            "rules": len(self.table.now.rules),
+            "is_restricted": self.table.now.is_restricted,
+        }
+
+    def _handle_announced(self, frame: AccessAnnounced, arrival: Arrival) -> None:
+        former = self.table.now
+        rules = [Rule(*rule) for rule in frame.rules]
+        RULES.put(self._rows, _CURRENT, rules)
+        now = self.table.now = Access(rules)
+        for connection, peer, principal in self._links.principals():
+            role, _, name = peer.partition("/")
+            if role == "source":
+                is_over = not (name in self._control.sources and self.publishes(connection, name))
+            else:
+                is_over = role == "subscriber" and now.takes_from(former, principal, Right.OWN)
+            if is_over:
+                detail = f"{principal} may no longer do what {peer} does here"
+                self._links.refuse(connection, "not-authorised", detail)

@@ -1,0 +1,183 @@
+"""Access: who may do what; one table, and the one function that decides by it.
+
+::
+
+    principal    role        scope
+    user/*       subscribe   *        every user's profiles see the messages of all sources
+    user/*       own         own      every user has profiles, and does with them what they like
+    source/*     publish     own      every source publishes as itself, and as what it registered
+    user/bob     publish     s7-...   one more
+
+A role is a right with those that it includes: who may ``admin`` may ``operate``, and who may
+operate may do what owners and sources may.  Without TLS nobody is asked (principal None).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import NamedTuple
+
+from overlay.link.principal import NOBODY, Principal
+from overlay.toml_table import TomlTable
+
+ANYTHING, OWN = "*", "own"
+
+
+class Right(StrEnum):
+    """What a request or a frame needs of whoever sends it."""
+
+    KNOWN = "known"  # to have shown who they are
+    PEER = "peer"  # to be the process or the source of its channel
+    PUBLISH = "publish"  # as a source
+    SUBSCRIBE = "subscribe"  # to a source: that one's profiles see its messages
+    OWN = "own"  # a profile: to add, change, remove and take it
+    OPERATE = "operate"  # the network: its shape, plans, figures and traces
+    ADMIN = "admin"  # to say who may do what
+
+
+ROLES: Mapping[str, frozenset[Right]] = MappingProxyType(
+    {
+        "publish": frozenset({Right.PUBLISH}),
+        "subscribe": frozenset({Right.SUBSCRIBE}),
+        "own": frozenset({Right.OWN}),
+        "operate": frozenset({Right.PUBLISH, Right.SUBSCRIBE, Right.OWN, Right.OPERATE}),
+        "admin": frozenset({Right.PUBLISH, Right.SUBSCRIBE, Right.OWN, Right.OPERATE, Right.ADMIN}),
+    }
+)
+"""What may stand in the table, and which rights it gives."""
+
+
+class Rule(NamedTuple):
+    """A row: ``principal`` "user/ann", all of a role "user/*", or "*"; ``scope`` the id of a source
+    or profile, ``own`` for what belongs to the principal, or ``*`` for anything."""
+
+    principal: str
+    role: str
+    scope: str
+
+
+@dataclass(frozen=True, slots=True)
+class AccessOptions:
+    """Who may do so unless the table says more (``[access]``): principals, each.
+
+    subscribe  see the messages of all sources
+    own        have profiles
+    publish    register sources, and publish as these
+    """
+
+    subscribe: tuple[str, ...] = ("user/*",)
+    own: tuple[str, ...] = ("user/*",)
+    publish: tuple[str, ...] = ("source/*",)
+
+    def rules(self) -> tuple[Rule, ...]:
+        return (
+            Rule("operator/*", "admin", ANYTHING),
+            *(Rule(principal, "subscribe", ANYTHING) for principal in self.subscribe),
+            *(Rule(principal, "own", OWN) for principal in self.own),
+            *(Rule(principal, "publish", OWN) for principal in self.publish),
+        )
+
+
+class Access:
+    """A table of rules, to be asked."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self.rules = tuple(rules)
+        self._scopes: dict[tuple[str, Right], frozenset[str]] = {}  # of those who were asked about
+        self.is_restricted = not any(
+            rule.scope == ANYTHING
+            and rule.principal in ("user/*", ANYTHING)
+            and Right.SUBSCRIBE in ROLES[rule.role]
+            for rule in self.rules
+        )
+        """Whether some users may not see all sources."""
+
+    def may(
+        self, principal: Principal | None, right: Right, scope: str = "", owner: str = ""
+    ) -> bool:
+        """Whether a principal may do something with ``scope`` (a source, a profile; "": with none
+        in particular), which belongs to ``owner`` ("user/ann")."""
+        if principal is None:
+            return True
+        if principal == NOBODY or right is Right.PEER:
+            return principal.is_process
+        if right is Right.KNOWN:
+            return True
+        scopes = self._scopes_of(str(principal), right)
+        if ANYTHING in scopes or (scope and scope in scopes):
+            return True
+        return OWN in scopes and (owner == str(principal) or scope == _as_itself(principal))
+
+    def sees(self, user: str, source: str) -> bool:
+        """Whether profiles of a user see the messages of a source."""
+        scopes = self._scopes_of(f"user/{user}", Right.SUBSCRIBE)
+        return ANYTHING in scopes or source in scopes
+
+    def takes_from(self, former: Access, principal: Principal, right: Right) -> bool:
+        """Whether a principal may less than by a former table."""
+        return not former._scopes_of(str(principal), right) <= self._scopes_of(
+            str(principal), right
+        )
+
+    def _scopes_of(self, principal: str, right: Right) -> frozenset[str]:
+        found = self._scopes.get((principal, right))
+        if found is None:
+            whole_role = f"{principal.partition('/')[0]}/*"
+            found = self._scopes[principal, right] = frozenset(
+                rule.scope
+                for rule in self.rules
+                if rule.principal in (principal, whole_role, ANYTHING) and right in ROLES[rule.role]
+            )
+        return found
+
+
+@dataclass(slots=True)
+class AccessTable:
+    """The table in force, where it may change."""
+
+    now: Access
+
+
+def _as_itself(principal: Principal) -> str:
+    """The id of the source that a source is."""
+    return principal.name if principal.role == "source" else " "
+
+
+def check_rule(rule: Rule) -> None:
+    """ValueError says what was expected."""
+    if rule.role not in ROLES:
+        raise ValueError(f"role {rule.role!r}; expected one of {', '.join(ROLES)}")
+    role, slash, name = rule.principal.partition("/")
+    if rule.principal != ANYTHING and not (slash and name == ANYTHING and role):
+        Principal.parse(rule.principal)
+    if not rule.scope:
+        raise ValueError("no scope; expected the id of a source or a profile, 'own' or '*'")
+    if rule.scope == OWN and rule.role not in ("own", "publish"):
+        raise ValueError(f"scope 'own' with {rule.role!r}; expected it with own or publish")
+
+
+def read_access(top: TomlTable) -> AccessOptions:
+    """``[access]`` of a topology file; TopologyError."""
+    default = AccessOptions()
+    names = ("subscribe", "own", "publish")
+    table = top.table("access", names)
+    found = {}
+    for name in names:
+        found[name] = tuple(table.texts(name, list(getattr(default, name))))
+        for principal in found[name]:
+            try:
+                check_rule(Rule(principal, name, ANYTHING))
+            except ValueError as error:
+                raise table.refusal(name, str(error)) from None
+    return AccessOptions(**found)
+
+
+def access_to_toml(access: AccessOptions) -> Iterable[str]:
+    """The lines of ``[access]``."""
+    yield from ("", "[access]")
+    for name in ("subscribe", "own", "publish"):
+        values = ", ".join(f'"{principal}"' for principal in getattr(access, name))
+        yield f"{name} = [{values}]"

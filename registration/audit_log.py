@@ -1,0 +1,79 @@
+"""AuditLog: who has changed who may do what, or the network's shape; durable.
+
+The verb ``audit.list`` shows it.  The newest ENTRIES_MAX are kept; the log of the process, to which
+each goes as well, may keep more.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from overlay.access import Right
+from overlay.link.frames import Request
+from overlay.link.part import Part
+from overlay.link.request_server import Result, Verb, number_argument
+from overlay.link.row_log import RowLog, number_key
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
+
+ENTRIES_MAX = 20_000
+PAGE = 1_000
+TEXT_LENGTH_MAX = 2_000
+ITSELF = "registration"  # by nobody's request
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """At a ``second`` of the calendar ``who`` (a principal; "-" without TLS) has done ``what``, a
+    verb, as ``detail`` says."""
+
+    second: int
+    who: str
+    what: str
+    detail: str
+
+
+ENTRIES = Table("audit", Entry)
+
+
+class AuditLog(Part):
+    """``note`` what was done, in the call that does it: both are committed, or neither."""
+
+    section = "audit"
+
+    def __init__(self, rows: RowLog, wall: Callable[[], float], say: Callable[[str], None]) -> None:
+        self._rows = rows
+        self._wall = wall
+        self._say = say
+        self._entries: deque[tuple[str, Entry]] = deque()
+        self._last = 0
+        self.verbs = {"audit.list": Verb(Right.ADMIN, self._list)}
+
+    def restore(self, rows: StoredRows) -> None:
+        self._entries.extend(sorted(rows.take(ENTRIES), key=lambda each: each[0]))
+        if self._entries:
+            self._last = int(self._entries[-1][0])
+
+    def note(self, who: object, what: str, detail: str) -> None:
+        self._last += 1
+        key = number_key(self._last)
+        shown = "-" if who is None else str(who)
+        entry = Entry(int(self._wall()), shown, what, detail[:TEXT_LENGTH_MAX])
+        self._entries.append((key, entry))
+        ENTRIES.put(self._rows, key, entry)
+        if len(self._entries) > ENTRIES_MAX:
+            ENTRIES.delete(self._rows, self._entries.popleft()[0])
+        self._say(f"audit: {shown}: {what}: {entry.detail}")
+
+    def statistics(self) -> dict[str, int]:
+        return {"entries": len(self._entries)}
+
+    def _list(self, connection: int, request: Request) -> Result:
+        """A page, the oldest first: [number, second, who, what, detail] of those behind the number
+        ``after``."""
+        after = int(number_argument(request, "after", 0))
+        found = [(int(key), entry) for key, entry in self._entries if int(key) > after]
+        page = [[n, e.second, e.who, e.what, e.detail] for n, e in found[:PAGE]]
+        return {"entries": page, "more": len(found) > len(page)}

@@ -1,0 +1,173 @@
+"""A broker asks the table: who publishes, who takes results, which messages a profile sees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from onyx.broker.broker_core import BrokerCore
+from overlay.access import AccessOptions, Right, Rule
+from overlay.link.frames import (
+    AccessAnnounced,
+    Delivery,
+    Publish,
+    Response,
+    SourceAnnounced,
+    TreeReady,
+)
+from overlay.link.part import OUTSIDE
+from tests.beside import Peer, SubscriberPeer
+from tests.onyx.broker.test_broker_core import FIGURE4, NEWS, SF, Setting
+from tests.registration.test_registration_core import refused
+
+BASE = AccessOptions().rules()
+NOT_ALL = AccessOptions(subscribe=()).rules()
+
+
+class Guarded(Setting):
+    """B4, the root broker of two sources that ``source/wire`` has registered, with two profiles
+    of ann."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        for source in ("s1", "s2"):
+            self.registration.send(
+                "registration",
+                SourceAnnounced(
+                    *(source, source, "B4", None, 1.0, 1, "", "", "off", []), owner="source/wire"
+                ),
+            )
+            for child in self.core.control.children("B4"):
+                self.brokers[child].send("B4", TreeReady(root="B4", source=source))
+        self.place(SF, "p1")
+        self.place("//*", "p2")
+
+    def rules(self, *rules: Rule, base: tuple[Rule, ...] = BASE) -> None:
+        self.registration.send("registration", AccessAnnounced([*base, *rules]))
+
+    def client(self, principal: str) -> Peer:
+        return self.beside.peer("client", principal.replace("/", "-"), principal=principal)
+
+    def source(self, principal: str, source: str = "s1") -> Peer:
+        return self.beside.peer("source", source, principal=principal)
+
+    def subscriber(self, profile: str, principal: str) -> SubscriberPeer:
+        name = f"run@{principal.partition('/')[2]}"
+        return self.beside.subscriber(profile, name=name, principal=principal)
+
+    def publish(self, peer: Peer, source: str = "s1") -> None:
+        peer.send(source, Publish(source=source, format="text", payload=NEWS))
+
+
+def results(peer: Peer) -> list[tuple[str, int]]:
+    return [(frame.source, frame.number) for frame in peer.all(Delivery)]
+
+
+def test_every_verb_and_every_frame_from_outside_says_what_right_it_takes() -> None:
+    core = BrokerCore(FIGURE4, "B4", "run")
+    assert {verb.right for verb in core.verbs.values()} <= set(Right)
+    assert {name for name, verb in core.verbs.items() if verb.right is Right.KNOWN} == {"sync"}
+    outside = [taker for taker in core.takers.values() if taker.senders & OUTSIDE]
+    assert {taker.kind.__name__: taker.right.value for taker in outside} == {
+        "Publish": "publish", "Attach": "own", "Taken": "own", "Request": "known",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", sorted(BrokerCore(FIGURE4, "B4", "run").verbs))
+def test_a_user_gets_nothing_of_what_operators_may_or_others_own(verb: str) -> None:
+    setting = Guarded()
+    before = dict(setting.beside.rows)
+    right = setting.core.verbs[verb].right
+    answer = setting.client("user/bob").ask(verb, profile="p1", profiles=["p1"], text="/x")
+    if right is not Right.KNOWN:
+        assert refused(answer) == "not-authorised"
+    assert setting.beside.rows == before
+
+
+def test_an_owner_and_an_operator_change_a_profile() -> None:
+    setting = Guarded()
+    for principal, version in (("user/ann", 2), ("operator/root", 3)):
+        answer: Response | None = setting.client(principal).ask(
+            "profile.update", profile="p1", text=f"/v{version}"
+        )
+        result: dict[str, Any] = {} if answer is None else dict(answer.result)
+        assert result["version"] == version
+
+
+@pytest.mark.parametrize(
+    ("principal", "error"),
+    [
+        ("source/wire", ""),
+        ("operator/root", ""),
+        ("source/s1", ""),
+        ("source/other", "not-authorised"),
+        ("user/ann", "not-authorised"),
+    ],
+)
+def test_a_source_is_whoever_registered_it_itself_or_an_operator(
+    principal: str, error: str
+) -> None:
+    setting = Guarded()
+    source = setting.source(principal)
+    assert source.error == error
+    if not error:
+        setting.publish(source)
+        assert results(setting.subscriber("p1", "user/ann")) == [("s1", 1)]
+    kept = any("source/s1" in key for _, key in setting.beside.rows)
+    assert kept == (not error), "nothing is kept of who was refused"
+
+
+def test_who_may_publish_by_a_grant_may_no_longer_when_it_is_revoked() -> None:
+    setting = Guarded()
+    setting.rules(Rule("user/ann", "publish", "s1"))
+    source = setting.source("user/ann")
+    assert (source.error, setting.source("user/ann", "s2").error) == ("", "not-authorised")
+    setting.rules()
+    assert source.error == "not-authorised" and source.closed
+
+
+def test_nobody_takes_the_results_of_another() -> None:
+    setting = Guarded()
+    setting.publish(setting.source("source/wire"))
+    stranger = setting.subscriber("p1", "user/bob")
+    assert (stranger.error, results(stranger)) == ("not-authorised", [])
+    assert results(setting.subscriber("p1", "user/ann")) == [("s1", 1)]
+
+
+def test_who_was_let_take_them_is_sent_away_when_that_is_revoked() -> None:
+    setting = Guarded()
+    setting.rules(Rule("user/bob", "own", "p1"))
+    helper = setting.subscriber("p1", "user/bob")
+    assert helper.error == ""
+    setting.rules()
+    assert helper.error == "not-authorised" and helper.closed
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_profile_sees_only_sources_that_its_user_may(restarts: bool) -> None:
+    setting = Guarded()
+    setting.rules(Rule("user/ann", "subscribe", "s2"), base=NOT_ALL)
+    if restarts:
+        setting.restart()
+    for source in ("s1", "s2"):
+        setting.publish(setting.source("source/wire", source), source)
+    for profile in ("p1", "p2"):
+        assert results(setting.subscriber(profile, "user/ann")) == [("s2", 1)], "also //*"
+
+
+def test_what_is_granted_or_revoked_is_so_from_the_next_message_on() -> None:
+    setting = Guarded()
+    source = setting.source("source/wire")
+    setting.publish(source)
+    setting.rules(base=NOT_ALL)
+    setting.publish(source)
+    setting.rules()
+    setting.publish(source)
+    assert results(setting.subscriber("p2", "user/ann")) == [("s1", 1), ("s1", 3)]
+
+
+def test_without_tls_everything_is_as_it_was() -> None:
+    setting = Guarded()
+    setting.publish(setting.beside.peer("source", "s1"))
+    assert results(setting.beside.subscriber("p1")) == [("s1", 1)]

@@ -1,0 +1,170 @@
+"""The registration service asks the table before it does anything, and tells the brokers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from overlay.access import Right
+from overlay.link.frames import (
+    AccessAnnounced,
+    PlaceProfiles,
+    ProfilesPlaced,
+    Request,
+    Response,
+    SourceAnnounced,
+    SourceReady,
+)
+from overlay.link.request_server import Verb
+from registration.registration_core import RegistrationCore
+from tests.beside import Peer
+from tests.registration.test_registration_core import FIGURE4, Setting, refused
+
+
+class Guarded(Setting):
+    """With an operator, two users and a source."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ann, self.bob = self.known("user/ann"), self.known("user/bob")
+        self.wire, self.root = self.known("source/wire"), self.known("operator/root")
+
+    def known(self, principal: str) -> Peer:
+        return self.beside.peer("client", principal.replace("/", "-"), principal=principal)
+
+    def add(self, peer: Peer, **asked: object) -> Response:
+        """The answer, when the host has what was added."""
+        answer = peer.ask("profile.add", text="/a", **asked)
+        for broker in self.brokers.values():
+            for frame in broker.take(PlaceProfiles):
+                placed = ProfilesPlaced([profile for profile, _, _ in frame.profiles])
+                broker.send("registration", placed)
+        return answer or peer.all(Response)[-1]
+
+    def register(self, peer: Peer, name: str = "news") -> str:
+        answer = peer.ask("source.register", name=name)
+        for broker in self.brokers.values():
+            for frame in broker.take(SourceAnnounced):
+                broker.send("registration", SourceReady(frame.source))
+        answer = answer or peer.all(Response)[-1]
+        assert answer.ok, answer
+        return str(answer.result["source"])
+
+
+def result(answer: Response | None) -> dict[str, Any]:
+    assert answer is not None and answer.ok, answer
+    return dict(answer.result)
+
+
+def verbs() -> dict[str, Verb]:
+    core = RegistrationCore(FIGURE4, FIGURE4.registration[0].id, "run")
+    return dict(core.verbs)
+
+
+def test_every_verb_says_what_right_it_takes() -> None:
+    assert {name for name, verb in verbs().items() if not isinstance(verb.right, Right)} == set()
+    known = {name for name, verb in verbs().items() if verb.right is Right.KNOWN}
+    assert known == {"network", "source.list", "source.show"}, "whoever is known may do little"
+
+
+@pytest.mark.parametrize("verb", sorted(verbs()))
+def test_a_user_gets_nothing_of_what_operators_may(verb: str) -> None:
+    if verbs()[verb].right in (Right.OPERATE, Right.ADMIN):
+        setting = Guarded()
+        before = dict(setting.beside.rows)
+        assert refused(setting.ann.ask(verb)) == "not-authorised"
+        assert setting.beside.rows == before
+
+
+def test_a_profile_is_its_users_own() -> None:
+    setting = Guarded()
+    added = result(setting.add(setting.ann))
+    assert added["user"] == "ann", "whoever names nobody is meant"
+    profile = added["profile"]
+    for verb in ("profile.show", "profile.await"):
+        assert refused(setting.bob.ask(verb, profile=profile)) == "not-authorised"
+    for verb in ("profile.find_many", "profile.warnings"):
+        assert refused(setting.bob.ask(verb, profiles=[profile])) == "not-authorised"
+    assert result(setting.ann.ask("profile.show", profile=profile))["text"] == "/a"
+    assert result(setting.root.ask("profile.show", profile=profile))["user"] == "ann"
+
+
+def test_nobody_adds_for_another_or_lists_what_another_has() -> None:
+    setting = Guarded()
+    result(setting.add(setting.ann))
+    assert refused(setting.add(setting.bob, user="ann")) == "not-authorised"
+    many = {"texts": ["/a", "/b"], "users": ["bob", "ann"]}
+    assert refused(setting.bob.ask("profile.add_many", **many)) == "not-authorised"
+    assert refused(setting.bob.ask("profile.list", user="ann")) == "not-authorised"
+    assert result(setting.bob.ask("profile.list"))["profiles"] == []
+    assert len(result(setting.root.ask("profile.list"))["profiles"]) == 1
+    assert refused(setting.add(setting.wire)) == "not-authorised"
+
+
+def test_a_request_or_a_key_of_another_finds_nothing_of_theirs() -> None:
+    setting = Guarded()
+    setting.ann.reply(Request("the-same", "profile.add", {"text": "/a", "key": "k"}))
+    setting.bob.reply(Request("the-same", "profile.add", {"text": "/a", "key": "k"}))
+    setting.add(setting.root, user="root")
+    first, second = setting.ann.answer("the-same"), setting.bob.answer("the-same")
+    assert (result(first)["user"], result(second)["user"]) == ("ann", "bob")
+    assert result(first)["profile"] != result(second)["profile"]
+
+
+def test_a_source_is_whose_certificate_registered_it() -> None:
+    setting = Guarded()
+    assert refused(setting.ann.ask("source.register", name="x")) == "not-authorised"
+    source = setting.register(setting.wire)
+    assert setting.beside.core is not None
+    entry = setting.core.catalog.sources[source]
+    assert entry.owner == "source/wire"
+
+
+def test_nobody_hears_of_a_source_that_they_may_not_see() -> None:
+    setting = Guarded()
+    source = setting.register(setting.wire)
+    grant = {"principal": "user/*", "role": "subscribe"}
+    assert refused(setting.root.ask("access.revoke", **grant)) == "not-granted", "the topology's"
+    assert [s["source"] for s in result(setting.ann.ask("source.list"))["sources"]] == [source]
+    other = setting.known("source/other")
+    assert result(other.ask("source.list"))["sources"] == []
+    assert refused(other.ask("source.show", source=source)) == "unknown-source"
+
+
+def test_what_is_granted_is_in_force_at_once_told_to_brokers_and_survives_a_restart() -> None:
+    setting = Guarded()
+    for broker in setting.brokers.values():
+        broker.take(AccessAnnounced)
+    grant = {"principal": "user/ann", "role": "operate", "scope": "*"}
+    assert refused(setting.ann.ask("topology.show")) == "not-authorised"
+    assert result(setting.root.ask("access.grant", **grant)) == {"changed": True}
+    assert result(setting.root.ask("access.grant", **grant)) == {"changed": False}
+    for broker in setting.brokers.values():
+        (told,) = broker.take(AccessAnnounced)
+        assert ("user/ann", "operate", "*") in told.rules
+    assert result(setting.ann.ask("topology.show"))
+    assert refused(setting.ann.ask("access.grant", **grant)) == "not-authorised", "only admins"
+    setting.restart()
+    assert ["user/ann", "operate", "*", False] in result(setting.client.ask("access.list"))["rules"]
+    assert result(setting.client.ask("access.revoke", **grant)) == {"changed": True}
+
+
+def test_the_audit_log_says_who_has_changed_what_also_after_a_restart() -> None:
+    setting = Guarded()
+    grant = {"principal": "user/ann", "role": "publish", "scope": "s1"}
+    setting.root.ask("access.grant", **grant)
+    setting.ann.ask("access.revoke", **grant)  # who may not
+    setting.root.ask("access.revoke", **grant)
+    text = (
+        'name = "figure4"\n[registration]\nid = "R1"\nlisten = "r:1"\n'
+        '[[broker]]\nid = "B1"\nlisten = "b:1"\n'
+    )
+    assert refused(setting.ann.ask("topology.apply", text=text)) == "not-authorised"
+    setting.restart()
+    entries = result(setting.client.ask("audit.list"))["entries"]
+    assert [entry[2:] for entry in entries] == [
+        ["operator/root", "access.grant", "user/ann publish s1"],
+        ["operator/root", "access.revoke", "user/ann publish s1"],
+    ]
+    assert result(setting.client.ask("audit.list", after=1))["entries"] == entries[1:]
