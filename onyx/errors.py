@@ -105,6 +105,8 @@ class RequestFailed(UserError):
 
     def __init__(self, code: str, reason: str) -> None:
         super().__init__(f"{reason} [{code}]")
+        if code == "not-authorised":
+            self.exit_code = EXIT_NO_PERMISSION
         self.code = code
         self.reason = reason
 

@@ -41,9 +41,10 @@ class AccessRules(Part):
             self.table.now = Access(rules)
 
     def publishes(self, connection: int, source: str) -> bool:
-        """Whether whoever is at the other end may publish as a source of this broker."""
+        """Whether whoever is at the other end may publish as a source, if it is one of here."""
         principal = self._links.principal(connection)
-        owner = self._control.sources[source].owner
+        entry = self._control.sources.get(source)
+        owner = "" if entry is None else entry.owner
         return self.table.now.may(principal, Right.PUBLISH, source, owner)
 
     def takes(self, connection: int, profile: str, user: str) -> bool:
@@ -65,7 +66,7 @@ class AccessRules(Part):
         for connection, peer, principal in self._links.principals():
             role, _, name = peer.partition("/")
             if role == "source":
-                is_over = not (name in self._control.sources and self.publishes(connection, name))
+                is_over = not self.publishes(connection, name)
             else:
                 is_over = role == "subscriber" and now.takes_from(former, principal, Right.OWN)
             if is_over:

@@ -345,15 +345,15 @@ class BrokerCore:
             self._links.refuse(
                 arrival.connection, "unknown-broker", f"{name!r} is no neighbour of {self.identity}"
             )
+        elif role == "source" and not self._access.publishes(arrival.connection, name):
+            detail = f"{self._links.principal(arrival.connection)} may not publish as {name!r}"
+            self._links.refuse(arrival.connection, "not-authorised", detail)
         elif role == "source" and not self._publishes_here(name):
             self._links.refuse(
                 arrival.connection,
                 "unknown-source",
                 f"{self.identity} is not the root broker of a source {name!r}",
             )
-        elif role == "source" and not self._access.publishes(arrival.connection, name):
-            detail = f"{self._links.principal(arrival.connection)} may not publish as {name!r}"
-            self._links.refuse(arrival.connection, "not-authorised", detail)
 
     def _publishes_here(self, source: str) -> bool:
         entry = self.control.sources.get(source)

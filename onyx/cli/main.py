@@ -15,6 +15,8 @@ from importlib import metadata
 
 from formats import build_info
 from onyx.cli import (
+    access,
+    audit,
     backtest,
     dead,
     make_results,
@@ -46,6 +48,8 @@ VERBS: tuple[Verb, ...] = (
     plan,
     backtest,
     topology,
+    access,
+    audit,
     make_results,
 )
 
@@ -63,10 +67,10 @@ examples:
   onyx topology show topologies/figure4.toml    look at a network before starting it
   onyx up topologies/figure4.toml               start it; then, in another terminal:
   export ONYX_REGISTRATION=127.0.0.1:7200
-  onyx source register --name weather           prints the source's id, s1
-  onyx profile add storms.xq --wait             prints the profile's id, p1
-  onyx source publish s1 report.xml
-  onyx subscribe p1
+  onyx source register --name weather           prints the source's id
+  onyx profile add storms.xq --wait             prints the profile's id
+  onyx source publish SOURCE report.xml
+  onyx subscribe PROFILE
   onyx VERB --help                              more about a verb, with examples
 
 exit codes:

@@ -34,6 +34,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 
+from overlay.link.admission import check_principal
 from overlay.link.arrival import ANYONE, Arrival, always
 from overlay.link.errors import ProtocolError, StoreError
 from overlay.link.events import (
@@ -405,7 +406,7 @@ class LinkLayer:
         if peer == f"{self._role}/{self._identity}":
             raise ProtocolError("not-expected", f"{peer} is this process itself", fatal=True)
         former = self._connected.get(peer)
-        _check_principal(session, former, hello)
+        check_principal(session, former, hello)
         if session.roles and hello.role not in session.roles:
             raise ProtocolError("wrong-door", f"{peer} may not come in here", fatal=True)
         if former is not None:
@@ -533,24 +534,3 @@ class LinkLayer:
         if journal is None:
             journal = self._journals[peer] = Journal(peer, self._limits, memory=self._memory)
         return journal
-
-
-def _check_principal(session: Session, former: Session | None, hello: Hello) -> None:
-    """ProtocolError unless the peer may say this hello; of a peer that is here already
-    (``former``) only the same principal may be a newer connection."""
-    principal = session.principal
-    if principal is None:
-        return
-    peer = f"{hello.role}/{hello.peer}"
-    if session.dialled:
-        if not (principal.is_process and principal.may_say(hello.role, hello.peer)):
-            detail = f"{peer} answered with the certificate of {principal}"
-            raise ProtocolError("wrong-peer", detail, fatal=True)
-    elif principal == NOBODY:
-        detail = f"who wants to be {peer} has shown no certificate"
-        raise ProtocolError("not-authenticated", detail, fatal=True)
-    elif not principal.may_say(hello.role, hello.peer):
-        raise ProtocolError("not-authorised", f"{principal} may not be {peer}", fatal=True)
-    elif former is not None and former.principal != principal:
-        detail = f"{principal} may not take the place of {peer}, who is here as another"
-        raise ProtocolError("not-authorised", detail, fatal=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from overlay.access import Right
+from overlay.access import AccessOptions, Right
 from overlay.link.frames import (
     AccessAnnounced,
     PlaceProfiles,
@@ -17,6 +18,7 @@ from overlay.link.frames import (
     SourceReady,
 )
 from overlay.link.request_server import Verb
+from overlay.topology import to_toml
 from registration.registration_core import RegistrationCore
 from tests.beside import Peer
 from tests.registration.test_registration_core import FIGURE4, Setting, refused
@@ -148,6 +150,13 @@ def test_what_is_granted_is_in_force_at_once_told_to_brokers_and_survives_a_rest
     setting.restart()
     assert ["user/ann", "operate", "*", False] in result(setting.client.ask("access.list"))["rules"]
     assert result(setting.client.ask("access.revoke", **grant)) == {"changed": True}
+
+
+def test_a_new_topology_changes_nothing_of_who_may_what() -> None:
+    setting = Guarded()
+    open_to_all = replace(FIGURE4, access=AccessOptions(publish=("*",)))
+    answer = setting.root.ask("topology.apply", text=to_toml(open_to_all))
+    assert refused(answer) == "topology-refused"
 
 
 def test_the_audit_log_says_who_has_changed_what_also_after_a_restart() -> None:

@@ -96,7 +96,7 @@ async def test_restarts_lose_and_double_nothing(network: Secure) -> None:
 async def test_who_shows_a_certificate_is_let_in_as_that(network: Secure) -> None:
     async with network.run("B"):
         assert await network.ask(network.of(ANN)) == ""
-        assert await network.ask(network.of(ANN), role="source") == "not-authorised"
+        assert await network.ask(network.of(ANN), role="registration") == "not-authorised"
         assert await network.ask(network.of(ANN), role="broker") == "not-authorised"
 
 

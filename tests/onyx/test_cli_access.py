@@ -1,0 +1,102 @@
+"""``onyx access`` and ``onyx audit`` against a running network, as an operator and as users."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from onyx.blocking import DataSource, User
+from onyx.errors import RequestFailed
+from onyx.identity.known_networks import use_credentials
+from overlay.link.principal import Principal
+from tests.onyx.networks import RunningProcess, small_topology_text
+from tests.onyx.test_cli_network import Shell, shell, write
+from tests.onyx.test_stranger import authority_of, issued
+
+__all__ = ["shell"]
+
+
+class People:
+    """Who has a certificate of the network."""
+
+    def __init__(self, network: RunningProcess, directory: Path) -> None:
+        self._authority = authority_of(network)
+        self._directory = directory
+
+    @contextmanager
+    def as_user(self, name: str, role: str = "user") -> Iterator[Path]:
+        place = self._directory / name
+        place.mkdir(exist_ok=True)
+        path = issued(self._authority, Principal(role, name), place)
+        with use_credentials(path):
+            yield path
+
+
+@pytest.fixture
+def people(network: RunningProcess, tmp_path: Path) -> People:
+    return People(network, tmp_path)
+
+
+def test_a_user_has_profiles_of_their_own_and_nothing_else(
+    people: People, registration: str
+) -> None:
+    with people.as_user("amy"), User(registration) as amy:
+        profile = amy.add_profile("//amy")
+        assert profile.user == "amy"
+        with people.as_user("ben"), User(registration) as ben:
+            assert ben.profiles() == []
+            for what in (
+                lambda: ben.update_profile(profile.id, "//ben"),
+                lambda: ben.remove_profile(profile.id),
+                lambda: next(iter(ben.results(profile.id))),
+            ):
+                with pytest.raises(RequestFailed, match="not-authorised"):
+                    what()
+        assert [shown.id for shown in amy.profiles()] == [profile.id]
+        amy.remove_profile(profile.id)
+
+
+def test_a_source_publishes_as_what_it_registered_and_who_was_granted_too(
+    people: People, registration: str, shell: Shell
+) -> None:
+    with people.as_user("wire", "source"):
+        source = DataSource.register(registration, name="own", key="own")
+        with source:
+            assert source.publish(b"<own/>").accepted
+    with (
+        people.as_user("eve"),
+        pytest.raises(RequestFailed, match="not-authorised"),
+        DataSource(registration, source.id),
+    ):
+        pass
+    grant = ("user/eve", "publish", source.id)
+    assert shell.lines("access", "grant", *grant) == [f"{' '.join(grant)}: granted"]
+    with people.as_user("eve"), DataSource(registration, source.id) as borrowed:
+        assert borrowed.publish(b"<own/>").accepted
+    assert shell.lines("access", "revoke", *grant) == [f"{' '.join(grant)}: revoked"]
+    assert shell.lines("access", "revoke", *grant) == [f"{' '.join(grant)}: nothing to do"]
+    listed = [entry["detail"] for entry in shell.objects("audit", "list")]
+    assert listed[-2:] == [" ".join(grant)] * 2
+
+
+def test_operators_verbs_need_an_operator(
+    people: People, shell: Shell, tmp_path: Path, registration: str
+) -> None:
+    file = write(tmp_path / "t.toml", small_topology_text(tmp_path))
+    shell.lines("access", "list")
+    with people.as_user("eve") as credentials:
+        for words in (
+            ("access", "list"),
+            ("access", "grant", "user/eve", "admin"),
+            ("audit", "list"),
+            ("status",),
+            ("plan", "status"),
+            ("dead", "list"),
+            ("topology", "apply", file),
+        ):
+            code = shell.run(*words, "--credentials", credentials)
+            assert (code, "not-authorised" in shell.err) == (77, True), (words, shell.err)
+    assert not [rule for rule in shell.objects("access", "list") if rule["principal"] == "user/eve"]
