@@ -1,0 +1,79 @@
+"""A real network with a fault: what meets it is passed over, and all else goes on."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import trio
+
+from onyx import DataSource, User, launch
+from onyx.registration_client import NetworkClient
+from tests.onyx.networks import SAFETY_SECONDS
+from tests.onyx.networks import small_topology as topology_in
+
+FAULT = """
+from onyx.broker.data_plane import DataPlane
+from onyx.broker.query_plane import QueryPlane
+
+match, update = DataPlane._match, QueryPlane.update
+
+def faulty_match(self, parcel):
+    if parcel.stream is not None and b"poison" in parcel.payload:
+        raise ZeroDivisionError("a fault")
+    return match(self, parcel)
+
+def faulty_update(self, profile, text):
+    if "poison" in text:
+        raise ZeroDivisionError("another fault")
+    return update(self, profile, text)
+
+DataPlane._match, QueryPlane.update = faulty_match, faulty_update
+"""
+"""Imported by every process of the network when it starts."""
+
+
+@pytest.fixture(autouse=True)
+async def safety_net() -> AsyncIterator[None]:
+    with trio.fail_after(SAFETY_SECONDS):
+        yield
+
+
+async def test_a_broker_with_a_fault_goes_on_without_what_meets_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(FAULT, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    said: list[str] = []
+    async with launch(topology_in(tmp_path / "data", brokers=2), write_line=said.append) as network:
+        pids = network.pids
+        source = await DataSource.register(network.registration, location=(10.0, 0.0))
+        async with source, User(network.registration, "ada") as user:
+            profile = await user.add_profile("//n", location=(20.0, 0.0))
+            assert (source.root, profile.host) == ("B1", "B2")
+            texts = [b"<n>1</n>", b"<n>poison</n>", b"<n>3</n>"]
+            outcomes = [outcome async for outcome in source.publish_all(_each(texts))]
+            assert [outcome.accepted for outcome in outcomes] == [True, False, True]
+            assert outcomes[1].code == "internal"
+            results = user.results(profile.id)
+            assert [(await anext(results)).results for _ in range(2)] == [[texts[0]], [texts[2]]]
+            with pytest.raises(Exception, match="its log explains it under") as caught:
+                await user.update_profile(profile.id, "//poison")
+            await user.update_profile(profile.id, "//m")
+        assert network.pids == pids
+        letters = []
+        for broker in ("B1", "B2"):
+            async with NetworkClient(str(network.topology.address(broker))) as client:
+                letters += (await client.call("dead.list"))["letters"]
+    assert [letter["error"] for letter in letters] == [
+        *("ZeroDivisionError: a fault", "ZeroDivisionError: another fault"),
+    ]
+    for letter in letters:
+        assert any(letter["id"] in line and "failed at" in line for line in said)
+    assert letters[1]["id"] in str(caught.value)
+
+
+async def _each(texts: list[bytes]) -> AsyncIterator[bytes]:
+    for text in texts:
+        yield text
