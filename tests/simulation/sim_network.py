@@ -15,6 +15,7 @@ from random import Random
 from typing import Protocol
 
 from formats.schema_questions import answer
+from overlay.link.dead_letters import DEAD, dead_letter
 from overlay.link.early_leaving import EarlyLeaving, Leaving
 from overlay.link.events import (
     Action,
@@ -38,6 +39,7 @@ from overlay.link.events import (
     SendData,
     TimePassed,
 )
+from overlay.link.suspect import CoreFailed
 from tests.beside import rows_read
 
 Rows = list[tuple[str, str, bytes]]
@@ -95,6 +97,7 @@ class SimNetwork:
         self.early_deaths = 0.0  # how often a process dies right after that
         self.left_early = ""  # whose was the last
         self.cuts = 0
+        self.fallen = 0  # nodes over an input
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
         self._order = count()
         self._numbers = count(1)
@@ -206,15 +209,11 @@ class SimNetwork:
         if node.inbox and isinstance(node.inbox[0], CalledAgain):
             size = 1
         batch, node.inbox = node.inbox[:size], node.inbox[size:]
-        actions: list[Action] = []
-        while batch:
-            new = node.core.handle(batch.pop(0), self.now)
-            actions += new
-            for action in new:
-                if isinstance(action, ReadOn):
-                    _read_on(batch, node.inbox, action.connection)
-        if any(isinstance(action, CallAtEnd) for action in actions):
-            actions += node.core.handle(BatchHandled(bool(node.inbox)), self.now)
+        try:
+            actions = self._handle(node.core, batch, node.inbox)
+        except CoreFailed as failure:
+            self._fall(node, failure)
+            return
         node.busy = False
         node.is_due |= self.random.random() < 0.3 or any(
             isinstance(action, SendData | CloseConnection | DialPeers | ReadRows)
@@ -229,6 +228,27 @@ class SimNetwork:
         if node.is_due and node.committing is None:
             self._begin_commit(node)
         self._wake(node)
+
+    def _handle(self, core: Core, batch: list[Event], inbox: list[Event]) -> list[Action]:
+        actions: list[Action] = []
+        while batch:
+            new = core.handle(batch.pop(0), self.now)
+            actions += new
+            for action in new:
+                if isinstance(action, ReadOn):
+                    _read_on(batch, inbox, action.connection)
+        if any(isinstance(action, CallAtEnd) for action in actions):
+            actions += core.handle(BatchHandled(bool(inbox)), self.now)
+        return actions
+
+    def _fall(self, node: SimNode, failure: CoreFailed) -> None:
+        """The input is kept aside, in a commit of its own, and the node begins anew."""
+        if failure.suspect is None:
+            raise failure
+        self.fallen += 1
+        letter = dead_letter(failure.suspect, failure.__cause__ or failure, 0.0, has_ended=True)
+        node.disk[DEAD.space, failure.suspect.id] = DEAD.pack(letter)
+        self.crash(node, self.random.uniform(0.1, 1.0))
 
     def _let_early(self, node: SimNode, actions: list[Action]) -> list[Action]:
         """What may leave ahead of the commit does, as in production; returns the rest."""

@@ -1,0 +1,55 @@
+"""Networks whose brokers have a fault: what meets it is passed over, all else comes once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from onyx.broker.data_plane import DataPlane
+from onyx.broker.packing.parcel import Parcel
+from tests.simulation.scenario import Scenario
+from tests.simulation.test_exactly_once import (
+    change_something,
+    live_through,
+    random_message,
+    random_path,
+)
+
+RUNS = int(os.environ.get("ONYX_SIMULATION_RUNS", "24"))
+FIRST_SEED = int(os.environ.get("ONYX_SIMULATION_SEED", "9000"))
+
+
+@pytest.fixture(autouse=True)
+def fault(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Root brokers fall over a message with an element ``poison``."""
+    match = DataPlane._match
+
+    def faulty(self: DataPlane, parcel: Parcel) -> object:
+        if not parcel.hops and b"poison" in parcel.payload:
+            raise ZeroDivisionError
+        return match(self, parcel)
+
+    monkeypatch.setattr(DataPlane, "_match", faulty)
+    return
+
+
+def some_poison(scenario: Scenario) -> bytes:
+    """One message in eight; the line end makes the scenario expect that it is refused."""
+    if scenario.random.random() < 1 / 8:
+        return b"<m a='%d'><poison/></m>\n" % scenario.random.randrange(1_000_000)
+    return random_message(scenario)
+
+
+@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + RUNS))
+def test_all_but_the_poison_comes_once_and_its_source_is_told(seed: int) -> None:
+    scenario = Scenario(seed, brokers=1 + seed % 5)
+    live_through(scenario, 1, random_path, some_poison, change_something)
+    poison = [message for message in scenario.published if b"poison" in message.xml]
+    assert not scenario.missing()
+    assert not scenario.wrong()
+    assert not scenario.unexplained()
+    assert scenario.net.fallen == len(poison)  # each fells a broker once
+    told = [frame for source in scenario.sources.values() for frame in source.refused]
+    assert sum(frame.code == "internal" for frame in told) == len(poison)
