@@ -50,12 +50,12 @@ class OnyxNetwork:
         """The data directory, all of it."""
         return disk_bytes(self._data)
 
-    async def longest_turn_ms(self) -> float | None:
-        """Processor time, of the longest turn of the broker; None where it does not tell."""
+    async def longest_turn(self) -> tuple[float, str] | None:
+        """Of the broker: milliseconds of processor time, and what took most of it; None where it
+        does not tell."""
         async with NetworkClient(self.broker) as client:
-            statistics = await client.statistics()
-        turn: float | None = statistics.get("node", {}).get("longest_turn_ms")
-        return turn
+            node = (await client.statistics()).get("node", {})
+        return (node["longest_turn_ms"], node["longest_turn_of"]) if node else None
 
     async def kill_broker(self) -> None:
         """SIGKILL; returns when the launcher has started it again and it is ready."""

@@ -28,12 +28,14 @@ class NetworkReport(Report):
         self.figure(f"ping_p99_ms_{key}", label, percentile(times, 99), "ms")
         self.figure(f"ping_max_ms_{key}", f"{scenario}: the longest", max(times), "ms")
 
-    def turn(self, scenario: str, key: str, milliseconds: float | None) -> None:
-        """The longest of a broker in a scenario, where it tells."""
-        if milliseconds is not None:
-            self._turns[key] = milliseconds
+    def turn(self, scenario: str, key: str, longest: tuple[float, str] | None) -> None:
+        """The longest of a broker in a scenario, milliseconds and what took most of it, where it
+        tells."""
+        if longest is not None:
+            self._turns[key], kind = longest
+            self.condition(f"longest_turn_of_{key}", f"{scenario}: the longest turn was of", kind)
             label = f"{scenario}: longest turn, processor time"
-            self.figure(f"longest_turn_ms_{key}", label, milliseconds, "ms")
+            self.figure(f"longest_turn_ms_{key}", label, longest[0], "ms")
 
     def so_far(self) -> NetworkReport:
         """What there is up to now, with its summary."""
@@ -66,4 +68,4 @@ async def pinged(
         yield
         times = (await ping.ask({"end": True}))["times_ms"]
     report.pings(scenario, key, times)
-    report.turn(scenario, key, await network.longest_turn_ms())
+    report.turn(scenario, key, await network.longest_turn())

@@ -220,7 +220,7 @@ async def test_several_results_of_a_profile_are_compared() -> None:
 def test_the_summary_is_over_all_scenarios() -> None:
     report = NetworkReport()
     report.pings("one", "one", [1.0] * 10)
-    report.turn("one", "one", 7.0)
+    report.turn("one", "one", (7.0, "DataReceived"))
     report.pings("fan", "fan", [50.0] * 10)
     report.turn("fan", "fan", None)
     report.summary()
