@@ -175,19 +175,16 @@ class Mailboxes(Part):
         former messages had to go for want of room.  ``message`` is for results that are not made.
         """
         self.flush_soon()
-        groups: dict[tuple[bytes, tuple[int, ...]] | None, Group] = {}
+        parts: dict[object, list[Given]] = {}
         boxes: list[Mailbox] = []
-        for some, results in given:
+        for part in given:
+            some, results = part
             boxes += some
             # equal results are one group, whatever they were made by
-            key = None if results is None else results.key
-            group = groups.get(key)
-            if group is None:
-                groups[key] = Group(self._indexes(some), results)
-            else:
-                groups[key] = Group(sorted([*group.boxes, *self._indexes(some)]), results)
+            parts.setdefault(None if results is None else results.key, []).append(part)
+        groups = [Group(self._indexes(alike), alike[0][1]) for alike in parts.values()]
         second = int(self._wall())
-        record = self._log.append(source, number, second, list(groups.values()), message)
+        record = self._log.append(source, number, second, groups, message)
         dropped = 0
         largest = append_to_all(boxes, self._log.last, record.size)
         is_sent = False
@@ -205,8 +202,11 @@ class Mailboxes(Part):
             dropped += self._overflow.make_room()
         return dropped
 
-    def _indexes(self, boxes: Sequence[Mailbox]) -> list[int]:
-        """What these are called in the log, ascending; not to be changed."""
+    def _indexes(self, alike: list[Given]) -> list[int]:
+        """What the mailboxes of some parts are called in the log, ascending; not to be changed."""
+        if len(alike) > 1:
+            return sorted([box.index for boxes, _ in alike for box in boxes])
+        boxes = alike[0][0]
         if boxes is not self._last_boxes:
             self._last_boxes, self._last_indexes = boxes, sorted([box.index for box in boxes])
         return self._last_indexes
