@@ -317,14 +317,16 @@ async def call(
     give_up_at = trio.current_time() + patience_seconds
     while True:
         try:
-            return await connection.call(verb, arguments, request=request)
-        except RemoteError as error:
+            try:
+                return await connection.call(verb, arguments, request=request)
+            except ConnectionFailed as error:
+                if trio.current_time() >= give_up_at:
+                    late = f"no answer in {patience_seconds:g} s: {error}"
+                    raise NetworkUnreachable(late) from None
+            with trio.move_on_at(give_up_at):
+                await connection.wait_connected()
+        except RemoteError as error:  # also while the connection is away, for good
             raise request_failed(error) from None
-        except ConnectionFailed as error:
-            if trio.current_time() >= give_up_at:
-                raise NetworkUnreachable(f"no answer in {patience_seconds:g} s: {error}") from None
-        with trio.move_on_at(give_up_at):
-            await connection.wait_connected()
 
 
 async def _give_up(connection: ClientConnection, where: str, patience_seconds: float) -> None:

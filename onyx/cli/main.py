@@ -18,6 +18,7 @@ from onyx.cli import (
     access,
     audit,
     backtest,
+    cert,
     dead,
     make_results,
     plan,
@@ -51,6 +52,7 @@ VERBS: tuple[Verb, ...] = (
     access,
     audit,
     make_results,
+    cert,
 )
 
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells count

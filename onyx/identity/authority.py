@@ -57,6 +57,9 @@ class Issued(NamedTuple):
     principal: Principal
     revoked: bool = False
 
+    def is_over(self) -> bool:
+        return self.until <= datetime.now(UTC)
+
 
 class Authority:
     """Of the network whose data directory has the folder ``directory``."""

@@ -54,16 +54,16 @@ def note(addresses: Iterable[Address], credentials: Path | None) -> None:
     """
     place = folder()
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for address in addresses:
+    for name in _file_names(addresses):
         text = "" if credentials is None else str(credentials)
-        write_atomically(place / _file_name(address), text.encode(), mode=0o600)
+        write_atomically(place / name, text.encode(), mode=0o600)
 
 
 def forget(addresses: Iterable[Address], credentials: Path | None) -> None:
     """The notes of a network that has stopped, as far as they are still its own."""
-    with suppress(OSError, RuntimeError):
-        for address in addresses:
-            path = folder() / _file_name(address)
+    for name in _file_names(addresses):
+        with suppress(OSError, RuntimeError):
+            path = folder() / name
             if _read(path) == ("" if credentials is None else str(credentials)):
                 path.unlink(missing_ok=True)
 
@@ -132,6 +132,17 @@ def _resolved(host: str) -> list[str]:
 
 def _file_name(address: Address) -> str:
     return quote(str(address), safe="[]:")
+
+
+def _file_names(addresses: Iterable[Address]) -> set[str]:
+    """By the names that were given, and by what they stand for."""
+    found = set()
+    for host, port in addresses:
+        names = [host]
+        with suppress(OSError):
+            names += _resolved(host)
+        found |= {_file_name(Address(name, port)) for name in names}
+    return found
 
 
 def _read(path: Path) -> str:

@@ -83,6 +83,13 @@ def test_credentials_are_found_by_address(authority: Authority, state: Path) -> 
         credentials_for("127.0.0.1", 7202)
 
 
+def test_an_address_is_found_by_any_name_of_it(authority: Authority, state: Path) -> None:
+    note([Address("localhost", 7200)], authority.keep(account()))
+    assert credentials_for("127.0.0.1", 7200) is not None
+    forget([Address("localhost", 7200)], authority.keep(account()))
+    assert not list(folder().iterdir())
+
+
 def test_a_port_that_another_network_has_now_is_the_others(
     authority: Authority, state: Path, tmp_path: Path
 ) -> None:

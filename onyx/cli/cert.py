@@ -1,0 +1,173 @@
+"""``onyx cert``: who may connect to a network, and who may not any more."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from onyx.cli.values import positive, print_json, table
+from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
+from onyx.data_directory import DataDirectory, write_atomically
+from onyx.errors import EXIT_OK, UsageError
+from overlay.link.principal import Principal
+from overlay.topology import load_topology
+
+if TYPE_CHECKING:
+    from onyx.identity.authority import Authority, Issued
+
+DETAILS = """\
+The authority of a network is in its data directory, on the machine where onyx up (or
+onyx up --registration) made it; these verbs work there, whether the network runs or not.
+
+A PRINCIPAL is user/NAME, source/ID, operator/NAME, broker/ID or registration/ID. Whoever
+has its file says --credentials FILE, or sets ONYX_CREDENTIALS."""
+
+WHERE = "--data DIR, or --topology FILE with the data directory in it"
+
+EXAMPLES = """\
+  onyx cert issue user/ann --out ann.pem --data .onyx/figure4
+  onyx cert issue broker/B4 --out B4.pem --topology figure4.toml     for another machine
+  onyx cert list --data .onyx/figure4
+  onyx cert revoke 3f2a --data .onyx/figure4     whose number begins so
+  onyx cert revoke user/ann --data .onyx/figure4
+  onyx cert rotate --data .onyx/figure4
+"""
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    parser = add_verb(
+        subparsers, "cert", "say who may connect to a network", details=DETAILS, examples=EXAMPLES
+    )
+    verbs = add_subverbs(parser)
+    issue = add_verb(
+        verbs,
+        "issue",
+        "issue credentials, one file: key, certificate and the authority's",
+        details="The file is for its owner alone: whoever has it is the principal.",
+    )
+    issue.add_argument("principal", metavar="PRINCIPAL", help="as user/ann")
+    issue.add_argument("--out", metavar="FILE", type=Path, required=True, help="to be written")
+    issue.add_argument(
+        "--days", metavar="N", type=positive, default=90, help="how long it lasts (default: 90)"
+    )
+    set_run(issue, run_issue)
+    listed = add_verb(verbs, "list", "list the certificates that were issued")
+    listed.add_argument("--all", action="store_true", help="also those that are over or revoked")
+    listed.add_argument("--json", action="store_true", help="print JSON, one object a line")
+    set_run(listed, run_list)
+    revoke = add_verb(
+        verbs,
+        "revoke",
+        "take certificates back",
+        details="Processes of the network close their connections within about a second. Those\n"
+        "with a directory of their own need the file identity/revoked beside their credentials.\n"
+        "What is in the data directory is issued anew, for the processes and the operator.",
+    )
+    revoke.add_argument(
+        "which",
+        metavar="NUMBER|PRINCIPAL",
+        nargs="+",
+        help="the beginning of a serial number, or a principal, all of whose certificates it is",
+    )
+    set_run(revoke, run_revoke)
+    rotate = add_verb(
+        verbs,
+        "rotate",
+        "issue what is in the data directory anew",
+        details="New keys and certificates for the processes and the operator, which they take\n"
+        "while they run, for new connections. The ones of before stay good until they are\n"
+        "over, or revoked. onyx up does it by itself 30 days before the end.",
+    )
+    rotate.add_argument("principal", metavar="PRINCIPAL", nargs="*", help="only these")
+    set_run(rotate, run_rotate)
+    for verb in (issue, listed, revoke, rotate):
+        where = verb.add_mutually_exclusive_group()
+        where.add_argument("--data", metavar="DIR", type=Path, help="the data directory")
+        where.add_argument("--topology", metavar="FILE", type=Path, help="of the network")
+
+
+def run_issue(arguments: argparse.Namespace) -> int:
+    authority = _authority(arguments)
+    principal = _principal(arguments.principal)
+    write_atomically(arguments.out, authority.issue(principal, arguments.days), mode=0o600)
+    print(f"{arguments.out}: {principal.uri(authority.network)}, for {arguments.days} days")
+    return EXIT_OK
+
+
+def run_list(arguments: argparse.Namespace) -> int:
+    authority = _authority(arguments)
+    found = [one for one in authority.issued() if arguments.all or _state(one) == "good"]
+    for one in found if arguments.json else ():
+        print_json(
+            {
+                "serial": f"{one.serial:x}",
+                "principal": str(one.principal),
+                "until": one.until.isoformat(),
+                "state": _state(one),
+            }
+        )
+    if not arguments.json:
+        rows = [(f"{o.serial:x}", o.principal, f"{o.until:%Y-%m-%d}", _state(o)) for o in found]
+        print(table(("NUMBER", "PRINCIPAL", "UNTIL", "STATE"), rows))
+    return EXIT_OK
+
+
+def run_revoke(arguments: argparse.Namespace) -> int:
+    authority = _authority(arguments)
+    issued = authority.issued()
+    found: set[int] = set()
+    for which in arguments.which:
+        if "/" in which:
+            principal = _principal(which)
+            some = {one.serial for one in issued if one.principal == principal}
+        else:
+            some = {one.serial for one in issued if f"{one.serial:x}".startswith(which.lower())}
+            if len(some) > 1:
+                raise UsageError(f"{len(some)} numbers begin with {which}; give more of it")
+        if not some:
+            raise UsageError(f"no certificate {which} was issued; onyx cert list --all has them")
+        found |= some
+    authority.revoke(found)
+    print(f"revoked: {len(found)}")
+    for principal in authority.kept():
+        authority.keep(principal)  # who goes on needs another one
+    return EXIT_OK
+
+
+def run_rotate(arguments: argparse.Namespace) -> int:
+    authority = _authority(arguments)
+    kept = authority.kept()
+    chosen = [_principal(text) for text in arguments.principal] or kept
+    for principal in chosen:
+        if principal not in kept:
+            raise UsageError(f"{principal} has no credentials in {authority.directory}")
+    for principal in chosen:
+        print(f"{authority.keep(principal, anew=True)}: {principal}")
+    return EXIT_OK
+
+
+def _authority(arguments: argparse.Namespace) -> Authority:
+    # It takes long to load, and every verb loads this module.
+    from onyx.identity.authority import Authority  # noqa: PLC0415
+
+    if arguments.data is not None:
+        directory = arguments.data
+    elif arguments.topology is not None:
+        directory = load_topology(arguments.topology).data_directory
+    else:
+        raise UsageError(f"which network? give {WHERE}")
+    return Authority(DataDirectory(directory).identity)
+
+
+def _principal(text: str) -> Principal:
+    try:
+        return Principal.parse(text)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _state(one: Issued) -> str:
+    if one.revoked:
+        return "revoked"
+    return "over" if one.is_over() else "good"
