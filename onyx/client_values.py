@@ -111,14 +111,16 @@ class Delivery:
     """What one message gave for one profile: one XML text each in ``results``, in the order of
     the message; ``source`` and ``number`` name the message.
 
-    ``is_over_limit``: it matched, but its results are larger than a message may be or cost more to
-    make than the limits of the host broker allow, so that there are none here.
+    ``is_over_limit``: the message was not evaluated to the end, or its results are larger than a
+    message may be, so that there are none here; ``limit`` says which limit of the host broker that
+    was, in a sentence with its code.
     """
 
     profile: str
     source: str
     number: int
     results: list[bytes]
+    limit: str = ""
 
     @property
     def is_over_limit(self) -> bool:

@@ -131,7 +131,10 @@ class Results:
         frame = found.frame
         if self._results is None or self._results[0] is not frame:
             self._results = frame, cut(frame.lengths, frame.payload)
-        return Delivery(found.inbox.profile, frame.source, frame.number, list(self._results[1]))
+        results, limit = list(self._results[1]), ""
+        if len(results) == 2 and not results[0]:  # no document is empty
+            results, limit = [], results[1].decode("utf-8", "replace")
+        return Delivery(found.inbox.profile, frame.source, frame.number, results, limit)
 
     def acknowledge_nowait(self) -> None:
         """The last delivery is done, whatever happens now."""

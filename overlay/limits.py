@@ -66,6 +66,7 @@ class Limits:
     routing_table_max_bytes     of one broker's routing table, all links and trees (generalise)
     max_disjuncts               of one link's routing query on one tree (generalise)
     needs_max_bytes             told about one link and tree, of what is needed of messages (widen)
+    evaluation_ms_max           milliseconds of processor time for a profile and a message (tell)
     profile_length_max          characters in the text of one profile (refuse)
     link_down_after_s           seconds after which a link without a connection counts as down, and
                                 is taken out of use as long as others connect the network
@@ -100,6 +101,7 @@ class Limits:
     routing_table_max_bytes: int = 1024 * MIB
     max_disjuncts: int = 1_000_000
     needs_max_bytes: int = 4 * MIB
+    evaluation_ms_max: int = 50
     profile_length_max: int = 64 * KIB
     link_down_after_s: float = 30.0
     connections_max: int = 0
@@ -170,6 +172,7 @@ _BOUNDS: Mapping[str, tuple[int, int]] = {
     "unclaimed_profile_s_max": (0, _INTEGER_MAX),
     "routing_table_max_bytes": (1, 2**40),
     "needs_max_bytes": (1, 2**40),
+    "evaluation_ms_max": (1, 60_000),
     "profile_length_max": (1, 64 * KIB),
     "connections_max": (0, 1_000_000),
     "link_connections_max": (0, 1_000_000),

@@ -16,6 +16,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from itertools import chain
 from weakref import WeakSet
 
 from formats.element_stream import ElementStream
@@ -64,7 +65,7 @@ class Matcher:
         limits: MatchLimits = DEFAULT_MATCH_LIMITS,
         message_limits: MessageLimits = DEFAULT_LIMITS,
     ) -> None:
-        self._limits = limits
+        self.limits = self._limits = limits
         self._message_limits = message_limits
         self._index = Index(limits.lazy_bytes_max, limits.evaluation)
         self._local = LocalQueries(self._index)
@@ -72,7 +73,7 @@ class Matcher:
         self._stamp = 0  # counts changes; see Registrations
         self._unfinished: WeakSet[MessageMatch] = WeakSet()
         self._link_queries = LinkQueries(self._index, limits)
-        self._transformations = Transformations(self._index)
+        self._transformations = Transformations(self._index, limits=limits.evaluation)
         self._generated = 0
         self._work = Work()
 
@@ -262,7 +263,7 @@ class Matcher:
         self._work.messages += 1
         self._work.local_asked += 1
         found = self._index.match(message, self._limits.visits_max)
-        return self._delivered(message, found, self._stamp)
+        return chain(self._given_up(self._stamp), self._delivered(message, found, self._stamp))
 
     def _made(
         self, stream: ElementStream, query: int, writer: ResultWriter, numbers: array[int]
@@ -273,6 +274,15 @@ class Matcher:
         except MatchLimitExceeded as exceeded:
             self._work.over_limit += 1
             return Delivered(numbers, [], exceeded)
+
+    def _given_up(self, stamp: int) -> list[Delivered]:
+        """Queries of which the index does not know whether they match, as that costs too much."""
+        found = []
+        for number in self._index.unsure:
+            numbers = array("i", self._local.open_since(number, stamp))
+            if numbers:
+                found.append(Delivered(numbers, [], self._index.operators.exceeded))
+        return found
 
     def _delivered(
         self, stream: ElementStream, found: list[int], stamp: int, makes_now: MakesNow | None = None
@@ -429,6 +439,8 @@ class Matcher:
             self._work.local_asked += 1
             for found in self._index.match_in_steps(matching.stream, matching.visits_left):
                 if found is not None:
+                    if self._index.unsure:
+                        yield from self._given_up(stamp)
                     yield from self._delivered(matching.stream, found, stamp, makes_now)
                     break
                 yield PAUSE

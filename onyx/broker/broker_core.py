@@ -70,6 +70,8 @@ from overlay.link.slices import Slice
 from overlay.link.stored_rows import Progress, StoredRows, unsaid
 from overlay.link.suspect import CoreFailed, suspect_of
 from overlay.topology import Topology
+from yfilter.engine.match_limits import MatchLimits
+from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.matcher import Matcher
 
 Rows = Iterable[tuple[str, str, bytes]]
@@ -118,7 +120,8 @@ class BrokerCore:
         self._dead = dead = DeadLetters(self._links, self._rows, wall)
         self.control = ControlPlane(identity, topology, self._links, self._rows)
         self._access = AccessRules(self.control, self._links, self._rows)
-        matcher = Matcher(message_limits=limits.message)
+        evaluation = EvaluationLimits(seconds_max=limits.evaluation_ms_max / 1000, clock=clock)
+        matcher = Matcher(MatchLimits(evaluation=evaluation), limits.message)
         self.trained = CompressionDictionaries(self.control, self._links, self._rows)
         codebook = Codebook(self.control, self.trained)  # its counts are of no message's way
         maker = ResultMaker(codebook, matcher, results_bytes_max(limits.link), dead)

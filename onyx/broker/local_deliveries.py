@@ -229,12 +229,15 @@ class LocalDeliveries:
             if is_restricted:
                 boxes = [box for box in boxes if self._is_seen(parcel.source, box.profile)]
             if boxes:
-                is_made = one.is_made
-                yield Given(boxes, self._maker.fitting(one.results) if is_made else None, True)
+                made = None
+                if one.is_made:
+                    made = self._maker.fitting(one.results, one.exceeded)
+                yield Given(boxes, made, True)
         if takes_part is not None:
-            for profile, results in self._transformation.answered_by_former(parcel):
+            for profile, results, exceeded in self._transformation.answered_by_former(parcel):
                 if not is_restricted or self._is_seen(parcel.source, profile):
-                    yield Given(self._boxes_named([profile]), self._maker.fitting(results), False)
+                    made = self._maker.fitting(results, exceeded)
+                    yield Given(self._boxes_named([profile]), made, False)
 
     def deliver(
         self, parcel: Parcel, given: Iterable[Given], *, is_undecided: bool = False

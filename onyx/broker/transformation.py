@@ -94,6 +94,7 @@ class Transformation(Part):
         self.parsed: Callable[[str], Profile | None] = lambda profile: None
         self._control = control
         self._matcher = matcher
+        self._evaluation = matcher.limits.evaluation
         self._links = links
         self._rows = rows
         self.is_on = self._has_parts = False
@@ -298,17 +299,19 @@ class Transformation(Part):
 
         return is_reflected
 
-    def answered_by_former(self, parcel: Parcel) -> Iterator[tuple[str, list[bytes] | None]]:
-        """(profile, results) where a message lacks something that a profile needs, and has what its
-        former text needs; None: beyond a limit."""
+    def answered_by_former(
+        self, parcel: Parcel
+    ) -> Iterator[tuple[str, list[bytes], MatchLimitExceeded | None]]:
+        """(profile, results, the limit that left it without any) where a message lacks something
+        that a profile needs, and has what its former text needs."""
         for match in self._by_former(parcel, self._counters):
             try:
                 results = match.results()
-            except MatchLimitExceeded:
-                yield match.profile_id, None
+            except MatchLimitExceeded as exceeded:
+                yield match.profile_id, [], exceeded
                 continue
             if results:
-                yield match.profile_id, results
+                yield match.profile_id, results, None
 
     # --- data plane -----------------------------------------------------------------------
 
@@ -399,7 +402,7 @@ class Transformation(Part):
             return
         for profile, text in self._former.answering(own.name, parcel.reflects):
             counts["answered_by_former"] += 1
-            matcher = Matcher(MatchLimits(lazy_bytes_max=4096))
+            matcher = Matcher(MatchLimits(lazy_bytes_max=4096, evaluation=self._evaluation))
             matcher.add(text, profile)
             for match in matcher.match(parcel.stream):
                 if isinstance(match, ProfileMatch):

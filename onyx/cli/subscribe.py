@@ -27,9 +27,9 @@ PROFILE-SOURCE-NUMBER.xml after the message they come from (with -1, -2, ... bef
 what came while nobody was subscribed comes with the next run, and what was written
 does not come again (but after a crash of this very process the last one may).
 
-When a message matches, and its results are larger than a message may be or cost more
-to make than a broker's limits allow, standard error says so in their place (with
---json: "over_limit": true, and no results).
+When a message takes a profile more time or memory than a broker's limits allow, or its
+results are larger than a message may be, standard error says so in their place (with
+--json: "over_limit": true, "limit": why, and no results).
 
 With --share several of these commands divide the work: each delivery goes to one of
 them. What one had not written when it ended or lost its connection goes to the others;
@@ -153,7 +153,7 @@ class _Writer:
         if delivery.is_over_limit and not self._as_json:
             print(
                 f"onyx: {delivery.profile}: message {delivery.number} of {delivery.source} "
-                "matches, but its results are beyond a limit of the broker and were not sent",
+                f"gave no results, as a limit of the broker forbids it: {delivery.limit}",
                 file=sys.stderr,
             )
         files = []
@@ -169,6 +169,7 @@ class _Writer:
                     "source": delivery.source,
                     "number": delivery.number,
                     **({"over_limit": True} if delivery.is_over_limit else {}),
+                    **({"limit": delivery.limit} if delivery.limit else {}),
                     **({"files": files} if self._directory is not None else {"results": results}),
                 }
             )

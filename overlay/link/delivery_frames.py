@@ -58,7 +58,8 @@ class Delivery:
     """The results of ``profile`` on message ``number`` of ``source``: ``payload`` is the results
     end to end, ``lengths`` the bytes of each.
 
-    None at all: there are some, but beyond a limit, on their size or on the cost of making them.
+    A first one of no bytes: a limit leaves the profile without any, as the second says; the message
+    was not evaluated to the end, or its results are too large.
     """
 
     profile: str

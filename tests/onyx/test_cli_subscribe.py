@@ -11,7 +11,7 @@ from onyx.cli.main import main
 from onyx.cli.subscribe import _Writer
 from onyx.client_values import Delivery
 
-OVER_LIMIT = Delivery("p1", "s1", 7, [])
+OVER_LIMIT = Delivery("p1", "s1", 7, [], "it takes too long [too-much-time]")
 
 
 def test_results_beyond_a_limit_are_said_in_their_place(
@@ -21,7 +21,10 @@ def test_results_beyond_a_limit_are_said_in_their_place(
     assert list(tmp_path.iterdir()) == []
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert printed.err.startswith("onyx: p1: message 7 of s1 matches, but its results are beyond")
+    assert printed.err == (
+        "onyx: p1: message 7 of s1 gave no results, as a limit of the broker forbids it: "
+        "it takes too long [too-much-time]\n"
+    )
 
 
 @pytest.mark.parametrize("arguments", [[], ["p1", "--user", "ann"]])
@@ -38,6 +41,13 @@ def test_results_beyond_a_limit_as_json(capsys: pytest.CaptureFixture[str]) -> N
     assert writer.write(Delivery("p1", "s1", 8, [b"<x/>"]))
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert lines == [
-        {"profile": "p1", "source": "s1", "number": 7, "over_limit": True, "results": []},
+        {
+            "profile": "p1",
+            "source": "s1",
+            "number": 7,
+            "over_limit": True,
+            "limit": "it takes too long [too-much-time]",
+            "results": [],
+        },
         {"profile": "p1", "source": "s1", "number": 8, "results": ["<x/>"]},
     ]

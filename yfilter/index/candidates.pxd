@@ -14,6 +14,7 @@ cdef class Candidates(Offers):
     cdef Twigs _twigs
     cdef public int[::1] found
     cdef public int count
+    cdef public list unsure
     cdef public long long candidates
     cdef public long long visits
     cdef public long long passed_over

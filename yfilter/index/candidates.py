@@ -58,13 +58,15 @@ from yfilter.index.target_groups import TargetGroups
 
 
 class Candidates(Offers):
-    """``begin`` a message, ``offer`` and ``settle``; ``found`` has ``count`` queries in the end."""
+    """``begin`` a message, ``offer`` and ``settle``; ``found`` has ``count`` queries in the end,
+    ``unsure`` those of which a condition was given up, as it costs too much."""
 
     def __init__(self, view: MessageView, residuals: Residuals, trie: Trie) -> None:
         super().__init__(view, residuals)
         self._twigs = residuals.twigs
         self.trie = trie
         self.found = ints(1024)
+        self.unsure: list[int] = []
         self.count = 0
         self.candidates = 0
         self.visits = 0
@@ -96,6 +98,8 @@ class Candidates(Offers):
         if len(self._marks) < words:
             self._marks = array("Q", bytes(16 * words))
         self.count = 0
+        if self.unsure:
+            self.unsure = []
         self._offered = 0
         self._waiting = 0
         self.residuals.begin(visits_max)
@@ -113,6 +117,8 @@ class Candidates(Offers):
     def end(self) -> cython.int:
         """How many queries were found in the message."""
         self.visits += self.residuals.visits
+        if self.unsure:
+            self.unsure = [query for query in sorted(set(self.unsure)) if not self._is_found(query)]
         return self.count
 
     def registrations(self, runs: SubscriberRuns) -> array[int]:
@@ -232,6 +238,7 @@ class Candidates(Offers):
         """Take a query over, if it is wanted still and its residual holds."""
         groups: TargetGroups | None = self._groups
         known: cython.int
+        holds: cython.bint
         if groups is None or self._is_found(query):
             return 0
         known = self._verdict[self._group_of[query]]
@@ -245,8 +252,11 @@ class Candidates(Offers):
         self.candidates += 1
         if residual > 0 and not self.residuals.ancestor_holds(residual, element):
             return 0
-        if residual < 0 and not self.residuals.hold(-residual, element):
-            return 0
+        if residual < 0:
+            holds = self.residuals.hold(-residual, element)
+            self.residuals.operators.gave_up = False  # a link is rather taken than missed
+            if not holds:
+                return 0
         self._find(query)
         self._stamp = groups.reach(query)
         return 0
@@ -269,13 +279,19 @@ class Candidates(Offers):
         """Take over those waiting whose residual holds."""
         words: cython.int[::1] = self.residuals.words
         touched: cython.int = 0
+        holds: cython.bint
         i: cython.int
         for i in range(self._waiting):
             touched ^= words[self._record[i]]
         self._touched = touched
         self._cover_found(self._waiting)
         for i in range(self._waiting):
-            if self.residuals.hold(self._record[i], self._where[i]):
+            holds = self.residuals.hold(self._record[i], self._where[i])
+            if self.residuals.operators.gave_up:
+                self.residuals.operators.gave_up = False
+                if holds:
+                    self.unsure.append(self._query[i])
+            elif holds:
                 self._find(self._query[i])
         self._waiting = 0
         return 0

@@ -76,7 +76,8 @@ class Index:
     ``lazy_bytes_max`` bounds the lazy states, 0 for what so many queries may need (see
     MatchLimits); the answers do not depend on it.  ``candidates`` and
     ``passed_over`` count by class, over all messages; ``visits_last`` is what the class matched
-    last has cost.
+    last has cost.  ``unsure`` are the queries that it neither found nor ruled out, as a condition
+    costs too much; ``operators.exceeded`` says why.
     """
 
     def __init__(
@@ -120,6 +121,7 @@ class Index:
         self.candidates = [0] * len(Priority)
         self.passed_over = [0] * len(Priority)
         self.visits_last = 0
+        self.unsure: list[int] = []
         self._before = 0, 0, 0  # candidates, those passed over, visits: when the last match began
 
     def add(self, ways: list[list[FilledWay]], priority: Priority = Priority.PROFILE) -> int:
@@ -316,6 +318,7 @@ class Index:
         taken = self._candidates
         if not goes_on:
             self.visits_last = 0
+            self.unsure = []
             if self._run.is_empty(priority + 1):
                 return 0
             self._before = taken.candidates, taken.passed_over, taken.visits
@@ -326,6 +329,7 @@ class Index:
             return UNFINISHED
         candidates, passed_over, visits = self._before
         count: int = taken.end()
+        self.unsure = taken.unsure
         self.candidates[priority] += taken.candidates - candidates
         self.passed_over[priority] += taken.passed_over - passed_over
         self.visits_last = taken.visits - visits

@@ -84,7 +84,9 @@ class Locations(Offers):
             return True
         if residual > 0:
             return self.residuals.ancestor_holds(residual, element)
-        return self.residuals.hold(-residual, element) or self.residuals.operators.gave_up
+        holds: cython.bint = self.residuals.hold(-residual, element)
+        self.residuals.operators.gave_up = False
+        return holds
 
     def _take(self, query: cython.int, residual: cython.int, element: cython.int) -> cython.int:
         i: cython.int = self.count

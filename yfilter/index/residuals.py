@@ -111,7 +111,7 @@ class Residuals:
             self._cover(2 * self.view.deepest)
 
     def hold(self, record: cython.int, element: cython.int) -> cython.bint:
-        """Whether a record holds for an element."""
+        """Whether a record holds for an element; ``gave_up`` of the operators: perhaps."""
         if self.words[record + RECORD_MODE] == MODE_FIXED:
             return self._fixed(record, element)
         if self.words[record + RECORD_MODE] == MODE_BELOW:
@@ -203,7 +203,8 @@ class Residuals:
         known = self._anywhere.get(record)
         if known is None:
             known = self._within(record, 0, self.view.elements, 1)
-            self._anywhere[record] = known
+            if not self.operators.gave_up:
+                self._anywhere[record] = known
         return known
 
     def _found_below(
@@ -218,7 +219,8 @@ class Residuals:
         known = self._nested.get(key)
         if known is None:
             known = self._within(record, element + 1, self.view.end[element], level + 1)
-            self._nested[key] = known
+            if not self.operators.gave_up:
+                self._nested[key] = known
         return known
 
     def _within(

@@ -1,4 +1,9 @@
-"""Budget: what may still be spent on one profile and one message; see EvaluationLimits."""
+"""Budget: what may still be spent on one profile and one message; see EvaluationLimits.
+
+What is looked at and made is counted, in visits.  How long that takes is not known from the count,
+so every LOOK_VISITS of them somebody looks at the clock: what costs less than that never does.
+Values are charged by their size before they are built.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +12,19 @@ from yfilter.language.profile_limits import EvaluationLimits
 
 ELEMENTPATH_COST = 32  # of a call of elementpath, in visits
 CALL_COST = 16  # of a call of a declared function
+LOOK_VISITS = 512
+NOT_BEGUN = -1.0
+SMALL = 65_536  # bytes of a value that is not charged: time bounds how many there can be
+ITEM_BYTES = 32  # of an item of a sequence, about
+POINTER_BYTES = 8  # of one that is there already
+TEXT_VISIT = 64  # characters that cost as much as a visit
 
 
 class Budget:
-    """Each ``charge`` raises MatchLimitExceeded when there is not enough left."""
+    """Each ``charge`` raises MatchLimitExceeded when there is not enough left.
+
+    ``began``: when the evaluation did, by the clock of processor time, as far as it has looked.
+    """
 
     def __init__(self, limits: EvaluationLimits) -> None:
         self.limits = limits
@@ -21,6 +35,9 @@ class Budget:
         self.tuples_left = self.limits.tuples_max
         self.visits_left = self.limits.visits_max
         self.bytes_left = self.limits.bytes_max
+        self.memory_left = self.limits.memory_max
+        self.began = NOT_BEGUN
+        self._look_at = max(self.visits_left - LOOK_VISITS, 0)
 
     @property
     def visits(self) -> int:
@@ -30,12 +47,26 @@ class Budget:
     def charge(self, amount: int = 1) -> None:
         """Counts nodes looked at and items made."""
         self.visits_left -= amount
-        if self.visits_left < 0:
-            raise MatchLimitExceeded(
-                "too-many-visits", "a condition looks at too many nodes of this message"
-            )
+        if self.visits_left < self._look_at:
+            self._look()
+
+    def charge_text(self, size: int) -> None:
+        """Counts a text of so many characters that is gone through."""
+        if size >= TEXT_VISIT:
+            self.charge(size // TEXT_VISIT)
+
+    def charge_memory(self, size: int) -> None:
+        """Counts a value of about so many bytes that is about to be built."""
+        if size > SMALL:
+            self.memory_left -= size
+            if self.memory_left < 0:
+                raise MatchLimitExceeded(
+                    "too-much-memory",
+                    f"the values of a profile take more than {self.limits.memory_max} bytes",
+                )
 
     def charge_tuple(self) -> None:
+        self.charge()
         self.tuples_left -= 1
         if self.tuples_left < 0:
             raise MatchLimitExceeded(
@@ -51,3 +82,28 @@ class Budget:
                 "result-too-large",
                 f"the results of a profile are larger than {self.limits.bytes_max} bytes",
             )
+
+    def _look(self) -> None:
+        if self.visits_left < 0:
+            raise MatchLimitExceeded(
+                "too-many-visits", "a condition looks at too many nodes of this message"
+            )
+        self.began = since(self.began, self.limits)
+        self._look_at = max(self.visits_left - LOOK_VISITS, 0)
+
+
+def since(began: float, limits: EvaluationLimits) -> float:
+    """When an evaluation began, or now; MatchLimitExceeded where that is too long ago."""
+    now = limits.clock()
+    if began == NOT_BEGUN:
+        return now
+    if now - began > limits.seconds_max:
+        raise too_much_time(limits)
+    return began
+
+
+def too_much_time(limits: EvaluationLimits) -> MatchLimitExceeded:
+    return MatchLimitExceeded(
+        "too-much-time",
+        f"a profile takes more than {1000 * limits.seconds_max:g} ms for this message",
+    )

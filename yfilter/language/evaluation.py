@@ -27,6 +27,7 @@ from formats.text import parse_text
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language import function_library
 from yfilter.language.atoms import is_number
+from yfilter.language.budget import POINTER_BYTES
 from yfilter.language.call_evaluation import typeswitch, user_call
 from yfilter.language.construction import detached, holder, write_construction
 from yfilter.language.evaluator import Evaluator, effective_boolean
@@ -302,8 +303,10 @@ class MessageEvaluator(Evaluator):
         found: list[Item] = []
         for position, node in enumerate(left, 1):
             inner = Focus(node, position, len(left), focus.variables, focus.functions)
-            found += self.value(mapped.right, inner)
-            self.charge()
+            value = self.value(mapped.right, inner)
+            self.charge_memory(POINTER_BYTES * len(value))
+            self.charge(1 + len(value))
+            found += value
         is_node = [isinstance(item, NODES) for item in found]
         if not any(is_node):
             return found
@@ -335,8 +338,10 @@ class MessageEvaluator(Evaluator):
             return known[1]
         found: list[Item] = []
         for part in sequence.parts:
-            found += self.value(part, focus)
-        self.charge(len(found))
+            value = self.value(part, focus)
+            self.charge_memory(POINTER_BYTES * len(value))
+            self.charge(len(value))
+            found += value
         if len(found) > FEW and all(isinstance(part, Literal) for part in sequence.parts):
             self._literals[id(sequence)] = sequence, found
         return found

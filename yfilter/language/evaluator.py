@@ -100,7 +100,9 @@ class Evaluator(Budget, ABC):
         stream = self.streams[node.tree]
         match node.type:
             case NodeType.ELEMENT:
-                return stream.string_value(node.number)
+                text = stream.string_value(node.number)
+                self.charge_text(len(text))
+                return text
             case NodeType.ATTRIBUTE:
                 return stream.attribute_value(node.number)
             case NodeType.CONTENT:
@@ -109,7 +111,9 @@ class Evaluator(Budget, ABC):
                     return value.partition(" ")[2]
                 return value
             case NodeType.DOCUMENT:
-                return stream.string_value(0)
+                text = stream.string_value(0)
+                self.charge_text(len(text))
+                return text
 
     def string(self, item: Item) -> str:
         """``fn:string`` of one item."""

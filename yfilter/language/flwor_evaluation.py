@@ -119,6 +119,7 @@ def _ordered(
         keyed.append((inner, values))
 
     def order(left: tuple[Focus, list[Atom | None]], right: tuple[Focus, list[Atom | None]]) -> int:
+        evaluator.charge()
         for key, one, other in zip(keys, left[1], right[1], strict=True):
             sign = _sign(key, one, other)
             if sign:

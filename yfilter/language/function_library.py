@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from yfilter.language.atoms import atom_text, cast, is_number, to_double
+from yfilter.language.budget import POINTER_BYTES
 from yfilter.language.evaluator import Evaluator, effective_boolean
 from yfilter.language.functions import FUNCTIONS, TYPES, ArgumentKind
 from yfilter.language.nodes import (
@@ -34,8 +35,10 @@ from yfilter.language.number_functions import NUMBER_FUNCTIONS
 from yfilter.language.other_functions import call_other
 from yfilter.language.query_ast import FunctionCall
 from yfilter.language.sequence_functions import SEQUENCE_FUNCTIONS, deep_equal
-from yfilter.language.string_functions import STRING_FUNCTIONS
+from yfilter.language.string_functions import CHARGED, STRING_FUNCTIONS
 from yfilter.language.temporal import Temporal
+
+FEW_ITEMS = 8  # which cost less than a visit
 
 
 def call(evaluator: Evaluator, call_: FunctionCall, focus: Focus) -> Value:
@@ -69,7 +72,19 @@ def applied(evaluator: Evaluator, name: str, values: list[Value]) -> Value:
     ]
     if name in TYPES or name in _OF_ONE:
         return _of_one(name, arguments[0])
-    result = _FUNCTIONS[name](*arguments)
+    if name in CHARGED:
+        return as_value(evaluator, CHARGED[name](evaluator, *arguments))
+    for argument in arguments:
+        if isinstance(argument, str):
+            evaluator.charge_text(len(argument))
+        elif isinstance(argument, list):
+            evaluator.charge_memory(POINTER_BYTES * len(argument))
+            evaluator.charge(len(argument) // FEW_ITEMS)
+    return as_value(evaluator, _FUNCTIONS[name](*arguments))
+
+
+def as_value(evaluator: Evaluator, result: Any) -> Value:
+    """What a function has made, charged."""
     if isinstance(result, list):
         evaluator.charge(len(result))
         return result

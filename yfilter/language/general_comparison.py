@@ -14,6 +14,7 @@ from yfilter.language.evaluator import Evaluator
 from yfilter.language.nodes import Atom, DynamicError, Opaque, Untyped, Value
 from yfilter.language.query_ast import Operator
 
+FEW_ATOMS = 8  # which cost less than a visit
 _Comparable = TypeVar("_Comparable", str, float)
 
 
@@ -21,6 +22,8 @@ def some_pair(evaluator: Evaluator, left: Value, relation: Operator, right: Valu
     """Pairs that cannot be compared do not hold; if ``evaluator.strict`` they raise."""
     if not left or not right:
         return False
+    if len(left) + len(right) > FEW_ATOMS:
+        evaluator.charge((len(left) + len(right)) // FEW_ATOMS)
     one, other = evaluator.atoms(left), evaluator.atoms(right)
     if not evaluator.strict:
         if _all_text(one) and _all_text(other):
@@ -30,8 +33,12 @@ def some_pair(evaluator: Evaluator, left: Value, relation: Operator, right: Valu
         ):
             return _some_numbers(_numbers(one), relation, _numbers(other))
     is_cast = any(isinstance(atom, Opaque) for atom in (*one, *other))
-    evaluator.charge(len(one) * len(other) * (ELEMENTPATH_COST if is_cast else 1))
-    return any(_holds(evaluator, a, relation, b) for a in one for b in other)
+    cost = len(other) * (ELEMENTPATH_COST if is_cast else 1)
+    for a in one:
+        evaluator.charge(cost)
+        if any(_holds(evaluator, a, relation, b) for b in other):
+            return True
+    return False
 
 
 def _holds(evaluator: Evaluator, left: Atom, relation: Operator, right: Atom) -> bool:

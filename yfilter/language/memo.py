@@ -223,6 +223,7 @@ class Memo:
             )
 
         def atoms(item: Item) -> list[Atom]:
+            self._evaluator.charge()
             try:
                 return self._evaluator.atoms(self._evaluator.value(key, focus_of(item)))
             except DynamicError:  # the condition does not hold

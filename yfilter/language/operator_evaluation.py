@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from yfilter.language.atoms import arithmetic, cast, compare, negate
-from yfilter.language.budget import ELEMENTPATH_COST
+from yfilter.language.budget import ELEMENTPATH_COST, ITEM_BYTES
 from yfilter.language.evaluator import Evaluator
 from yfilter.language.functions import TYPES
 from yfilter.language.nodes import (
@@ -68,7 +68,9 @@ def _range(evaluator: Evaluator, first: Atom, last: Atom) -> Value:
         if not isinstance(whole, int) or isinstance(whole, bool):
             raise DynamicError("XPTY0004", "'to' takes integers")
         bounds.append(whole)
-    evaluator.charge(max(0, bounds[1] - bounds[0] + 1))
+    size = max(0, bounds[1] - bounds[0] + 1)
+    evaluator.charge_memory(ITEM_BYTES * size)
+    evaluator.charge(size)
     return list(range(bounds[0], bounds[1] + 1))
 
 

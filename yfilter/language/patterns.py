@@ -17,7 +17,7 @@ Whether a pattern matches at all is asked of RE2 where it certainly finds the sa
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, lru_cache
 from typing import NamedTuple, TypeAlias
 
@@ -32,6 +32,10 @@ from yfilter.language.re2_patterns import Re2Pattern, as_re2, compile_re2
 
 STATES_MAX = REPEATS_MAX  # of one pattern, after {n,m} is written out (code "pattern")
 MEMO_MAX = 10_000  # remembered steps of one pattern; when full, forgotten and begun anew
+
+Charge: TypeAlias = "Callable[[int], None]"
+"""Is told how many visits a search has cost, piece by piece; may raise."""
+CHARGED_PLACES = 64  # of a text, in one go
 
 Span: TypeAlias = tuple[int, int]
 Slots: TypeAlias = tuple[int | None, ...]  # start and end of the match, then of each group
@@ -90,16 +94,18 @@ class Pattern:
         written = as_re2(*self._source)
         return None if written is None else compile_re2(written)
 
-    def search(self, text: str) -> bool:
-        """Whether the pattern matches anywhere in ``text``."""
+    def search(self, text: str, charge: Charge | None = None) -> bool:
+        """Whether the pattern matches anywhere in ``text``; ``charge`` is told what it costs."""
         if self._re2 is None:
-            return self.search_states(text)
+            return self.search_states(text, charge)
         return self._re2.search(text.encode()) is not None
 
-    def search_states(self, text: str) -> bool:
+    def search_states(self, text: str, charge: Charge | None = None) -> bool:
         """As ``search``, but always by the NFA."""
         kernel: frozenset[int] = frozenset()
         for place in range(len(text) + 1):
+            if charge is not None and place % CHARGED_PLACES == CHARGED_PLACES - 1:
+                charge(CHARGED_PLACES // 4 + len(kernel))
             closed = self._closure(kernel, *self._edges(text, place))
             if closed is None:
                 return True
@@ -107,14 +113,16 @@ class Pattern:
                 kernel = self._step(closed, text[place])
         return False
 
-    def finditer(self, text: str) -> Iterator[tuple[int, int, tuple[Span | None, ...]]]:
+    def finditer(
+        self, text: str, charge: Charge | None = None
+    ) -> Iterator[tuple[int, int, tuple[Span | None, ...]]]:
         """Matches from left to right: start, end and what each group matched, None if nothing.
 
         Of several matches at one place the one that a backtracking engine would find.
         """
         place = 0
         while place <= len(text):
-            slots = self._first(text, place)
+            slots = self._first(text, place, charge)
             if slots is None:
                 return
             start, end = slots[0], slots[1]
@@ -122,7 +130,7 @@ class Pattern:
             yield start, end, tuple(map(_span, slots[2::2], slots[3::2]))
             place = end if end > start else end + 1
 
-    def _first(self, text: str, start: int) -> Slots | None:
+    def _first(self, text: str, start: int, charge: Charge | None) -> Slots | None:
         """The slots of the leftmost match: threads in order of preference, one a state."""
         empty: Slots = (None,) * (2 + 2 * self.groups)
         threads: list[tuple[int, Slots]] = []
@@ -132,6 +140,8 @@ class Pattern:
                 threads.append((0, (place, *empty[1:])))
             elif not threads:
                 break
+            if charge is not None:
+                charge(len(threads))
             seen: set[int] = set()
             following: list[tuple[int, Slots]] = []
             for thread in threads:

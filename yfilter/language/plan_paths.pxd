@@ -12,7 +12,8 @@ cdef class PlanPaths:
     cdef long long _stamp
     cdef object _evaluator
     cdef dict _names
-    cdef long long _visits, _tuples, _bytes
+    cdef long long _visits, _tuples, _bytes, _look_at
+    cdef double _began
     cdef Py_ssize_t _settled
     cdef object _node_column, _slot_column
     cdef int[::1] _nodes, _slots
@@ -25,6 +26,7 @@ cdef class PlanPaths:
     cdef object _mask(self, test)
     cdef int _settle(self) except -1
     cdef int _spend(self) except -1
+    cdef int _look(self) except -1
     cdef bint _holds(self, int row) except -1
     cdef int _path(self, int path) except -1
     cdef int _select(self, int axis, int number, int start) except -1

@@ -19,6 +19,7 @@ except ImportError:
 from formats.element_stream import ElementStream
 from formats.subtree_writer import SubtreeWriter
 from yfilter.errors import MatchLimitExceeded
+from yfilter.language.budget import NOT_BEGUN, since
 from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import ANY, NameTest, Profile, Sequence
@@ -50,6 +51,8 @@ if not cython.compiled:
     )
 
 _NO_NAME, _SEVERAL, _ANY_NAME = -1, -2, -3  # numbers of names; those below are masks
+
+_LOOK_VISITS = 4096  # compiled, about 10 ns each
 
 _stamps = count()
 NO_PLAN = ResultPlan(Profile(Sequence(())), False)
@@ -89,6 +92,8 @@ class PlanPaths:
     def _allow(self) -> cython.int:
         """What a profile may cost, from here on."""
         self._visits = self.limits.visits_max
+        self._look_at = max(self._visits - _LOOK_VISITS, 0)
+        self._began = NOT_BEGUN
         self._tuples = self.limits.tuples_max
         self._bytes = self.limits.bytes_max
         self._settled = self._xml.used
@@ -126,11 +131,17 @@ class PlanPaths:
 
     def _spend(self) -> cython.int:
         if (
-            self._visits >= 0
+            self._visits >= self._look_at
             and self._tuples >= 0
             and self._xml.used - self._settled <= self._bytes
         ):
             return 0
+        if (
+            self._visits >= 0
+            and self._tuples >= 0
+            and self._xml.used - self._settled <= self._bytes
+        ):
+            return self._look()
         self._plan = NO_PLAN
         if self._visits < 0:
             raise MatchLimitExceeded(
@@ -144,6 +155,12 @@ class PlanPaths:
             "result-too-large",
             f"the results of a profile are larger than {self.limits.bytes_max} bytes",
         )
+
+    def _look(self) -> cython.int:
+        """At the clock; see ``budget``."""
+        self._began = since(self._began, self.limits)
+        self._look_at = max(self._visits - _LOOK_VISITS, 0)
+        return 0
 
     # -- paths
 

@@ -72,6 +72,7 @@ class PlanValues(PlanPaths):
             evaluator = self._evaluator = MessageEvaluator(self.stream, self.limits)
         evaluator.visits_left = self._visits
         evaluator.tuples_left = self._tuples
+        evaluator.began = self._began
         evaluator.bytes_left = self._bytes - (self._xml.used - self._settled)
         variables: dict[str, Any] = {
             name: [self._node(slot, kind)] for name, slot, kind in foreign.slots
@@ -97,6 +98,7 @@ class PlanValues(PlanPaths):
             holds = evaluator.condition(foreign.expression, focus)
         else:
             holds = evaluator.truth(foreign.expression, focus)
+        self._began = evaluator.began
         self._visits = evaluator.visits_left
         self._tuples = evaluator.tuples_left
         self._spend()
@@ -117,6 +119,8 @@ class PlanValues(PlanPaths):
             part = row + 1
             while part < self._plan.rows[ROW_WIDTH * row + ROW_NEXT]:
                 self._put_atom(part, where)
+                self._visits -= 1
+                self._spend()
                 part = self._plan.rows[ROW_WIDTH * part + ROW_NEXT]
             return 0
         if kind == ROW_CALL:
@@ -125,6 +129,9 @@ class PlanValues(PlanPaths):
             while part < self._plan.rows[ROW_WIDTH * row + ROW_NEXT]:
                 arguments.append(self._string(part).decode())
                 part = self._plan.rows[ROW_WIDTH * part + ROW_NEXT]
+            for argument in arguments:
+                self._visits -= 1 + (len(argument) >> 6)
+            self._spend()
             made: str = atom_text(self._plan.constants[a](*arguments))
             return self._xml.put_escaped(made.encode(), where)
         first = self._path(a)

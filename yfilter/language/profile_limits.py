@@ -7,6 +7,7 @@ MatchLimitExceeded names the bound.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
@@ -34,6 +35,11 @@ class ProfileLimits:
     idle_paths_refused: bool = True
 
 
+def no_time() -> float:
+    """A clock that stands still: nothing takes long."""
+    return 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class EvaluationLimits:
     """Bounds for one profile on one message.
@@ -41,13 +47,20 @@ class EvaluationLimits:
     visits_max   nodes looked at by location steps (code ``too-many-visits``)
     tuples_max   tuples that for clauses bind (``too-many-tuples``)
     bytes_max    bytes of all results together (``result-too-large``)
+    memory_max   bytes of the values that it builds on the way, about, the small ones not counted
+                 (``too-much-memory``)
     calls_max    calls of declared functions in each other (``too-many-calls``)
+    seconds_max  of processor time, by ``clock`` (``too-much-time``); what takes less than 512
+                 visits is not timed
     """
 
     visits_max: int = 5_000_000
     tuples_max: int = 100_000
     bytes_max: int = 16 * 1024 * 1024
+    memory_max: int = 16 * 1024 * 1024
     calls_max: int = 512
+    seconds_max: float = 0.05
+    clock: Callable[[], float] = no_time
 
 
 DEFAULT_PROFILE_LIMITS = ProfileLimits()

@@ -106,7 +106,9 @@ class ResultWriter(PlanValues):
             try:
                 return self._planned(plan, bindings)
             except (_NotInPlan, DynamicError, MatchLimitExceeded) as error:
-                if isinstance(error, MatchLimitExceeded) and not plan.repeats:
+                if isinstance(error, MatchLimitExceeded) and (
+                    not plan.repeats or error.code == "too-much-time"
+                ):
                     raise
                 self._plan = NO_PLAN
         key = plan, tuple(bindings)
@@ -393,6 +395,7 @@ class ResultWriter(PlanValues):
             text = " ".join(evaluator.string(item) for item in value)
             where = _IN_VALUES if mode == _VALUES else _IN_TEXT
             self._xml.put_escaped(text.encode(), where)
+        self._began = evaluator.began
         self._visits = evaluator.visits_left
         self._tuples = evaluator.tuples_left
         self._after_atom = False

@@ -9,10 +9,13 @@ from typing import Any
 
 from formats.characters import find_illegal_character
 from yfilter.language.atoms import atom_text
+from yfilter.language.budget import ITEM_BYTES, Budget
 from yfilter.language.nodes import Atom, DynamicError
 from yfilter.language.number_functions import rounded
-from yfilter.language.patterns import compile_pattern
+from yfilter.language.patterns import Pattern, compile_pattern
 
+PATTERN_COST = 256  # of one that may have many states, in visits
+SIZE_STEP = 65_536  # characters of a result after which they are charged
 _SPACE = re.compile("[ \\t\\n\\r]+")
 
 
@@ -22,38 +25,52 @@ def _normalize_space(text: str) -> str:
     return " ".join(part for part in _SPACE.split(text) if part)
 
 
-def _matches(text: str, pattern: str, flags: str = "") -> bool:
-    return compile_pattern(pattern, flags).search(text)
+def _matches(budget: Budget, text: str, pattern: str, flags: str = "") -> bool:
+    budget.charge_text(len(text))
+    return _compiled(budget, pattern, flags).search(text, budget.charge)
 
 
-def _tokenize(text: str, pattern: str, flags: str = "") -> list[str]:
+def _compiled(budget: Budget, pattern: str, flags: str) -> Pattern:
+    budget.charge(PATTERN_COST if "{" in pattern else 1)
+    return compile_pattern(pattern, flags)
+
+
+def _tokenize(budget: Budget, text: str, pattern: str, flags: str = "") -> list[str]:
     if not text:
         return []
-    compiled = compile_pattern(pattern, flags)
+    compiled = _compiled(budget, pattern, flags)
     if compiled.search(""):
         raise DynamicError("FORX0003", "the pattern of tokenize() matches the empty string")
     tokens = []
     place = 0
-    for start, end, _ in compiled.finditer(text):
+    for start, end, _ in compiled.finditer(text, budget.charge):
+        budget.charge()
         tokens.append(text[place:start])
         place = end
     return [*tokens, text[place:]]
 
 
-def _replace(text: str, pattern: str, replacement: str, flags: str = "") -> str:
-    compiled = compile_pattern(pattern, flags)
+def _replace(budget: Budget, text: str, pattern: str, replacement: str, flags: str = "") -> str:
+    compiled = _compiled(budget, pattern, flags)
     if compiled.search(""):
         raise DynamicError("FORX0003", "the pattern of replace() matches the empty string")
     template = _template(replacement, compiled.groups)
-    parts = []
+    parts: list[str] = []
     place = 0
-    for start, end, groups in compiled.finditer(text):
-        parts.append(text[place:start])
-        for part in template:
-            parts.append(
-                part if isinstance(part, str) else _group(text, part, (start, end), groups)
-            )
+    size = len(text)
+    for start, end, groups in compiled.finditer(text, budget.charge):
+        made = [
+            part if isinstance(part, str) else _group(text, part, (start, end), groups)
+            for part in template
+        ]
+        size += sum(map(len, made))
+        if size > SIZE_STEP:
+            budget.charge_memory(size)
+            size = 0
+        budget.charge()
+        parts += (text[place:start], *made)
         place = end
+    budget.charge_memory(size)
     return "".join((*parts, text[place:]))
 
 
@@ -133,17 +150,26 @@ def _codepoints_to_string(codes: list[Atom]) -> str:
     return text
 
 
-def _concat(*atoms: Atom | None) -> str:
-    return "".join("" if atom is None else atom_text(atom) for atom in atoms)
+def _concat(budget: Budget, *atoms: Atom | None) -> str:
+    return _joined(budget, ["" if atom is None else atom_text(atom) for atom in atoms], "")
+
+
+def _joined(budget: Budget, texts: list[str], separator: str) -> str:
+    size = sum(map(len, texts)) + len(separator) * len(texts)
+    budget.charge_memory(size)
+    budget.charge_text(size)
+    return separator.join(texts)
+
+
+def _codepoints(budget: Budget, text: str) -> list[int]:
+    budget.charge_memory(ITEM_BYTES * len(text))
+    return list(map(ord, text))
 
 
 STRING_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "contains": lambda text, part: part in text,
     "starts-with": str.startswith,
     "ends-with": str.endswith,
-    "matches": _matches,
-    "replace": _replace,
-    "tokenize": _tokenize,
     "normalize-space": _normalize_space,
     "lower-case": str.lower,
     "upper-case": str.upper,
@@ -154,7 +180,14 @@ STRING_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "string-length": len,
     "compare": _compare,
     "codepoints-to-string": _codepoints_to_string,
-    "string-to-codepoints": lambda text: list(map(ord, text)),
+}
+
+# What may cost more than its arguments are long, by the budget of the evaluation.
+CHARGED: dict[str, Callable[..., Any]] = {
+    "matches": _matches,
+    "replace": _replace,
+    "tokenize": _tokenize,
+    "string-to-codepoints": _codepoints,
     "concat": _concat,
-    "string-join": lambda parts, separator: separator.join(parts),
+    "string-join": _joined,
 }

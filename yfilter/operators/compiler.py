@@ -339,7 +339,9 @@ class Compiler:
         except NotCompiled:
             item = ItemVariable()
             inner = self._part(rest, {**scope, name: item})
-            return RangingItems(expression.every, item, self._part(source, scope), inner)
+            return RangingItems(
+                self._scratch, expression.every, item, self._part(source, scope), inner
+            )
         variable = Variable()
         inner = self._part(rest, {**scope, name: variable})
         return Ranging(expression.every, variable, path, inner)
@@ -373,7 +375,7 @@ class Compiler:
             case _:
                 operators = [self._part(argument, scope) for argument in arguments]
         if name in _TEXT_FUNCTIONS:
-            return TextCall(STRING_FUNCTIONS[name], operators)
+            return TextCall(self._scratch, STRING_FUNCTIONS[name], operators)
         return Call(self._scratch, name, operators)
 
     def _truth(self, name: str, operand: Expression, scope: Scope) -> Operator:

@@ -14,7 +14,10 @@ cdef class OperatorTable:
     cdef dict _selected
     cdef dict _by_value
     cdef dict _spent
+    cdef dict _seconds
+    cdef object _limits
     cdef public bint gave_up
+    cdef public object exceeded
     cdef public long long over_limit
     cdef public long long visits
 

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 
 from formats.element_stream import ElementStream
 from yfilter.errors import MatchLimitExceeded
+from yfilter.language.budget import LOOK_VISITS, NOT_BEGUN, too_much_time
 from yfilter.language.nodes import DynamicError
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import Expression, NameTest
@@ -84,8 +85,9 @@ class OperatorTable:
     """``acquire`` and ``release`` expressions; ``begin`` a message, then ask which of them hold.
 
     ``over_limit`` counts conditions that cost more than EvaluationLimits on a message, on all its
-    elements together, and from then on hold no more; ``gave_up``: whether there were any on this
-    message.  ``visits`` is what the last answer cost.
+    elements together: from then on they hold, as far as anybody knows.  ``gave_up``: whether the
+    last answer was such a one, and ``exceeded`` why; whoever asks takes it back.  ``visits`` is
+    what the last answer cost.
     """
 
     def __init__(self, columns: MessageColumns, limits: EvaluationLimits) -> None:
@@ -100,8 +102,11 @@ class OperatorTable:
         self._selected: dict[int, list[int]] = {}
         self._by_value: dict[tuple[int, int], dict[bytes, list[int]]] = {}
         self._spent: dict[int, int] = {}  # visits on this message, of costly conditions
+        self._seconds: dict[int, float] = {}  # of those that have spent more than a little
+        self._limits = limits
         self.over_limit = 0
         self.gave_up = False
+        self.exceeded = too_much_time(limits)
         self.visits = 0
 
     def acquire(self, expression: Expression) -> int:
@@ -162,10 +167,10 @@ class OperatorTable:
         """A message that the columns are bound to; nothing is done before somebody asks."""
         self._stream = stream
         self._is_new = True
-        self.gave_up = False
 
     def holds(self, number: cython.int, element: cython.int) -> cython.bint:
-        """Whether a condition holds on an element; one that raises an error does not."""
+        """Whether a condition holds on an element; one that raises an error does not, one that
+        costs too much does (``gave_up``)."""
         operator: Operator = self._operators[number]
         key: cython.longlong = number
         answer: cython.bint = False
@@ -181,25 +186,35 @@ class OperatorTable:
             spent = self._spent.get(number, 0)
             if spent > scratch.visits_max:
                 self.visits = 1
-                return False
-        scratch.restart()
-        scratch.visits = spent
+                self.gave_up = True
+                return True
+        scratch.restart(spent)
+        if spent > LOOK_VISITS:
+            scratch.began = self._limits.clock() - self._seconds.get(number, 0.0)
         try:
             answer = operator.holds(KINDS * element)
         except DynamicError:
             pass
-        except MatchLimitExceeded:
+        except MatchLimitExceeded as error:
+            self.exceeded = error.with_traceback(None)
             scratch.visits = scratch.visits_max + 1
         if not scratch._is_spent and scratch._evaluator is not None:
             scratch.visits += scratch._evaluator.visits
-        if scratch.visits > scratch.visits_max:
+            scratch.began = scratch._evaluator.began
+        if operator.is_costly and scratch.began != NOT_BEGUN:
+            seconds = self._seconds[number] = self._limits.clock() - scratch.began
+            if seconds > self._limits.seconds_max and scratch.visits <= scratch.visits_max:
+                self.exceeded = too_much_time(self._limits)
+                scratch.visits = scratch.visits_max + 1
+        is_over: cython.bint = scratch.visits > scratch.visits_max
+        if is_over:
             scratch.visits = scratch.visits_max + 1  # what was asked for at once was not done
             self.over_limit += 1
-            self.gave_up = True
-            answer = False
+            self.gave_up = answer = True
         self.visits = scratch.visits - spent
         if operator.is_costly:
-            self._answers[key] = answer
+            if not is_over:
+                self._answers[key] = answer
             self._spent[number] = scratch.visits
         return answer
 
@@ -223,6 +238,9 @@ class OperatorTable:
         for element in found:
             if self.holds(condition, element):
                 kept.append(element)
+            if self.gave_up:
+                self.gave_up = False
+                raise self.exceeded
         return kept
 
     def _select(self, number: cython.int) -> list[int]:
@@ -276,8 +294,10 @@ class OperatorTable:
         return found
 
     def answer(self, number: int, element: int) -> bool:
-        """``holds``, for Python."""
-        return self.holds(number, element)
+        """``holds``, for Python; one that costs too much does not."""
+        holds = self.holds(number, element) and not self.gave_up
+        self.gave_up = False
+        return holds
 
     def _look(self) -> cython.int:
         """Begin the message, unless that was done."""
@@ -285,6 +305,7 @@ class OperatorTable:
             self.scratch.begin(self._stream)
             self._answers.clear()
             self._spent.clear()
+            self._seconds.clear()
             self._selected.clear()
             self._by_value.clear()
             self._is_new = False

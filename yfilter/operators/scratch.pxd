@@ -28,6 +28,8 @@ cdef class Scratch:
     cdef int top
     cdef readonly long long visits
     cdef public long long visits_max
+    cdef long long clock_at
+    cdef double began
     cdef bytes octets
     cdef int first
     cdef int last
@@ -37,7 +39,8 @@ cdef class Scratch:
 
     cdef bint accepts(self, int symbol, int element) noexcept
     cdef int visit(self, long long count) except -1
-    cdef int restart(self) except -1
+    cdef int restart(self, long long spent=*) except -1
+    cdef int _look(self) except -1
     cdef int push(self, long long node) except -1
     cdef int tidy(self, int base) except -1
     cdef int look_at(self, long long node) except -1

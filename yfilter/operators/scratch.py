@@ -26,6 +26,7 @@ from array import array
 from formats.element_stream import ElementStream
 from yfilter.errors import MatchLimitExceeded
 from yfilter.index.columns import grown, longs
+from yfilter.language.budget import NOT_BEGUN, since
 from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.nodes import DOCUMENT, Node, NodeType, element_node
 from yfilter.language.profile_limits import EvaluationLimits
@@ -42,6 +43,7 @@ if not cython.compiled:
     KIND_SHIFT = 2
     ROOT = -4
 ELEMENT, ATTRIBUTE, TEXT = 0, 1, 2
+_LOOK_VISITS = 1024  # from 10 ns each to several us, where values are compared
 
 
 class Scratch:
@@ -55,6 +57,8 @@ class Scratch:
         self.top = 0
         self.visits = 0
         self.visits_max = limits.visits_max
+        self.clock_at = 0
+        self.began = NOT_BEGUN
         self.octets = b""
         self._limits = limits
         self._evaluator: MessageEvaluator | None = None
@@ -74,9 +78,11 @@ class Scratch:
         self.top = 0
         self._evaluator = None
 
-    def restart(self) -> cython.int:
-        """A new evaluation, with a budget of its own."""
-        self.visits = 0
+    def restart(self, spent: cython.longlong = 0) -> cython.int:
+        """A new evaluation, with a budget of its own, of which some is spent."""
+        self.visits = spent
+        self.clock_at = min(spent + _LOOK_VISITS, self.visits_max)
+        self.began = NOT_BEGUN
         self.top = 0
         self._is_spent = True
         return 0
@@ -96,10 +102,18 @@ class Scratch:
     def visit(self, count: cython.longlong) -> cython.int:
         """So many nodes are looked at.  Raises MatchLimitExceeded."""
         self.visits += count
+        if self.visits > self.clock_at:
+            self._look()
+        return 0
+
+    def _look(self) -> cython.int:
+        """At what is left, and at the clock."""
         if self.visits > self.visits_max:
             raise MatchLimitExceeded(
                 "too-many-visits", "a condition looks at too many nodes of this message"
             )
+        self.began = since(self.began, self._limits)
+        self.clock_at = min(self.visits + _LOOK_VISITS, self.visits_max)
         return 0
 
     def push(self, node: cython.longlong) -> cython.int:
@@ -191,6 +205,8 @@ class Scratch:
             self._evaluator = MessageEvaluator(self.columns._stream, self._limits)
         elif self._is_spent:
             self._evaluator.renew()
+        if self._is_spent:
+            self._evaluator.began = self.began
         self._is_spent = False
         return self._evaluator
 

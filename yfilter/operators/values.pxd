@@ -34,6 +34,7 @@ cdef class Call(Operator):
 
 
 cdef class TextCall(Operator):
+    cdef Scratch _scratch
     cdef object _function
     cdef list _arguments
 
@@ -94,6 +95,7 @@ cdef class Joined(Operator):
 
 
 cdef class RangingItems(Operator):
+    cdef Scratch _scratch
     cdef bint _every
     cdef ItemVariable _variable
     cdef Operator _source

@@ -180,9 +180,12 @@ class Call(Operator):
 class TextCall(Operator):
     """A function of texts, each the first of its argument, an empty one for none."""
 
-    def __init__(self, function: Callable[..., Atom], arguments: Sequence[Operator]) -> None:
+    def __init__(
+        self, scratch: Scratch, function: Callable[..., Atom], arguments: Sequence[Operator]
+    ) -> None:
         super().__init__(arguments)
         self.is_costly = True
+        self._scratch = scratch
         self._function = function
         self._arguments = list(arguments)
 
@@ -191,6 +194,7 @@ class TextCall(Operator):
 
     def first_atom(self, node: cython.longlong) -> Atom | None:
         argument: Operator
+        scratch: Scratch = self._scratch
         texts = []
         for argument in self._arguments:
             text = argument.first_atom(node)
@@ -199,6 +203,8 @@ class TextCall(Operator):
             elif not isinstance(text, str):
                 raise DynamicError("XPTY0004", "a function takes a string")
             texts.append(text)
+        for text in texts:
+            scratch.visit(len(text) >> 6)
         return self._function(*texts)
 
     def atom(self, node: cython.longlong) -> Atom | None:
@@ -412,9 +418,15 @@ class RangingItems(Operator):
     """As ``Ranging``, over items of any kind."""
 
     def __init__(
-        self, every: bool, variable: ItemVariable, source: Operator, condition: Operator
+        self,
+        scratch: Scratch,
+        every: bool,
+        variable: ItemVariable,
+        source: Operator,
+        condition: Operator,
     ) -> None:
         super().__init__((source, condition))
+        self._scratch = scratch
         self._every = every
         self._variable = variable
         self._source = source
@@ -427,7 +439,9 @@ class RangingItems(Operator):
 
     def holds(self, node: cython.longlong) -> cython.bint:
         holds: cython.bint
+        scratch: Scratch = self._scratch
         for item in self._source.value(node):
+            scratch.visit(1)
             self._variable.bind(item)
             try:
                 holds = self._condition.holds(node)

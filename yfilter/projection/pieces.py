@@ -13,7 +13,6 @@ from collections.abc import Mapping
 import msgpack
 
 from formats.compression import Compression, compress, decompress
-from formats.element_stream import ElementStream
 from formats.errors import DecodeError
 from yfilter.language.construction import written
 from yfilter.language.evaluation import MessageEvaluator
@@ -29,10 +28,9 @@ _AS_IT_IS, _COMPRESSED = b"\x00", b"\x01"
 _COMPRESSED_FROM = 128  # bytes; less is hardly ever made shorter
 
 
-def computed(part: KnownPart, stream: ElementStream, element: int) -> bytes:
+def computed(part: KnownPart, evaluator: MessageEvaluator, element: int) -> bytes:
     """The piece of a part at an element, of other pieces where there are some; DynamicError, and
-    MatchLimitExceeded."""
-    evaluator = MessageEvaluator(stream)
+    MatchLimitExceeded beyond what is left to the evaluator for all pieces of the message."""
     variables = {PART_VARIABLE: [element_node(element)]}
     value = evaluator.value(part.expression, Focus(DOCUMENT, 1, 1, variables))
     return written(evaluator, value)

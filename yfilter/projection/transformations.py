@@ -32,7 +32,9 @@ from formats.element_stream import ElementStream
 from yfilter.engine.targets import LinkTarget
 from yfilter.errors import MatchLimitExceeded
 from yfilter.index.index import Index
+from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.nodes import DynamicError
+from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
 from yfilter.projection.need_table import bits_of
 from yfilter.projection.needs import Kind, Need
 from yfilter.projection.part_needs import with_looks
@@ -64,8 +66,15 @@ class Transforming(IntEnum):
 class Transformations:
     """``open`` links, add and remove their needs; ``left`` of messages."""
 
-    def __init__(self, index: Index, whole_share: float = WHOLE_SHARE) -> None:
-        """``whole_share``: of a message, from which on it is passed on as it is."""
+    def __init__(
+        self,
+        index: Index,
+        whole_share: float = WHOLE_SHARE,
+        limits: EvaluationLimits = DEFAULT_EVALUATION_LIMITS,
+    ) -> None:
+        """``whole_share``: of a message, from which on it is passed on as it is; ``limits``: of all
+        pieces of a message."""
+        self._limits = limits
         self._projector = Projector(index, whole_share)
         self._links: dict[LinkTarget, _Link] = {}
         self._on: dict[tuple[str, str], _Link] = {}  # by root and link
@@ -288,7 +297,7 @@ class Transformations:
     ) -> dict[str, ElementStream]:
         """What is left for all that do not rest; links with parts may ask for it in more ways than
         one."""
-        message = _Message(stream, self._counters)
+        message = _Message(stream, self._counters, self._limits)
         waiting: dict[str, tuple[_Link, bool]] = {}
         for name, (link, restructures) in plan.with_parts.items():
             way = link.ways[link.way if restructures and link.until_measured > 0 else PLAIN]
@@ -382,12 +391,16 @@ class _Plan:
 class _Message:
     """What was made of a message so far; links share what is the same."""
 
-    def __init__(self, stream: ElementStream, counters: Counter[str]) -> None:
+    def __init__(
+        self, stream: ElementStream, counters: Counter[str], limits: EvaluationLimits
+    ) -> None:
         self.stream = stream
+        self._limits = limits
         self.left: dict[int, Left] = {}  # by number of the way
         self._counters = counters
         self._made: dict[tuple[Left, frozenset[str]], ElementStream | None] = {}
         self._computed: dict[tuple[int, str], bytes] = {}
+        self._evaluator: MessageEvaluator | None = None
         self._sizes: dict[ElementStream, int] = {}
 
     def take(self, found: Iterable[tuple[int, Left]]) -> None:
@@ -443,7 +456,9 @@ class _Message:
         elif part.digest in chosen:
             if (element, part.digest) not in self._computed:
                 self._counters["pieces_computed"] += 1
-                self._computed[element, part.digest] = computed(part, self.stream, element)
+                if self._evaluator is None:
+                    self._evaluator = MessageEvaluator(self.stream, self._limits)
+                self._computed[element, part.digest] = computed(part, self._evaluator, element)
             pieces[place, part.digest] = self._computed[element, part.digest]
         else:
             for inner in part.inner:

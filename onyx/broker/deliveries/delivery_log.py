@@ -86,6 +86,12 @@ class Results:
         return self.payload, tuple(self.lengths)
 
 
+def without_results(code: str, reason: str) -> Results:
+    """Of a profile that a limit leaves without: a result of no bytes, then why."""
+    why = f"{reason} [{code}]".encode()
+    return Results([0, len(why)], why)
+
+
 NOTHING = Results([], b"")
 """Of a profile that gets nothing of a message after all."""
 

@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from formats import DecodeError, ElementStream, MessageRefused
-from onyx.broker.deliveries.delivery_log import KeptMessage, Results
+from onyx.broker.deliveries.delivery_log import KeptMessage, Results, without_results
 from onyx.broker.packing.codebook import Codebook, wire_format_of
 from onyx.broker.packing.parcel import Parcel
 from overlay.link.dead_letters import DeadLetters
 from overlay.link.limits import FRAME_HEADROOM_BYTES, LinkLimits
 from overlay.link.suspect import CoreFailed, Suspect, suspect_message
 from yfilter.engine.match_limits import MatchLimits
+from yfilter.errors import MatchLimitExceeded
 from yfilter.matcher import Matcher
 
 
@@ -52,17 +53,24 @@ class ResultMaker:
         self._matcher = matcher
         self._bytes_max = bytes_max
         self._dead = dead
-        self._former = Matcher(MatchLimits(lazy_bytes_max=4096))
+        self._former = Matcher(
+            MatchLimits(lazy_bytes_max=4096, evaluation=matcher.limits.evaluation)
+        )
         self._opened: dict[tuple[str, int, str], _Opened] = {}
         self._opened_bytes = 0
         self._counters: Counter[str] = Counter()
 
-    def fitting(self, results: list[bytes] | None) -> Results:
-        """None: there are more than a limit allows; what does not fit is left out, too."""
-        payload = b"".join(results or ())
-        if not results or len(payload) > self._bytes_max:
+    def fitting(self, results: list[bytes], exceeded: MatchLimitExceeded | None = None) -> Results:
+        """What is beyond a limit is left out, which is told instead."""
+        payload = b"".join(results)
+        if not exceeded and len(payload) > self._bytes_max:
+            exceeded = MatchLimitExceeded(
+                "result-too-large",
+                f"the results have {len(payload)} bytes, of which {self._bytes_max} fit in a frame",
+            )
+        if exceeded:
             self._counters["over_limit"] += 1
-            return Results([], b"")
+            return without_results(exceeded.code, exceeded.reason)
         return Results(list(map(len, results)), payload)
 
     def make(
@@ -75,7 +83,8 @@ class ResultMaker:
             self._dead.passed_over
         ):
             self._dead.passed()
-            yield [profile for profile, _ in profiles], self.fitting(None)
+            passed = without_results("passed-over", "to make them has ended the broker before")
+            yield [profile for profile, _ in profiles], passed
             return
         try:
             yield from self._make(source, number, message, profiles)
@@ -89,7 +98,8 @@ class ResultMaker:
             opened = self._open(source, number, message)
         except (MessageRefused, DecodeError):
             self._counters["unreadable"] += 1
-            yield [profile for profile, _ in profiles], self.fitting(None)
+            unreadable = without_results("unreadable", "the kept message cannot be read any more")
+            yield [profile for profile, _ in profiles], unreadable
             return
         lacking = []
         for profile, text in profiles:
@@ -103,7 +113,7 @@ class ResultMaker:
         for numbers, results, exceeded, _ in self._matcher.deliver_to(opened.stream, lacking):
             self._counters["made"] += 1
             names = list(map(id_of, numbers))
-            fitting = self.fitting(results) if results or exceeded else None
+            fitting = self.fitting(results, exceeded) if results or exceeded else None
             opened.made[query_of(names[0])] = fitting
             yield names, fitting
 
@@ -120,7 +130,7 @@ class ResultMaker:
             ((_, results, exceeded, _),) = self._former.deliver_to(stream, [profile])
         finally:
             self._former.remove(profile)
-        return self.fitting(results) if results or exceeded else None
+        return self.fitting(results, exceeded) if results or exceeded else None
 
     def _open(self, source: str, number: int, message: KeptMessage) -> _Opened:
         key = source, number, message.root
