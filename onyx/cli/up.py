@@ -35,6 +35,11 @@ everything.
 With --broker or --registration just that one process runs, at its own address: start
 one on each machine, with the same file everywhere.
 
+Every connection is TLS, and both ends show certificates. They are made in the data
+directory, where onyx cert issues more; this account's clients find theirs by the
+network's addresses. One process on another machine needs --credentials, a file from
+onyx cert issue broker/ID. With --insecure there is none of that, on loopback only.
+
 What must survive is in the data directory (default: data_directory of the file, or
 .onyx/NAME); topology.toml in it is the network as it runs, with every address.
 
@@ -44,14 +49,15 @@ copy, bounded in size and age, that nobody waits for. What could not be written,
 because the disk is full, is counted by onyx status.
 
 Exit code 78: the topology is refused or an address is taken, nothing was started;
-75: the data directory is in use; 70: a process failed again and again before all were
-ready."""
+75: the data directory is in use; 77: a process has no credentials; 70: a process failed
+again and again before all were ready."""
 
 EXAMPLES = """\
   onyx up topologies/figure4.toml
   onyx up topologies/single.toml --data /var/lib/onyx
   onyx up topologies/figure4.toml --archive news --archive-share 0.1
   onyx up topologies/figure4.toml --broker B4     only B4, as on a machine of its own
+  onyx up topologies/figure4.toml --broker B4 --credentials B4.pem     on another machine
 """
 
 

@@ -66,7 +66,7 @@ def test_what_brokers_write_a_backtest_reads(
     days = {record["time"][:10] for record in found}
     assert (result.messages, result.refused, result.days) == (len(found), 0, len(days))
     assert result.records["p"].matches == 10
-    assert result.records["p"].samples[0][0] == "s1/21"
+    assert result.records["p"].samples[0][0].endswith("/21")
 
 
 def test_options_without_an_archive_are_refused(

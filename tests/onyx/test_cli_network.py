@@ -479,6 +479,36 @@ def test_processes_on_their_own_make_a_network(
     assert codes == [0, 0]
 
 
+def test_a_broker_on_another_machine_has_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has a data directory of its own, without the authority of the network."""
+    with (
+        socket.create_server(("127.0.91.2", 0)) as one,
+        socket.create_server(("127.0.91.2", 0)) as two,
+    ):
+        ports = [server.getsockname()[1] for server in (one, two)]
+    text = small_topology_text(tmp_path / "here", brokers=1)
+    for port in ports:
+        text = text.replace("127.0.0.1:0", f"127.0.91.2:{port}", 1)
+    file = write(tmp_path / "fixed.toml", text)
+    away = ["--broker", "B1", "--data", str(tmp_path / "away")]
+    shell = Shell(capsys)
+    assert shell.run("up", file, *away) == 77
+    assert "onyx cert issue broker/B1 --out FILE" in shell.err
+    registration = RunningProcess.start(file, "--registration")
+    try:
+        given = [str(tmp_path / f"{name}.pem") for name in ("B1", "B2")]
+        for path, name in zip(given, ("B1", "B2"), strict=True):
+            shell.lines("cert", "issue", f"broker/{name}", "--out", path, "--topology", file)
+        assert shell.run("up", file, *away, "--credentials", given[1]) == 77
+        assert "is of broker/B2; expected those of broker/B1" in shell.err
+        broker = RunningProcess.start(file, *away, "--credentials", given[0])
+        assert broker.stop() == 0
+    finally:
+        assert registration.stop() == 0
+
+
 def test_port_0_needs_the_launcher(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = write(tmp_path / "small.toml", small_topology_text(tmp_path / "data", brokers=1))
     shell = Shell(capsys)

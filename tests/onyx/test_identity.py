@@ -73,6 +73,18 @@ def test_what_ends_soon_or_is_revoked_or_spoilt_is_issued_anew(authority: Author
     assert {one.principal for one in authority.issued()} == {B1}
 
 
+def test_what_is_kept_is_renewed_ahead_of_its_end(authority: Authority, tmp_path: Path) -> None:
+    identity = NetworkIdentity(
+        authority.directory, small_topology(tmp_path, brokers=1), is_secure=True
+    )
+    files = [authority.keep(B1), authority.file_of(account())]
+    files[0].write_bytes(authority.issue(B1, days=29))
+    before = [file.read_bytes() for file in files]
+    identity.renew()
+    after = [file.read_bytes() for file in files]
+    assert [one == other for one, other in zip(before, after, strict=True)] == [False, True]
+
+
 def test_credentials_are_found_by_address(authority: Authority, state: Path) -> None:
     operator = authority.keep(account())
     note([Address("127.0.0.1", 7200), Address("0.0.0.0", 7201)], operator)
