@@ -30,7 +30,7 @@ from overlay.link.request_server import RequestServer, Result, Verb
 from overlay.link.row_log import RowLog
 from overlay.link.slices import Slice
 from overlay.link.stored_rows import Progress, StoredRows, unsaid
-from overlay.link.suspect import CoreFailed, suspect_of
+from overlay.link.suspect import CoreFailed
 from overlay.topology import Topology
 from registration.access_control import AccessControl
 from registration.audit_log import AuditLog
@@ -177,7 +177,7 @@ class RegistrationCore:
         except (CoreFailed, StoreError):
             raise
         except Exception as error:
-            suspect = None if self._arrival is None else suspect_of(self._arrival)
+            suspect = None if self._arrival is None else self._dead.suspect(self._arrival)
             raise CoreFailed(suspect) from error
         if agenda.working:
             actions.append(CallAgain())
@@ -236,6 +236,8 @@ class RegistrationCore:
         elif role == "broker":
             self._shares.tell(name)
             self._access.tell(name)
+        elif self._dead.felled and (why := self._dead.bar(arrival)):
+            self._links.refuse(arrival.connection, "too-many-errors", why)
 
     def _send(self, broker: str, frame: Frame) -> None:
         self._links.send(f"broker/{broker}", REGISTRATION_KEY, frame)

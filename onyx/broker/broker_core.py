@@ -68,7 +68,7 @@ from overlay.link.part import Agenda, FrameRefused
 from overlay.link.row_log import RowLog
 from overlay.link.slices import Slice
 from overlay.link.stored_rows import Progress, StoredRows, unsaid
-from overlay.link.suspect import CoreFailed, suspect_of
+from overlay.link.suspect import CoreFailed
 from overlay.topology import Topology
 from yfilter.engine.match_limits import MatchLimits
 from yfilter.language.profile_limits import EvaluationLimits
@@ -236,7 +236,7 @@ class BrokerCore:
         except (CoreFailed, StoreError):
             raise
         except Exception as error:
-            suspect = None if self._arrival is None else suspect_of(self._arrival)
+            suspect = None if self._arrival is None else self._dead.suspect(self._arrival)
             raise CoreFailed(suspect) from error
         actions += agenda.take_actions()
         if agenda.working:
@@ -357,6 +357,8 @@ class BrokerCore:
                 "unknown-source",
                 f"{self.identity} is not the root broker of a source {name!r}",
             )
+        elif self._dead.felled and (why := self._dead.bar(arrival)):
+            self._links.refuse(arrival.connection, "too-many-errors", why)
 
     def _publishes_here(self, source: str) -> bool:
         entry = self.control.sources.get(source)

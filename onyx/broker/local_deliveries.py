@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
 from formats import DecodeError, MessageRefused
-from onyx.broker.deliveries.delivery_log import Results
+from onyx.broker.deliveries.delivery_log import Results, without_results
 from onyx.broker.deliveries.mailbox import Mailbox
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.deliveries.result_maker import ResultMaker
@@ -118,8 +118,8 @@ class LocalDeliveries:
         """``clock``: seconds of processor time; ``decided`` is told of what was undecided."""
         self._rows = rows
         self._access = access
-        self._profiles = query.profiles
         self._matcher = query.matcher
+        self._profiles = query.profiles
         self._transformation = query.transformation
         self._moves = moves
         self._mailboxes = mailboxes
@@ -178,8 +178,8 @@ class LocalDeliveries:
             key, parcel, given, is_undecided = self.waiting[0]
             if self._steps is None:
                 self._steps = self.deliver(parcel, given, is_undecided=is_undecided)
-                if self._dead.passed_over and self._is_dead(parcel, is_undecided):
-                    self._steps = iter(())
+                if self._dead.passed_over and self._is_dead(parcel):
+                    self._steps = self._pass_over(parcel, is_undecided)
             try:
                 for _ in self._steps:
                     if is_over():
@@ -286,16 +286,21 @@ class LocalDeliveries:
     def _suspect(self, parcel: Parcel) -> Suspect:
         return suspect_message("local delivery", parcel.source, parcel.number, parcel.payload)
 
-    def _is_dead(self, parcel: Parcel, is_undecided: bool) -> bool:
+    def _is_dead(self, parcel: Parcel) -> bool:
         """Whether a message has ended this broker before, when its profiles were asked."""
-        name = self._suspect(parcel).id
-        if name not in self._dead.passed_over:
-            return False
+        return self._suspect(parcel).id in self._dead.passed_over
+
+    def _pass_over(self, parcel: Parcel, is_undecided: bool) -> Iterator[None]:
+        """Its source is told if it still can be; else every profile, as none was asked."""
         self._dead.passed()
         self._counters["abandoned"] += 1
+        said = said_of(self._suspect(parcel).id)
         if is_undecided:
-            self._decided(parcel, False, MessageRefused(INTERNAL, said_of(name)))
-        return True
+            self._decided(parcel, False, MessageRefused(INTERNAL, said))
+            return
+        profiles = [profile for profile in self._profiles if self._is_seen(parcel.source, profile)]
+        given = Given(self._boxes_named(profiles), without_results(INTERNAL, said), True)
+        yield from self.deliver(parcel, [given] if profiles else [])
 
     def _is_seen(self, source: str, profile: str) -> bool:
         """Whether a profile's user may see what comes of a source."""

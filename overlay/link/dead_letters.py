@@ -11,6 +11,8 @@ place and kept as well.  The log has the traceback under the id.
 Bounded: KEPT_MAX letters, the oldest go, of each DATA_BYTES_MAX of the input.  Of what a broker or
 the registration service says about interests, profiles and sources only PASSED_MAX inputs are
 passed over before somebody looks (``dead.remove``): each leaves a gap in what the network knows.
+Who has ended a core FELLED_MAX times is not let in again before that: a source, or a user whom the
+connection's principal names.
 """
 
 from __future__ import annotations
@@ -27,10 +29,11 @@ from overlay.link.frames import Publish, Refused, Request, Response
 from overlay.link.group_commit import RowStore
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part
+from overlay.link.principal import NOBODY
 from overlay.link.request_server import RequestRefused, Result, Verb, name_argument
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
-from overlay.link.suspect import Suspect, suspect_of
+from overlay.link.suspect import Suspect, id_of, suspect_of
 from overlay.link.tables import Table
 
 INTERNAL = "internal"
@@ -38,6 +41,8 @@ KEPT_MAX = 256
 DATA_BYTES_MAX = 64 * 1024
 TRACE_LENGTH_MAX = 16 * 1024
 PASSED_MAX = 16
+FELLED_MAX = 8
+_BARRED_ROLES = ("source/", "user/")
 FAILURES_MAX = 8  # of one connection; beyond, it is closed
 _ROLES = ("broker/", "registration/")
 
@@ -87,6 +92,7 @@ class DeadLetters(Part):
         self._wall = wall
         self._letters: dict[str, DeadLetter] = {}  # by id, the oldest first
         self.passed_over: set[str] = set()
+        self.felled: Counter[str] = Counter()  # by who, if they may be kept out for it
         self._counters: Counter[str] = Counter()
         self._failures: Counter[int] = Counter()  # answered in their place, by connection
         self.verbs: dict[str, Verb] = {
@@ -101,14 +107,35 @@ class DeadLetters(Part):
         gaps = [name for name, letter in found if letter.who.startswith(_ROLES)]
         self.passed_over = {name for name, letter in found if letter.has_ended}
         self.passed_over -= set(gaps[PASSED_MAX:])
+        self.felled.update(
+            letter.who
+            for _, letter in found
+            if letter.has_ended and letter.who.startswith(_BARRED_ROLES)
+        )
         self._drop_oldest()
+
+    def suspect(self, arrival: Arrival) -> Suspect:
+        """The input, and who it is of: whom the principal of the connection names, of a client."""
+        who, role = arrival.peer, arrival.peer.partition("/")[0]
+        principal = self._links.principal(arrival.connection)
+        if role in ("client", "subscriber") and principal not in (None, NOBODY):
+            who = str(principal)
+        return suspect_of(arrival, who)
+
+    def bar(self, arrival: Arrival) -> str:
+        """Why a hello is not accepted; "" if it is."""
+        for who in (arrival.peer, str(self._links.principal(arrival.connection))):
+            if self.felled[who] >= FELLED_MAX:
+                times = f"{who} has ended this process {self.felled[who]} times"
+                return f"{times}; onyx dead list shows the operator at what"
+        return ""
 
     def gone(self, arrival: Arrival) -> None:
         self._failures.pop(arrival.connection, None)
 
     def passes(self, arrival: Arrival) -> bool:
         """Whether an arrival is not to be handled; whoever can be told is told."""
-        name = suspect_of(arrival).id
+        name = id_of(arrival)
         if name not in self.passed_over:
             return False
         self.passed()
@@ -129,7 +156,7 @@ class DeadLetters(Part):
     def answer_failed(self, connection: int, request: Request, error: Exception) -> None:
         """Nothing was changed by a request that has failed: it is answered and kept, no more."""
         peer = self._links.peer_of(connection)
-        suspect = suspect_of(Arrival(connection, peer, request))
+        suspect = self.suspect(Arrival(connection, peer, request))
         letter = dead_letter(suspect, error, self._wall(), has_ended=False)
         if suspect.id not in self._letters:
             self._letters[suspect.id] = letter
@@ -156,7 +183,9 @@ class DeadLetters(Part):
             self._drop(next(iter(self._letters)))
 
     def _drop(self, name: str) -> None:
-        del self._letters[name]
+        letter = self._letters.pop(name)
+        if letter.who in self.felled and letter.has_ended:
+            self.felled[letter.who] -= 1
         self.passed_over.discard(name)
         DEAD.delete(self._rows, name)
 

@@ -38,21 +38,33 @@ class CoreFailed(Exception):
         self.suspect = suspect
 
 
-def suspect_of(arrival: Arrival) -> Suspect:
-    """A request is the same whoever asks it again; a message, by whichever channel it comes."""
+def suspect_of(arrival: Arrival, who: str) -> Suspect:
     frame = arrival.frame
     assert frame is not None
     data = encode(frame, arrival.key, arrival.sequence)
     if isinstance(frame, Request):
-        told = f"request {frame.verb!r} of {arrival.peer}"
-        return Suspect(_id(frame.verb, msgpack.packb(frame.arguments)), told, arrival.peer, data)
+        what = f"request {frame.verb!r} of {arrival.peer}"
+    elif isinstance(frame, Message | MessageAgain):
+        what = f"message {frame.number} of {frame.source} on tree {frame.root}"
+        who = f"source/{frame.source}"
+    elif arrival.sequence:
+        place = f"number {arrival.sequence} of channel {arrival.key!r}"
+        what = f"{frame.type} from {arrival.peer}, {place}"
+    else:
+        what = f"{frame.type} from {arrival.peer}"
+    return Suspect(id_of(arrival), what, who, data)
+
+
+def id_of(arrival: Arrival) -> str:
+    """A request is the same whoever asks it again, a message by whichever channel it comes; any
+    other frame, by the same peer at the same place of a channel."""
+    frame = arrival.frame
+    assert frame is not None
+    if isinstance(frame, Request):
+        return _id(frame.verb, msgpack.packb(frame.arguments))
     if isinstance(frame, Message | MessageAgain):
-        told = f"message {frame.number} of {frame.source} on tree {frame.root}"
-        name = _id("message", frame.root, frame.source, frame.number)
-        return Suspect(name, told, f"source/{frame.source}", data)
-    place = f", number {arrival.sequence} of channel {arrival.key!r}" if arrival.sequence else ""
-    told = f"{frame.type} from {arrival.peer}{place}"
-    return Suspect(_id(arrival.peer, data), told, arrival.peer, data)
+        return _id("message", frame.root, frame.source, frame.number)
+    return _id(arrival.peer, encode(frame, arrival.key, arrival.sequence))
 
 
 def suspect_message(doing: str, source: str, number: int, data: bytes) -> Suspect:

@@ -14,9 +14,8 @@ from overlay.link.errors import ProtocolError
 from overlay.link.events import TimePassed
 from overlay.link.frame import Frame
 from overlay.link.frame_fields import INTEGER_MAX
-from overlay.link.frames import PartitionsMatched, Relayed, Request
+from overlay.link.frames import PartitionsMatched, Relayed
 from overlay.topology import to_toml
-from registration.registration_core import RegistrationCore
 from tests.odd_values import OddValues
 from tests.registration.test_registration_core import DTD, FIGURE4, Setting
 
@@ -45,11 +44,7 @@ class Odd(Setting):
         self.values = OddValues(random, NAMES, TEXTS, (b"<nitf/>", DTD, TEXTS[3].encode()))
         self.client.ask("profile.add", text="/nitf")
         self.client.ask("source.register", name="news")
-        core = self.beside.core
-        assert isinstance(core, RegistrationCore)
-        self.core = core
-        self.verbs = core._takers[Request].take.__self__._server._verbs  # type: ignore[attr-defined]
-        takers = core._takers.values()
+        takers = self.core._takers.values()
         self.kinds = [taker.kind for taker in takers if "broker" in taker.senders]
 
     def send_odd(self) -> Frame | None:
@@ -57,7 +52,7 @@ class Odd(Setting):
             self.beside.tell(TimePassed())
             return None
         if self.random.random() < 0.6:
-            frame: Frame | None = self.values.request(list(self.verbs), ARGUMENTS)
+            frame: Frame | None = self.values.request(list(self.core.verbs), ARGUMENTS)
             peer = self.client
         else:
             frame = self.values.frame(self.random.choice(self.kinds))

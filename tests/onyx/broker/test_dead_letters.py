@@ -14,14 +14,17 @@ from onyx.broker.local_deliveries import Given, LocalDeliveries
 from onyx.broker.match_shares import MatchShares
 from onyx.broker.packing.parcel import Parcel
 from onyx.broker.query_plane import QueryPlane
-from overlay.link.dead_letters import FAILURES_MAX, KEPT_MAX, PASSED_MAX, keep_aside
+from overlay.link.arrival import Arrival
+from overlay.link.dead_letters import FAILURES_MAX, FELLED_MAX, KEPT_MAX, PASSED_MAX, keep_aside
 from overlay.link.events import Action, BatchHandled, CallAtEnd, ConnectionLost, Delete, Put
 from overlay.link.frames import (
     Delivery,
+    Hello,
     Message,
     Publish,
     Refused,
 )
+from overlay.link.principal import Principal
 from overlay.link.suspect import CoreFailed, Suspect
 from tests.beside import Beside, Peer
 from tests.onyx.broker.test_broker_core import NEWS, SF, Setting, delta, message
@@ -152,10 +155,10 @@ def test_a_source_is_told_which_of_its_messages_was_passed_over(falling_match: N
 
 
 @pytest.mark.parametrize("child", [True, False])
-def test_a_message_that_fells_at_its_local_profiles_is_sent_on_and_given_to_none_of_them(
+def test_a_message_that_fells_at_its_local_profiles_is_told_to_them_or_to_its_source(
     monkeypatch: pytest.MonkeyPatch, child: bool
 ) -> None:
-    """With a child it has left before; without one it waits as it is large."""
+    """With a child it has left before; without one it waits as it is large, and is refused."""
     setting = Falling(root="B4", child=child)
     deliver = LocalDeliveries.deliver
 
@@ -166,7 +169,7 @@ def test_a_message_that_fells_at_its_local_profiles_is_sent_on_and_given_to_none
         *,
         is_undecided: bool = False,
     ) -> Iterator[None]:
-        if parcel.number == 2:
+        if parcel.number == 2 and not isinstance(given, list):
             raise RecursionError
         yield from deliver(self, parcel, given, is_undecided=is_undecided)
 
@@ -178,7 +181,9 @@ def test_a_message_that_fells_at_its_local_profiles_is_sent_on_and_given_to_none
     suspect = setting.live_on(caught.value)
     assert suspect is not None and suspect.what == "local delivery of message 2 of s1"
     setting.publish(3)
-    assert setting.delivered() == [1, 3]
+    assert setting.delivered() == ([1, 2, 3] if child else [1, 3])
+    empty = [delivery.number for delivery in setting.user.all(Delivery) if 0 in delivery.lengths]
+    assert empty == ([2] if child else [])
     refused = [frame.number for frame in setting.source.all(Refused)]
     passed_on = [frame.number for frame in setting.brokers["B5"].all(Message)]
     assert (passed_on, refused) == (([1, 2, 3], []) if child else ([], [2]))
@@ -278,7 +283,47 @@ def test_results_that_fell_when_they_are_taken_are_told_as_too_many(
     assert suspect is not None and suspect.what == "results of message 1 of s1"
     setting.user = setting.beside.subscriber("p1", name="again")
     (delivery,) = setting.user.all(Delivery)
-    assert (delivery.number, delivery.lengths) == (1, [])
+    assert (delivery.number, delivery.lengths[0]) == (1, 0)
+    assert b"passed-over" in delivery.payload
+
+
+def test_a_source_that_fells_again_and_again_is_let_in_no_more_before_somebody_has_looked() -> None:
+    setting = Falling(root="B4")
+    for number in range(FELLED_MAX):
+        suspect = Suspect(f"id{number}", "it", "source/s1", b"")
+        error = ZeroDivisionError()
+        setting.live_on(_failed(suspect, error))
+        if number < FELLED_MAX - 1:
+            assert not setting.source.closed
+    assert (setting.source.closed, setting.source.error) == (True, "too-many-errors")
+    answer = setting.operator().ask("dead.remove", id="id0")
+    assert answer is not None and answer.ok
+    setting.source.connect()
+    assert not setting.source.closed
+
+
+def test_a_user_is_known_by_whom_their_connection_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And an operator is never kept out."""
+    setting = Falling()
+    principals = [Principal("user", "eve"), Principal("operator", "root")]
+    for number in range(2 * FELLED_MAX):
+        suspect = Suspect(f"id{number:02}", "it", str(principals[number % 2]), b"")
+        setting.live_on(_failed(suspect, ZeroDivisionError()))
+    eve, root = (
+        Arrival(setting.operator().number, "client/c", Hello(1, "client", "c", "i", [], 65_536, []))
+        for _ in principals
+    )
+    dead = setting.core._dead
+    named = dict(zip((eve.connection, root.connection), principals, strict=True))
+    monkeypatch.setattr(dead._links, "principal", named.get)
+    assert "user/eve has ended this process 8 times" in dead.bar(eve)
+    assert dead.bar(root) == ""
+
+
+def _failed(suspect: Suspect, error: Exception) -> CoreFailed:
+    failure = CoreFailed(suspect)
+    failure.__cause__ = error
+    return failure
 
 
 def test_what_is_kept_is_bounded_and_what_leaves_gaps_in_what_is_known_too() -> None:

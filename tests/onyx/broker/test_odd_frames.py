@@ -56,17 +56,16 @@ class Odd(Setting):
         self.source = self.beside.peer("source", "s2")
         self.asking = [self.beside.peer("client", "c"), self.beside.subscriber("p1")]
         self.peers = [self.registration, *self.brokers.values(), self.source, *self.asking]
-        self.verbs = self.core._takers[Request].take.__self__._server._verbs  # type: ignore[attr-defined]
 
     def frame_from(self, peer: Peer) -> Frame | None:
         """Mostly one that this peer may send."""
         role = peer.name.partition("/")[0]
         places = {role, "parent", "child"} if role == "broker" else {role}
-        takers = self.core._takers.values()
+        takers = self.core.takers.values()
         kinds = [taker.kind for taker in takers if taker.senders & places]
         kind = self.random.choice(kinds if self.random.random() < 0.9 else OTHER_KINDS)
         if kind is Request and self.random.random() < 0.9:
-            return self.values.request(list(self.verbs), ARGUMENTS)
+            return self.values.request(list(self.core.verbs), ARGUMENTS)
         return self.values.frame(kind)
 
     def send_odd(self) -> Frame | None:
