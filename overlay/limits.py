@@ -67,6 +67,7 @@ class Limits:
     max_disjuncts               of one link's routing query on one tree (generalise)
     needs_max_bytes             told about one link and tree, of what is needed of messages (widen)
     evaluation_ms_max           milliseconds of processor time for a profile and a message (tell)
+    user_evaluation_ms_per_s    the same a second, of a user's profiles that reach that (suspend)
     profile_length_max          characters in the text of one profile (refuse)
     link_down_after_s           seconds after which a link without a connection counts as down, and
                                 is taken out of use as long as others connect the network
@@ -102,6 +103,7 @@ class Limits:
     max_disjuncts: int = 1_000_000
     needs_max_bytes: int = 4 * MIB
     evaluation_ms_max: int = 50
+    user_evaluation_ms_per_s: int = 100
     profile_length_max: int = 64 * KIB
     link_down_after_s: float = 30.0
     connections_max: int = 0
@@ -173,6 +175,7 @@ _BOUNDS: Mapping[str, tuple[int, int]] = {
     "routing_table_max_bytes": (1, 2**40),
     "needs_max_bytes": (1, 2**40),
     "evaluation_ms_max": (1, 60_000),
+    "user_evaluation_ms_per_s": (1, 1_000_000),
     "profile_length_max": (1, 64 * KIB),
     "connections_max": (0, 1_000_000),
     "link_connections_max": (0, 1_000_000),

@@ -47,6 +47,7 @@ from onyx.broker.source_announcements import SourceAnnouncements
 from onyx.broker.transformation import Transformation
 from onyx.broker.transformation_requests import TransformationRequests
 from onyx.broker.unclaimed_profiles import UnclaimedProfiles
+from onyx.broker.user_budgets import UserBudgets
 from overlay.link.dead_letters import DeadLetters
 from overlay.link.errors import StoreError
 from overlay.link.events import (
@@ -138,6 +139,11 @@ class BrokerCore:
             *(self.control, self._links, self._rows, self.mailboxes, matcher, transformation),
             wall,
         )
+        budgets = UserBudgets(
+            *(self.query, self.mailboxes, limits.user_evaluation_ms_per_s / 1000),
+            evaluation.seconds_max,
+        )
+        maker.tell_exceeded = budgets.exceeded
         self.moves = ProfileMoves(self.control, self.query, self.mailboxes, self._links, self._rows)
         shares = MatchShares(
             identity, self.query.profiles, self._links, self._rows, self.control.registration
@@ -197,6 +203,7 @@ class BrokerCore:
                 shares,
                 self.moves,
                 Subscribers(identity, self.mailboxes, self.query, self.moves, self._access),
+                budgets,  # what they tell is flushed with the rest
                 self.mailboxes,
                 unclaimed,
                 transformation,  # needs are numbered by event, ahead of the rest

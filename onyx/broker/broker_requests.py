@@ -154,6 +154,7 @@ class BrokerRequests(Part):
             "user": hosted.user,
             "version": hosted.version,
             "text": hosted.text,
+            "suspended": self._query.suspensions.why.get(profile, ""),
             "routing_query": [str(disjunct) for disjunct in hosted.disjuncts],
         }
 
@@ -195,7 +196,8 @@ class BrokerRequests(Part):
             versions.append(0 if hosted is None else hosted.version)
             try:
                 self._check_here(profile)
-                if hosted is not None and hosted.text != text:
+                is_suspended = profile in self._query.suspensions.why
+                if hosted is not None and (hosted.text != text or is_suspended):
                     changes.append((place, profile, check_profile(text)))
             except RequestRefused as refusal:
                 versions[-1] = 0

@@ -232,6 +232,9 @@ class LocalDeliveries:
                 made = None
                 if one.is_made:
                     made = self._maker.fitting(one.results, one.exceeded)
+                if one.exceeded is not None:
+                    names = [box.profile for box in boxes]
+                    self._maker.tell_exceeded(parcel.source, parcel.number, names, one.exceeded)
                 yield Given(boxes, made, True)
         if takes_part is not None:
             for profile, results, exceeded in self._transformation.answered_by_former(parcel):

@@ -20,6 +20,7 @@ from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.delta_portions import delta_portions, row_key
 from onyx.broker.hosted_profiles import HostedProfile, HostedRows
 from onyx.broker.live_wait import LiveVersion, LiveWaits
+from onyx.broker.suspensions import Suspensions
 from onyx.broker.transformation import Transformation
 from overlay.link.arrival import Arrival
 from overlay.link.frames import (
@@ -97,6 +98,7 @@ class QueryPlane(Part):
         self.transformation = transformation
         self.table = RoutingTable(matcher)
         self.profiles: dict[str, HostedProfile] = {}
+        self.suspensions = Suspensions(rows, matcher)
         self._control = control
         self._links = links
         self._rows = rows
@@ -139,6 +141,7 @@ class QueryPlane(Part):
             self._place(hosted, parsed)
             if self._is_mapping:
                 wanted.append([*map(self.table.pool.share, routing_query_of(parsed))])
+        self.suspensions.restore(rows)
         # Most of what was told is in the pool by now, and is not read again.
         self.table.restore_told((row.branch, self.table.pool.parse(row.disjunct)) for row in told)
         for disjuncts in wanted:
@@ -209,7 +212,7 @@ class QueryPlane(Part):
         known = self.profiles.get(profile)
         if known is not None:
             self._mailboxes.keep_text(profile, known.text)
-            self.matcher.remove(profile)
+            self.suspensions.take_out(profile)
         self._add(HostedProfile(profile, user, text, version), parsed, known)
         return not self._wait_for([LiveVersion(wait, version)])
 
@@ -219,11 +222,16 @@ class QueryPlane(Part):
         self.profiles[profile] = hosted
         self._hosted.put(hosted, parse_profile(hosted.text))
 
+    def suspend(self, profile: str, why: str) -> None:
+        """Evaluate a profile no more, until its text is given again; all else of it stays."""
+        self._mailboxes.keep_text(profile, self.profiles[profile].text)
+        self.suspensions.suspend(profile, why)
+
     def let_go(self, profile: str) -> HostedProfile:
         """Stop matching and announcing a profile; KeyError when it is not here."""
         hosted = self.profiles.pop(profile)
         self._mailboxes.keep_text(profile, hosted.text)
-        self.matcher.remove(profile)
+        self.suspensions.take_out(profile)
         self.transformation.remove(profile)
         if self._is_mapping:
             self._note(self.table.change_local((), hosted.disjuncts))
@@ -244,7 +252,7 @@ class QueryPlane(Part):
         for profile, parsed in changes:
             old = self.profiles[profile]
             self._mailboxes.keep_text(profile, old.text)
-            self.matcher.remove(profile)
+            self.suspensions.take_out(profile)
             now = HostedProfile(profile, old.user, parsed.text, old.version + 1)
             self._add(now, parsed, old)
             versions.append(LiveVersion(profile, old.version + 1))

@@ -17,14 +17,15 @@ STREAM = parse_text(MESSAGE)
 
 
 class Ticking:
-    """A clock of processor time: between two looks a millisecond passes."""
+    """A clock of processor time: between two looks a millisecond passes, or so many."""
 
-    def __init__(self) -> None:
+    def __init__(self, milliseconds: int = 1) -> None:
         self.looks = 0
+        self._milliseconds = milliseconds
 
     def __call__(self) -> float:
         self.looks += 1
-        return self.looks / 1000
+        return self.looks * self._milliseconds / 1000
 
 
 def deliver(*profiles: str, clock: Ticking | None = None) -> dict[str, Delivered]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import TypeAlias
 
 from formats import DecodeError, ElementStream, MessageRefused
 from onyx.broker.deliveries.delivery_log import KeptMessage, Results, without_results
@@ -22,6 +23,8 @@ def results_bytes_max(limits: LinkLimits) -> int:
     frame = limits.frame_bytes_max
     return frame - FRAME_HEADROOM_BYTES - frame // 64
 
+
+TellExceeded: TypeAlias = "Callable[[str, int, Collection[str], MatchLimitExceeded], None]"
 
 OPENED_BYTES = 4 * 1024 * 1024  # of the messages that stay open, as they came; one always may
 
@@ -52,6 +55,8 @@ class ResultMaker:
         self._codebook = codebook
         self._matcher = matcher
         self._bytes_max = bytes_max
+        self.tell_exceeded: TellExceeded = lambda source, number, profiles, limit: None
+        """Is told of profiles that cost too much on a message."""
         self._dead = dead
         self._former = Matcher(
             MatchLimits(lazy_bytes_max=4096, evaluation=matcher.limits.evaluation)
@@ -113,6 +118,8 @@ class ResultMaker:
         for numbers, results, exceeded, _ in self._matcher.deliver_to(opened.stream, lacking):
             self._counters["made"] += 1
             names = list(map(id_of, numbers))
+            if exceeded is not None:
+                self.tell_exceeded(source, number, names, exceeded)
             fitting = self.fitting(results, exceeded) if results or exceeded else None
             opened.made[query_of(names[0])] = fitting
             yield names, fitting
