@@ -453,7 +453,8 @@ class _Node:
             secured = await self._shake_hands(number, stream, server_side=not peer)
             await self._run_secured(number, stream, peer, secured, keeper)
         except HandshakeFailed as failure:
-            log.info("no TLS with %s: %s", peer or "a client", failure)
+            if peer:  # who comes and fails is counted, and would fill the log
+                log.warning("no TLS with %s: %s", peer, failure)
         finally:
             if keeper is not None:
                 keeper.leave(number)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 import trio
 
-from onyx import DataSource, User
+from onyx import DataSource, User, blocking
 from onyx.cli.main import main
 from onyx.errors import NotAuthenticated
 from onyx.identity.authority import Authority
@@ -152,6 +152,15 @@ async def test_a_user_elsewhere_has_a_file(network: RunningProcess, tmp_path: Pa
             profile = await user.add_profile("//for-ann")
             await user.results(profile.id).connect()
             await user.remove_profile(profile.id)
+
+
+def test_programs_without_trio_show_the_file_as_well(
+    network: RunningProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    file = issued(authority_of(network), Principal("user", "ann"), tmp_path)
+    with use_credentials(file), blocking.User(network.registration, "ann") as user:
+        user.remove_profile(user.add_profile("//for-ann").id)
 
 
 async def test_an_account_that_does_not_know_the_network_is_told_what_to_do(
