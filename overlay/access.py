@@ -14,9 +14,11 @@ operate may do what owners and sources may.  Without TLS nobody is asked (princi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from hashlib import sha256
+from hmac import compare_digest
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -48,6 +50,28 @@ ROLES: Mapping[str, frozenset[Right]] = MappingProxyType(
     }
 )
 """What may stand in the table, and which rights it gives."""
+
+
+class Token(NamedTuple):
+    """Whoever has its secret is ``principal``, until the second ``expires`` of the calendar.
+
+    ``digest`` is what is kept of the secret; ``only``: (role, scope), as in a Rule, beyond which it
+    does nothing, none: it does whatever the principal may.
+    """
+
+    principal: str
+    digest: bytes
+    expires: int
+    only: list[tuple[str, str]]
+
+    @property
+    def id(self) -> str:
+        return f"t-{self.digest.hex()[:12]}"
+
+    @staticmethod
+    def digest_of(secret: str) -> bytes:
+        """PERF: not a slow one, which is for what people think up: a secret is 32 random bytes."""
+        return sha256(secret.encode()).digest()
 
 
 class Rule(NamedTuple):
@@ -82,10 +106,11 @@ class AccessOptions:
 
 
 class Access:
-    """A table of rules, to be asked."""
+    """A table of rules, and of tokens, to be asked."""
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
+    def __init__(self, rules: Iterable[Rule], tokens: Iterable[Token] = ()) -> None:
         self.rules = tuple(rules)
+        self.tokens = {token.id: token for token in tokens}
         self._scopes: dict[tuple[str, Right], frozenset[str]] = {}  # of those who were asked about
         self.is_restricted = not any(
             rule.scope == ANYTHING
@@ -104,12 +129,33 @@ class Access:
             return True
         if principal == NOBODY or right is Right.PEER:
             return principal.is_process
+        if principal.token and not self._does(principal, right, scope, owner):
+            return False
         if right is Right.KNOWN:
             return True
         scopes = self._scopes_of(str(principal), right)
-        if ANYTHING in scopes or (scope and scope in scopes):
-            return True
-        return OWN in scopes and (owner == str(principal) or scope == _as_itself(principal))
+        return _covers(scopes, principal, scope, owner)
+
+    def holder(self, secret: str, now: float) -> Principal:
+        """Whoever shows a secret, at a second of the calendar; NOBODY where no token has it."""
+        digest = Token.digest_of(secret)
+        token = self.tokens.get(Token("", digest, 0, []).id)
+        if token is None or not compare_digest(token.digest, digest) or now >= token.expires:
+            return NOBODY
+        return replace(Principal.parse(token.principal), token=token.id)
+
+    def is_over(self, principal: Principal, now: float) -> bool:
+        """Whether a principal is one by a token that is none any more."""
+        token = self.tokens.get(principal.token)
+        return bool(principal.token) and (token is None or now >= token.expires)
+
+    def _does(self, principal: Principal, right: Right, scope: str, owner: str) -> bool:
+        """Whether the token that was shown does this, if its principal may."""
+        token = self.tokens.get(principal.token)
+        if token is None or not token.only or right is Right.KNOWN:
+            return token is not None
+        scopes = {scope for role, scope in token.only if right in ROLES[role]}
+        return _covers(scopes, principal, scope, owner)
 
     def sees(self, user: str, source: str) -> bool:
         """Whether profiles of a user see the messages of a source."""
@@ -139,6 +185,12 @@ class AccessTable:
     """The table in force, where it may change."""
 
     now: Access
+
+
+def _covers(scopes: Collection[str], principal: Principal, scope: str, owner: str) -> bool:
+    if ANYTHING in scopes or (scope and scope in scopes):
+        return True
+    return OWN in scopes and (owner == str(principal) or scope == _as_itself(principal))
 
 
 def _as_itself(principal: Principal) -> str:

@@ -4,16 +4,23 @@
 ``access.list``        the rules in force: [principal, role, scope, whether the topology has it]
 ``access.grant``       one more, ``principal``, ``role`` and ``scope``
 ``access.revoke``      one less; those of the topology's ``[access]`` stay
+``token.list``         the tokens: [id, principal, second at which it expires, [[role, scope]]]
+``token.issue``        one more: ``digest`` of its secret, which whoever asks has made and nobody
+                       else sees; ``principal``, ``seconds``, ``only``: [[role, scope]]
+``token.revoke``       the token ``token`` is one no longer
 ====================  ========================================================================
 """
 
 from __future__ import annotations
 
-from overlay.access import ANYTHING, Access, AccessTable, Right, Rule, check_rule
+from collections.abc import Callable
+
+from overlay.access import ANYTHING, Access, AccessTable, Right, Rule, Token, check_rule
 from overlay.link.frames import AccessAnnounced, Request
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part
-from overlay.link.request_server import RequestRefused, Result, Verb, name_argument
+from overlay.link.principal import Principal
+from overlay.link.request_server import RequestRefused, Result, Verb, name_argument, number_argument
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
@@ -22,6 +29,10 @@ from registration.audit_log import AuditLog
 from registration.catalog import REGISTRATION_KEY
 
 GRANTS_MAX = 10_000
+TOKENS_MAX = 10_000
+TOKEN_SECONDS_MAX = 10 * 366 * 86_400
+ONLY_MAX = 100  # roles that a token is bound to
+DIGEST_BYTES = 32
 
 
 class AccessControl(Part):
@@ -29,23 +40,37 @@ class AccessControl(Part):
 
     section = "access"
 
-    def __init__(self, topology: Topology, links: LinkLayer, rows: RowLog, audit: AuditLog) -> None:
+    def __init__(
+        self,
+        topology: Topology,
+        links: LinkLayer,
+        rows: RowLog,
+        audit: AuditLog,
+        wall: Callable[[], float],
+    ) -> None:
+        """``wall``: seconds of the calendar."""
+        self._wall = wall
+        self._tokens: dict[str, Token] = {}
         self._fixed = topology.access.rules()
         self._brokers = topology.broker_ids
         self._links = links
         self._rows = rows
         self._audit = audit
         self._granted: dict[Rule, None] = {}
-        self._told: dict[str, tuple[Rule, ...]] = {}  # in this run, by broker
+        self._told: dict[str, Access] = {}  # in this run, by broker
         self.table = AccessTable(Access(self._fixed))
         self.verbs = {
             "access.list": Verb(Right.ADMIN, self._list),
             "access.grant": Verb(Right.ADMIN, self._grant),
             "access.revoke": Verb(Right.ADMIN, self._revoke),
+            "token.list": Verb(Right.ADMIN, self._list_tokens),
+            "token.issue": Verb(Right.ADMIN, self._issue),
+            "token.revoke": Verb(Right.ADMIN, self._revoke_token),
         }
 
     def restore(self, rows: StoredRows) -> None:
         self._granted = {rule: None for _, rule in rows.take(GRANTS)}
+        self._tokens = dict(rows.take(TOKENS))
         self._use()
 
     def use_topology(self, topology: Topology) -> None:
@@ -54,14 +79,25 @@ class AccessControl(Part):
 
     def tell(self, broker: str) -> None:
         """Tell a broker that is here what it does not know."""
-        rules = self.table.now.rules
-        if self._told.get(broker) != rules:
-            self._told[broker] = rules
-            frame = AccessAnnounced(rules=list(rules))
+        access = self.table.now
+        if self._told.get(broker) is not access:
+            self._told[broker] = access
+            frame = AccessAnnounced(list(access.rules), list(access.tokens.values()))
             self._links.send(f"broker/{broker}", REGISTRATION_KEY, frame)
 
     def statistics(self) -> dict[str, object]:
-        return {"granted": len(self._granted), "is_restricted": self.table.now.is_restricted}
+        return {
+            "granted": len(self._granted),
+            "tokens": len(self._tokens),
+            "is_restricted": self.table.now.is_restricted,
+        }
+
+    def holder(self, secret: str) -> Principal:
+        """Whoever shows the secret of a token."""
+        return self.table.now.holder(secret, self._wall())
+
+    def tick(self, now: float) -> None:
+        send_away(self._links, self.table.now, self._wall())
 
     # --- verbs ----------------------------------------------------------------------------
 
@@ -77,7 +113,7 @@ class AccessControl(Part):
             raise RequestRefused("too-many", f"{GRANTS_MAX} rules are granted already")
         self._granted[rule] = None
         GRANTS.put(self._rows, "|".join(rule), rule)
-        self._changed(connection, request)
+        self._changed(connection, request, " ".join(rule))
         return {"changed": True}
 
     def _revoke(self, connection: int, request: Request) -> Result:
@@ -92,23 +128,88 @@ class AccessControl(Part):
             return {"changed": False}
         del self._granted[rule]
         GRANTS.delete(self._rows, "|".join(rule))
-        self._changed(connection, request)
+        self._changed(connection, request, " ".join(rule))
         return {"changed": True}
+
+    def _list_tokens(self, connection: int, request: Request) -> Result:
+        found = self._tokens.items()
+        return {"tokens": [[name, t.principal, t.expires, list(t.only)] for name, t in found]}
+
+    def _issue(self, connection: int, request: Request) -> Result:
+        token = _token_argument(request, self._wall())
+        if token.id not in self._tokens:
+            over = [name for name, each in self._tokens.items() if each.expires <= self._wall()]
+            for name in over:
+                self._forget_token(name)
+            if len(self._tokens) >= TOKENS_MAX:
+                raise RequestRefused("too-many", f"there are {TOKENS_MAX} tokens already")
+            self._tokens[token.id] = token
+            TOKENS.put(self._rows, token.id, token)
+            bound = "".join(f", only {role} {scope}" for role, scope in token.only)
+            said = f"{token.id} of {token.principal} until {token.expires}{bound}"
+            self._changed(connection, request, said)
+        return {"token": token.id, "expires": self._tokens[token.id].expires}
+
+    def _revoke_token(self, connection: int, request: Request) -> Result:
+        name = name_argument(request, "token")
+        token = self._tokens.get(name)
+        if token is None:
+            raise RequestRefused("unknown-token", f"there is no token {name!r}")
+        self._forget_token(name)
+        self._changed(connection, request, f"{name} of {token.principal}")
+        return {"token": name}
+
+    def _forget_token(self, name: str) -> None:
+        del self._tokens[name]
+        TOKENS.delete(self._rows, name)
 
     # --- helpers --------------------------------------------------------------------------
 
-    def _changed(self, connection: int, request: Request) -> None:
+    def _changed(self, connection: int, request: Request, detail: str) -> None:
         self._use()
-        asked = _rule_argument(request)
-        self._audit.note(self._links.principal(connection), request.verb, " ".join(asked))
+        self._audit.note(self._links.principal(connection), request.verb, detail)
         for broker in self._brokers:
             self.tell(broker)
 
     def _use(self) -> None:
-        self.table.now = Access((*self._fixed, *self._granted))
+        self.table.now = Access((*self._fixed, *self._granted), self._tokens.values())
 
 
 GRANTS = Table("grant", Rule)
+TOKENS = Table("token", Token)
+
+
+def send_away(links: LinkLayer, access: Access, now: float) -> None:
+    """Close the connections of those whose tokens are revoked, or over."""
+    for connection, _, principal in links.principals():
+        if access.is_over(principal, now):
+            detail = f"the token of {principal} is revoked, or over"
+            links.refuse(connection, "not-authenticated", detail)
+
+
+def _token_argument(request: Request, now: float) -> Token:
+    digest, only = request.arguments.get("digest"), request.arguments.get("only", [])
+    seconds = number_argument(request, "seconds", 0)
+    principal = name_argument(request, "principal")
+    if not isinstance(digest, bytes) or len(digest) != DIGEST_BYTES:
+        raise RequestRefused("bad-argument", f"'digest' must be {DIGEST_BYTES} bytes")
+    if not 1 <= seconds <= TOKEN_SECONDS_MAX:
+        raise RequestRefused("bad-argument", f"'seconds' must be 1 to {TOKEN_SECONDS_MAX}")
+    if not (
+        isinstance(only, list)
+        and len(only) <= ONLY_MAX
+        and all(isinstance(pair, list) and list(map(type, pair)) == [str, str] for pair in only)
+    ):
+        raise RequestRefused("bad-argument", f"'only' must be at most {ONLY_MAX} of [role, scope]")
+    try:
+        if Principal.parse(principal).role not in ("user", "source", "operator"):
+            raise ValueError(f"{principal!r}; expected a user, a source or an operator")
+        for role, scope in only:
+            check_rule(Rule(principal, role, scope))
+    except ValueError as error:
+        raise RequestRefused("bad-argument", f"{request.verb}: {error}") from None
+    bound = [(role, scope) for role, scope in only]
+    return Token(principal, digest, int(now + seconds), bound)
 
 
 def _rule_argument(request: Request) -> Rule:

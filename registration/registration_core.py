@@ -26,6 +26,7 @@ from overlay.link.frame import Frame
 from overlay.link.frames import Hello
 from overlay.link.link_layer import Arrival, LinkLayer
 from overlay.link.part import Agenda
+from overlay.link.principal import Principal
 from overlay.link.request_server import RequestServer, Result, Verb
 from overlay.link.row_log import RowLog
 from overlay.link.slices import Slice
@@ -89,12 +90,13 @@ class RegistrationCore:
             limits=topology.limits.link,
             stored=True,
             is_over=self._slice.is_over,
+            holder=self._holder,
         )
         self._dead = dead = DeadLetters(self._links, self._rows, wall)
         self.moves = Moves(self.catalog, self._rows, self._send)
         self.shapes = ShapeChanges(topology, self.catalog, self._links, self._rows, self.moves.lost)
         audit = AuditLog(self._rows, wall, say)
-        self._access = AccessControl(topology, self._links, self._rows, audit)
+        self._access = AccessControl(topology, self._links, self._rows, audit, wall)
         reports = LinkReports(self.shapes, self._rows, audit)
         placement = PlanPlacement(topology, self._rows)
         self._shares = MeasuredShares(topology, placement, self._links, self._rows)
@@ -202,6 +204,9 @@ class RegistrationCore:
             "unexpected": dict(self._counters),
             "node": dict(self._node()),
         }
+
+    def _holder(self, secret: str) -> Principal:
+        return self._access.holder(secret)
 
     # --- arrivals -------------------------------------------------------------------------
 

@@ -70,8 +70,10 @@ class Peer:
         limits: LinkLimits,
         formats: Sequence[str],
         principal: Principal | None = None,
+        token: str = "",
     ) -> None:
-        """``principal``: who the core finds at the other end of its connection."""
+        """``principal``: who the core finds at the other end of its connection; ``token``: what it
+        says in its hello."""
         self.principal = principal
         self.name = f"{role}/{name}"
         self.number = 0  # of its connection, at the core
@@ -87,6 +89,7 @@ class Peer:
             limits=limits,
             may_acknowledge=lambda peer, flow, key: not self.withhold,
             notices=True,
+            token=token,
         )
 
     def connect(self) -> Peer:
@@ -238,11 +241,16 @@ class Beside:
         self._busy = False
 
     def peer(
-        self, role: str, name: str, formats: Sequence[str] = EVERY_FORMAT, principal: str = ""
+        self,
+        role: str,
+        name: str,
+        formats: Sequence[str] = EVERY_FORMAT,
+        principal: str = "",
+        token: str = "",
     ) -> Peer:
         """``principal``: "user/ann"; none without TLS."""
         who = Principal.parse(principal) if principal else None
-        return Peer(self, role, name, self._limits, formats, who).connect()
+        return Peer(self, role, name, self._limits, formats, who, token).connect()
 
     def subscriber(
         self,

@@ -6,19 +6,29 @@ is sent away; which messages profiles see is looked at message by message (local
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
 from onyx.broker.control_plane import ControlPlane
-from overlay.access import Access, AccessTable, Right, Rule
+from overlay.access import Access, AccessTable, Right, Rule, Token
 from overlay.link.arrival import Arrival
 from overlay.link.frames import AccessAnnounced
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part, Taker, takes
+from overlay.link.principal import Principal
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
+from registration.access_control import send_away
 
-RULES = Table("access", list[Rule])
+
+@dataclass(frozen=True, slots=True)
+class _AccessRow:
+    rules: list[Rule]
+    tokens: list[Token]
+
+
+RULES = Table("access", _AccessRow)
 _CURRENT = "current"
 
 
@@ -27,7 +37,15 @@ class AccessRules(Part):
 
     section = "access"
 
-    def __init__(self, control: ControlPlane, links: LinkLayer, rows: RowLog) -> None:
+    def __init__(
+        self,
+        control: ControlPlane,
+        links: LinkLayer,
+        rows: RowLog,
+        wall: Callable[[], float],
+    ) -> None:
+        """``wall``: seconds of the calendar."""
+        self._wall = wall
         self._control = control
         self._links = links
         self._rows = rows
@@ -37,8 +55,15 @@ class AccessRules(Part):
         yield takes(AccessAnnounced, "registration", self._handle_announced)
 
     def restore(self, rows: StoredRows) -> None:
-        for _, rules in rows.take(RULES):
-            self.table.now = Access(rules)
+        for _, row in rows.take(RULES):
+            self.table.now = Access(row.rules, row.tokens)
+
+    def tick(self, now: float) -> None:
+        send_away(self._links, self.table.now, self._wall())
+
+    def holder(self, secret: str) -> Principal:
+        """Whoever shows the secret of a token."""
+        return self.table.now.holder(secret, self._wall())
 
     def publishes(self, connection: int, source: str) -> bool:
         """Whether whoever is at the other end may publish as a source, if it is one of here."""
@@ -55,14 +80,16 @@ class AccessRules(Part):
     def statistics(self) -> Mapping[str, object]:
         return {
             "rules": len(self.table.now.rules),
+            "tokens": len(self.table.now.tokens),
             "is_restricted": self.table.now.is_restricted,
         }
 
     def _handle_announced(self, frame: AccessAnnounced, arrival: Arrival) -> None:
         former = self.table.now
-        rules = [Rule(*rule) for rule in frame.rules]
-        RULES.put(self._rows, _CURRENT, rules)
-        now = self.table.now = Access(rules)
+        row = _AccessRow([Rule(*r) for r in frame.rules], [Token(*t) for t in frame.tokens])
+        RULES.put(self._rows, _CURRENT, row)
+        now = self.table.now = Access(row.rules, row.tokens)
+        send_away(self._links, now, self._wall())
         for connection, peer, principal in self._links.principals():
             role, _, name = peer.partition("/")
             if role == "source":

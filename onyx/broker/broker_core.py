@@ -66,6 +66,7 @@ from overlay.link.events import (
 from overlay.link.frames import Hello
 from overlay.link.link_layer import Arrival, LinkLayer
 from overlay.link.part import Agenda, FrameRefused
+from overlay.link.principal import Principal
 from overlay.link.row_log import RowLog
 from overlay.link.slices import Slice
 from overlay.link.stored_rows import Progress, StoredRows, unsaid
@@ -117,10 +118,11 @@ class BrokerCore:
             may_acknowledge=self._may_acknowledge,
             stored=True,
             is_over=self._slice.is_over,
+            holder=self._holder,
         )
         self._dead = dead = DeadLetters(self._links, self._rows, wall)
         self.control = ControlPlane(identity, topology, self._links, self._rows)
-        self._access = AccessRules(self.control, self._links, self._rows)
+        self._access = AccessRules(self.control, self._links, self._rows, wall)
         evaluation = EvaluationLimits(seconds_max=limits.evaluation_ms_max / 1000, clock=clock)
         matcher = Matcher(MatchLimits(evaluation=evaluation), limits.message)
         self.trained = CompressionDictionaries(self.control, self._links, self._rows)
@@ -289,6 +291,9 @@ class BrokerCore:
             "unexpected": dict(self._counters),
             "node": dict(self._node()),
         }
+
+    def _holder(self, secret: str) -> Principal:
+        return self._access.holder(secret)
 
     def _may_acknowledge(self, peer: str, flow: Flow, key: str) -> bool:
         """Back-pressure is for messages on their way down a tree."""

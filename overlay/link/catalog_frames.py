@@ -130,8 +130,14 @@ class LinkReported(CatalogFrame):
 @on_the_wire
 @dataclass(frozen=True, slots=True)
 class AccessAnnounced(CatalogFrame):
-    """Who may do what from now on: all rules (principal, role, scope), see overlay/access.py."""
+    """Who may do what from now on (overlay/access.py): all rules (principal, role, scope), and all
+    tokens (principal, digest, second at which it expires, [(role, scope)])."""
 
     type: ClassVar[str] = "access-announced"
 
     rules: Annotated[list[tuple[Name, Name, Name]], Bound(20_000), BODY]
+    tokens: Annotated[
+        list[tuple[Name, Annotated[bytes, Bound(32)], int, list[tuple[Name, Name]]]],
+        Bound(20_000),
+        BODY,
+    ]

@@ -145,6 +145,7 @@ class ClientConnection:
             formats=formats,
             limits=limits.link,
             notices=True,
+            token="" if credentials is None else credentials.token,
         )
         self._transport: Connection | None = None
         self._connections = 0

@@ -20,6 +20,7 @@ class Hello(Frame):
     ``peer`` is the sender's own id and ``instance`` tells two runs of it apart (for people; the
     protocol does not depend on it).  ``received`` says, for each channel on which the sender
     receives from this peer, the last sequence number that it has: (flow, key, sequence).
+    ``token``: the secret of one, from a client that dials without a certificate.
     """
 
     type: ClassVar[str] = "hello"
@@ -31,6 +32,7 @@ class Hello(Frame):
     formats: Annotated[list[Name], Bound(64)]
     frame_bytes_max: int
     received: Annotated[list[tuple[FlowNumber, Name, SequenceNumber]], Bound(65_536), BODY]
+    token: Name = ""
 
     def check(self) -> None:
         if self.frame_bytes_max < FRAME_BYTES_MAX_LEAST:

@@ -7,6 +7,12 @@ One file, which only its owner may read, in PEM, with a line of text in front::
     -----BEGIN CERTIFICATE-----      whose key that is
     -----BEGIN CERTIFICATE-----      of the network's authority, which has signed that
 
+Or, for a client alone, the secret of a token in place of a key and its certificate::
+
+    onyx://figure4/user/ann
+    token 4tTq...
+    -----BEGIN CERTIFICATE-----      of the network's authority
+
 It is read again when it has changed, so that it can be renewed while connections last.  Beside a
 node's there is a list of the serial numbers of revoked certificates, one a line, in hexadecimal.
 """
@@ -21,6 +27,7 @@ from urllib.parse import unquote, urlsplit
 from overlay.link.principal import NOBODY, Principal
 from overlay.link.tls_channel import Certificate, TlsChannel
 
+TOKEN = re.compile(r"^token ([\w-]{20,})$", re.MULTILINE)
 PEM = re.compile(r"-----BEGIN ([A-Z ]+)-----.*?-----END \1-----\n", re.DOTALL)
 
 
@@ -30,7 +37,8 @@ class CredentialsError(Exception):
 
 class Credentials:
     """``network`` and ``principal`` are whose they are; ``version`` counts how often they were
-    read."""
+    read; ``token`` is the secret of one, "" where there is a certificate; ``authorities`` are the
+    certificates by which others are known, in PEM."""
 
     def __init__(self, path: Path, revoked: Path | None = None) -> None:
         """``revoked`` need not be there.  CredentialsError."""
@@ -40,7 +48,7 @@ class Credentials:
         self._seen: object = None
         self.version = 0
         self._handshakes = self._failures = 0
-        self.network, self.principal = "", NOBODY
+        self.network, self.principal, self.token, self.authorities = "", NOBODY, "", ""
         self._server = self._client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._read()
         self._seen = self._state()
@@ -98,13 +106,15 @@ class Credentials:
             uri = text.partition("\n")[0]
             network = unquote(urlsplit(uri).netloc)
             principal = Principal.of_uri(uri, network)
-            authorities = [found[0] for found in PEM.finditer(text) if found[1] == "CERTIFICATE"][
-                1:
-            ]
+            token = TOKEN.search(text)
+            authorities = [found[0] for found in PEM.finditer(text) if found[1] == "CERTIFICATE"]
+            if token is None:
+                del authorities[:1]
             if not authorities:
                 raise ValueError("expected a private key, its certificate and the network's")
-            server = _context(ssl.PROTOCOL_TLS_SERVER, self.path, authorities)
-            client = _context(ssl.PROTOCOL_TLS_CLIENT, self.path, authorities)
+            own = self.path if token is None else None
+            server = _context(ssl.PROTOCOL_TLS_SERVER, own, authorities)
+            client = _context(ssl.PROTOCOL_TLS_CLIENT, own, authorities)
         except (OSError, ValueError) as error:  # a wrong certificate is an OSError, too
             reason = error.strerror if isinstance(error, OSError) else str(error)
             raise CredentialsError(f"{self.path}: no credentials in it: {reason}") from None
@@ -112,6 +122,7 @@ class Credentials:
         server.verify_mode = ssl.CERT_OPTIONAL
         server.num_tickets = 0
         self.network, self.principal = network, principal
+        self.token, self.authorities = token[1] if token else "", "".join(authorities)
         self._server, self._client, self._revoked = server, client, revoked
         self.version += 1
 
@@ -122,7 +133,7 @@ class Credentials:
         return frozenset(int(line.split()[0], 16) for line in lines if line.strip())
 
 
-def _context(protocol: int, path: Path, authorities: list[str]) -> ssl.SSLContext:
+def _context(protocol: int, path: Path | None, authorities: list[str]) -> ssl.SSLContext:
     """TLS 1.3 alone, and nobody but whom these authorities have signed; which of them it is stands
     in the certificate, and is no name of a host."""
     context = ssl.SSLContext(protocol)
@@ -130,5 +141,6 @@ def _context(protocol: int, path: Path, authorities: list[str]) -> ssl.SSLContex
     context.check_hostname = False
     context.verify_mode = ssl.CERT_REQUIRED
     context.load_verify_locations(cadata="".join(authorities))
-    context.load_cert_chain(path)
+    if path is not None:
+        context.load_cert_chain(path)
     return context

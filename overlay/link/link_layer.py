@@ -56,7 +56,7 @@ from overlay.link.journal import Journal
 from overlay.link.journal_rows import INBOX, OUTBOX, SPACES, Row, parse_frame_key, sort_rows
 from overlay.link.limits import LinkLimits
 from overlay.link.lost_stores import check_store
-from overlay.link.principal import NOBODY, Principal
+from overlay.link.principal import NOBODY, Principal, nobody
 from overlay.link.session import Session, SessionState
 from overlay.link.slices import never
 from overlay.link.unfinished_frames import UnfinishedFrames
@@ -84,12 +84,15 @@ class LinkLayer:
         notices: bool = False,
         stored: bool = False,
         is_over: Callable[[], bool] = never,
+        token: str = "",
+        holder: Callable[[str], Principal] = nobody,
     ) -> None:
         """``may_acknowledge(peer, flow, key)`` False withholds acknowledgements, so that the
         peer's window fills: back-pressure.  It is asked again in every ``drain``.
 
         ``stored``: rows are kept and can be read again, so that not all that waits is in memory.
         ``is_over``: whether the slice of this event is, so that the next frames have to wait.
+        ``token`` is said in hellos; ``holder`` of a token that is heard in one is who says it.
         """
         if role not in ROLES:
             raise ValueError(f"role {role!r}; expected one of {sorted(ROLES)}")
@@ -97,6 +100,8 @@ class LinkLayer:
         self._identity = identity
         self._instance = instance
         self._formats = list(formats)
+        self._token = token
+        self._holder = holder
         self._limits = limits
         self._may_acknowledge = may_acknowledge
         self._notices = notices
@@ -406,6 +411,8 @@ class LinkLayer:
         if peer == f"{self._role}/{self._identity}":
             raise ProtocolError("not-expected", f"{peer} is this process itself", fatal=True)
         former = self._connected.get(peer)
+        if hello.token and session.principal == NOBODY and not session.dialled:
+            session.principal = self._holder(hello.token)
         check_principal(session, former, hello)
         if session.roles and hello.role not in session.roles:
             raise ProtocolError("wrong-door", f"{peer} may not come in here", fatal=True)
@@ -478,6 +485,7 @@ class LinkLayer:
             formats=self._formats,
             frame_bytes_max=self._limits.frame_bytes_max,
             received=[] if journal is None else journal.received(),
+            token=self._token,
         )
 
     def _transmit(self, journal: Journal, *, is_early: bool = False) -> None:

@@ -22,7 +22,7 @@ Which sources they may be the table of access decides (overlay/access.py), which
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from urllib.parse import quote, unquote, urlsplit
 
@@ -36,10 +36,12 @@ class Principal:
     """``role`` is a key of ``MAY_SAY``, ``name`` printable text without "|" and "/".
 
     ValueError for another.  Where a connection has none (None) the node runs without TLS.
+    ``token``: the id of the token that has been shown for it, "" for a certificate.
     """
 
     role: str
     name: str
+    token: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         if self.role not in MAY_SAY:
@@ -125,3 +127,8 @@ MAY_SAY: Mapping[str, Mapping[str, Callable[[str, str], bool]]] = MappingProxyTy
 
 NOBODY = Principal("nobody", "nobody")
 """A connection with TLS whose other end has not said who it is."""
+
+
+def nobody(token: str) -> Principal:
+    """The holder of a token, where none are given out."""
+    return NOBODY

@@ -100,3 +100,27 @@ def test_operators_verbs_need_an_operator(
             code = shell.run(*words, "--credentials", credentials)
             assert (code, "not-authorised" in shell.err) == (77, True), (words, shell.err)
     assert not [rule for rule in shell.objects("access", "list") if rule["principal"] == "user/eve"]
+
+
+def test_a_token_is_a_user_without_a_certificate(
+    shell: Shell, registration: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "tom.token"
+    (token,) = shell.lines("token", "issue", "user/tom", "--out", file)
+    assert file.stat().st_mode & 0o777 == 0o600
+    with use_credentials(file), User(registration) as tom:
+        profile = tom.add_profile("//tom")
+        assert profile.user == "tom"
+        with use_credentials(None), DataSource.register(registration, name="toms") as source:
+            assert source.publish(b"<tom/>").accepted
+            assert next(tom.results(profile.id)).results == [b"<tom/>"]
+        assert shell.lines("token", "revoke", token) == [f"{token} is revoked"]
+    with (
+        use_credentials(file),
+        pytest.raises(RequestFailed, match="not authenticated"),
+        User(registration) as tom,
+    ):
+        tom.profiles()
+    assert not [t for t in shell.objects("token", "list") if t["token"] == token]
+    (changed,) = [e for e in shell.objects("audit", "list") if e["what"] == "token.revoke"]
+    assert changed["detail"] == f"{token} of user/tom"

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from overlay.access import AccessOptions, Right
+from overlay.access import AccessOptions, Right, Token
+from overlay.link.events import TimePassed
 from overlay.link.frames import (
     AccessAnnounced,
     PlaceProfiles,
@@ -34,6 +35,14 @@ class Guarded(Setting):
 
     def known(self, principal: str) -> Peer:
         return self.beside.peer("client", principal.replace("/", "-"), principal=principal)
+
+    def issue(
+        self, principal: str, seconds: int = 3_600, only: list[list[str]] | None = None
+    ) -> str:
+        """The id of a token with the secret SECRET."""
+        digest = Token.digest_of(SECRET)
+        asked = {"principal": principal, "digest": digest, "seconds": seconds, "only": only or []}
+        return str(result(self.root.ask("token.issue", **asked))["token"])
 
     def add(self, peer: Peer, **asked: object) -> Response:
         """The answer, when the host has what was added."""
@@ -177,3 +186,78 @@ def test_the_audit_log_says_who_has_changed_what_also_after_a_restart() -> None:
         ["operator/root", "access.revoke", "user/ann publish s1"],
     ]
     assert result(setting.client.ask("audit.list", after=1))["entries"] == entries[1:]
+
+
+SECRET = "a secret of thirty-two random bytes"
+
+
+def test_what_is_kept_of_a_token_is_a_digest_and_its_end() -> None:
+    setting = Guarded()
+    issued = setting.issue("user/ann", seconds=60)
+    assert refused(setting.ann.ask("token.list")) == "not-authorised"
+    assert result(setting.root.ask("token.list"))["tokens"] == [[issued, "user/ann", 60, []]]
+    assert not any(SECRET.encode() in value for value in setting.beside.rows.values())
+    for broker in setting.brokers.values():
+        ((_, digest, expires, _),) = broker.all(AccessAnnounced)[-1].tokens
+        assert (digest, expires) == (Token.digest_of(SECRET), 60)
+
+
+def test_whoever_shows_the_secret_is_who_the_token_says_until_it_ends() -> None:
+    setting = Guarded()
+    setting.issue("user/ann", seconds=60)
+    stranger = setting.beside.peer("client", "x", principal="nobody/nobody", token="guess" * 8)
+    assert stranger.error == "not-authenticated"
+    holder = setting.beside.peer("client", "y", principal="nobody/nobody", token=SECRET)
+    assert result(setting.add(holder))["user"] == "ann"
+    assert refused(holder.ask("topology.show")) == "not-authorised"
+    setting.wall = 60.0
+    setting.beside.tell(TimePassed())
+    assert holder.error == "not-authenticated" and holder.closed
+    late = setting.beside.peer("client", "z", principal="nobody/nobody", token=SECRET)
+    assert late.error == "not-authenticated"
+
+
+def test_a_token_is_let_in_after_a_restart_and_not_once_it_is_revoked() -> None:
+    setting = Guarded()
+    name = setting.issue("user/ann")
+    setting.restart()
+    holder = setting.beside.peer("client", "y", principal="nobody/nobody", token=SECRET)
+    assert result(holder.ask("profile.list"))["profiles"] == []
+    assert result(setting.client.ask("token.revoke", token=name))
+    setting.beside.tell(TimePassed())
+    assert holder.error == "not-authenticated"
+    assert refused(setting.client.ask("token.revoke", token=name)) == "unknown-token"
+
+
+def test_a_token_does_nothing_beyond_what_it_is_bound_to() -> None:
+    setting = Guarded()
+    setting.issue("operator/root", only=[["subscribe", "*"]])
+    holder = setting.beside.peer("client", "y", principal="nobody/nobody", token=SECRET)
+    assert result(holder.ask("source.list"))["sources"] == []
+    for verb in ("profile.list", "topology.show", "access.list", "source.register"):
+        assert refused(holder.ask(verb)) == "not-authorised"
+
+
+def test_a_token_gives_nobody_more_than_its_principal_may() -> None:
+    setting = Guarded()
+    setting.issue("user/ann", only=[["admin", "*"]])
+    holder = setting.beside.peer("client", "y", principal="nobody/nobody", token=SECRET)
+    assert refused(holder.ask("access.list")) == "not-authorised"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"principal": "broker/B1"},
+        {"principal": "ann"},
+        {"digest": b"short"},
+        {"seconds": 0},
+        {"seconds": 1e12},
+        {"only": [["king", "*"]]},
+        {"only": ["own"]},
+    ],
+    ids=str,
+)
+def test_a_token_that_is_none_is_refused(wrong: dict[str, object]) -> None:
+    asked = {"principal": "user/ann", "digest": bytes(32), "seconds": 60, "only": []}
+    assert refused(Guarded().root.ask("token.issue", **{**asked, **wrong})) == "bad-argument"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -35,10 +35,16 @@ class Setting:
     ) -> None:
         self.topology = topology
         self.identity = topology.registration[0].id
-        core = RegistrationCore(topology, self.identity, "run1", clock=clock)
+        self.wall = 0.0
+        self._clock = clock
+        core = self._new_core("run1", ())
         self.beside = Beside(f"registration/{self.identity}", core)
         self.brokers = {name: self.beside.peer("broker", name) for name in topology.broker_ids}
         self.client = self.beside.peer("client", "c")
+
+    def _new_core(self, instance: str, rows: Iterable[tuple[str, str, bytes]]) -> RegistrationCore:
+        core = (self.topology, self.identity, instance, rows)
+        return RegistrationCore(*core, clock=self._clock, wall=lambda: self.wall)
 
     @property
     def core(self) -> RegistrationCore:
@@ -49,8 +55,7 @@ class Setting:
     def restart(self) -> None:
         for peer in [*self.brokers.values(), self.client]:
             peer.disconnect()
-        core = RegistrationCore(self.topology, self.identity, "run2", self.beside.stored())
-        self.beside.core = core
+        self.beside.core = self._new_core("run2", self.beside.stored())
         for peer in [*self.brokers.values(), self.client]:
             peer.connect()
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from onyx.broker.broker_core import BrokerCore
-from overlay.access import AccessOptions, Right, Rule
+from overlay.access import AccessOptions, Right, Rule, Token
 from overlay.link.frames import (
     AccessAnnounced,
     Delivery,
@@ -44,7 +44,7 @@ class Guarded(Setting):
         self.place("//*", "p2")
 
     def rules(self, *rules: Rule, base: tuple[Rule, ...] = BASE) -> None:
-        self.registration.send("registration", AccessAnnounced([*base, *rules]))
+        self.registration.send("registration", AccessAnnounced([*base, *rules], []))
 
     def client(self, principal: str) -> Peer:
         return self.beside.peer("client", principal.replace("/", "-"), principal=principal)
@@ -171,3 +171,19 @@ def test_without_tls_everything_is_as_it_was() -> None:
     setting = Guarded()
     setting.publish(setting.beside.peer("source", "s1"))
     assert results(setting.beside.subscriber("p1")) == [("s1", 1)]
+
+
+def test_a_token_publishes_until_the_registration_service_says_otherwise() -> None:
+    setting = Guarded()
+    token = ("source/wire", Token.digest_of("secret"), 60, [("publish", "s1")])
+    setting.registration.send("registration", AccessAnnounced(list(BASE), [token]))
+    setting.restart()
+    peers = [
+        setting.beside.peer("source", source, principal="nobody/nobody", token="secret")
+        for source in ("s1", "s2")
+    ]
+    assert [peer.error for peer in peers] == ["", "not-authorised"], "it is bound to s1"
+    setting.publish(peers[0])
+    assert results(setting.subscriber("p1", "user/ann")) == [("s1", 1)]
+    setting.rules()
+    assert peers[0].error == "not-authenticated" and peers[0].closed

@@ -72,7 +72,16 @@ from overlay.link.move_frames import (
 )
 
 SAMPLES: tuple[Frame, ...] = (
-    Hello(1, "broker", "B1", "run-1", ["xml", "binary"], 65_536, [(3, "B1", 42), (2, "B1", 7)]),
+    Hello(
+        1,
+        "broker",
+        "B1",
+        "run-1",
+        ["xml", "binary"],
+        65_536,
+        [(3, "B1", 42), (2, "B1", 7)],
+        "secret",
+    ),
     Ack(3, "B1", 42),
     Skipped(3, "s1", 12),
     Ping(1),
@@ -88,7 +97,10 @@ SAMPLES: tuple[Frame, ...] = (
         "source/markets",
         b"<!--",
     ),
-    AccessAnnounced([("user/ann", "publish", "s1")]),
+    AccessAnnounced(
+        [("user/ann", "publish", "s1")],
+        [("user/ann", b"\x07\x08", 1_800_000_000, [("own", "own")])],
+    ),
     NeedsDelta("B1", 2, ['["/a","",["node ."]]'], []),
     TreeReady("B1", "s1"),
     BranchReady("B1@2", "B4@2"),

@@ -19,6 +19,7 @@ from overlay.link.frame import FRAME_TYPES, Frame, on_the_wire
 from overlay.link.frame_codec import LENGTH_BYTES, FrameDecoder, decode, encode
 from overlay.link.frame_fields import CLAIMED_SEQUENCE_MAX, MAP_DEPTH_MAX, SEQUENCE_MAX
 from overlay.link.frames import (
+    AccessAnnounced,
     Ack,
     Attach,
     Deliveries,
@@ -95,6 +96,11 @@ def test_vectors_encode_and_decode(vector: dict[str, Any]) -> None:
     if cls is SourceAnnounced:
         values["compression"] = [(form, bytes.fromhex(d)) for form, d in values["compression"]]
         values["location"] = tuple(values["location"])
+    if cls is AccessAnnounced:
+        values["tokens"] = [
+            (who, bytes.fromhex(digest), end, list(map(tuple, only)))
+            for who, digest, end, only in values["tokens"]
+        ]
     for name in ("matched", "trees", "down", "watershed", "numbers", "profiles", "rules"):
         if isinstance(values.get(name), list):
             entries = values[name]

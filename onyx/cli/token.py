@@ -1,0 +1,137 @@
+"""``onyx token issue | list | revoke``: for clients without a certificate of their own."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from secrets import token_urlsafe
+
+import trio
+
+from onyx.cli.access import ask
+from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
+from onyx.cli.values import print_json, table
+from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
+from onyx.data_directory import write_atomically
+from onyx.errors import EXIT_OK, UsageError
+from onyx.identity.known_networks import credentials_for
+from overlay.access import ANYTHING, ROLES, Token
+from overlay.link.principal import Principal
+
+SECRET_BYTES = 32
+DAYS = 30.0
+DAY_SECONDS = 86_400
+
+DETAILS = f"""\
+A token is a secret in a file, by which a client is a user or a source without a
+certificate: --credentials FILE, or ONYX_CREDENTIALS. It ends after --days, it can be bound
+to some roles (--only), and it can be revoked; then connections that have it are closed.
+The network keeps a digest of the secret alone: what is in FILE nobody can print again.
+{NETWORK_HELP}"""
+
+EXAMPLES = """\
+  onyx token issue user/ann --out ann.token
+  onyx token issue source/wire --days 7 --only publish:s1-w7d4bz3h --out wire.token
+  onyx token list
+  onyx token revoke t-3f0a5c1e9b7d
+"""
+
+ONLY_HELP = f"bind it to a role, one of {', '.join(ROLES)}; about SCOPE alone, or anything"
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    summary = "let clients in without a certificate"
+    verb = add_verb(subparsers, "token", summary, details=DETAILS, examples=EXAMPLES)
+    verbs = add_subverbs(verb)
+    issue = add_verb(verbs, "issue", "write a new one", details=DETAILS, examples=EXAMPLES)
+    issue.add_argument("principal", metavar="PRINCIPAL", type=_principal, help="as user/ann")
+    issue.add_argument("--out", metavar="FILE", type=Path, required=True, help="where it goes")
+    issue.add_argument("--days", metavar="N", type=float, default=DAYS, help="(default 30)")
+    issue.add_argument(
+        "--only", metavar="ROLE[:SCOPE]", type=_role_and_scope, action="append", default=[],
+        help=ONLY_HELP,
+    )  # fmt: skip
+    set_run(issue, run_issue)
+    listing = add_verb(verbs, "list", "list those that there are", details=DETAILS)
+    set_run(listing, run_list)
+    revoke = add_verb(verbs, "revoke", "let nobody in by one any more", details=DETAILS)
+    revoke.add_argument("token", metavar="ID", help="as onyx token list prints it")
+    set_run(revoke, run_revoke)
+    for parser in (issue, listing, revoke):
+        add_client_arguments(parser)
+
+
+def run_issue(arguments: argparse.Namespace) -> int:
+    address = registration_address(arguments)
+    credentials = credentials_for(address.host, address.port)
+    if credentials is None:
+        raise UsageError("this network runs --insecure: it asks nobody who they are")
+    secret = token_urlsafe(SECRET_BYTES)
+    asked = {
+        "principal": str(arguments.principal),
+        "digest": Token.digest_of(secret),
+        "seconds": arguments.days * DAY_SECONDS,
+        "only": [list(pair) for pair in arguments.only],
+    }
+    answer = trio.run(ask, arguments, "token.issue", asked)
+    uri = arguments.principal.uri(credentials.network)
+    text = f"{uri}\ntoken {secret}\n{credentials.authorities}"
+    write_atomically(arguments.out, text.encode(), mode=0o600)
+    if arguments.json:
+        print_json({**answer, "principal": str(arguments.principal), "file": str(arguments.out)})
+    else:
+        print(answer["token"])
+        ends = _day(answer["expires"])
+        print(f"onyx: {arguments.out} is {arguments.principal} until {ends}", file=sys.stderr)
+    return EXIT_OK
+
+
+def run_list(arguments: argparse.Namespace) -> int:
+    tokens = trio.run(ask, arguments, "token.list", {})["tokens"]
+    now = time.time()
+    if arguments.json:
+        for name, principal, expires, only in tokens:
+            print_json({"token": name, "principal": principal, "expires": expires, "only": only})
+    elif tokens:
+        rows = [
+            (name, principal, _day(expires) if now < expires else "over", _shown(only))
+            for name, principal, expires, only in tokens
+        ]
+        print(table(("TOKEN", "PRINCIPAL", "UNTIL", "ONLY"), rows))
+    else:
+        print("There is no token.")
+    return EXIT_OK
+
+
+def run_revoke(arguments: argparse.Namespace) -> int:
+    answer = trio.run(ask, arguments, "token.revoke", {"token": arguments.token})
+    if arguments.json:
+        print_json(answer)
+    else:
+        print(f"{arguments.token} is revoked")
+    return EXIT_OK
+
+
+def _principal(text: str) -> Principal:
+    try:
+        return Principal.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _role_and_scope(text: str) -> tuple[str, str]:
+    role, _, scope = text.partition(":")
+    if role not in ROLES:
+        raise argparse.ArgumentTypeError(f"{role!r} is no role; expected one of {', '.join(ROLES)}")
+    return role, scope or ANYTHING
+
+
+def _shown(only: list[list[str]]) -> str:
+    return ", ".join(":".join(pair) for pair in only) or "-"
+
+
+def _day(second: float) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
