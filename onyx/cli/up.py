@@ -269,7 +269,8 @@ class _Events:
             print_json(facts)
             return
         taken, total = child.restored
-        again = "" if child.failures < 2 else f" in {child.pause_seconds:g} s, the others stay up"
+        pause = f" in {child.pause_seconds:g} s, the others stay up"
+        again = pause if child.failures > 1 or child.pause_seconds >= 1 else ""
         died = f"{child.node_id} died ({describe_exit(child.exit_code)}); starting it again{again}"
         text = {
             "died": died,

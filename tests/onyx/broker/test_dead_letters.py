@@ -9,6 +9,7 @@ import pytest
 from formats import ElementStream
 from onyx.broker.broker_core import BrokerCore
 from onyx.broker.data_plane import DataPlane
+from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.deliveries.result_maker import ResultMaker
 from onyx.broker.local_deliveries import Given, LocalDeliveries
 from onyx.broker.match_shares import MatchShares
@@ -214,6 +215,26 @@ def test_a_request_that_fells_is_answered_when_it_is_asked_again_by_whomever(
     assert setting.operator().ask("dead.remove", id=suspect.id) is not None
     answer = setting.beside.peer("client", "third").ask("profile.update", **arguments)
     assert answer is None or answer.ok
+
+
+def test_a_frame_of_a_subscriber_that_fells_is_answered_when_it_comes_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    setting = Falling()
+    setting.user.disconnect()
+    setting.peers.remove(setting.user)
+
+    def fall(self: Mailboxes, *arguments: object, **options: object) -> object:
+        raise KeyError("poison")
+
+    monkeypatch.setattr(Mailboxes, "attach", fall)
+    with setting.falls() as caught:
+        setting.user.connect()
+    suspect = setting.live_on(caught.value)
+    assert suspect is not None and suspect.what == "attach from subscriber/p1"
+    setting.user._take(ConnectionLost(1))
+    setting.user.connect()
+    assert (setting.user.closed, setting.user.error) == (True, "internal")
 
 
 def test_a_request_that_fails_before_anything_was_changed_is_answered_in_its_place(
