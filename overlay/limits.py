@@ -90,6 +90,11 @@ class Limits:
                                 come for; 0: never (drop)
     profiles_max                profiles in the whole network (refuse)
     sources_max                 data sources in the whole network (refuse)
+    principal_profiles_max      profiles of one user who is no operator (refuse)
+    principal_sources_max       data sources of one principal who is no operator (refuse)
+    principal_messages_s_max    messages that such a one publishes in a second at one broker; 0: any
+                                number (refuse)
+    principal_bytes_s_max       bytes of these; 0: any number (refuse)
     """
 
     message: MessageLimits = field(default_factory=MessageLimits)
@@ -116,6 +121,10 @@ class Limits:
     unclaimed_profile_s_max: int = 7 * 86_400
     profiles_max: int = 1_000_000
     sources_max: int = 10_000
+    principal_profiles_max: int = 10_000
+    principal_sources_max: int = 100
+    principal_messages_s_max: int = 0
+    principal_bytes_s_max: int = 0
 
 
 def read_limits(top: TomlTable) -> Limits:
@@ -172,6 +181,8 @@ _BOUNDS: Mapping[str, tuple[int, int]] = {
     "delivery_store_bytes_max": (KIB, 2**50),
     "delivery_age_s_max": (0, _INTEGER_MAX),
     "unclaimed_profile_s_max": (0, _INTEGER_MAX),
+    "principal_messages_s_max": (0, _INTEGER_MAX),
+    "principal_bytes_s_max": (0, _INTEGER_MAX),
     "routing_table_max_bytes": (1, 2**40),
     "needs_max_bytes": (1, 2**40),
     "evaluation_ms_max": (1, 60_000),

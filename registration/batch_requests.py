@@ -103,13 +103,16 @@ class BatchRequests(Part):
         failed: Failing,
         access: AccessTable,
         principal: Callable[[int], Principal | None],
+        is_bounded: Callable[[int], bool],
         is_over: Callable[[], bool] = never,
     ) -> None:
         """``use_topology`` must be called before anything is asked; ``ask_again(connection,
         request)`` when its texts are checked, ``failed`` when that went wrong;
-        ``principal(connection)`` asks; ``is_over``: the slice of this event."""
+        ``principal(connection)`` asks, and
+        has quotas if it ``is_bounded``; ``is_over``: the slice of this event."""
         self._access = access
         self._principal = principal
+        self._is_bounded = is_bounded
         self._catalog = catalog
         self._news = news
         self._rows = rows
@@ -212,7 +215,9 @@ class BatchRequests(Part):
                 for place, (text, user) in enumerate(zip(texts, users, strict=True))
                 if place not in gone
             ]
-            entries = self._news.add(asked, location, near) if asked else []
+            entries = (
+                self._news.add(asked, location, near, self._is_bounded(connection)) if asked else []
+            )
             first = number_of(entries[0].profile) if entries else 0
             batch = _Batch(first, len(entries), digest)
             self._remember(request.request, batch)

@@ -160,6 +160,7 @@ class Catalog(Part):
         self.keys = Keys(rows)
         self._by_request: dict[str, str] = {}  # request id -> source or profile id
         self.profiles_by_broker: Counter[str] = Counter()
+        self.profiles_by_user: Counter[str] = Counter()
         self.volume_by_root: Counter[str] = Counter()  # expected bytes/s, rounded
         self._changed: dict[str, ProfileEntry] = {}  # since the last flush
 
@@ -203,6 +204,9 @@ class Catalog(Part):
         if entry is None:
             return
         self._by_request.pop(entry.request, None)
+        self.profiles_by_user[entry.user] -= 1
+        if not self.profiles_by_user[entry.user]:
+            del self.profiles_by_user[entry.user]
         self.keys.forget(profile)
         self.profiles_by_broker[entry.host] -= 1
         self._changed.pop(profile, None)
@@ -239,7 +243,9 @@ class Catalog(Part):
         self.profiles[entry.profile] = entry
         if known is not None and known.host == entry.host:
             return
-        if known is not None:
+        if known is None:
+            self.profiles_by_user[entry.user] += 1
+        else:
             self.profiles_by_broker[known.host] -= 1
         self.profiles_by_broker[entry.host] += 1
         if entry.request:

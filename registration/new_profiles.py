@@ -7,6 +7,7 @@ who adds many.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -47,12 +48,19 @@ class NewProfiles(Part):
         self._topology = topology
 
     def add(
-        self, asked: Sequence[Asked], location: tuple[float, float] | None, near: bool
+        self,
+        asked: Sequence[Asked],
+        location: tuple[float, float] | None,
+        near: bool,
+        is_bounded: bool,
     ) -> list[ProfileEntry]:
-        """Add profiles that were checked, all or none; RequestRefused where there is no room."""
+        """Add profiles that were checked, all or none; RequestRefused where there is no room, or
+        where whoever asks ``is_bounded`` and their users have too many."""
         if near and location is None:
             raise RequestRefused("bad-argument", "'near' needs a 'location' to be near to")
         self._check_room(len(asked))
+        if is_bounded:
+            self._check_quota(asked)
         first = self._catalog.ids.new_numbers("p", len(asked))
         entries = []
         for number, (text, user, request) in enumerate(asked, first):
@@ -81,6 +89,17 @@ class NewProfiles(Part):
             for place in portions([entry.text for entry in entries], PLACED_TOGETHER):
                 given = [(entry.profile, entry.user, entry.text) for entry in entries[place]]
                 self._links.send(f"broker/{host}", REGISTRATION_KEY, PlaceProfiles(given))
+
+    def _check_quota(self, asked: Sequence[Asked]) -> None:
+        limit = self._topology.limits.principal_profiles_max
+        for user, more in Counter(each.user for each in asked).items():
+            there = self._catalog.profiles_by_user[user]
+            if there + more > limit:
+                raise RequestRefused(
+                    "over-quota",
+                    f"user/{user} has {there} profiles already, and may have {limit} "
+                    f"(principal_profiles_max); {more} more are asked",
+                )
 
     def _check_room(self, count: int) -> None:
         limit = self._topology.limits.profiles_max

@@ -112,7 +112,7 @@ class RegistrationCore:
         news = NewProfiles(self.catalog, placement, self._links)
         batches = BatchRequests(
             *(self.catalog, news, self._rows, server.handle, dead.answer_failed),
-            *(self._access.table, server.principal, self._slice.is_over),
+            *(self._access.table, server.principal, server.is_bounded, self._slice.is_over),
         )
         self._schemas = SchemaReading(server.handle)
         requests = RegistrationRequests(

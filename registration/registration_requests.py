@@ -171,6 +171,8 @@ class RegistrationRequests(Part):
                 if read is None:
                     return None  # it is read, and the request handled again
                 schema, is_whole = read
+            if self._server.is_bounded(connection):
+                self._check_quota(owner)
             entry = self._new_source(request, schema, is_whole, owner)
             if key is not None:
                 self._catalog.keys.put(entry.source, key)
@@ -212,6 +214,14 @@ class RegistrationRequests(Part):
         self._catalog.put_source(entry)
         self._shapes.announce_source(source)
         return entry
+
+    def _check_quota(self, owner: str) -> None:
+        limit = self._topology.limits.principal_sources_max
+        if sum(entry.owner == owner for entry in self._catalog.sources.values()) >= limit:
+            raise RequestRefused(
+                "over-quota",
+                f"{owner} has {limit} sources already, as many as one may (principal_sources_max)",
+            )
 
     def _schema_argument(self, connection: int, request: Request) -> tuple[Schema, bool] | None:
         name = name_argument(request, "schema_name")
@@ -264,7 +274,7 @@ class RegistrationRequests(Part):
         key = _key_argument(request, "profile", user, "text")
         entry = self._catalog.profiles.get(self._find(request, key))
         if entry is None or entry.user != user:
-            entry = self._new_profile(request, user)
+            entry = self._new_profile(request, user, self._server.is_bounded(connection))
             if key is not None:
                 self._catalog.keys.put(entry.profile, key)
         wait = bool(request.arguments.get("wait"))
@@ -273,12 +283,12 @@ class RegistrationRequests(Part):
         self._waiting.setdefault(entry.profile, []).append((connection, request.request, wait))
         return None
 
-    def _new_profile(self, request: Request, user: str) -> ProfileEntry:
+    def _new_profile(self, request: Request, user: str, is_bounded: bool) -> ProfileEntry:
         text = text_argument(request, "text", self._topology.limits.profile_length_max)
         asked = Asked(text, user, request.request)
         check(text)
         near = request.arguments.get("near") is True
-        return self._news.add([asked], location_argument(request), near)[0]
+        return self._news.add([asked], location_argument(request), near, is_bounded)[0]
 
     def _answer_awaiting(self, entry: ProfileEntry) -> None:
         for connection, request, version in self._awaiting.pop(entry.profile):

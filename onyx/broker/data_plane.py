@@ -53,6 +53,7 @@ from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
 from onyx.broker.packing.give_backs import GiveBacks
 from onyx.broker.packing.link_formats import LinkFormats
 from onyx.broker.packing.parcel import Parcel
+from onyx.broker.publish_quota import PublishQuota
 from onyx.broker.query_plane import QueryPlane
 from onyx.broker.transformation import Cut
 from overlay.access import AccessTable, Right
@@ -141,6 +142,7 @@ class DataPlane(Part):
         self._formats = LinkFormats(control, links, trained, self.give_backs, clock)
         self.archive = ArchiveFeed(control.topology.archive, self._codebook)
         self._limits = control.topology.limits
+        self._quota = PublishQuota(self._limits, links, access)
         self._room = results_bytes_max(self._limits.link)
         self._crossings: Counter[str] = Counter()  # messages sent, by child link
         self._invalid: Counter[str] = Counter()  # messages against their schema, by source
@@ -159,6 +161,8 @@ class DataPlane(Part):
         self._counters["published"] += 1
         tree = self._control.current_tree
         try:
+            if self._quota.is_on and self.agenda is not None:
+                self._quota.check(arrival.connection, len(frame.payload), self.agenda.now)
             parcel = self._open(tree, frame.source, number, 0, frame.format, frame.payload)
             self._check_fits(parcel.stream, frame.source)
             self._validate(parcel)

@@ -98,6 +98,11 @@ class RequestServer:
         """Who asks; None without TLS."""
         return self._links.principal(connection)
 
+    def is_bounded(self, connection: int) -> bool:
+        """Whether quotas are for whoever asks: not without TLS, and not for operators."""
+        principal = self.principal(connection)
+        return principal is not None and not self.access.now.may(principal, Right.OPERATE)
+
     def _check(self, principal: Principal, verb: Verb, request: Request) -> None:
         """RequestRefused "not-authorised" unless they may ask this."""
         about = (("", ""),) if verb.about is None else verb.about(request, principal)

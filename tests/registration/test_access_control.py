@@ -12,6 +12,7 @@ from overlay.link.events import TimePassed
 from overlay.link.frames import (
     AccessAnnounced,
     PlaceProfiles,
+    ProfilesChanged,
     ProfilesPlaced,
     Request,
     Response,
@@ -35,6 +36,16 @@ class Guarded(Setting):
 
     def known(self, principal: str) -> Peer:
         return self.beside.peer("client", principal.replace("/", "-"), principal=principal)
+
+    def bound(self, **limits: int) -> None:
+        """Begin with these limits."""
+        self.topology = replace(self.topology, limits=replace(FIGURE4.limits, **limits))
+        known = (self.ann, self.bob, self.wire, self.root)
+        for peer in known:
+            peer.disconnect()
+        self.restart()
+        for peer in known:
+            peer.connect()
 
     def issue(
         self, principal: str, seconds: int = 3_600, only: list[list[str]] | None = None
@@ -261,3 +272,29 @@ def test_a_token_gives_nobody_more_than_its_principal_may() -> None:
 def test_a_token_that_is_none_is_refused(wrong: dict[str, object]) -> None:
     asked = {"principal": "user/ann", "digest": bytes(32), "seconds": 60, "only": []}
     assert refused(Guarded().root.ask("token.issue", **{**asked, **wrong})) == "bad-argument"
+
+
+def test_a_user_has_so_many_profiles_and_an_operator_as_many_as_the_network() -> None:
+    setting = Guarded()
+    setting.bound(principal_profiles_max=3)
+    for _ in range(3):
+        last = result(setting.add(setting.ann))["profile"]
+    assert refused(setting.add(setting.ann)) == "over-quota"
+    many = {"texts": ["/a"] * 4}
+    assert refused(setting.bob.ask("profile.add_many", **many)) == "over-quota"
+    assert result(setting.add(setting.bob))["user"] == "bob", "of such a batch none was added"
+    assert result(setting.add(setting.root, user="ann"))["user"] == "ann"
+    for host in setting.brokers.values():
+        host.send("registration", ProfilesChanged([(last, 2, None)]))
+    assert refused(setting.add(setting.ann)) == "over-quota", "three are left"
+
+
+def test_a_principal_has_so_many_sources() -> None:
+    setting = Guarded()
+    setting.bound(principal_sources_max=2)
+    for _ in range(2):
+        setting.register(setting.wire)
+    answer = setting.wire.ask("source.register", name="one more")
+    assert refused(answer) == "over-quota"
+    assert answer is not None and "2 sources" in answer.result["message"]
+    assert setting.register(setting.root)

@@ -136,6 +136,7 @@ def test_who_goes_while_texts_are_checked_adds_nothing() -> None:
         lambda connection, request, error: None,
         AccessTable(Access([])),
         lambda connection: None,
+        lambda connection: False,
         lambda: True,
     )
     batches.use_topology(SMALL)

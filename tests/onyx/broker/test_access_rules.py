@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from overlay.link.frames import (
     AccessAnnounced,
     Delivery,
     Publish,
+    Refused,
     Response,
     SourceAnnounced,
     TreeReady,
@@ -29,8 +31,8 @@ class Guarded(Setting):
     """B4, the root broker of two sources that ``source/wire`` has registered, with two profiles
     of ann."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, **limits: int) -> None:
+        super().__init__(replace(FIGURE4, limits=replace(FIGURE4.limits, **limits)))
         for source in ("s1", "s2"):
             self.registration.send(
                 "registration",
@@ -187,3 +189,29 @@ def test_a_token_publishes_until_the_registration_service_says_otherwise() -> No
     assert results(setting.subscriber("p1", "user/ann")) == [("s1", 1)]
     setting.rules()
     assert peers[0].error == "not-authenticated" and peers[0].closed
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        ({"principal_messages_s_max": 2}, "2 messages a second"),
+        ({"principal_bytes_s_max": 2 * len(NEWS)}, f"{2 * len(NEWS)} bytes a second"),
+    ],
+    ids=["messages", "bytes"],
+)
+def test_a_source_publishes_so_much_a_second_and_is_told_of_what_is_refused(
+    limits: dict[str, int], said: str
+) -> None:
+    setting = Guarded(**limits)
+    source, operator = setting.source("source/wire"), setting.source("operator/root", "s2")
+    for _ in range(3):
+        setting.publish(source)
+        setting.publish(operator, "s2")
+    (refusal,) = source.all(Refused)
+    assert (refusal.number, refusal.code) == (3, "over-quota")
+    assert said in refusal.reason
+    assert operator.all(Refused) == []
+    setting.beside.now += 1.0
+    setting.publish(source)
+    taken = results(setting.subscriber("p1", "user/ann"))
+    assert [number for name, number in taken if name == "s1"] == [1, 2, 4]
