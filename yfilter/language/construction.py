@@ -149,6 +149,7 @@ class ContentWriter:
             if is_atom and after_atom:
                 self._text(" ")
             after_atom = is_atom
+            self._evaluator.charge()
             self._item(item)
 
     def _item(self, item: Item) -> None:

@@ -1,11 +1,11 @@
-"""A short run of the fuzzer; ``python -m tests.formats.fuzz`` does long ones."""
+"""A short run of the fuzzer; ``python -m tests.fuzz.decoders`` does long ones."""
 
 from __future__ import annotations
 
 import pytest
 
 from formats import WireFormat
-from tests.formats.fuzz import fuzz
+from tests.fuzz.decoders import fuzz
 
 
 @pytest.mark.parametrize("seed", range(2))

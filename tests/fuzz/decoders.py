@@ -1,4 +1,4 @@
-"""Structured fuzzing of every decoder: ``python -m tests.formats.fuzz --inputs N --seed S``.
+"""Structured fuzzing of every decoder: ``python -m tests.fuzz.decoders --inputs N --seed S``.
 
 Each input starts from a valid payload, or from nothing, and is damaged in one of the ways below;
 what is compressed is damaged inside and repacked, or damaged outside.  Whatever comes in, a decoder

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import random
 
-import pytest
-
-from overlay.link.errors import ERROR_CODES
-from overlay.link.events import ConnectionOpened, DataReceived, SendData, TimePassed
+from overlay.link.events import ConnectionOpened, DataReceived, SendData
 from overlay.link.frame import Frame
 from overlay.link.frame_codec import encode
 from overlay.link.frames import ErrorFrame, Hello, Pong
 from overlay.link.link_layer import LinkLayer
 from overlay.link.session import Session
-from tests.overlay.link.pair import LIMITS, Hand, closed, hello, make_links, sent
+from tests.overlay.link.pair import LIMITS, Hand, closed, make_links, sent
 from tests.overlay.link.samples import SAMPLES, place
 
 
@@ -50,34 +47,6 @@ def damaged(generator: random.Random) -> bytes:
     if kind == 1:
         return reframed(generator.randbytes(generator.randrange(4, 200)))
     return flip(generator, data) if kind == 2 else reframed(flip(generator, data))
-
-
-@pytest.mark.parametrize("first", range(0, 3000, 500))
-def test_a_link_layer_survives_anything(first: int) -> None:
-    for seed in range(first, first + 500):
-        generator = random.Random(seed)
-        role = generator.choice(["broker", "source", "subscriber", "client", "registration"])
-        hand = Hand(make_links())
-        hand.open()
-        if generator.random() < 0.8:
-            hand.receive(hello(role, "B2"))
-        try:
-            for _ in range(20):
-                data = damaged(generator)
-                cut = generator.randrange(len(data) + 1)
-                frames = hand.bytes(data[:cut]) + hand.bytes(data[cut:])
-                for frame in frames:
-                    if isinstance(frame, ErrorFrame):
-                        assert frame.code in ERROR_CODES
-                        assert frame.detail
-            hand.event(TimePassed())
-            hand.lose()
-            # Whatever it was: the next honest connection works.
-            assert not hand.links.connected("broker/B9")
-            hand.meet(peer="B9", connection=2)
-            assert hand.links.connected("broker/B9")
-        except Exception as error:
-            raise AssertionError(f"seed {seed}") from error
 
 
 def test_a_session_that_reports_an_error_closes_exactly_when_it_is_fatal() -> None:

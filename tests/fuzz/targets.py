@@ -1,0 +1,213 @@
+"""The targets: what reads bytes of somebody who may mean harm, and what it may say of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from formats import DecodeError, MessageLimits, MessageRefused, WireFormat, compress, decode, only
+from formats.errors import SchemaRefused
+from formats.schema import read_schema
+from formats.text import parse_text
+from overlay.errors import TopologyError
+from overlay.link.door import CLIENT_ROLES
+from overlay.link.errors import ERROR_CODES, ProtocolError
+from overlay.link.events import ConnectionOpened, TimePassed
+from overlay.link.frame import ROLES
+from overlay.link.frame_codec import LENGTH_BYTES
+from overlay.link.frame_codec import decode as decode_frame
+from overlay.link.frame_codec import encode as encode_frame
+from overlay.link.frames import ErrorFrame
+from overlay.link.principal import MAY_SAY, PROCESS_ROLES, Principal
+from overlay.topology import parse_topology
+from tests.fuzz.chance import ByteChance
+from tests.fuzz.cost import Meter, a_message, a_profile, evaluate
+from tests.fuzz.decoders import DICTIONARY, DOCUMENTS, damage
+from tests.onyx.broker.test_odd_frames import Odd
+from tests.overlay.link.pair import Hand, hello, make_links
+from tests.overlay.link.samples import SAMPLES
+from yfilter import MatchLimits
+from yfilter.errors import ProfileRefused
+from yfilter.language.profile_limits import EvaluationLimits
+from yfilter.language.query_parser import parse_profile
+
+ROOT = Path(__file__).resolve().parents[2]
+LIMITS = MessageLimits(bytes_max=64 * 1024, expansion_max=256 * 1024)
+SCHEMA_BYTES_MAX = 600  # what libxml2 makes of more may take for ever; the product lets a worker
+RANDOM_BYTES = 400
+FORMATS = tuple(WireFormat)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """``run`` takes any bytes, and raises where the reader said what it may not.
+
+    ``seeds`` are good inputs; none: the bytes are choices (ByteChance).
+    """
+
+    name: str
+    run: Callable[[bytes], None]
+    seeds: Sequence[bytes] = ()
+
+    def an_input(self, random: Random) -> bytes:
+        """A good one that is damaged, or any bytes."""
+        if not self.seeds:
+            return random.randbytes(random.randrange(RANDOM_BYTES))
+        return damage(random, random.choice(self.seeds))
+
+
+def _frame(data: bytes) -> None:
+    try:
+        frame, key, sequence = decode_frame(data)
+    except ProtocolError as error:
+        assert error.code in ERROR_CODES and error.detail, error
+        return
+    assert decode_frame(encode_frame(frame, key, sequence)[LENGTH_BYTES:]).frame == frame
+
+
+def _peer(data: bytes) -> None:
+    """A connection of any role, with and without a certificate, on which anything is said."""
+    chance = ByteChance(data)
+    hand = Hand(make_links())
+    role = chance.choice(sorted(ROLES))
+    roles = chance.choice([frozenset[str](), CLIENT_ROLES, PROCESS_ROLES])
+    known = chance.choice([None, *(Principal(name, "B2") for name in sorted(MAY_SAY))])
+    hand.event(ConnectionOpened(1, "", known, roles))
+    sent = hand.receive(hello(role, "B2")) if chance.random() < 0.9 else []
+    for _ in range(8):
+        frame = chance.choice(SAMPLES)
+        place = ("k", chance.randrange(1, 4)) if frame.sequenced else ()
+        said = bytearray(encode_frame(frame, *place))
+        for _ in range(chance.randrange(3)):
+            said[chance.randrange(LENGTH_BYTES, len(said))] = chance.getrandbits(8)
+        cut = chance.randrange(len(said) + 1)
+        sent += hand.bytes(bytes(said[:cut])) + hand.bytes(bytes(said[cut:]))
+    hand.event(TimePassed())
+    hand.lose()
+    for frame in sent:
+        assert not isinstance(frame, ErrorFrame) or frame.code in ERROR_CODES
+    hand.meet(peer="B9", connection=2)
+    assert hand.links.connected("broker/B9")
+
+
+def _broker(data: bytes) -> None:
+    """Frames as every role, well typed and odd, to the core of a broker."""
+    setting = Odd(ByteChance(data))
+    for _ in range(10):
+        with suppress(ProtocolError):  # not even the sender's side lets it pass
+            setting.send_odd()
+    assert setting.core.statistics()["dead"] == {"kept": 0}
+
+
+def _text(data: bytes) -> None:
+    try:
+        parse_text(data, LIMITS)
+    except MessageRefused as refusal:
+        assert refusal.code and refusal.reason
+
+
+def _binary(data: bytes) -> None:
+    """The first byte says in which format."""
+    if data:
+        try:
+            decode(data[1:], FORMATS[data[0] % len(FORMATS)], LIMITS, only(DICTIONARY))
+        except (DecodeError, MessageRefused) as refusal:
+            assert refusal.code and refusal.reason
+
+
+def _profile(data: bytes) -> None:
+    try:
+        parse_profile(data.decode("utf-8", "replace"))
+    except ProfileRefused as refusal:
+        assert refusal.code and refusal.line >= 1
+
+
+def _topology(data: bytes) -> None:
+    try:
+        parse_topology(data.decode("utf-8", "replace"), "fuzz.toml")
+    except TopologyError as refusal:
+        assert str(refusal).startswith("fuzz.toml: ")
+
+
+def _schema(data: bytes) -> None:
+    try:
+        read_schema("", data[:SCHEMA_BYTES_MAX])
+    except SchemaRefused as refusal:
+        assert refusal.code and refusal.reason
+
+
+def _cost(data: bytes) -> None:
+    """A profile and a message; nothing else is looked at than what they cost."""
+    chance, meter = ByteChance(data), Meter()
+    profile, message = a_profile(chance), a_message(chance)
+    limits = MatchLimits(evaluation=EvaluationLimits(clock=meter.seconds))
+    try:
+        evaluate(profile, message, limits, meter)
+    except BaseException:
+        print(f"{profile}\non {message[:200]!r}", file=sys.stderr)
+        raise
+
+
+def _encoded() -> list[bytes]:
+    from formats import encode  # noqa: PLC0415 - a name that is used for frames here
+
+    found = []
+    for number, wire_format in enumerate(FORMATS):
+        for document in DOCUMENTS:
+            form = encode(parse_text(document), wire_format.form, DICTIONARY)
+            if wire_format.compression:
+                form = compress(form, wire_format.compression)
+            found.append(bytes([number]) + form)
+    return found
+
+
+def _frames() -> list[bytes]:
+    return [
+        encode_frame(frame, *(("k", 1) if frame.sequenced else ()))[LENGTH_BYTES:]
+        for frame in SAMPLES
+    ]
+
+
+def _files(folder: str, names: str) -> list[bytes]:
+    return [path.read_bytes() for path in sorted((ROOT / folder).glob(names))]
+
+
+def _profiles() -> list[bytes]:
+    random = Random(0)
+    return _files("demo/profiles", "*.xq") + [a_profile(random).encode() for _ in range(40)]
+
+
+DTD = b"<!ELEMENT a (b|c)*><!ELEMENT b (#PCDATA)><!ATTLIST a x CDATA #IMPLIED y ID #REQUIRED>"
+PARAMETERS = b'<!ENTITY % e "b,c"><!ELEMENT a (%e;)><!ELEMENT b EMPTY><!ELEMENT c ANY>'
+XSD = b"""<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema"><xs:element name="a">
+<xs:complexType><xs:sequence><xs:element name="b" type="xs:int" maxOccurs="3"/></xs:sequence>
+<xs:attribute name="x"/></xs:complexType></xs:element></xs:schema>"""
+RELAX_NG = b"""<element name="a" xmlns="http://relaxng.org/ns/structure/1.0"><zeroOrMore>
+<element name="b"><text/></element></zeroOrMore></element>"""
+
+TARGETS = {
+    target.name: target
+    for target in (
+        Target(
+            "frame",
+            _frame,
+            _frames(),
+        ),
+        Target("peer", _peer),
+        Target("broker", _broker),
+        Target("text", _text, DOCUMENTS),
+        Target("binary", _binary, _encoded()),
+        Target("profile", _profile, _profiles()),
+        Target(
+            "topology",
+            _topology,
+            _files("topologies", "*.toml"),
+        ),
+        Target("schema", _schema, (DTD, PARAMETERS, XSD, RELAX_NG)),
+        Target("cost", _cost),
+    )
+}
