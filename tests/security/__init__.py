@@ -1,0 +1,1 @@
+"""What those who mean harm get of a real network."""
