@@ -232,6 +232,7 @@ class _Keeper:
                 if node_id in self._ended:  # it has left, and stops
                     await self._ended[node_id].wait()
                 try:
+                    self._identity.check(node, "the network")
                     own = self._sockets[node_id] = bind_node(node, "the network", key)
                 except TopologyError as error:
                     self._write_line(f"onyx: {node_id} is not started here: {error}")

@@ -15,7 +15,7 @@ import trio
 
 from onyx.errors import NotAuthenticated, UserError
 from onyx.identity import known_networks
-from overlay.nodes import Address
+from overlay.nodes import Address, BrokerNode, RegistrationNode
 from overlay.topology import Topology, TopologyError
 
 if TYPE_CHECKING:
@@ -46,11 +46,10 @@ class NetworkIdentity:
         self._directory = directory
         self._addresses = _addresses(topology)
         self._authority: Authority | None = None
+        nodes: list[RegistrationNode | BrokerNode] = [*topology.registration, *topology.brokers]
+        for node in nodes:
+            self.check(node, file)
         if not is_secure:
-            for address in self._addresses:
-                if not known_networks.is_loopback(address.host):
-                    reason = f'"{address}" is not of this machine alone, as --insecure wants it'
-                    raise TopologyError(file, "", reason)
             return
         # It takes long to load, and every verb loads this module.
         from onyx.identity.authority import Authority, account  # noqa: PLC0415
@@ -58,6 +57,13 @@ class NetworkIdentity:
         if may_make or Authority.is_in(directory):
             self._authority = Authority.make(directory, topology.name)
             self.operator = self._authority.keep(account())
+
+    def check(self, node: RegistrationNode | BrokerNode, file: str) -> None:
+        """TopologyError where one shall listen insecurely, and not on this machine alone."""
+        for address in (node.listen, node.links):
+            if not self.is_secure and not known_networks.is_loopback(address.host):
+                reason = f'"{address}" is not of this machine alone, as --insecure wants it'
+                raise TopologyError(file, "", reason)
 
     def credentials_of(self, topology: Topology, node_id: str) -> Path | None:
         """The file of a process; None where the network is insecure.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -127,6 +128,21 @@ def test_without_tls_it_is_this_machine_or_nothing(state: Path) -> None:
 def test_what_runs_insecure_is_on_loopback(tmp_path: Path) -> None:
     with pytest.raises(TopologyError, match=r'"192\.0\.2\.1:0" is not of this machine alone'):
         NetworkIdentity(tmp_path, elsewhere(tmp_path), is_secure=False, file="elsewhere.toml")
+
+
+def test_neither_door_of_what_runs_insecure_is_open_to_others(tmp_path: Path) -> None:
+    topology = small_topology(tmp_path, brokers=1)
+    identity = NetworkIdentity(tmp_path, topology, is_secure=False)
+    (broker,) = topology.brokers
+    identity.check(broker, "file")
+    for away in ({"listen": Address("0.0.0.0", 0)}, {"links": Address("192.0.2.1", 0)}):
+        joined = replace(broker, **away)
+        with pytest.raises(TopologyError, match="is not of this machine alone"):
+            identity.check(joined, "file")
+        with pytest.raises(TopologyError, match="is not of this machine alone"):
+            changed = replace(topology, brokers=(joined,))
+            NetworkIdentity(tmp_path, changed, is_secure=False)
+        NetworkIdentity(tmp_path / "secure", topology, is_secure=True).check(joined, "file")
 
 
 def test_a_broker_without_an_authority_asks_for_credentials(tmp_path: Path) -> None:
