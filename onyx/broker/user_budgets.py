@@ -18,6 +18,7 @@ from yfilter.errors import MatchLimitExceeded
 
 BURST_SECONDS = 10.0  # for so long what a user has a second may be saved
 ACCOUNTS_MAX = 4096
+OTHERS = 5  # bounds but those of time are reached in a part of it
 _TIMED = ("too-much-time", "too-many-visits")
 
 
@@ -41,13 +42,12 @@ class UserBudgets(Part):
         self, source: str, number: int, profiles: Collection[str], limit: MatchLimitExceeded
     ) -> None:
         """Equal profiles are evaluated once: each is charged its share."""
-        if limit.code not in _TIMED:
-            return
+        cost = self._for_message if limit.code in _TIMED else self._for_message / OTHERS
         for profile in profiles:
             hosted = self._query.profiles.get(profile)
             if hosted is None or profile in self._due:
                 continue
-            if self._spent(hosted.user, self._for_message / len(profiles)):
+            if self._spent(hosted.user, cost / len(profiles)):
                 self._due[profile] = source, number
                 self.flush_soon()
 

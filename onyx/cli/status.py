@@ -37,6 +37,9 @@ Of a network that runs --insecure, that it does.
 Of a process that fails again and again: why, and when it is started again. Of one that has
 failed at inputs, and passes over them: how many ("onyx dead list" says more).
 
+Of a broker that has suspended profiles, as their users have spent the processor time that
+messages may cost them: which, and why ("onyx profile update" gives them another text).
+
 Exit code 69 when a process does not answer or is down.
 {NETWORK_HELP}"""
 
@@ -86,6 +89,14 @@ def add_parser(subparsers: Subparsers) -> None:
     add_network_arguments(parser)
 
 
+def _suspended(found: Mapping[str, tuple[str, Mapping[str, Any] | None]]) -> list[str]:
+    return [
+        f"{node}: {profile}: {why}"
+        for node, (_, statistics) in found.items()
+        for profile, why in (statistics or {}).get("budgets", {}).get("suspended", {}).items()
+    ]
+
+
 def run(arguments: argparse.Namespace) -> int:
     found = trio.run(_collect, arguments)
     if arguments.json:
@@ -102,6 +113,8 @@ def run(arguments: argparse.Namespace) -> int:
         for node, (_, statistics) in found.items():
             if kept := (statistics or {}).get("dead", {}).get("kept"):
                 print(f"\n{node} has failed at {counted(kept, 'input')}: onyx dead list")
+        for line in _suspended(found):
+            print(f"\n{line}")
         for node, (_, statistics) in found.items():
             for child, choice in _choices(statistics).items():
                 print(f"\n{_said(node, child, choice)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onyx.cli.status import HEADING, _row
+from onyx.cli.status import HEADING, _row, _suspended
 
 
 def test_what_waits_is_for_brokers_and_for_users() -> None:
@@ -22,3 +22,12 @@ def test_what_waits_is_for_brokers_and_for_users() -> None:
 def test_a_process_that_is_not_started_again_yet_is_down() -> None:
     row = dict(zip(HEADING, _row("B1", "127.0.0.1:1", {"down": "failed"}), strict=True))
     assert row["STATE"] == "down"
+
+
+def test_profiles_that_are_suspended_are_named() -> None:
+    found = {
+        "B1": ("127.0.0.1:1", {"budgets": {"suspended": {"p1": "it is suspended"}}}),
+        "B2": ("127.0.0.1:2", {"budgets": {"suspended": {}}}),
+        "B3": ("127.0.0.1:3", None),
+    }
+    assert _suspended(found) == ["B1: p1: it is suspended"]

@@ -66,7 +66,9 @@ class Budget:
                 )
 
     def charge_tuple(self) -> None:
-        self.charge()
+        self.visits_left -= 1
+        if self.visits_left < self._look_at:
+            self._look()
         self.tuples_left -= 1
         if self.tuples_left < 0:
             raise MatchLimitExceeded(

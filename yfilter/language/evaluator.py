@@ -15,7 +15,7 @@ from math import isnan
 from formats.element_stream import ContentKind, ElementStream
 from yfilter.language.atoms import atom_text
 from yfilter.language.axes import Axes
-from yfilter.language.budget import Budget
+from yfilter.language.budget import TEXT_VISIT, Budget
 from yfilter.language.nodes import (
     NODES,
     Atom,
@@ -101,7 +101,8 @@ class Evaluator(Budget, ABC):
         match node.type:
             case NodeType.ELEMENT:
                 text = stream.string_value(node.number)
-                self.charge_text(len(text))
+                if len(text) >= TEXT_VISIT:
+                    self.charge_text(len(text))
                 return text
             case NodeType.ATTRIBUTE:
                 return stream.attribute_value(node.number)

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from yfilter.language.atoms import atom_text, cast, is_number, to_double
-from yfilter.language.budget import POINTER_BYTES
+from yfilter.language.budget import POINTER_BYTES, TEXT_VISIT
 from yfilter.language.evaluator import Evaluator, effective_boolean
 from yfilter.language.functions import FUNCTIONS, TYPES, ArgumentKind
 from yfilter.language.nodes import (
@@ -76,8 +76,9 @@ def applied(evaluator: Evaluator, name: str, values: list[Value]) -> Value:
         return as_value(evaluator, CHARGED[name](evaluator, *arguments))
     for argument in arguments:
         if isinstance(argument, str):
-            evaluator.charge_text(len(argument))
-        elif isinstance(argument, list):
+            if len(argument) >= TEXT_VISIT:
+                evaluator.charge_text(len(argument))
+        elif isinstance(argument, list) and len(argument) >= FEW_ITEMS:
             evaluator.charge_memory(POINTER_BYTES * len(argument))
             evaluator.charge(len(argument) // FEW_ITEMS)
     return as_value(evaluator, _FUNCTIONS[name](*arguments))

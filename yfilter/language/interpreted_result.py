@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from formats.element_stream import ElementStream
+from yfilter.language.budget import NOT_BEGUN
 from yfilter.language.construction import written
 from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.flwor_evaluation import flwor_items
@@ -43,9 +44,12 @@ def interpreted(
     bindings: Sequence[int],
     limits: EvaluationLimits,
     whole_message: Callable[[], bytes],
+    began: float = NOT_BEGUN,
 ) -> list[bytes]:
-    """The documents of a plan's profile; ``bindings`` ascend.  Raises MatchLimitExceeded."""
+    """The documents of a plan's profile; ``bindings`` ascend; ``began``: when somebody has begun
+    to make them.  Raises MatchLimitExceeded."""
     evaluator = MessageEvaluator(stream, limits)
+    evaluator.began = began
     try:
         return _documents(plan, evaluator, bindings, whole_message)
     except DynamicError:

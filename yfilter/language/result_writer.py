@@ -24,6 +24,7 @@ from formats.element_stream import ElementStream
 from formats.subtree_writer import SubtreeWriter, declaration
 from formats.xml_writer import XmlWriter
 from yfilter.errors import MatchLimitExceeded
+from yfilter.language.budget import NOT_BEGUN
 from yfilter.language.construction import written
 from yfilter.language.interpreted_result import interpreted
 from yfilter.language.nodes import DynamicError
@@ -102,6 +103,7 @@ class ResultWriter(PlanValues):
             return [self.whole_message()]
         if self._xml.used + self._kept > _WRITTEN_KEPT_MAX:
             self._forget()
+        self._began = NOT_BEGUN
         if plan.each >= 0:
             try:
                 return self._planned(plan, bindings)
@@ -114,7 +116,9 @@ class ResultWriter(PlanValues):
         key = plan, tuple(bindings)
         documents = self._interpreted.get(key)
         if documents is None:
-            documents = interpreted(plan, self.stream, bindings, self.limits, self.whole_message)
+            documents = interpreted(
+                plan, self.stream, bindings, self.limits, self.whole_message, self._began
+            )
             self._interpreted[key] = documents
             self._kept += sum(map(len, documents))
         return list(documents)
