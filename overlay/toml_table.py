@@ -15,17 +15,20 @@ from collections.abc import Collection, Iterable, Mapping
 
 from overlay.errors import TopologyError
 
-KEY_PARTS_MAX = 32
+KEY_PARTS_MAX = 3  # "limits.link.window_frames"
+LINES_MAX = 100_000  # the largest network, every value written out, has 88,000
 _SHOWN_BELOW = 10**20  # of an integer; Python writes none of more than 4,300 digits
-_BARE = "[A-Za-z0-9_-]"
-_LONG_KEY = re.compile(
-    rf"""(?<!{_BARE})(?:(?:{_BARE}++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{KEY_PARTS_MAX}}}"""
+_KEY_PART = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+"""
+_LONG_KEY = re.compile(  # where a key may stand
+    rf"(?:^|[\[{{,])[ \t]*+(?:{_KEY_PART}\.[ \t]*+){{{KEY_PARTS_MAX}}}", re.MULTILINE
 )
 
 
 def read_toml(text: str, file: str) -> dict[str, object]:
     """The entries of a file; TopologyError when it is not TOML, or nested more deeply than any
     topology: a key of very many parts takes time by their square."""
+    if text.count("\n") > LINES_MAX:
+        raise TopologyError(file, "", f"is not read: it has more than {LINES_MAX} lines")
     if found := _LONG_KEY.search(text):
         line = text.count("\n", 0, found.start()) + 1
         reason = f"line {line}: more than {KEY_PARTS_MAX} names with dots between them"

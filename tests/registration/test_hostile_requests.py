@@ -51,9 +51,11 @@ def test_a_name_that_a_frame_cannot_carry_is_refused() -> None:
     ("text", "why"),
     [
         (f"a = {'1' * 5_001}", "Exceeds the limit"),
-        ("a" + ".a" * 100_000 + " = 1", "line 1: more than 32 names with dots"),
-        ("x = 1\n[" + '"a" . ' * 100_000 + "a]", "line 2: more than 32 names with dots"),
+        ("a" + ".a" * 100_000 + " = 1", "line 1: more than 3 names with dots"),
+        ("a = {b = 1, " + "a." * 100_000 + "a = 1}", "line 1: more than 3 names with dots"),
+        ("x = 1\n[" + '"a" . ' * 100_000 + "a]", "line 2: more than 3 names with dots"),
         ("a = " + "[" * 100_000, "nested too deeply"),
+        ("a.b.c = 1\n" * 100_001, "more than 100000 lines"),
     ],
 )
 def test_a_topology_that_is_made_to_hurt_is_refused(text: str, why: str) -> None:
