@@ -23,12 +23,14 @@ from benchmarks.pep import PEP
 from benchmarks.profiles import PROFILES
 from benchmarks.results import RESULTS
 from benchmarks.routing import ROUTING
+from benchmarks.security.benchmark import SECURITY
 from benchmarks.transformation import TRANSFORMATION
 
 BENCHMARKS: tuple[Benchmark, ...] = (
     MATCH,
     DELIVER,
     NETWORK,
+    SECURITY,
     CEILING,
     FORMATS,
     CONFORMANCE,

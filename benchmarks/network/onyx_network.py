@@ -77,14 +77,16 @@ class OnyxNetwork:
 
 
 @asynccontextmanager
-async def onyx_network(directory: Path, brokers: int = 1) -> AsyncIterator[OnyxNetwork]:
-    """A network that is new, of brokers in a line, with its data below a directory; ended with the
-    block."""
+async def onyx_network(
+    directory: Path, brokers: int = 1, *options: str
+) -> AsyncIterator[OnyxNetwork]:
+    """A network that is new, of brokers in a line, with its data below a directory and options of
+    ``onyx up``; ended with the block."""
     directory.mkdir(parents=True)
     file = directory / "network.toml"
     file.write_text(_line(brokers), encoding="utf-8")
     data = str(directory / "data")
-    command = [sys.executable, "-m", "onyx", "up", str(file), "--data", data, "--json"]
+    command = [sys.executable, "-m", "onyx", "up", str(file), "--data", data, "--json", *options]
     async with running("onyx up", command) as launcher:
         network = OnyxNetwork(launcher, directory)
         await network.come_up()

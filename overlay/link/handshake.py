@@ -12,8 +12,11 @@ from overlay.link.credentials import Credentials, CredentialsError
 from overlay.link.principal import Principal
 from overlay.link.tls_channel import Certificate, TlsChannel
 
-READ_BYTES = 16 * 1024
+READ_BYTES = 4 * 1024
 HANDSHAKE_BYTES_MAX = 64 * 1024
+CLIENT_BYTES_MAX = 8 * 1024
+"""The same of what a client says: a hello, and a certificate."""
+_HANDSHAKE, _CLIENT_HELLO = 22, 1
 
 
 class HandshakeFailed(Exception):
@@ -65,7 +68,7 @@ async def _shake_hands(
     channel = credentials.channel(server_side=server_side)
     try:
         with trio.fail_after(seconds):
-            await _shake(stream, channel)
+            await _shake(stream, channel, CLIENT_BYTES_MAX if server_side else HANDSHAKE_BYTES_MAX)
     except trio.TooSlowError:
         failure = HandshakeFailed(f"no TLS handshake in {seconds:g} s", is_final=False)
     except ssl.SSLError as error:
@@ -81,8 +84,9 @@ async def _shake_hands(
     raise failure
 
 
-async def _shake(stream: trio.abc.Stream, channel: TlsChannel) -> None:
+async def _shake(stream: trio.abc.Stream, channel: TlsChannel, bytes_max: int) -> None:
     done, come = channel.shake(), 0
+    first = b""
     while True:
         to_send = channel.to_send()
         if to_send:
@@ -93,9 +97,16 @@ async def _shake(stream: trio.abc.Stream, channel: TlsChannel) -> None:
         come += len(data)
         if not data:
             raise trio.BrokenResourceError("in the middle of the handshake")
-        if come > HANDSHAKE_BYTES_MAX:
+        if come > bytes_max or announced_bytes(first := first or bytes(data)) > bytes_max:
             raise trio.BrokenResourceError("no handshake is so long")
         done = channel.shake(bytes(data))
+
+
+def announced_bytes(data: bytes) -> int:
+    """Of a client's hello that begins with this; 0 if it is none.  OpenSSL takes memory for all of
+    it at once."""
+    is_hello = len(data) >= 9 and (data[0], data[5]) == (_HANDSHAKE, _CLIENT_HELLO)
+    return int.from_bytes(data[6:9], "big") if is_hello else 0
 
 
 async def _say(stream: trio.abc.Stream, channel: TlsChannel) -> None:

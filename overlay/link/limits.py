@@ -47,7 +47,7 @@ class LinkLimits:
 
     frame_bytes_max: int = 16 * 1024 * 1024
     hello_bytes_max: int = 2 * 1024 * 1024
-    unknown_bytes_max: int = 16 * 1024
+    unknown_bytes_max: int = 8 * 1024
     unfinished_bytes_max: int = 128 * 1024 * 1024
     window_frames: int = 256
     window_bytes: int = 1024 * 1024

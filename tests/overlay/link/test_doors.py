@@ -22,6 +22,7 @@ from overlay.link.events import (
 )
 from overlay.link.frame_codec import LENGTH_BYTES, FrameDecoder, decode, encode
 from overlay.link.frames import ErrorFrame, Hello, Request
+from overlay.link.handshake import announced_bytes
 from overlay.link.limits import LinkLimits
 from overlay.link.link_io import Connection, ConnectionLimits, SendQueues
 from overlay.link.node import NodeLimits, run_node
@@ -209,6 +210,20 @@ def test_the_shell_is_told_when_it_is_known() -> None:
 
 
 # --- from one address ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("data", "announced"),
+    [
+        (b"\x16\x03\x01\x40\x00\x01\x01\xff\xff" + bytes(9), 0x1FFFF),
+        (b"\x16\x03\x01\x40\x00\x02\x01\xff\xff", 0),
+        (b"\x17\x03\x01\x40\x00\x01\x01\xff\xff", 0),
+        (b"\x16\x03\x01\x40\x00\x01\x01\xff", 0),
+        (b"", 0),
+    ],
+)
+def test_a_hello_of_tls_says_how_long_it_is(data: bytes, announced: int) -> None:
+    assert announced_bytes(data) == announced
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""What safety costs, and what those who mean harm can take: ``python -m benchmarks security``."""
