@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 
@@ -63,3 +63,20 @@ def test_it_is_said_once() -> None:
     count = len(gc.callbacks)
     leave_survivors_alone()
     assert len(gc.callbacks) == count
+
+
+def test_the_first_look_is_no_longer_than_others() -> None:
+    old = [[number] for number in range(400_000)]
+    leave_survivors_alone()
+    new: list[list[int]] = []
+    looked_at: list[int] = []
+
+    def note(phase: str, about: Mapping[str, int]) -> None:
+        if phase == "start" and about["generation"] == 2:
+            looked_at.append(len(new))
+
+    gc.callbacks.append(note)
+    while not looked_at:
+        new.append([len(new)])
+    assert looked_at[0] < 50_000
+    assert len(old) == 400_000
