@@ -324,7 +324,7 @@ class Index:
             self._before = taken.candidates, taken.passed_over, taken.visits
             taken.begin(self._epoch, visits_max, groups)
             self._run.begin(taken, priority + 1)
-        state = self._run.go_on(visits_max, piece or visits_max + 1)
+        state = self._run.go_on(visits_max, piece)
         if state == MORE:
             return UNFINISHED
         candidates, passed_over, visits = self._before

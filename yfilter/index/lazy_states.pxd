@@ -18,6 +18,7 @@ cdef class LazyStates(StateTable):
     cdef bint _differs
     cdef public long long bytes_max
     cdef public long long computed
+    cdef public long long gone_through
     cdef public long long carried
 
     cdef int start(self, int root) except -1

@@ -89,6 +89,7 @@ class LazyStates(StateTable):
         self._leaning_on = 0
         self.bytes_max = bytes_max
         self.computed = 0
+        self.gone_through = 0  # nodes, while steps were computed
         self.carried = 0
         self.begin(symbols)
 
@@ -143,6 +144,7 @@ class LazyStates(StateTable):
         twin: cython.int = self.states[STATE_WIDTH * state + STATE_TWIN]
         first: cython.int = self.states[STATE_WIDTH * state + STATE_FIRST]
         count: cython.int = self.states[STATE_WIDTH * state + STATE_COUNT]
+        self.gone_through += count
         if older is not None and twin and not older.outdated(twin):
             place = older.states[STATE_WIDTH * twin + STATE_ACCEPTS]
         if older is not None and place > 0:
@@ -249,6 +251,7 @@ class LazyStates(StateTable):
         first: cython.int = self.states[STATE_WIDTH * state + STATE_FIRST]
         count: cython.int = self.states[STATE_WIDTH * state + STATE_COUNT]
         loops: cython.int = self.states[STATE_WIDTH * state + STATE_LOOPS]
+        self.gone_through += count
         if edge & EDGE_KIND == EDGE_NAME:
             self._steps.by_loops(self.loops, loops, edge >> EDGE_SHIFT)
             self._steps.by_name(self.members, self.member_names, first, count, edge >> EDGE_SHIFT)
@@ -311,6 +314,7 @@ class LazyStates(StateTable):
         key: cython.longlong
         nodes: NodeSet = self._set
         nodes.close()
+        self.gone_through += nodes.count + nodes.loop_count
         loops = self.loops.union(loops, nodes.loops, 0, nodes.loop_count)
         if nodes.count == 0 and loops == 0:
             return 0

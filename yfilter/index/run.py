@@ -103,7 +103,7 @@ class Run:
         TOO_COSTLY beyond so many heads and elements looked at, else 0.
         """
         self.begin(taker, root)
-        return self.go_on(visits_max, visits_max + 1)
+        return self.go_on(visits_max, 0)
 
     def begin(self, taker: Offers, root: cython.int) -> cython.int:
         """The same in pieces, of which ``go_on`` does one."""
@@ -122,16 +122,20 @@ class Run:
         return 0
 
     def go_on(self, visits_max: cython.longlong, piece: cython.longlong) -> cython.int:
-        """Look at so many heads and elements of what is left; MORE when there is something left,
-        TOO_COSTLY beyond ``visits_max`` of all, else 0."""
+        """Look at so many heads and elements of what is left, and at nodes for steps that were not
+        made before, at all if ``piece`` is 0; MORE when there is something left, TOO_COSTLY beyond
+        ``visits_max`` of all, else 0."""
         view: MessageView = self.view
         taker: Offers = self._taker
         position: cython.int = self._position
         until: cython.longlong = taker.residuals.visits + piece
+        gone_through: cython.longlong
         count: cython.int
         while position < view.elements:
             count = self._count
+            gone_through = self.states.gone_through
             position = self._move(position)
+            until -= self.states.gone_through - gone_through
             self.heads += self._count - count
             taker.residuals.visits += self._moved
             taker.settle(self.states.accepts)
@@ -142,7 +146,7 @@ class Run:
                 break
             if position < view.elements and self.states.is_full():
                 self._turn(self._first[view.parent[view.order[position]] + 1])
-            if taker.residuals.visits >= until and position < view.elements:
+            if piece and taker.residuals.visits >= until and position < view.elements:
                 self._position = position
                 return MORE
         return 0
