@@ -135,7 +135,7 @@ def _sync_directory(path: Path) -> None:
 @contextmanager
 def _locked(directory: Path) -> Iterator[None]:
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise UnwritableOutput(f"{directory}: cannot be written: {error.strerror}") from None

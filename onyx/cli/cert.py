@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from onyx.cli.network_option import VARIABLE, parse_address
 from onyx.cli.values import positive, print_json, table
 from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
 from onyx.data_directory import DataDirectory, write_atomically
 from onyx.errors import EXIT_OK, UsageError
+from onyx.identity.known_networks import identity_of
 from overlay.link.principal import Principal
 from overlay.topology import load_topology
 
@@ -23,9 +26,13 @@ onyx up --registration) made it; these verbs work there, whether the network run
 A PRINCIPAL is user/NAME, source/ID, operator/NAME, broker/ID or registration/ID. Whoever
 has its file says --credentials FILE, or sets ONYX_CREDENTIALS."""
 
-WHERE = "--data DIR, or --topology FILE with the data directory in it"
+WHERE = (
+    "--data DIR, or --topology FILE with the data directory in it, or set "
+    f"{VARIABLE} to where one runs that you have started"
+)
 
 EXAMPLES = """\
+  onyx cert issue user/ann --out ann.pem       of the network of ONYX_REGISTRATION
   onyx cert issue user/ann --out ann.pem --data .onyx/figure4
   onyx cert issue broker/B4 --out B4.pem --topology figure4.toml     for another machine
   onyx cert list --data .onyx/figure4
@@ -155,6 +162,12 @@ def _authority(arguments: argparse.Namespace) -> Authority:
         directory = arguments.data
     elif arguments.topology is not None:
         directory = load_topology(arguments.topology).data_directory
+    elif text := os.environ.get(VARIABLE):
+        where = parse_address(text, VARIABLE)
+        identity = identity_of(where.host, where.port)
+        if identity is None:
+            raise UsageError(f"you have started no network at {where}; give {WHERE}")
+        return Authority(identity)
     else:
         raise UsageError(f"which network? give {WHERE}")
     return Authority(DataDirectory(directory).identity)

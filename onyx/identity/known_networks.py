@@ -100,6 +100,12 @@ def credentials_for(host: str, port: int) -> Credentials | None:
         raise NotAuthenticated(f"{error}.\n{HELP}") from None
 
 
+def identity_of(host: str, port: int) -> Path | None:
+    """The folder of the authority whose network an account has started at an address, if it has."""
+    path = _noted(host, port)
+    return Path(path).parent if path else None
+
+
 @cache
 def _loaded(path: Path) -> Credentials:
     """They read their file again when it has changed."""

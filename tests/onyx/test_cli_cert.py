@@ -11,10 +11,12 @@ import trio
 
 from onyx import NotAuthenticated, User, launch, use_credentials
 from onyx.cli.main import main
+from onyx.identity import known_networks
 from onyx.identity.authority import Authority, account
 from onyx.registration_client import NetworkClient
 from overlay.link.credentials import Credentials
 from overlay.link.principal import Principal
+from overlay.nodes import Address
 from tests.onyx.networks import SAFETY_SECONDS, small_topology
 
 B1 = Principal("broker", "B1")
@@ -53,6 +55,23 @@ def test_a_file_is_issued_for_its_owner_alone(certs: Certs, tmp_path: Path) -> N
     assert file.stat().st_mode & 0o777 == 0o600
     (one,) = certs.list()
     assert (one["principal"], one["state"]) == ("user/ann", "good")
+
+
+def test_a_network_is_found_where_its_account_has_started_it(
+    certs: Certs,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("ONYX_REGISTRATION", "127.0.0.1:7200")
+    issue = ["cert", "issue", "user/bob", "--out", str(tmp_path / "bob.pem")]
+    assert main(issue) == 2
+    assert "you have started no network at 127.0.0.1:7200" in capsys.readouterr().err
+    operator = certs.data / "identity" / "operator.pem"
+    known_networks.note([Address("127.0.0.1", 7200)], operator)
+    assert main(issue) == 0
+    assert Credentials(tmp_path / "bob.pem").principal == Principal("user", "bob")
 
 
 def test_what_is_revoked_is_named_by_its_number_or_its_principal(

@@ -28,6 +28,13 @@ def test_a_node_is_held_by_one_at_a_time(tmp_path: Path) -> None:
         pass
 
 
+def test_what_a_node_stores_is_for_its_account_alone(tmp_path: Path) -> None:
+    directory = DataDirectory(tmp_path / "data")
+    with directory.locked(), directory.node_locked("B1"):
+        assert (tmp_path / "data").stat().st_mode & 0o777 == 0o700
+        assert (tmp_path / "data" / "nodes" / "B1").stat().st_mode & 0o777 == 0o700
+
+
 def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(UnwritableOutput, match="file/data: cannot be written: Not a directory"):
