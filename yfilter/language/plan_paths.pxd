@@ -3,6 +3,8 @@ from formats.subtree_writer cimport SubtreeWriter
 from yfilter.language.result_plan cimport *
 
 cdef int _NO_NAME, _SEVERAL, _ANY_NAME
+cdef long long _LOOK_VISITS
+cdef double _NOT_BEGUN
 
 cdef class PlanPaths:
     cdef readonly object stream

@@ -53,6 +53,7 @@ if not cython.compiled:
 _NO_NAME, _SEVERAL, _ANY_NAME = -1, -2, -3  # numbers of names; those below are masks
 
 _LOOK_VISITS = 4096  # compiled, about 10 ns each
+_NOT_BEGUN = NOT_BEGUN
 
 _stamps = count()
 NO_PLAN = ResultPlan(Profile(Sequence(())), False)
@@ -93,7 +94,7 @@ class PlanPaths:
         """What a profile may cost, from here on."""
         self._visits = self.limits.visits_max
         self._look_at = max(self._visits - _LOOK_VISITS, 0)
-        self._began = NOT_BEGUN
+        self._began = _NOT_BEGUN
         self._tuples = self.limits.tuples_max
         self._bytes = self.limits.bytes_max
         self._settled = self._xml.used

@@ -103,7 +103,6 @@ class ResultWriter(PlanValues):
             return [self.whole_message()]
         if self._xml.used + self._kept > _WRITTEN_KEPT_MAX:
             self._forget()
-        self._began = NOT_BEGUN
         if plan.each >= 0:
             try:
                 return self._planned(plan, bindings)
@@ -116,8 +115,9 @@ class ResultWriter(PlanValues):
         key = plan, tuple(bindings)
         documents = self._interpreted.get(key)
         if documents is None:
+            began = self._began if plan.each >= 0 else NOT_BEGUN
             documents = interpreted(
-                plan, self.stream, bindings, self.limits, self.whole_message, self._began
+                plan, self.stream, bindings, self.limits, self.whole_message, began
             )
             self._interpreted[key] = documents
             self._kept += sum(map(len, documents))

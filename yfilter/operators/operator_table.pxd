@@ -1,6 +1,8 @@
 from yfilter.operators.operator cimport Operator
 from yfilter.operators.scratch cimport *
 
+cdef long long _LOOK_VISITS
+cdef double _NOT_BEGUN
 
 cdef class OperatorTable:
     cdef public Scratch scratch

@@ -40,6 +40,7 @@ else:
     from yfilter.operators.values import OncePerMessage
 
 
+_LOOK_VISITS, _NOT_BEGUN = LOOK_VISITS, NOT_BEGUN
 _FEW = 8  # elements that are asked one by one for a value
 
 
@@ -189,7 +190,7 @@ class OperatorTable:
                 self.gave_up = True
                 return True
         scratch.restart(spent)
-        if spent > LOOK_VISITS:
+        if spent > _LOOK_VISITS:
             scratch.began = self._limits.clock() - self._seconds.get(number, 0.0)
         try:
             answer = operator.holds(KINDS * element)
@@ -201,7 +202,7 @@ class OperatorTable:
         if not scratch._is_spent and scratch._evaluator is not None:
             scratch.visits += scratch._evaluator.visits
             scratch.began = scratch._evaluator.began
-        if operator.is_costly and scratch.began != NOT_BEGUN:
+        if operator.is_costly and scratch.began != _NOT_BEGUN:
             seconds = self._seconds[number] = self._limits.clock() - scratch.began
             if seconds > self._limits.seconds_max and scratch.visits <= scratch.visits_max:
                 self.exceeded = too_much_time(self._limits)

@@ -2,6 +2,9 @@
 from yfilter.index.symbols cimport SymbolTable
 from yfilter.operators.message_columns cimport MessageColumns
 
+cdef long long _LOOK_VISITS
+cdef double _NOT_BEGUN
+
 cpdef enum:
     # A node: its number * KINDS + its kind.
     KIND_ELEMENT = 0

@@ -44,6 +44,7 @@ if not cython.compiled:
     ROOT = -4
 ELEMENT, ATTRIBUTE, TEXT = 0, 1, 2
 _LOOK_VISITS = 1024  # from 10 ns each to several us, where values are compared
+_NOT_BEGUN = NOT_BEGUN
 
 
 class Scratch:
@@ -58,7 +59,7 @@ class Scratch:
         self.visits = 0
         self.visits_max = limits.visits_max
         self.clock_at = 0
-        self.began = NOT_BEGUN
+        self.began = _NOT_BEGUN
         self.octets = b""
         self._limits = limits
         self._evaluator: MessageEvaluator | None = None
@@ -82,7 +83,7 @@ class Scratch:
         """A new evaluation, with a budget of its own, of which some is spent."""
         self.visits = spent
         self.clock_at = min(spent + _LOOK_VISITS, self.visits_max)
-        self.began = NOT_BEGUN
+        self.began = _NOT_BEGUN
         self.top = 0
         self._is_spent = True
         return 0
