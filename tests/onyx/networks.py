@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import trio
+
+from onyx import DataSource, User
 from overlay.topology import Topology, parse_topology
 
 SAFETY_SECONDS = 60.0  # a net under every test that waits; none of them should come near it
@@ -100,3 +103,18 @@ def is_running(pid: int) -> bool:
 def open_files() -> int:
     """How many file descriptors this process has open."""
     return len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - no entry is a file to look at
+
+
+async def check_it_serves(registration: str) -> None:
+    """Somebody who says no credentials registers, publishes and gets what they have asked for."""
+    source = await DataSource.register(registration)
+    async with source, User(registration, "ann") as user:
+        profile = await user.add_profile("//for-ann")
+        results = user.results(profile.id)
+        await results.connect()
+        assert (await source.publish(b"<for-ann/>")).accepted
+        with trio.fail_after(SAFETY_SECONDS):
+            async for delivery in results:
+                assert delivery.results == [b"<for-ann/>"]
+                break
+        await user.remove_profile(profile.id)

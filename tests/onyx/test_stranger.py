@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 import trio
 
-from onyx import DataSource, User, blocking
+from onyx import User, blocking
 from onyx.cli.main import main
 from onyx.errors import NotAuthenticated
 from onyx.identity.authority import Authority
@@ -27,7 +27,7 @@ from overlay.link.frame_codec import encode
 from overlay.link.frames import Hello
 from overlay.link.principal import PROCESS_ROLES, Principal
 from overlay.topology import load_topology
-from tests.onyx.networks import SAFETY_SECONDS, RunningProcess
+from tests.onyx.networks import SAFETY_SECONDS, RunningProcess, check_it_serves
 
 LIMITS = ClientLimits(open_seconds=SAFETY_SECONDS)
 MALLORY = Principal("user", "mallory")
@@ -132,17 +132,7 @@ async def test_without_tls_nobody_answers(network: RunningProcess, attack: Attac
 
 
 async def test_who_started_the_network_needs_no_option(network: RunningProcess) -> None:
-    source = await DataSource.register(network.registration)
-    async with source, User(network.registration, "ann") as user:
-        profile = await user.add_profile("//for-ann")
-        results = user.results(profile.id)
-        await results.connect()
-        assert (await source.publish(b"<for-ann/>")).accepted
-        with trio.fail_after(SAFETY_SECONDS):
-            async for delivery in results:
-                assert delivery.results == [b"<for-ann/>"]
-                break
-        await user.remove_profile(profile.id)
+    await check_it_serves(network.registration)
 
 
 async def test_a_user_elsewhere_has_a_file(network: RunningProcess, tmp_path: Path) -> None:

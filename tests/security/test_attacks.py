@@ -13,11 +13,10 @@ from typing import NamedTuple
 import pytest
 import trio
 
-from onyx import DataSource, User
 from overlay.link.frame import Frame
 from overlay.link.frame_codec import encode
 from overlay.link.frames import Ack, Ping, Publish, Request
-from tests.onyx.networks import SAFETY_SECONDS, RunningProcess
+from tests.onyx.networks import RunningProcess, check_it_serves
 from tests.overlay.link.samples import SAMPLES
 from tests.security.attacker import (
     CLOSED,
@@ -242,14 +241,4 @@ async def test_an_attack_gets_a_code(victim: Victim, attack: Attack) -> None:
 
 async def test_nothing_came_of_them(victim: Victim) -> None:
     """Whoever uses the network does as ever, in the same processes."""
-    source = await DataSource.register(victim.network.registration)
-    async with source, User(victim.network.registration, "ann") as user:
-        profile = await user.add_profile("//for-ann")
-        results = user.results(profile.id)
-        await results.connect()
-        assert (await source.publish(b"<for-ann/>")).accepted
-        with trio.fail_after(SAFETY_SECONDS):
-            async for delivery in results:
-                assert delivery.results == [b"<for-ann/>"]
-                break
-        await user.remove_profile(profile.id)
+    await check_it_serves(victim.network.registration)
