@@ -6,7 +6,7 @@ more often than not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from random import Random
 from types import NoneType
@@ -19,6 +19,7 @@ from overlay.link.frame_codec import encode
 from overlay.link.frame_fields import INTEGER_MAX, Bound
 from overlay.link.frames import Request
 
+FRAMES = 60  # of one run
 TRIES = 50  # until a frame is one that its own checks let pass
 
 
@@ -144,3 +145,13 @@ class OddValues:
             return {self.random.choice(self.names): self.argument() for _ in range(3)}
         assert origin in (list, Sequence), hint
         return [self._value(arguments[0]) for _ in range(self.random.randrange(4))]
+
+
+def send_many(send_odd: Callable[[], Frame | None]) -> None:
+    """Send odd frames to one core, and print each; one at which it falls over is the next after
+    the last that was printed."""
+    for _ in range(FRAMES):
+        try:
+            print(repr(send_odd())[:500])
+        except ProtocolError as refusal:
+            print(f"not sent: {refusal}")
