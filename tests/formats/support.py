@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from formats import ElementStream
-from formats.limits import DEFAULT_LIMITS
+from formats.limits import DEFAULT_LIMITS, MessageLimits
+from formats.scanner import scan
+from formats.text import parse_with_expat
 from tests.formats.stream_checks import check_stream
 
 SHARED_DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
@@ -49,6 +51,23 @@ def canonical(data: bytes) -> bytes:
 def columns(stream: ElementStream) -> dict[str, object]:
     """A stream as something that == compares."""
     return {slot: getattr(stream, slot) for slot in ElementStream.__slots__}
+
+
+def outcome(data: bytes, limits: MessageLimits = DEFAULT_LIMITS) -> str:
+    """What the scanner does with a message: ``taken`` or ``given back``.
+
+    Fails where what it takes is not what expat makes of it.
+    """
+    scanned = scan(data, limits)
+    if scanned is None:
+        return "given back"
+    expected = columns(parse_with_expat(data, limits))
+    actual = columns(scanned)
+    for name, column in expected.items():
+        assert actual[name] == column, (name, data)
+        assert type(actual[name]) is type(column), (name, data)
+        assert getattr(column, "typecode", "") == getattr(actual[name], "typecode", ""), name
+    return "taken"
 
 
 def assert_invariants(stream: ElementStream) -> None:

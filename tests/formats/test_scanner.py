@@ -21,24 +21,10 @@ from formats.name_table import NAMES_MAX, NameTable
 from formats.namespace_scope import SCOPE_MAX
 from formats.scanner import scan
 from formats.text import parse_with_expat
-from tests.formats.support import columns, documents, real_files
+from tests.formats.support import documents, outcome, real_files
 
 LIMITS = MessageLimits()
 CONFORMANCE = os.environ.get("ONYX_XML_CONFORMANCE", "")
-
-
-def outcome(data: bytes, limits: MessageLimits = LIMITS) -> str:
-    """``taken`` or ``given back``; fails where scanner and expat disagree, or builds differ."""
-    scanned = scan(data, limits)
-    if scanned is None:
-        return "given back"
-    expected = columns(parse_with_expat(data, limits))
-    actual = columns(scanned)
-    for name, column in expected.items():
-        assert actual[name] == column, (name, data)
-        assert type(actual[name]) is type(column), (name, data)
-        assert getattr(column, "typecode", "") == getattr(actual[name], "typecode", ""), name
-    return "taken"
 
 
 ORDINARY = [

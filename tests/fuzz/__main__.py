@@ -7,13 +7,14 @@ For ``--coverage`` install atheris.  It needs Python code, so every module is lo
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
+from importlib.machinery import SOURCE_SUFFIXES, FileFinder, SourceFileLoader
 from pathlib import Path
 from random import Random
 
 PACKAGES = ("formats", "yfilter", "overlay", "registration", "onyx")
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def main() -> None:
@@ -43,7 +44,8 @@ def main() -> None:
 
 
 def _run_guided(options: argparse.Namespace) -> None:
-    os.environ["ONYX_PURE"] = "1"
+    sys.path_hooks.insert(0, _sources_alone)
+    sys.path_importer_cache.clear()
     import atheris  # noqa: PLC0415 - only here
 
     with atheris.instrument_imports(include=list(PACKAGES)):
@@ -57,6 +59,14 @@ def _run_guided(options: argparse.Namespace) -> None:
     said = [f"-runs={options.inputs}", f"-seed={options.seed + 1}", "-max_len=4096", str(folder)]
     atheris.Setup([sys.argv[0], *said], target.run)
     atheris.Fuzz()
+
+
+def _sources_alone(folder: str) -> FileFinder:
+    """The extensions of the hot modules are not found, so that their ``.py`` can be followed."""
+    path = Path(folder)
+    if not any(path.is_relative_to(ROOT / package) for package in PACKAGES):
+        raise ImportError(folder)
+    return FileFinder(folder, (SourceFileLoader, SOURCE_SUFFIXES))
 
 
 if __name__ == "__main__":
