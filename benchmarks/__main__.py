@@ -14,9 +14,9 @@ from collections.abc import Sequence
 
 from benchmarks.benchmark import Benchmark, BenchmarkError, Result, WrongAnswers
 from benchmarks.ceiling.benchmark import CEILING
-from benchmarks.conformance import CONFORMANCE
 from benchmarks.deliver import DELIVER
 from benchmarks.formats import FORMATS
+from benchmarks.language import LANGUAGE
 from benchmarks.match import MATCH
 from benchmarks.network.benchmark import NETWORK
 from benchmarks.pep import PEP
@@ -33,7 +33,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     SECURITY,
     CEILING,
     FORMATS,
-    CONFORMANCE,
+    LANGUAGE,
     PEP,
     PROFILES,
     RESULTS,

@@ -1,38 +1,44 @@
-"""``python -m benchmarks conformance [DIR]``: how right the profile language is.
+"""The cases of the W3C QT3 suite, run and counted.
 
-Three parts, each where it is asked for: the cases of the W3C QT3 suite in DIR; ``--random``
-profiles against other engines (conformance_random.py); ``--real`` messages with profiles written
-for them, against Saxon (conformance_real.py).
+The suite (github.com/w3c/qt3tests) is not part of this project.  Each case is in or out of the
+subset by its metadata (what it depends on) and by our parser, never by name:
 
-DIR is the directory of the suite (github.com/w3c/qt3tests), which is not part of this project.
-Each case is in or out of the subset by its metadata (what it depends on) and by our parser, never
-by name; those in it are run with ``MessageEvaluator(strict=True)`` and held against what the suite
-says.  A case that expects a static error and is refused passes.
+==============================  ==============================================================
+the parser says                 the case is
+==============================  ==============================================================
+``unsupported``, a limit        out, whatever it expects
+another refusal                 in, if it expects an error; passed, if one that the refusal is
+                                (``REFUSALS``); else out
+nothing                         in: run with ``MessageEvaluator(strict=True)`` and held against
+                                what the suite says, the codes of errors included
+==============================  ==============================================================
+
+What is in and yields a value is run a second time as a profile by ``Matcher``, and has to deliver
+what the interpreter makes of it.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 
-from benchmarks.benchmark import Benchmark, BenchmarkError, Result, count
-from benchmarks.conformance_random import RandomResult, compare_at_random
-from benchmarks.conformance_real import RealResult, compare_real
 from benchmarks.conformance_result import Outcome, check
 from benchmarks.conformance_suite import Case, cases_of, sets_of
+from demo.saxon import prolog_and_body
+from formats.element_stream import ElementStream
 from formats.errors import MessageRefused
 from formats.text import parse_text
+from yfilter import Matcher
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
 from yfilter.language.construction import written
 from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.item_kinds import ANYTHING, ItemKind
 from yfilter.language.nodes import DOCUMENT, Construction, DynamicError, Focus
 from yfilter.language.profile_limits import ProfileLimits
-from yfilter.language.query_parser import parse_expression
+from yfilter.language.query_ast import Profile
+from yfilter.language.query_parser import parse_anew, parse_expression
 
 # The sets whose coverage the goal names: paths, axes, predicates, comparisons, FLWOR, constructors.
 NAMED = (
@@ -61,11 +67,33 @@ _LIMITS = ProfileLimits(
 )
 
 
+# The errors of XQuery that a refusal is, by its code; one that is missing says what we have not.
+REFUSALS = {
+    "syntax": frozenset(
+        ("XPST0003", "XQST0022", "XQST0070", "XQST0090", "XQST0103", "XQST0118", "XQST0085")
+    ),
+    "undeclared-prefix": frozenset(("XPST0081", "XQST0079")),
+    "unbound-variable": frozenset(("XPST0008", "XQST0054")),
+    "duplicate-variable": frozenset(("XQST0049", "XQST0089", "XQST0039")),
+    "duplicate-attribute": frozenset(("XQST0040",)),
+    "duplicate-declaration": frozenset(("XQST0033", "XQST0034", "XQST0066", "XQST0071")),
+    "no-context": frozenset(("XPDY0002", "XPST0008")),
+    "unknown-function": frozenset(("XPST0017",)),
+    "arity": frozenset(("XPST0017",)),
+    "type": frozenset(
+        ("XPTY0004", "XPST0005", "XPTY0018", "XPTY0019", "XPTY0020", "FORG0006", "XPST0051")
+    ),
+    "pattern": frozenset(("FORX0001", "FORX0002", "FORX0003")),
+    "number": frozenset(("FOAR0002", "FOCA0003", "FOCA0006")),
+}
+
+
 @dataclass
 class SetReport:
-    """The cases of one set."""
+    """The cases of one set; ``delivered``: how many were run as profiles, too."""
 
     passed: int = 0
+    delivered: int = 0
     failed: dict[str, str] = field(default_factory=dict)
     out: Counter[str] = field(default_factory=Counter)  # by reason, parser's refusals
     beyond: Counter[str] = field(default_factory=Counter)  # by reason, metadata
@@ -80,60 +108,64 @@ class SetReport:
 def run_suite(directory: Path, names: Sequence[str]) -> dict[str, SetReport]:
     """Runs the sets; all of them when no names are given."""
     reports = {}
+    matcher = Matcher()
     for name, file in sets_of(directory).items():
         if names and name not in names:
             continue
         report = reports[name] = SetReport()
         for case in cases_of(directory, file):
-            _run_case(case, report)
+            _run_case(case, report, matcher)
     return reports
 
 
-def _run_case(case: Case, report: SetReport) -> None:
+def _run_case(case: Case, report: SetReport, matcher: Matcher) -> None:
     if case.beyond:
         report.beyond[case.beyond] += 1
         return
-    verdict = _outcome(case)
+    try:
+        stream = parse_text(case.document.read_bytes() if case.document else b"<none/>")
+        verdict = _outcome(case, stream)
+        problem = "" if isinstance(verdict, str) else check(case.result, verdict, case.home)
+        if not problem and not isinstance(verdict, str) and not verdict.errors:
+            problem = _delivery(case, stream, matcher, report)
+    except (MessageRefused, OSError):
+        verdict, problem = "document", ""
+    except ProfileRefused as refused:
+        verdict, problem = f"what is asserted is out: {refused.reason}", ""
+    except MatchLimitExceeded as exceeded:
+        verdict, problem = f"limit: {exceeded.code}", ""
     if isinstance(verdict, str):
         report.out[verdict] += 1
-        return
-    try:
-        problem = check(case.result, verdict)
-    except ProfileRefused as refused:
-        report.out[f"what is asserted is out: {refused.reason}"] += 1
-        return
-    except MatchLimitExceeded as exceeded:
-        report.out[f"limit: {exceeded.code}"] += 1
-        return
-    if problem:
+    elif problem:
         report.failed[case.name] = problem
     else:
         report.passed += 1
 
 
-def _outcome(case: Case) -> Outcome | str:
-    """What the case yields, or why the parser does not take it."""
-    declarations = "".join(
+def _declarations(case: Case) -> str:
+    return "".join(
         f'declare namespace {prefix} = "{uri}";'
         if prefix
         else f'declare default element namespace "{uri}";'
         for prefix, uri in case.namespaces.items()
         if uri
     )
-    try:
-        stream = parse_text(case.document.read_bytes() if case.document else b"<none/>")
-    except (MessageRefused, OSError):
-        return "document"
+
+
+def _outcome(case: Case, stream: ElementStream) -> Outcome | str:
+    """What the case yields, or why the parser does not take it."""
     try:
         expression = parse_expression(
-            declarations + case.query,
+            _declarations(case) + case.query,
             _LIMITS,
             dict.fromkeys(case.variables, ItemKind.DOCUMENT),
             ItemKind.DOCUMENT if case.document else ANYTHING,
         )
     except ProfileRefused as refused:
-        is_error = bool(case.errors)
-        return Outcome(error=refused.code) if is_error else f"{refused.code}: {refused.reason}"
+        errors = REFUSALS.get(refused.code)
+        if case.errors and errors:
+            return Outcome(errors=errors)
+        return f"{refused.code}: {refused.reason}"
     evaluator = MessageEvaluator(stream, strict=True)
     item = DOCUMENT if case.document and not case.variables else None
     variables = {name: [DOCUMENT] for name in case.variables}
@@ -144,9 +176,33 @@ def _outcome(case: Case) -> Outcome | str:
                 written(evaluator, [part])
         return Outcome(value, evaluator)
     except DynamicError as error:
-        return Outcome(error=error.code)
-    except MatchLimitExceeded as exceeded:
-        return f"limit: {exceeded.code}"
+        return Outcome(errors=frozenset((error.code,)))
+
+
+def _delivery(case: Case, stream: ElementStream, matcher: Matcher, report: SetReport) -> str:
+    """What is wrong with the case as a profile: its value in an element for each message."""
+    prolog, body = prolog_and_body(case.query)
+    bindings = "".join(f"let ${name} := / " for name in case.variables)
+    text = (
+        f"{_declarations(case)}{prolog} for $onyx in /* {bindings}return <onyx>{{{body}\n}}</onyx>"
+    )
+    try:
+        profile = Profile(parse_anew(text, _LIMITS), text)
+    except ProfileRefused:
+        return ""  # it asks for a context item, or has a name of ours
+    evaluator = MessageEvaluator(stream, strict=True)
+    try:
+        (item,) = evaluator.value(profile.body, Focus(DOCUMENT, 1, 1, {}))
+        wanted = written(evaluator, [item])
+    except DynamicError:
+        return ""  # a value that no element holds
+    report.delivered += 1
+    matcher.add(profile, case.name)
+    try:
+        found = [one for made in matcher.deliver(stream) for one in made.results]
+    finally:
+        matcher.remove(case.name)
+    return "" if found == [wanted] else f"delivered {found!r:.80}, not {wanted!r:.80}"
 
 
 def _lines(reports: Mapping[str, SetReport]) -> Iterator[str]:
@@ -164,10 +220,10 @@ def summary(reports: Mapping[str, SetReport]) -> dict[str, object]:
     failed = sum(len(report.failed) for report in reports.values())
     out = sum(report.out.total() for report in reports.values())
     return {
-        "benchmark": "conformance",
         "passed": passed,
         "failed": failed,
         "out": out,
+        "delivered": sum(report.delivered for report in reports.values()),
         "coverage": round((passed + failed) / max(1, passed + failed + out), 4),
         "sets": {
             name: {
@@ -180,30 +236,6 @@ def summary(reports: Mapping[str, SetReport]) -> dict[str, object]:
             for name, report in reports.items()
         },
     }
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "directory", type=Path, nargs="?", metavar="DIR", help="the directory of the QT3 suite"
-    )
-    parser.add_argument(
-        "--random",
-        type=count,
-        default=0,
-        metavar="N",
-        help="N random profiles of each level against lxml, elementpath and Saxon",
-    )
-    parser.add_argument("--seed", type=count, default=1, help="of the random profiles (1)")
-    parser.add_argument(
-        "--real",
-        type=Path,
-        metavar="DATA",
-        help="folders of messages that profiles were written for, against Saxon",
-    )
-    parser.add_argument("--set", action="append", default=[], metavar="NAME", help="only this set")
-    parser.add_argument("--all", action="store_true", help="all sets, not just the named ones")
-    parser.add_argument("--failures", action="store_true", help="list each case that fails")
-    parser.add_argument("--reasons", action="store_true", help="list why cases are out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,62 +258,11 @@ class SuiteResult:
                 lines += (f"{name} {case}: {why}" for case, why in report.failed.items())
             if self.reasons:
                 lines += (f"{name}: {n} x {reason}" for reason, n in report.out.most_common())
-        lines.append(f"passed {whole['passed']}, failed {whole['failed']}, out {whole['out']}")
+        lines.append(
+            f"passed {whole['passed']}, failed {whole['failed']}, out {whole['out']}; "
+            f"{whole['delivered']} of them delivered as well"
+        )
         return "\n".join(lines)
 
     def to_json(self) -> Mapping[str, object]:
         return summary(self.reports)
-
-
-@dataclass(frozen=True, slots=True)
-class ConformanceResult:
-    """The parts that were asked for."""
-
-    suite: SuiteResult | None
-    random: RandomResult | None
-    real: RealResult | None
-
-    @property
-    def parts(self) -> dict[str, Result]:
-        parts = {"suite": self.suite, "random": self.random, "real": self.real}
-        return {name: part for name, part in parts.items() if part is not None}
-
-    @property
-    def good(self) -> bool:
-        return all(part.good for part in self.parts.values())
-
-    def to_text(self) -> str:
-        return "\n\n".join(part.to_text() for part in self.parts.values())
-
-    def to_json(self) -> Mapping[str, object]:
-        suite = self.suite.to_json() if self.suite is not None else {}
-        others = {name: part.to_json() for name, part in self.parts.items() if name != "suite"}
-        return {"benchmark": "conformance", **suite, **others}
-
-
-def run(options: argparse.Namespace) -> ConformanceResult:
-    """Runs what the options name; BenchmarkError when that is nothing, or not there."""
-    if options.directory is None and not options.random and options.real is None:
-        raise BenchmarkError("conformance: nothing to do; give DIR, --random N or --real DATA")
-    suite = None
-    if options.directory is not None:
-        if not (options.directory / "catalog.xml").is_file():
-            raise BenchmarkError(f"conformance: no catalog.xml in {options.directory}")
-        names = options.set or (() if options.all else NAMED)
-        suite = SuiteResult(run_suite(options.directory, names), options.failures, options.reasons)
-    if options.real is not None and find_spec("saxonche") is None:
-        raise BenchmarkError("conformance: --real needs saxonche")
-    return ConformanceResult(
-        suite,
-        compare_at_random(options.random, options.seed) if options.random else None,
-        compare_real(options.real) if options.real is not None else None,
-    )
-
-
-CONFORMANCE = Benchmark(
-    name="conformance",
-    summary="how right the language is: the W3C QT3 suite, random and real profiles with oracles",
-    add_options=add_options,
-    quick=("--random", "100"),
-    run=run,
-)

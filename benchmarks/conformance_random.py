@@ -37,7 +37,7 @@ from yfilter.language.construction import written
 from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.matching_path import decisive_parts, is_path
 from yfilter.language.nodes import DOCUMENT, Construction, DynamicError, Focus
-from yfilter.language.query_ast import Computed, Constructor
+from yfilter.language.query_ast import Computed, Constructor, UserCall
 from yfilter.language.query_parser import parse_expression, parse_profile
 from yfilter.language.query_text import unparse
 
@@ -279,7 +279,8 @@ _Node = TypeVar("_Node")
 
 
 def _as_written(node: _Node) -> _Node:
-    """A tree without what ``unparse`` adds to XQuery: the prefixes of computed names."""
+    """A tree without what stands in the prolog, or what ``unparse`` adds to XQuery: the prefixes
+    of computed names."""
     if isinstance(node, tuple):
         return type(node)(map(_as_written, node)) if type(node) is tuple else node
     if not is_dataclass(node) or isinstance(node, type):
@@ -287,6 +288,8 @@ def _as_written(node: _Node) -> _Node:
     parts = {part.name: _as_written(getattr(node, part.name)) for part in fields(node)}
     if isinstance(node, Computed):
         parts["namespaces"] = ()
+    if isinstance(node, UserCall):
+        parts["library"] = ()
     return type(node)(**parts)
 
 

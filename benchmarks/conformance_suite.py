@@ -15,7 +15,8 @@ _SPECS = frozenset(("XQ10", "XQ10+"))
 
 @dataclass(frozen=True)
 class Case:
-    """``beyond``: why the metadata puts it out of the language, "" if it does not."""
+    """``beyond``: why the metadata puts it out of the language, "" if it does not; ``home``: where
+    the files are that its result names."""
 
     name: str
     query: str
@@ -25,6 +26,7 @@ class Case:
     result: etree._Element
     errors: tuple[str, ...]
     beyond: str
+    home: Path
 
 
 def sets_of(directory: Path) -> dict[str, Path]:
@@ -104,6 +106,7 @@ def _case(
         result.find("*"),
         errors,
         beyond,
+        base,
     )
 
 

@@ -1,4 +1,4 @@
-"""The conformance runner on a suite of its own; on the real one where it is."""
+"""The runner of the suite on one of its own; on the real one where it is."""
 
 from __future__ import annotations
 
@@ -17,7 +17,12 @@ _CASES = {
     "wrong": ("count(//a)", "<assert-eq>3</assert-eq>", ""),
     "xml": ("&lt;r>{//a[1]}&lt;/r>", "<assert-xml>&lt;r>&lt;a/>&lt;/r></assert-xml>", ""),
     "error": ("1 + 'x'", '<error code="XPTY0004"/>', ""),
+    "other-error": ("1 + 'x'", '<error code="FOAR0001"/>', ""),
     "no-error": ("1 + 1", '<error code="XPTY0004"/>', ""),
+    "refused": ("1 +", '<error code="XPST0003"/>', ""),
+    "refused-as-out": ("doc(1)", '<error code="XPTY0004"/>', ""),
+    "typed": ("1 div 2", "<assert-type>xs:decimal</assert-type>", ""),
+    "not-typed": ("1 div 2", "<assert-type>xs:integer</assert-type>", ""),
     "either": ("()", "<any-of><assert-true/><assert-empty/></any-of>", ""),
     "out": ("doc('x')", "<assert-true/>", ""),
     "newer": ("1", "<assert-eq>1</assert-eq>", '<dependency type="spec" value="XQ30+"/>'),
@@ -41,24 +46,32 @@ def _suite(directory: Path) -> Path:
 
 def test_cases_are_classified_run_and_judged(tmp_path: Path) -> None:
     report = run_suite(_suite(tmp_path), ("s",))["s"]
-    assert report.passed == 4
-    assert set(report.failed) == {"wrong", "no-error"}
+    assert report.passed == 6
+    assert set(report.failed) == {"wrong", "no-error", "other-error", "not-typed"}
     (out,) = report.out
     assert out.startswith("unsupported: doc() is not in the profile language")
+    assert report.out.total() == 2
     assert dict(report.beyond) == {"needs XQ30+": 1}
-    assert report.coverage == pytest.approx(6 / 7)
+    assert report.coverage == pytest.approx(10 / 12)
+
+
+def test_what_yields_a_value_is_delivered_as_well(tmp_path: Path) -> None:
+    report = run_suite(_suite(tmp_path), ("s",))["s"]
+    assert report.delivered == 4  # right, xml, either, typed
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["conformance", str(tmp_path)]) == 2
-    assert main(["conformance", str(_suite(tmp_path)), "--all", "--json"]) == 1
+    assert main(["language", str(tmp_path)]) == 2
+    assert main(["language", str(_suite(tmp_path)), "--all", "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
-    assert (found["passed"], found["failed"], found["out"]) == (4, 2, 1)
+    assert (found["qt3_failed"], found["qt3_coverage"]) == (4, 0.8333)
+    suite = found["suite"]
+    assert (suite["passed"], suite["failed"], suite["out"]) == (6, 4, 2)
 
 
 def test_random_profiles_agree_with_the_oracles(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["conformance"]) == 2
-    assert main(["conformance", "--random", "150", "--seed", "11", "--json"]) == 0
+    assert main(["language"]) == 2
+    assert main(["language", "--random", "150", "--seed", "11", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["random"]
     assert found["seed"] == 11
     for level in ("XPath 1.0", "XPath 2.0"):
