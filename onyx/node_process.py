@@ -40,6 +40,7 @@ from onyx.node_lives import run_lives
 from onyx.open_files import allow_connections
 from overlay.link.credentials import Credentials, CredentialsError
 from overlay.link.errors import StoreError
+from overlay.link.principal import Principal, nobody
 from overlay.link.store import Store
 from overlay.link.stored_rows import Progress, unsaid
 from overlay.topology import Topology, TopologyError, load_topology
@@ -128,6 +129,7 @@ async def run_node_process(
                     is_ready = True
                     ready()
 
+            issuer = _issuer(topology, nursery)
             run = run_registration if _is_registration(topology, node_id) else run_broker
 
             async def life(caution: int) -> None:
@@ -136,7 +138,7 @@ async def run_node_process(
                 doors = doors_of(sockets, connections, limits)  # which the life closes
                 reports = say_ready, _now_and_then(progress if not is_ready else unsaid)
                 of_node = topology, node_id, doors, store
-                await run(*of_node, *reports, node_limits(limits, caution), shown)
+                await run(*of_node, *reports, node_limits(limits, caution), shown, issuer)
 
             await run_lives(life, store, RestartPolicy())
 
@@ -151,6 +153,18 @@ def _load(path: Path, topology: Topology, node_id: str) -> Credentials:
     if found.principal != principal:
         raise NotAuthenticated(f"{path} is of {found.principal}; expected those of {principal}")
     return found
+
+
+def _issuer(topology: Topology, nursery: trio.Nursery) -> Callable[[str], Principal]:
+    """Who says whose the tokens of the topology's ``[oidc]`` are."""
+    if topology.oidc is None:
+        return nobody
+    # Who has no such tokens need not have PyJWT.
+    from onyx.identity.oidc_issuer import OidcIssuer  # noqa: PLC0415
+
+    issuer = OidcIssuer(topology.oidc)
+    nursery.start_soon(issuer.run)
+    return issuer.principal
 
 
 @contextmanager

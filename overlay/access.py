@@ -142,12 +142,13 @@ class Access:
         token = self.tokens.get(Token("", digest, 0, []).id)
         if token is None or not compare_digest(token.digest, digest) or now >= token.expires:
             return NOBODY
-        return replace(Principal.parse(token.principal), token=token.id)
+        holder = Principal.parse(token.principal)
+        return replace(holder, token=token.id, until=token.expires)
 
     def is_over(self, principal: Principal, now: float) -> bool:
         """Whether a principal is one by a token that is none any more."""
-        token = self.tokens.get(principal.token)
-        return bool(principal.token) and (token is None or now >= token.expires)
+        is_revoked = bool(principal.token) and principal.token not in self.tokens
+        return is_revoked or now >= principal.until
 
     def _does(self, principal: Principal, right: Right, scope: str, owner: str) -> bool:
         """Whether the token that was shown does this, if its principal may."""

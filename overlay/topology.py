@@ -51,6 +51,7 @@ from overlay.nodes import (
     RegistrationNode,
     Transformation,
 )
+from overlay.oidc import OidcOptions, oidc_to_toml, read_oidc
 from overlay.toml_table import (
     TomlTable,
     did_you_mean,
@@ -83,7 +84,7 @@ REGISTRATION_NODES_MAX = 1  # a registration service of several nodes is not bui
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _TOP_KEYS = (
     *("name", "data_directory", "registration", "broker", "link", "defaults", "limits"),
-    *("archive", "access"),
+    *("archive", "access", "oidc"),
 )
 _NODE_KEYS = ("id", "listen", "links")
 _BROKER_KEYS = ("id", "listen", "links", "label", "place", "capacity")
@@ -114,6 +115,7 @@ class Topology:
     limits: Limits = field(default_factory=Limits)
     archive: ArchiveOptions = field(default_factory=ArchiveOptions)
     access: AccessOptions = field(default_factory=AccessOptions)
+    oidc: OidcOptions | None = None
     _broker_by_id: dict[str, BrokerNode] = field(init=False, repr=False, compare=False)
     _links_of: dict[str, dict[str, Link]] = field(init=False, repr=False, compare=False)
 
@@ -238,7 +240,7 @@ def parse_topology(text: str, file: str) -> Topology:
         raise top.refusal("data_directory", "must not contain a NUL character")
     topology = Topology(
         *(name, Path(data_directory), registration, brokers, links),
-        *(read_limits(top), read_archive(top), read_access(top)),
+        *(read_limits(top), read_archive(top), read_access(top), read_oidc(top)),
     )
     _check_connected(topology, top)
     return topology
@@ -457,4 +459,5 @@ def _toml_lines(topology: Topology) -> Iterator[str]:
         yield f"transformation = {toml_text(link.transformation)}"
     yield from limits_to_toml(topology.limits)
     yield from access_to_toml(topology.access)
+    yield from oidc_to_toml(topology.oidc)
     yield from archive_to_toml(topology.archive)

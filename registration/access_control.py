@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from overlay.access import ANYTHING, Access, AccessTable, Right, Rule, Token, check_rule
+from overlay.access import ANYTHING, Access, Right, Rule, Token, check_rule
 from overlay.link.frames import AccessAnnounced, Request
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part
@@ -24,6 +24,7 @@ from overlay.link.request_server import RequestRefused, Result, Verb, name_argum
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
+from overlay.link.token_holders import TokenHolders
 from overlay.topology import Topology
 from registration.audit_log import AuditLog
 from registration.catalog import REGISTRATION_KEY
@@ -47,9 +48,11 @@ class AccessControl(Part):
         rows: RowLog,
         audit: AuditLog,
         wall: Callable[[], float],
+        holders: TokenHolders,
     ) -> None:
         """``wall``: seconds of the calendar."""
         self._wall = wall
+        self._holders = holders
         self._tokens: dict[str, Token] = {}
         self._fixed = topology.access.rules()
         self._brokers = topology.broker_ids
@@ -58,7 +61,7 @@ class AccessControl(Part):
         self._audit = audit
         self._granted: dict[Rule, None] = {}
         self._told: dict[str, Access] = {}  # in this run, by broker
-        self.table = AccessTable(Access(self._fixed))
+        self.table = holders.table
         self.verbs = {
             "access.list": Verb(Right.ADMIN, self._list),
             "access.grant": Verb(Right.ADMIN, self._grant),
@@ -92,12 +95,8 @@ class AccessControl(Part):
             "is_restricted": self.table.now.is_restricted,
         }
 
-    def holder(self, secret: str) -> Principal:
-        """Whoever shows the secret of a token."""
-        return self.table.now.holder(secret, self._wall())
-
     def tick(self, now: float) -> None:
-        send_away(self._links, self.table.now, self._wall())
+        self._holders.send_away(self._links)
 
     # --- verbs ----------------------------------------------------------------------------
 
@@ -177,14 +176,6 @@ class AccessControl(Part):
 
 GRANTS = Table("grant", Rule)
 TOKENS = Table("token", Token)
-
-
-def send_away(links: LinkLayer, access: Access, now: float) -> None:
-    """Close the connections of those whose tokens are revoked, or over."""
-    for connection, _, principal in links.principals():
-        if access.is_over(principal, now):
-            detail = f"the token of {principal} is revoked, or over"
-            links.refuse(connection, "not-authenticated", detail)
 
 
 def _token_argument(request: Request, now: float) -> Token:

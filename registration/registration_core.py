@@ -26,12 +26,13 @@ from overlay.link.frame import Frame
 from overlay.link.frames import Hello
 from overlay.link.link_layer import Arrival, LinkLayer
 from overlay.link.part import Agenda
-from overlay.link.principal import Principal
+from overlay.link.principal import Principal, nobody
 from overlay.link.request_server import RequestServer, Result, Verb
 from overlay.link.row_log import RowLog
 from overlay.link.slices import Slice
 from overlay.link.stored_rows import Progress, StoredRows, unsaid
 from overlay.link.suspect import CoreFailed
+from overlay.link.token_holders import TokenHolders
 from overlay.topology import Topology
 from registration.access_control import AccessControl
 from registration.audit_log import AuditLog
@@ -70,18 +71,20 @@ class RegistrationCore:
         wall: Callable[[], float] = lambda: 0.0,
         caution: int = 0,
         say: Callable[[str], None] = lambda text: None,
+        issuer: Callable[[str], Principal] = nobody,
     ) -> None:
         """``instance`` is new for every start; ``rows`` is what the store held; ``node`` says how
         the shell fares, for statistics; ``progress`` is told how far the rows are taken;
         ``clock`` gives seconds of processor time, by which work is done in slices, ``wall``
         those of the calendar; ``new_secret`` gives random bytes (Ids); ``caution``: see
-        slices.py; ``say`` is told what people should know."""
+        slices.py; ``say`` is told what people should know; ``issuer``: see TokenHolders."""
         self.identity = identity
         self._node = node
         self._rows = RowLog()
         self._slice = Slice(clock, caution)
         self._arrival: Arrival | None = None  # under way
         self.catalog = Catalog(self._rows, new_secret)
+        holders = TokenHolders(topology.access.rules(), wall, issuer)
         self._links = LinkLayer(
             role="registration",
             identity=identity,
@@ -90,13 +93,13 @@ class RegistrationCore:
             limits=topology.limits.link,
             stored=True,
             is_over=self._slice.is_over,
-            holder=self._holder,
+            holder=holders.holder,
         )
         self._dead = dead = DeadLetters(self._links, self._rows, wall)
         self.moves = Moves(self.catalog, self._rows, self._send)
         self.shapes = ShapeChanges(topology, self.catalog, self._links, self._rows, self.moves.lost)
         audit = AuditLog(self._rows, wall, say)
-        self._access = AccessControl(topology, self._links, self._rows, audit, wall)
+        self._access = AccessControl(topology, self._links, self._rows, audit, wall, holders)
         reports = LinkReports(self.shapes, self._rows, audit)
         placement = PlanPlacement(topology, self._rows)
         self._shares = MeasuredShares(topology, placement, self._links, self._rows)
@@ -204,9 +207,6 @@ class RegistrationCore:
             "unexpected": dict(self._counters),
             "node": dict(self._node()),
         }
-
-    def _holder(self, secret: str) -> Principal:
-        return self._access.holder(secret)
 
     # --- arrivals -------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from overlay.link.door import Door
 from overlay.link.journal_rows import OUTBOX
 from overlay.link.node import NodeLimits, run_node
 from overlay.link.peer_watch import PeerWatch
+from overlay.link.principal import Principal
 from overlay.link.processor_clock import ProcessorClock
 from overlay.link.store import Store
 from overlay.link.stored_rows import Progress
@@ -38,10 +39,11 @@ async def run_registration(
     progress: Progress,
     limits: NodeLimits,
     credentials: Credentials | None,
+    issuer: Callable[[str], Principal],
 ) -> None:
     """Run the registration service until cancelled; ``ready`` is called when it listens,
     ``progress`` before that, as it takes back what is stored.  Connections have TLS where it has
-    ``credentials``."""
+    ``credentials``; ``issuer``: see TokenHolders."""
     turns = Turns()
     instance = uuid.uuid4().hex
     core = RegistrationCore(
@@ -56,6 +58,7 @@ async def run_registration(
         time.time,
         limits.cautious_turns,
         log.info,
+        issuer,
     )
     watch = PeerWatch(core, (), ready)
     async with trio.open_nursery() as nursery:

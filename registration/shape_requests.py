@@ -181,6 +181,7 @@ def _fitted(now: Topology, wanted: Topology) -> Topology:
         ("limits", now.limits, wanted.limits),
         ("archive", now.archive, wanted.archive),
         ("access", now.access, wanted.access),
+        ("oidc", now.oidc, wanted.oidc),
     ):
         if is_value != shall_be:
             raise RequestRefused(

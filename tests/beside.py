@@ -89,7 +89,7 @@ class Peer:
             limits=limits,
             may_acknowledge=lambda peer, flow, key: not self.withhold,
             notices=True,
-            token=token,
+            token=lambda: token,
         )
 
     def connect(self) -> Peer:

@@ -6,20 +6,19 @@ is sent away; which messages profiles see is looked at message by message (local
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from onyx.broker.control_plane import ControlPlane
-from overlay.access import Access, AccessTable, Right, Rule, Token
+from overlay.access import Access, Right, Rule, Token
 from overlay.link.arrival import Arrival
 from overlay.link.frames import AccessAnnounced
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part, Taker, takes
-from overlay.link.principal import Principal
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
-from registration.access_control import send_away
+from overlay.link.token_holders import TokenHolders
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +41,13 @@ class AccessRules(Part):
         control: ControlPlane,
         links: LinkLayer,
         rows: RowLog,
-        wall: Callable[[], float],
+        holders: TokenHolders,
     ) -> None:
-        """``wall``: seconds of the calendar."""
-        self._wall = wall
+        self._holders = holders
         self._control = control
         self._links = links
         self._rows = rows
-        self.table = AccessTable(Access(control.topology.access.rules()))
+        self.table = holders.table
 
     def frames(self) -> Iterable[Taker]:
         yield takes(AccessAnnounced, "registration", self._handle_announced)
@@ -59,11 +57,7 @@ class AccessRules(Part):
             self.table.now = Access(row.rules, row.tokens)
 
     def tick(self, now: float) -> None:
-        send_away(self._links, self.table.now, self._wall())
-
-    def holder(self, secret: str) -> Principal:
-        """Whoever shows the secret of a token."""
-        return self.table.now.holder(secret, self._wall())
+        self._holders.send_away(self._links)
 
     def publishes(self, connection: int, source: str) -> bool:
         """Whether whoever is at the other end may publish as a source, if it is one of here."""
@@ -89,7 +83,7 @@ class AccessRules(Part):
         row = _AccessRow([Rule(*r) for r in frame.rules], [Token(*t) for t in frame.tokens])
         RULES.put(self._rows, _CURRENT, row)
         now = self.table.now = Access(row.rules, row.tokens)
-        send_away(self._links, now, self._wall())
+        self._holders.send_away(self._links)
         for connection, peer, principal in self._links.principals():
             role, _, name = peer.partition("/")
             if role == "source":

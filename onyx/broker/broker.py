@@ -25,6 +25,7 @@ from overlay.link.journal_rows import OUTBOX
 from overlay.link.lost_stores import CODE
 from overlay.link.node import NodeLimits, run_node
 from overlay.link.peer_watch import PeerWatch
+from overlay.link.principal import Principal
 from overlay.link.processor_clock import ProcessorClock
 from overlay.link.store import Store
 from overlay.link.stored_rows import Progress
@@ -43,12 +44,13 @@ async def run_broker(
     progress: Progress,
     limits: NodeLimits,
     credentials: Credentials | None,
+    issuer: Callable[[str], Principal],
 ) -> None:
     """Run a broker until cancelled; KeyError if the topology has no such broker.
 
     ``ready`` is called once, when it listens and is connected to all its neighbours and to the
     registration service, ``progress`` before that, as it takes back what is stored.  Connections
-    have TLS where it has ``credentials``.
+    have TLS where it has ``credentials``; ``issuer``: see TokenHolders.
     """
     archive: MessageArchive | None = None
     if topology.archive.directory is not None:
@@ -66,6 +68,7 @@ async def run_broker(
         progress,
         log.info,
         limits.cautious_turns,
+        issuer,
     )
     peers = [f"registration/{node.id}" for node in topology.registration]
     peers += [f"broker/{neighbour}" for neighbour in topology.neighbours(broker_id)]

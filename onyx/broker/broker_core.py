@@ -66,11 +66,12 @@ from overlay.link.events import (
 from overlay.link.frames import Hello
 from overlay.link.link_layer import Arrival, LinkLayer
 from overlay.link.part import Agenda, FrameRefused
-from overlay.link.principal import Principal
+from overlay.link.principal import Principal, nobody
 from overlay.link.row_log import RowLog
 from overlay.link.slices import Slice
 from overlay.link.stored_rows import Progress, StoredRows, unsaid
 from overlay.link.suspect import CoreFailed
+from overlay.link.token_holders import TokenHolders
 from overlay.topology import Topology
 from yfilter.engine.match_limits import MatchLimits
 from yfilter.language.profile_limits import EvaluationLimits
@@ -95,13 +96,14 @@ class BrokerCore:
         progress: Progress = unsaid,
         say: Callable[[str], None] = lambda text: None,
         caution: int = 0,
+        issuer: Callable[[str], Principal] = nobody,
     ) -> None:
         """``instance`` is new for every start; ``rows`` is what the store held; ``clock`` gives
         seconds of processor time, by which links with the format "auto" choose (one that stands
         still: by bytes alone), and work is done in slices; ``wall`` gives those of the
         calendar, by which what waits for users is too old; ``archive`` and ``node`` say how the
         shell fares, for statistics; ``progress`` is told how far the rows are taken, ``say`` what
-        people should know; ``caution``: see slices.py."""
+        people should know; ``caution``: see slices.py; ``issuer``: see TokenHolders."""
         limits = topology.limits
         self.identity = identity
         self._archive = archive
@@ -109,6 +111,7 @@ class BrokerCore:
         self._rows = RowLog()
         self._slice = Slice(clock, caution)
         self._arrival: Arrival | None = None  # under way
+        holders = TokenHolders(topology.access.rules(), wall, issuer)
         self._links = LinkLayer(
             role="broker",
             identity=identity,
@@ -118,11 +121,11 @@ class BrokerCore:
             may_acknowledge=self._may_acknowledge,
             stored=True,
             is_over=self._slice.is_over,
-            holder=self._holder,
+            holder=holders.holder,
         )
         self._dead = dead = DeadLetters(self._links, self._rows, wall)
         self.control = ControlPlane(identity, topology, self._links, self._rows)
-        self._access = AccessRules(self.control, self._links, self._rows, wall)
+        self._access = AccessRules(self.control, self._links, self._rows, holders)
         evaluation = EvaluationLimits(seconds_max=limits.evaluation_ms_max / 1000, clock=clock)
         matcher = Matcher(MatchLimits(evaluation=evaluation), limits.message)
         self.trained = CompressionDictionaries(self.control, self._links, self._rows)
@@ -291,9 +294,6 @@ class BrokerCore:
             "unexpected": dict(self._counters),
             "node": dict(self._node()),
         }
-
-    def _holder(self, secret: str) -> Principal:
-        return self._access.holder(secret)
 
     def _may_acknowledge(self, peer: str, flow: Flow, key: str) -> bool:
         """Back-pressure is for messages on their way down a tree."""

@@ -1,4 +1,4 @@
-"""``onyx token issue | list | revoke``: for clients without a certificate of their own."""
+"""``onyx token issue | oidc | list | revoke``: for clients without a certificate of their own."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from onyx.data_directory import write_atomically
 from onyx.errors import EXIT_OK, UsageError
 from onyx.identity.known_networks import credentials_for
 from overlay.access import ANYTHING, ROLES, Token
+from overlay.link.credentials import Credentials
 from overlay.link.principal import Principal
 
 SECRET_BYTES = 32
@@ -30,11 +31,16 @@ A token is a secret in a file, by which a client is a user or a source without a
 certificate: --credentials FILE, or ONYX_CREDENTIALS. It ends after --days, it can be bound
 to some roles (--only), and it can be revoked; then connections that have it are closed.
 The network keeps a digest of the secret alone: what is in FILE nobody can print again.
+
+Where the topology has [oidc], users may show a token of its issuer: onyx token oidc writes
+a file that says where that token is. It is read again when it changes, and is nobody's
+secret of this network.
 {NETWORK_HELP}"""
 
 EXAMPLES = """\
   onyx token issue user/ann --out ann.token
   onyx token issue source/wire --days 7 --only publish:s1-w7d4bz3h --out wire.token
+  onyx token oidc user/ann --jwt ann.jwt --out ann.token
   onyx token list
   onyx token revoke t-3f0a5c1e9b7d
 """
@@ -55,20 +61,26 @@ def add_parser(subparsers: Subparsers) -> None:
         help=ONLY_HELP,
     )  # fmt: skip
     set_run(issue, run_issue)
+    oidc = add_verb(
+        verbs, "oidc", "write a file that shows an OpenID Connect token", details=DETAILS
+    )
+    oidc.add_argument("principal", metavar="PRINCIPAL", type=_principal, help="as user/ann")
+    oidc.add_argument(
+        "--jwt", metavar="FILE", type=Path, required=True, help="where the token is, then and later"
+    )
+    oidc.add_argument("--out", metavar="FILE", type=Path, required=True, help="where it goes")
+    set_run(oidc, run_oidc)
     listing = add_verb(verbs, "list", "list those that there are", details=DETAILS)
     set_run(listing, run_list)
     revoke = add_verb(verbs, "revoke", "let nobody in by one any more", details=DETAILS)
     revoke.add_argument("token", metavar="ID", help="as onyx token list prints it")
     set_run(revoke, run_revoke)
-    for parser in (issue, listing, revoke):
+    for parser in (issue, oidc, listing, revoke):
         add_client_arguments(parser)
 
 
 def run_issue(arguments: argparse.Namespace) -> int:
-    address = registration_address(arguments)
-    credentials = credentials_for(address.host, address.port)
-    if credentials is None:
-        raise UsageError("this network runs --insecure: it asks nobody who they are")
+    credentials = _own(arguments)
     secret = token_urlsafe(SECRET_BYTES)
     asked = {
         "principal": str(arguments.principal),
@@ -77,15 +89,22 @@ def run_issue(arguments: argparse.Namespace) -> int:
         "only": [list(pair) for pair in arguments.only],
     }
     answer = trio.run(ask, arguments, "token.issue", asked)
-    uri = arguments.principal.uri(credentials.network)
-    text = f"{uri}\ntoken {secret}\n{credentials.authorities}"
-    write_atomically(arguments.out, text.encode(), mode=0o600)
+    _write(arguments, credentials, f"token {secret}")
     if arguments.json:
         print_json({**answer, "principal": str(arguments.principal), "file": str(arguments.out)})
     else:
         print(answer["token"])
         ends = _day(answer["expires"])
         print(f"onyx: {arguments.out} is {arguments.principal} until {ends}", file=sys.stderr)
+    return EXIT_OK
+
+
+def run_oidc(arguments: argparse.Namespace) -> int:
+    _write(arguments, _own(arguments), f"token-file {arguments.jwt.absolute()}")
+    if arguments.json:
+        print_json({"principal": str(arguments.principal), "file": str(arguments.out)})
+    else:
+        print(f"{arguments.out}: {arguments.principal}, as long as {arguments.jwt} says so")
     return EXIT_OK
 
 
@@ -113,6 +132,21 @@ def run_revoke(arguments: argparse.Namespace) -> int:
     else:
         print(f"{arguments.token} is revoked")
     return EXIT_OK
+
+
+def _own(arguments: argparse.Namespace) -> Credentials:
+    """Those of whoever says so, by which others know the network."""
+    address = registration_address(arguments)
+    credentials = credentials_for(address.host, address.port)
+    if credentials is None:
+        raise UsageError("this network runs --insecure: it asks nobody who they are")
+    return credentials
+
+
+def _write(arguments: argparse.Namespace, credentials: Credentials, shown: str) -> None:
+    uri = arguments.principal.uri(credentials.network)
+    text = f"{uri}\n{shown}\n{credentials.authorities}"
+    write_atomically(arguments.out, text.encode(), mode=0o600)
 
 
 def _principal(text: str) -> Principal:

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import trio
@@ -116,6 +117,9 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the network or the process; returns when it was told to stop."""
     topology = load_topology(arguments.file)
+    if topology.oidc is not None and find_spec("jwt") is None:
+        reason = "takes PyJWT, which is not installed: pip install 'onyx-dissemination[oidc]'"
+        raise TopologyError(str(arguments.file), "oidc", reason)
     if arguments.data is not None:
         topology = replace(topology, data_directory=arguments.data)
     topology = replace(topology, archive=_archive(topology.archive, arguments))

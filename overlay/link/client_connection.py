@@ -145,7 +145,7 @@ class ClientConnection:
             formats=formats,
             limits=limits.link,
             notices=True,
-            token="" if credentials is None else credentials.token,
+            token=lambda: "" if credentials is None else credentials.token,
         )
         self._transport: Connection | None = None
         self._connections = 0
@@ -467,7 +467,7 @@ class ClientConnection:
 
     def _take_error(self, frame: ErrorFrame) -> None:
         self._counts["errors_received"] += 1
-        passes = frame.code == "hello-timeout" or (
+        passes = frame.code in ("hello-timeout", "keys-awaited") or (
             frame.code == "too-many-connections" and self.peer != ANYONE
         )
         early = not passes and not self._links.connected(self.peer)

@@ -41,4 +41,5 @@ DEFAULT_CLIENT_LIMITS = ClientLimits()
 
 FINAL_CODES = frozenset({"replaced", "forgotten", "unsupported-version", "wrong-peer", "internal"})
 """Fatal errors after which dialling again would not help.  So is any before the hello but
-``hello-timeout``, and ``too-many-connections`` where there has been a hello before."""
+``hello-timeout`` and ``keys-awaited``, and ``too-many-connections`` where there has been a hello
+before."""

@@ -11,6 +11,8 @@ from overlay.link.frame import ROLES, Frame, on_the_wire
 from overlay.link.frame_fields import BODY, Bound, Detail, FlowNumber, Name, SequenceNumber
 from overlay.link.limits import FRAME_BYTES_MAX_LEAST
 
+TOKEN_BYTES_MAX = 4096  # of one of OpenID Connect
+
 
 @on_the_wire
 @dataclass(frozen=True, slots=True)
@@ -20,7 +22,7 @@ class Hello(Frame):
     ``peer`` is the sender's own id and ``instance`` tells two runs of it apart (for people; the
     protocol does not depend on it).  ``received`` says, for each channel on which the sender
     receives from this peer, the last sequence number that it has: (flow, key, sequence).
-    ``token``: the secret of one, from a client that dials without a certificate.
+    ``token``: one, from a client that dials without a certificate.
     """
 
     type: ClassVar[str] = "hello"
@@ -32,7 +34,7 @@ class Hello(Frame):
     formats: Annotated[list[Name], Bound(64)]
     frame_bytes_max: int
     received: Annotated[list[tuple[FlowNumber, Name, SequenceNumber]], Bound(65_536), BODY]
-    token: Name = ""
+    token: Annotated[str, Bound(TOKEN_BYTES_MAX)] = ""
 
     def check(self) -> None:
         if self.frame_bytes_max < FRAME_BYTES_MAX_LEAST:

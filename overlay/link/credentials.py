@@ -10,7 +10,7 @@ One file, which only its owner may read, in PEM, with a line of text in front::
 Or, for a client alone, the secret of a token in place of a key and its certificate::
 
     onyx://figure4/user/ann
-    token 4tTq...
+    token 4tTq...                    or token-file FILE, beside this one, where it is
     -----BEGIN CERTIFICATE-----      of the network's authority
 
 It is read again when it has changed, so that it can be renewed while connections last.  Beside a
@@ -27,7 +27,8 @@ from urllib.parse import unquote, urlsplit
 from overlay.link.principal import NOBODY, Principal
 from overlay.link.tls_channel import Certificate, TlsChannel
 
-TOKEN = re.compile(r"^token ([\w-]{20,})$", re.MULTILINE)
+TOKEN = re.compile(r"^token ([\w.-]{20,4096})$", re.MULTILINE)
+TOKEN_FILE = re.compile(r"^token-file (.+)$", re.MULTILINE)
 PEM = re.compile(r"-----BEGIN ([A-Z ]+)-----.*?-----END \1-----\n", re.DOTALL)
 
 
@@ -37,13 +38,14 @@ class CredentialsError(Exception):
 
 class Credentials:
     """``network`` and ``principal`` are whose they are; ``version`` counts how often they were
-    read; ``token`` is the secret of one, "" where there is a certificate; ``authorities`` are the
-    certificates by which others are known, in PEM."""
+    read; ``token`` is the one that is shown, "" where there is a certificate; ``authorities`` are
+    the certificates by which others are known, in PEM."""
 
     def __init__(self, path: Path, revoked: Path | None = None) -> None:
         """``revoked`` need not be there.  CredentialsError."""
         self.path = path
         self._revoked_path = revoked
+        self._token_path: Path | None = None
         self._revoked: frozenset[int] = frozenset()
         self._seen: object = None
         self.version = 0
@@ -91,7 +93,7 @@ class Credentials:
     def _state(self) -> object:
         """Another one whenever a file was replaced or written."""
         found = []
-        for path in filter(None, (self.path, self._revoked_path)):
+        for path in filter(None, (self.path, self._revoked_path, self._token_path)):
             try:
                 stat = path.stat()
                 found.append((stat.st_ino, stat.st_mtime_ns, stat.st_size))
@@ -106,7 +108,7 @@ class Credentials:
             uri = text.partition("\n")[0]
             network = unquote(urlsplit(uri).netloc)
             principal = Principal.of_uri(uri, network)
-            token = TOKEN.search(text)
+            token = TOKEN.search(text) or self._read_token(text)
             authorities = [found[0] for found in PEM.finditer(text) if found[1] == "CERTIFICATE"]
             if token is None:
                 del authorities[:1]
@@ -125,6 +127,17 @@ class Credentials:
         self.token, self.authorities = token[1] if token else "", "".join(authorities)
         self._server, self._client, self._revoked = server, client, revoked
         self.version += 1
+
+    def _read_token(self, text: str) -> re.Match[str] | None:
+        """That of another file, if the text names one; whoever renews it writes nothing else."""
+        named = TOKEN_FILE.search(text)
+        self._token_path = None if named is None else self.path.parent / named[1]
+        if self._token_path is None:
+            return None
+        token = TOKEN.search(f"token {self._token_path.read_text(encoding='ascii').strip()}")
+        if token is None:
+            raise ValueError(f"expected a token in {self._token_path}")
+        return token
 
     def _read_revoked(self) -> frozenset[int]:
         if self._revoked_path is None or not self._revoked_path.exists():

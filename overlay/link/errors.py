@@ -24,6 +24,7 @@ ERROR_CODES: Mapping[str, str] = MappingProxyType(
         "wrong-peer": "the process that answered is not the one that was dialled, or not who its "
         "certificate says",
         "not-authenticated": "the other end has not shown who it is",
+        "keys-awaited": "the keys by which a token is checked are being read; come again",
         "not-authorised": "who the other end is may not be called that, or do that",
         "hello-timeout": "no hello came in time",
         "too-many-connections": "as many connections are here as are taken",

@@ -84,7 +84,7 @@ class LinkLayer:
         notices: bool = False,
         stored: bool = False,
         is_over: Callable[[], bool] = never,
-        token: str = "",
+        token: Callable[[], str] = str,
         holder: Callable[[str], Principal] = nobody,
     ) -> None:
         """``may_acknowledge(peer, flow, key)`` False withholds acknowledgements, so that the
@@ -92,7 +92,8 @@ class LinkLayer:
 
         ``stored``: rows are kept and can be read again, so that not all that waits is in memory.
         ``is_over``: whether the slice of this event is, so that the next frames have to wait.
-        ``token`` is said in hellos; ``holder`` of a token that is heard in one is who says it.
+        ``token`` is said in hellos; ``holder`` of a token that is heard in one is who says it, or
+        raises ProtocolError.
         """
         if role not in ROLES:
             raise ValueError(f"role {role!r}; expected one of {sorted(ROLES)}")
@@ -485,7 +486,7 @@ class LinkLayer:
             formats=self._formats,
             frame_bytes_max=self._limits.frame_bytes_max,
             received=[] if journal is None else journal.received(),
-            token=self._token,
+            token=self._token(),
         )
 
     def _transmit(self, journal: Journal, *, is_early: bool = False) -> None:

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import inf
 from types import MappingProxyType
 from urllib.parse import quote, unquote, urlsplit
 
@@ -36,12 +37,14 @@ class Principal:
     """``role`` is a key of ``MAY_SAY``, ``name`` printable text without "|" and "/".
 
     ValueError for another.  Where a connection has none (None) the node runs without TLS.
-    ``token``: the id of the token that has been shown for it, "" for a certificate.
+    ``token``: the id of the network's token that has been shown for it, "" for anything else;
+    ``until``: the second of the calendar at which a token ends.
     """
 
     role: str
     name: str
     token: str = field(default="", compare=False)
+    until: float = field(default=inf, compare=False)
 
     def __post_init__(self) -> None:
         if self.role not in MAY_SAY:

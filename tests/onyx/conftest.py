@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from overlay.link.client_connection import ClientLimits
+from tests.issuer import Issuer
 from tests.onyx.networks import SAFETY_SECONDS, RunningProcess, is_running, small_topology_text
 
 
@@ -19,11 +20,19 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningProcess]:
+def issuer() -> Iterator[Issuer]:
+    """Whose tokens ``network`` takes."""
+    with Issuer() as issuer:
+        yield issuer
+
+
+@pytest.fixture(scope="session")
+def network(tmp_path_factory: pytest.TempPathFactory, issuer: Issuer) -> Iterator[RunningProcess]:
     """A running network of three brokers; that it stops cleanly is checked at the end."""
     directory = tmp_path_factory.mktemp("network")
     file = directory / "small.toml"
-    file.write_text(small_topology_text(directory / "data"), encoding="utf-8")
+    text = small_topology_text(directory / "data") + issuer.section()
+    file.write_text(text, encoding="utf-8")
     running = RunningProcess.start(file)
     try:
         yield running

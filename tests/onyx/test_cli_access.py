@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from onyx.blocking import DataSource, User
-from onyx.errors import RequestFailed
+from onyx.errors import NotAuthenticated, RequestFailed
 from onyx.identity.known_networks import use_credentials
 from overlay.link.principal import Principal
+from tests.issuer import token
 from tests.onyx.networks import RunningProcess, small_topology_text
 from tests.onyx.test_cli_network import Shell, shell, write
 from tests.onyx.test_stranger import authority_of, issued
@@ -102,11 +103,36 @@ def test_operators_verbs_need_an_operator(
     assert not [rule for rule in shell.objects("access", "list") if rule["principal"] == "user/eve"]
 
 
+def test_a_token_of_an_issuer_is_a_user_and_is_renewed_in_its_file(
+    shell: Shell, registration: str, tmp_path: Path
+) -> None:
+    shown, file = tmp_path / "tim.jwt", tmp_path / "tim.token"
+    shown.write_text(token(sub="tim"), encoding="ascii")
+    shell.lines("token", "oidc", "user/tim", "--jwt", shown, "--out", file)
+    assert file.stat().st_mode & 0o777 == 0o600
+    with use_credentials(file):
+        with User(registration) as tim:
+            profile = tim.add_profile("//tim")
+            assert profile.user == "tim"
+            with use_credentials(None), DataSource.register(registration) as source:
+                assert source.publish(b"<tim/>").accepted
+                assert next(tim.results(profile.id)).results == [b"<tim/>"]
+        shown.write_text(token(sub="tim", exp=1), encoding="ascii")
+        with pytest.raises(RequestFailed, match="expired"), User(registration) as tim:
+            tim.profiles()
+        shown.write_text(token("edwards", sub="tim"), encoding="ascii")
+        with User(registration) as tim:
+            tim.remove_profile(profile.id)
+        shown.write_text("no token", encoding="ascii")
+        with pytest.raises(NotAuthenticated, match="expected a token"), User(registration) as tim:
+            tim.profiles()
+
+
 def test_a_token_is_a_user_without_a_certificate(
     shell: Shell, registration: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "tom.token"
-    (token,) = shell.lines("token", "issue", "user/tom", "--out", file)
+    (name,) = shell.lines("token", "issue", "user/tom", "--out", file)
     assert file.stat().st_mode & 0o777 == 0o600
     with use_credentials(file), User(registration) as tom:
         profile = tom.add_profile("//tom")
@@ -114,13 +140,13 @@ def test_a_token_is_a_user_without_a_certificate(
         with use_credentials(None), DataSource.register(registration, name="toms") as source:
             assert source.publish(b"<tom/>").accepted
             assert next(tom.results(profile.id)).results == [b"<tom/>"]
-        assert shell.lines("token", "revoke", token) == [f"{token} is revoked"]
+        assert shell.lines("token", "revoke", name) == [f"{name} is revoked"]
     with (
         use_credentials(file),
         pytest.raises(RequestFailed, match="not authenticated"),
         User(registration) as tom,
     ):
         tom.profiles()
-    assert not [t for t in shell.objects("token", "list") if t["token"] == token]
+    assert not [t for t in shell.objects("token", "list") if t["token"] == name]
     (changed,) = [e for e in shell.objects("audit", "list") if e["what"] == "token.revoke"]
-    assert changed["detail"] == f"{token} of user/tom"
+    assert changed["detail"] == f"{name} of user/tom"

@@ -6,11 +6,14 @@ import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from secrets import token_urlsafe
 
 import trio
 
 from onyx import DataSource
 from onyx.identity.authority import Authority
+from onyx.registration_client import RegistrationClient
+from overlay.access import Token
 from overlay.link.credentials import Credentials
 from overlay.link.frame import Frame
 from overlay.link.frame_codec import LENGTH_BYTES, FrameDecoder, decode, encode
@@ -34,6 +37,7 @@ class Victim:
         self.topology: Topology = load_topology(Path(network.up["topology"]))
         self.authority = Authority(Path(network.up["topology"]).parent / "identity")
         self.ours = self.theirs = self.root = ""
+        self.tokens: dict[str, str] = {}  # secrets, by what their holders may
         self.next_number = 1  # of a message of ours
         self._directory = directory
 
@@ -46,6 +50,17 @@ class Victim:
             registered.append(source)
         self.ours, self.theirs = (source.id for source in registered)
         self.root = "B1"
+        await self._issue("mallory's")
+        await self._issue("to subscribe", only=[["subscribe", "*"]])
+        revoked = await self._issue("revoked")
+        async with RegistrationClient(self.network.registration) as operator:
+            await operator.call("token.revoke", {"token": revoked})
+
+    async def _issue(self, name: str, **bounds: object) -> str:
+        secret = self.tokens[name] = token_urlsafe(32)
+        asked = {"principal": "user/mallory", "digest": Token.digest_of(secret), "seconds": 600}
+        async with RegistrationClient(self.network.registration) as operator:
+            return str((await operator.call("token.issue", asked | bounds))["token"])
 
     def credentials(self, who: str) -> Credentials | None:
         """Of somebody, as they have them."""
@@ -146,9 +161,9 @@ async def learn_next_number(victim: Victim) -> None:
     victim.next_number = 1 + max((number for *_, number in answer.received), default=0)
 
 
-def hello(role: str, peer: str, version: int = 1, channels: int = 0) -> bytes:
+def hello(role: str, peer: str, version: int = 1, channels: int = 0, token: str = "") -> bytes:
     received = [(3, f"a channel of some name {number}", 1) for number in range(channels)]
-    return encode(Hello(version, role, peer, "x", ["text"], 1 << 24, received))
+    return encode(Hello(version, role, peer, "x", ["text"], 1 << 24, received, token))
 
 
 def framed(data: bytes) -> bytes:

@@ -1,5 +1,5 @@
 """The network of the program's tests, which no attack harms."""
 
-from tests.onyx.conftest import network, patience
+from tests.onyx.conftest import issuer, network, patience
 
-__all__ = ["network", "patience"]
+__all__ = ["issuer", "network", "patience"]

@@ -16,6 +16,7 @@ import trio
 from overlay.link.frame import Frame
 from overlay.link.frame_codec import encode
 from overlay.link.frames import Ack, Ping, Publish, Request
+from tests.issuer import public_key_as_secret, signed, token
 from tests.onyx.networks import RunningProcess, check_it_serves
 from tests.overlay.link.samples import SAMPLES
 from tests.security.attacker import (
@@ -88,6 +89,27 @@ def source(*frames: Frame) -> Said:
     return lambda victim: hello("source", victim.ours) + b"".join(map(_bytes, frames))
 
 
+def with_token(token: str | Callable[[], str], *frames: Frame, peer: str = "client/1") -> Said:
+    """A hello of somebody without a certificate who shows one of the victim's tokens, by its name,
+    or another."""
+
+    def said(victim: Victim) -> bytes:
+        shown = victim.tokens.get(token, token) if isinstance(token, str) else token()
+        role, _, name = _named(victim, peer).partition("/")
+        return hello(role, name, token=shown) + b"".join(map(_bytes, frames))
+
+    return said
+
+
+def mallory(key: str = "rsa", **claims: object) -> Callable[[], str]:
+    """A token of the issuer."""
+    return lambda: token(key, **{"sub": "mallory", **claims})
+
+
+def unsigned() -> str:
+    return signed("", "none", "rsa", sub="mallory")
+
+
 def _bytes(frame: Frame | bytes) -> bytes:
     if isinstance(frame, bytes):
         return frame
@@ -121,6 +143,13 @@ APPLY = ask("topology.apply", text="name = " + "9" * 5_001)
 SHOW = ask("profile.show", profile="p9")
 SAMPLE = {frame.type: frame for frame in SAMPLES}
 TLS_RECORD = b"\x16\x03\x01\x40\x00\x01\x01\xff\xff" + bytes(16 * KIB - 4)
+
+MINE, LATE = "mallory's", 1 << 40
+SHAPE = Request("1", "topology.show", {})
+TOKEN = Request("1", "token.issue", {"principal": "operator/root", "digest": b"", "seconds": 9})
+ANNS = with_token(MINE, peer="subscriber/1@ann")
+ANNS_BY_ISSUER = with_token(mallory(), peer="subscriber/1@ann")
+THEIRS_BY_TOKEN = with_token(MINE, peer="source/THEIRS")
 
 ATTACKS = [
     # -- who speaks no TLS
@@ -187,6 +216,31 @@ ATTACKS = [
         ask("profile.show", profile="p9"),
         "unknown-profile",
     ),
+    # -- who has a token
+    Attack("a guess", NOBODY, "B1", "clients", with_token("guess" * 8), N_A),
+    Attack("its id", NOBODY, "B1", "clients", with_token("t-3f0a5c1e9b7d"), N_A),
+    Attack("a revoked one", NOBODY, "B1", "clients", with_token("revoked"), N_A),
+    Attack("a revoked one, there", NOBODY, SERVICE, "clients", with_token("revoked"), N_A),
+    Attack("results of another by a token", NOBODY, "B1", "clients", ANNS, N_R),
+    Attack("a source by a token", NOBODY, "B1", "clients", THEIRS_BY_TOKEN, N_R),
+    Attack("a broker by a token", NOBODY, "B1", "links", with_token(MINE, peer="broker/B2"), N_R),
+    Attack("an operator's verb", NOBODY, SERVICE, "clients", with_token(MINE, SHAPE), N_R),
+    Attack("a token for others", NOBODY, SERVICE, "clients", with_token(MINE, TOKEN), N_R),
+    Attack("what it is not for", NOBODY, SERVICE, "clients", with_token("to subscribe", ASK), N_R),
+    Attack("a long one", NOBODY, "B1", "clients", with_token("x" * 4_096), N_A),
+    Attack("one as a user", USER, "B1", "clients", with_token(MINE, peer="subscriber/1@ann"), N_R),
+    # -- who has a token of the issuer, or none
+    Attack("one that is over", NOBODY, "B1", "clients", with_token(mallory(exp=1)), N_A),
+    Attack("one not yet good", NOBODY, "B1", "clients", with_token(mallory(nbf=LATE)), N_A),
+    Attack("of another network", NOBODY, "B1", "clients", with_token(mallory(aud="net")), N_A),
+    Attack("of another issuer", NOBODY, "B1", "clients", with_token(mallory(iss="evil")), N_A),
+    Attack("of a key of their own", NOBODY, "B1", "clients", with_token(mallory("other")), N_A),
+    Attack("of no key", NOBODY, "B1", "clients", with_token(unsigned), N_A),
+    Attack("of the public key", NOBODY, "B1", "clients", with_token(public_key_as_secret), N_A),
+    Attack("of an odd name", NOBODY, "B1", "clients", with_token(mallory(sub="a/b")), N_A),
+    Attack("of two parts", NOBODY, "B1", "clients", with_token("a.b"), N_A),
+    Attack("another's results by it", NOBODY, "B1", "clients", ANNS_BY_ISSUER, N_R),
+    Attack("a verb by it", NOBODY, SERVICE, "clients", with_token(mallory(), SHAPE), N_R),
     # -- a source
     Attack("another's source", SOURCE, "root", "clients", as_("source", "THEIRS"), N_R),
     Attack("a user's results", SOURCE, "root", "clients", as_("subscriber", "1@ann"), N_R),
@@ -225,8 +279,8 @@ def victim(network: RunningProcess, tmp_path_factory: pytest.TempPathFactory) ->
     return victim
 
 
-def test_there_are_sixty() -> None:
-    assert len(ATTACKS) >= 60
+def test_there_are_ninety() -> None:
+    assert len(ATTACKS) >= 90
     assert len({str(attack) for attack in ATTACKS}) == len(ATTACKS)
 
 

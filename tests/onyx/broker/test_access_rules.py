@@ -9,6 +9,8 @@ import pytest
 
 from onyx.broker.broker_core import BrokerCore
 from overlay.access import AccessOptions, Right, Rule, Token
+from overlay.link.errors import ProtocolError
+from overlay.link.events import TimePassed
 from overlay.link.frames import (
     AccessAnnounced,
     Delivery,
@@ -19,7 +21,9 @@ from overlay.link.frames import (
     TreeReady,
 )
 from overlay.link.part import OUTSIDE
-from tests.beside import Peer, SubscriberPeer
+from overlay.link.principal import Principal
+from registration.registration_core import RegistrationCore
+from tests.beside import Beside, Peer, SubscriberPeer
 from tests.onyx.broker.test_broker_core import FIGURE4, NEWS, SF, Setting
 from tests.registration.test_registration_core import refused
 
@@ -64,6 +68,36 @@ class Guarded(Setting):
 
 def results(peer: Peer) -> list[tuple[str, int]]:
     return [(frame.source, frame.number) for frame in peer.all(Delivery)]
+
+
+def of_an_issuer(token: str) -> Principal:
+    if token != "a.b.c":
+        raise ProtocolError("keys-awaited", "come again", fatal=True)
+    return Principal("user", "ann", until=60.0)
+
+
+@pytest.mark.parametrize("process", ["broker", "registration"])
+def test_a_token_of_another_issuer_is_a_user_until_it_ends(process: str) -> None:
+    wall = 0.0
+    more: dict[str, Any] = {"wall": lambda: wall, "issuer": of_an_issuer}
+    core = (
+        BrokerCore(FIGURE4, "B4", "run", **more)
+        if process == "broker"
+        else RegistrationCore(FIGURE4, FIGURE4.registration[0].id, "run", **more)
+    )
+    beside = Beside(f"{process}/{core.identity}", core)
+    ann, early = (
+        beside.peer("client", token, principal="nobody/nobody", token=token)
+        for token in ("a.b.c", "d.e.f")
+    )
+    assert early.error == "keys-awaited"
+    assert refused(ann.ask("statistics")) == "not-authorised"
+    wall = 59.0
+    beside.tell(TimePassed())
+    assert not ann.closed
+    wall = 60.0
+    beside.tell(TimePassed())
+    assert ann.closed and ann.error == "not-authenticated"
 
 
 def test_every_verb_and_every_frame_from_outside_says_what_right_it_takes() -> None:
