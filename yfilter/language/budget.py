@@ -1,18 +1,24 @@
 """Budget: what may still be spent on one profile and one message; see EvaluationLimits.
 
 What is looked at and made is counted, in visits.  How long that takes is not known from the count,
-so every LOOK_VISITS of them somebody looks at the clock: what costs less than that never does.
-Values are charged by their size before they are built.
+so after FIRST_LOOK of them somebody looks at the clock, and then about every half millisecond, by
+what the last visits took: what costs less never does.  Values are charged by their size before they
+are built, and of much that is charged at once each visit is thought to take AHEAD_SECONDS.
 """
 
 from __future__ import annotations
 
 from yfilter.errors import MatchLimitExceeded
-from yfilter.language.profile_limits import EvaluationLimits
+from yfilter.language.profile_limits import EvaluationLimits, no_time
 
 ELEMENTPATH_COST = 32  # of a call of elementpath, in visits
 CALL_COST = 16  # of a call of a declared function
-LOOK_VISITS = 512
+FIRST_LOOK = 128  # visits, of some microseconds each
+FIRST_STEP = 16  # between the first look and the second
+LOOK_VISITS_MAX = 1024
+LOOK_SECONDS = 5e-4
+AHEAD_SECONDS = 1e-7
+MUCH = 4096  # visits that are charged at once
 NOT_BEGUN = -1.0
 SMALL = 65_536  # bytes of a value that is not charged: time bounds how many there can be
 ITEM_BYTES = 32  # of an item of a sequence, about
@@ -36,8 +42,10 @@ class Budget:
         self.visits_left = self.limits.visits_max
         self.bytes_left = self.limits.bytes_max
         self.memory_left = self.limits.memory_max
-        self.began = NOT_BEGUN
-        self._look_at = max(self.visits_left - LOOK_VISITS, 0)
+        self.began = self._looked = NOT_BEGUN
+        self._looked_left = self.visits_left
+        self._step = FIRST_STEP
+        self._look_at = max(self.visits_left - FIRST_LOOK, 0)
 
     @property
     def visits(self) -> int:
@@ -48,7 +56,7 @@ class Budget:
         """Counts nodes looked at and items made."""
         self.visits_left -= amount
         if self.visits_left < self._look_at:
-            self._look()
+            self._look(amount)
 
     def charge_text(self, size: int) -> None:
         """Counts a text of so many characters that is gone through."""
@@ -79,29 +87,44 @@ class Budget:
     def charge_bytes(self, size: int) -> None:
         """Counts what is about to be written, so that a bound holds before memory is spent."""
         self.bytes_left -= size
+        self.charge_text(size)
         if self.bytes_left < 0:
             raise MatchLimitExceeded(
                 "result-too-large",
                 f"the results of a profile are larger than {self.limits.bytes_max} bytes",
             )
 
-    def _look(self) -> None:
+    def _look(self, amount: int = 0) -> None:
         if self.visits_left < 0:
             raise MatchLimitExceeded(
                 "too-many-visits", "a condition looks at too many nodes of this message"
             )
-        self.began = since(self.began, self.limits)
-        self._look_at = max(self.visits_left - LOOK_VISITS, 0)
+        now = since(self.began, self.limits, AHEAD_SECONDS * amount if amount > MUCH else 0.0)
+        if self.began == NOT_BEGUN:
+            self.began = now
+        elif self._looked != NOT_BEGUN:
+            spent = max(self._looked_left - self.visits_left - amount, 1)
+            self._step = paced(min(spent, self._step), now - self._looked)
+        self._looked, self._looked_left = now, self.visits_left
+        self._look_at = max(self.visits_left - self._step, 0)
 
 
-def since(began: float, limits: EvaluationLimits) -> float:
-    """When an evaluation began, or now; MatchLimitExceeded where that is too long ago."""
+def since(began: float, limits: EvaluationLimits, ahead: float = 0.0) -> float:
+    """What time it is; MatchLimitExceeded where an evaluation began too long ago, with so many
+    seconds more that it is about to take."""
     now = limits.clock()
-    if began == NOT_BEGUN:
-        return now
-    if now - began > limits.seconds_max:
+    if limits.clock is no_time:
+        ahead = 0.0
+    if ahead + (0.0 if began == NOT_BEGUN else now - began) > limits.seconds_max:
         raise too_much_time(limits)
-    return began
+    return now
+
+
+def paced(visits: int, seconds: float) -> int:
+    """Visits until the next look, by what the last so many took; at most twice as many."""
+    if seconds * 2 <= LOOK_SECONDS:
+        return min(2 * visits, LOOK_VISITS_MAX)
+    return max(int(visits * LOOK_SECONDS / seconds), 1)
 
 
 def too_much_time(limits: EvaluationLimits) -> MatchLimitExceeded:

@@ -38,7 +38,7 @@ from yfilter.language.sequence_functions import SEQUENCE_FUNCTIONS, deep_equal
 from yfilter.language.string_functions import CHARGED, STRING_FUNCTIONS
 from yfilter.language.temporal import Temporal
 
-FEW_ITEMS = 8  # which cost less than a visit
+FEW_ITEMS = 8  # which cost no more than the call
 
 
 def call(evaluator: Evaluator, call_: FunctionCall, focus: Focus) -> Value:
@@ -80,7 +80,7 @@ def applied(evaluator: Evaluator, name: str, values: list[Value]) -> Value:
                 evaluator.charge_text(len(argument))
         elif isinstance(argument, list) and len(argument) >= FEW_ITEMS:
             evaluator.charge_memory(POINTER_BYTES * len(argument))
-            evaluator.charge(len(argument) // FEW_ITEMS)
+            evaluator.charge(len(argument))
     return as_value(evaluator, _FUNCTIONS[name](*arguments))
 
 

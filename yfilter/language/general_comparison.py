@@ -9,7 +9,7 @@ from math import isnan
 from typing import TypeVar
 
 from yfilter.language.atoms import holds_pair, is_number, to_double
-from yfilter.language.budget import ELEMENTPATH_COST
+from yfilter.language.budget import ELEMENTPATH_COST, MUCH
 from yfilter.language.evaluator import Evaluator
 from yfilter.language.nodes import Atom, DynamicError, Opaque, Untyped, Value
 from yfilter.language.query_ast import Operator
@@ -23,7 +23,8 @@ def some_pair(evaluator: Evaluator, left: Value, relation: Operator, right: Valu
     if not left or not right:
         return False
     if len(left) + len(right) > FEW_ATOMS:
-        evaluator.charge((len(left) + len(right)) // FEW_ATOMS)
+        count = len(left) + len(right)
+        evaluator.charge(count if count > MUCH else count // FEW_ATOMS)
     one, other = evaluator.atoms(left), evaluator.atoms(right)
     if not evaluator.strict:
         if _all_text(one) and _all_text(other):

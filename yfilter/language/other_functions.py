@@ -161,9 +161,16 @@ def call_other(evaluator: Evaluator, call: FunctionCall, focus: Focus) -> Value:
     if name in NODE_FUNCTIONS:
         return NODE_FUNCTIONS[name](evaluator, nodes[0], *arguments) if nodes else []
     variables = ", ".join(f"$a{number}" for number in range(len(arguments)))
-    found = evaluate(f"{name}({variables})", *arguments)
-    evaluator.charge(sum(len(atom) // 16 if isinstance(atom, str) else 1 for atom in found))
-    return found
+    for argument in arguments:
+        evaluator.charge(_cost(argument))
+    return evaluate(f"{name}({variables})", *arguments)
+
+
+def _cost(argument: Any) -> int:
+    """Visits of elementpath's for it: a character is a call, or several."""
+    if isinstance(argument, list):
+        return sum(map(_cost, argument))
+    return len(argument) if isinstance(argument, str) else 1
 
 
 def _argument(evaluator: Evaluator, value: Value, type_: str) -> list[Atom | None]:

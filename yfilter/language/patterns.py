@@ -36,6 +36,8 @@ MEMO_MAX = 10_000  # remembered steps of one pattern; when full, forgotten and b
 Charge: TypeAlias = "Callable[[int], None]"
 """Is told how many visits a search has cost, piece by piece; may raise."""
 CHARGED_PLACES = 64  # of a text, in one go
+FEW_STATES = 64  # RE2 keeps all sets of these at hand; else a character may take each of them
+STATES_VISIT = 16  # that may be taken, at the price of a visit
 
 Span: TypeAlias = tuple[int, int]
 Slots: TypeAlias = tuple[int | None, ...]  # start and end of the match, then of each group
@@ -98,6 +100,8 @@ class Pattern:
         """Whether the pattern matches anywhere in ``text``; ``charge`` is told what it costs."""
         if self._re2 is None:
             return self.search_states(text, charge)
+        if charge is not None and len(self._states) > FEW_STATES:
+            charge(len(text) * len(self._states) // STATES_VISIT)
         return self._re2.search(text.encode()) is not None
 
     def search_states(self, text: str, charge: Charge | None = None) -> bool:

@@ -3,7 +3,7 @@ from formats.subtree_writer cimport SubtreeWriter
 from yfilter.language.result_plan cimport *
 
 cdef int _NO_NAME, _SEVERAL, _ANY_NAME
-cdef long long _LOOK_VISITS
+cdef long long _FIRST_LOOK, _FIRST_STEP
 cdef double _NOT_BEGUN
 
 cdef class PlanPaths:
@@ -14,8 +14,8 @@ cdef class PlanPaths:
     cdef long long _stamp
     cdef object _evaluator
     cdef dict _names
-    cdef long long _visits, _tuples, _bytes, _look_at
-    cdef double _began
+    cdef long long _visits, _tuples, _bytes, _look_at, _step
+    cdef double _began, _looked
     cdef Py_ssize_t _settled
     cdef object _node_column, _slot_column
     cdef int[::1] _nodes, _slots

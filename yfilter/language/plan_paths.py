@@ -19,7 +19,7 @@ except ImportError:
 from formats.element_stream import ElementStream
 from formats.subtree_writer import SubtreeWriter
 from yfilter.errors import MatchLimitExceeded
-from yfilter.language.budget import NOT_BEGUN, since
+from yfilter.language.budget import NOT_BEGUN, paced, since
 from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import ANY, NameTest, Profile, Sequence
@@ -52,7 +52,8 @@ if not cython.compiled:
 
 _NO_NAME, _SEVERAL, _ANY_NAME = -1, -2, -3  # numbers of names; those below are masks
 
-_LOOK_VISITS = 4096  # compiled, about 10 ns each
+_FIRST_LOOK = 2048  # visits, compiled, about 10 ns each
+_FIRST_STEP = _FIRST_LOOK // 8
 _NOT_BEGUN = NOT_BEGUN
 
 _stamps = count()
@@ -93,8 +94,10 @@ class PlanPaths:
     def _allow(self) -> cython.int:
         """What a profile may cost, from here on."""
         self._visits = self.limits.visits_max
-        self._look_at = max(self._visits - _LOOK_VISITS, 0)
+        self._look_at = max(self._visits - _FIRST_LOOK, 0)
         self._began = _NOT_BEGUN
+        self._looked = _NOT_BEGUN
+        self._step = _FIRST_STEP
         self._tuples = self.limits.tuples_max
         self._bytes = self.limits.bytes_max
         self._settled = self._xml.used
@@ -159,8 +162,13 @@ class PlanPaths:
 
     def _look(self) -> cython.int:
         """At the clock; see ``budget``."""
-        self._began = since(self._began, self.limits)
-        self._look_at = max(self._visits - _LOOK_VISITS, 0)
+        now: cython.double = since(self._began, self.limits)
+        if self._began == _NOT_BEGUN:
+            self._began = now
+        elif self._looked != _NOT_BEGUN:
+            self._step = paced(self._step, now - self._looked)
+        self._looked = now
+        self._look_at = max(self._visits - self._step, 0)
         return 0
 
     # -- paths

@@ -1,7 +1,7 @@
 from yfilter.operators.operator cimport Operator
 from yfilter.operators.scratch cimport *
 
-cdef long long _LOOK_VISITS
+cdef long long _TIMED_FROM
 cdef double _NOT_BEGUN
 
 cdef class OperatorTable:

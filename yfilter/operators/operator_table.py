@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from formats.element_stream import ElementStream
 from yfilter.errors import MatchLimitExceeded
-from yfilter.language.budget import LOOK_VISITS, NOT_BEGUN, too_much_time
+from yfilter.language.budget import NOT_BEGUN, too_much_time
 from yfilter.language.nodes import DynamicError
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import Expression, NameTest
@@ -40,7 +40,8 @@ else:
     from yfilter.operators.values import OncePerMessage
 
 
-_LOOK_VISITS, _NOT_BEGUN = LOOK_VISITS, NOT_BEGUN
+_NOT_BEGUN = NOT_BEGUN
+_TIMED_FROM = 512  # visits of a condition on a message, for all its elements
 _FEW = 8  # elements that are asked one by one for a value
 
 
@@ -190,7 +191,7 @@ class OperatorTable:
                 self.gave_up = True
                 return True
         scratch.restart(spent)
-        if spent > _LOOK_VISITS:
+        if spent > _TIMED_FROM:
             scratch.began = self._limits.clock() - self._seconds.get(number, 0.0)
         try:
             answer = operator.holds(KINDS * element)

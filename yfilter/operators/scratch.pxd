@@ -2,7 +2,7 @@
 from yfilter.index.symbols cimport SymbolTable
 from yfilter.operators.message_columns cimport MessageColumns
 
-cdef long long _LOOK_VISITS
+cdef long long _FIRST_LOOK, _FIRST_STEP
 cdef double _NOT_BEGUN
 
 cpdef enum:
@@ -32,7 +32,8 @@ cdef class Scratch:
     cdef readonly long long visits
     cdef public long long visits_max
     cdef long long clock_at
-    cdef double began
+    cdef double began, _looked
+    cdef long long _step
     cdef bytes octets
     cdef int first
     cdef int last

@@ -26,7 +26,7 @@ from array import array
 from formats.element_stream import ElementStream
 from yfilter.errors import MatchLimitExceeded
 from yfilter.index.columns import grown, longs
-from yfilter.language.budget import NOT_BEGUN, since
+from yfilter.language.budget import NOT_BEGUN, paced, since
 from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.nodes import DOCUMENT, Node, NodeType, element_node
 from yfilter.language.profile_limits import EvaluationLimits
@@ -43,7 +43,8 @@ if not cython.compiled:
     KIND_SHIFT = 2
     ROOT = -4
 ELEMENT, ATTRIBUTE, TEXT = 0, 1, 2
-_LOOK_VISITS = 1024  # from 10 ns each to several us, where values are compared
+_FIRST_LOOK = 512  # visits, from 10 ns each to several us, where values are compared
+_FIRST_STEP = _FIRST_LOOK // 8
 _NOT_BEGUN = NOT_BEGUN
 
 
@@ -59,7 +60,8 @@ class Scratch:
         self.visits = 0
         self.visits_max = limits.visits_max
         self.clock_at = 0
-        self.began = _NOT_BEGUN
+        self.began = self._looked = _NOT_BEGUN
+        self._step = _FIRST_STEP
         self.octets = b""
         self._limits = limits
         self._evaluator: MessageEvaluator | None = None
@@ -82,8 +84,10 @@ class Scratch:
     def restart(self, spent: cython.longlong = 0) -> cython.int:
         """A new evaluation, with a budget of its own, of which some is spent."""
         self.visits = spent
-        self.clock_at = min(spent + _LOOK_VISITS, self.visits_max)
+        self.clock_at = min(spent + _FIRST_LOOK, self.visits_max)
         self.began = _NOT_BEGUN
+        self._looked = _NOT_BEGUN
+        self._step = _FIRST_STEP
         self.top = 0
         self._is_spent = True
         return 0
@@ -113,8 +117,13 @@ class Scratch:
             raise MatchLimitExceeded(
                 "too-many-visits", "a condition looks at too many nodes of this message"
             )
-        self.began = since(self.began, self._limits)
-        self.clock_at = min(self.visits + _LOOK_VISITS, self.visits_max)
+        now: cython.double = since(self.began, self._limits)
+        if self.began == _NOT_BEGUN:
+            self.began = now
+        elif self._looked != _NOT_BEGUN:
+            self._step = paced(self._step, now - self._looked)
+        self._looked = now
+        self.clock_at = min(self.visits + self._step, self.visits_max)
         return 0
 
     def push(self, node: cython.longlong) -> cython.int:
