@@ -95,6 +95,8 @@ class Limits:
     principal_messages_s_max    messages that such a one publishes in a second at one broker; 0: any
                                 number (refuse)
     principal_bytes_s_max       bytes of these; 0: any number (refuse)
+    principal_waiting_bytes_max bytes that wait for a user at one broker, of all their profiles; 0:
+                                any number (drop)
     """
 
     message: MessageLimits = field(default_factory=MessageLimits)
@@ -125,6 +127,7 @@ class Limits:
     principal_sources_max: int = 100
     principal_messages_s_max: int = 0
     principal_bytes_s_max: int = 0
+    principal_waiting_bytes_max: int = 16 * 1024 * MIB
 
 
 def read_limits(top: TomlTable) -> Limits:
@@ -183,6 +186,7 @@ _BOUNDS: Mapping[str, tuple[int, int]] = {
     "unclaimed_profile_s_max": (0, _INTEGER_MAX),
     "principal_messages_s_max": (0, _INTEGER_MAX),
     "principal_bytes_s_max": (0, _INTEGER_MAX),
+    "principal_waiting_bytes_max": (0, 2**50),
     "routing_table_max_bytes": (1, 2**40),
     "needs_max_bytes": (1, 2**40),
     "evaluation_ms_max": (1, 60_000),

@@ -135,6 +135,7 @@ class BrokerCore:
             limits.delivery_backlog_bytes_max,
             limits.delivery_store_bytes_max,
             limits.delivery_age_s_max,
+            limits.principal_waiting_bytes_max,
         )
         self.mailboxes = Mailboxes(
             *(self._links, self._rows, limits.link, bounds, maker, self._slice, wall)

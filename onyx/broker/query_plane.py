@@ -113,6 +113,7 @@ class QueryPlane(Part):
         self.tell_live: list[Callable[[LiveVersion], None]] = []
         """Who else wants to know that a version is live."""
         transformation.parsed = self._parsed
+        mailboxes.user_of = self._user_of
 
     def frames(self) -> Iterable[Taker]:
         yield takes(PlaceProfiles, "registration", self._handle_new)
@@ -396,6 +397,10 @@ class QueryPlane(Part):
         hosted = self.profiles.get(profile)
         return None if hosted is None else parse_profile(hosted.text)
 
+    def _user_of(self, profile: str) -> str | None:
+        hosted = self.profiles.get(profile)
+        return None if hosted is None else hosted.user
+
     def _add(
         self, hosted: HostedProfile, parsed: Profile, former: HostedProfile | None = None
     ) -> None:
@@ -413,6 +418,7 @@ class QueryPlane(Part):
         self.matcher.add(parsed, profile)
         self.transformation.place(profile, parsed, None if former is None else former.text)
         self.profiles[profile] = hosted
+        self._mailboxes.belongs(profile, hosted.user)
 
     def _map_if_asked(self) -> None:
         """Where there are neighbours somebody will ask what is wanted here."""

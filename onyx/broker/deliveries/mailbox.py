@@ -21,6 +21,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
+from math import inf
 from typing import NamedTuple
 
 from onyx.broker.deliveries.delivery_log import pack_ascending, unpack_ascending
@@ -46,6 +47,21 @@ class MailboxState(NamedTuple):
     is_claimed: bool = False
 
 
+class UserBacklog:
+    """``bytes`` that wait for a user in ``boxes``."""
+
+    __slots__ = ("boxes", "bytes", "name")
+
+    def __init__(self, name: str, size: float = 0) -> None:
+        self.name = name
+        self.bytes = size
+        self.boxes: set[Mailbox] = set()
+
+
+UNKNOWN_USER = UserBacklog("", -inf)
+"""Of mailboxes whose profile is not here, or not yet: no sum of theirs is ever too much."""
+
+
 class Mailbox:
     """``acknowledged``: by the user, ever; ``index``: what it is called in the log, for ever.
 
@@ -54,7 +70,7 @@ class Mailbox:
     there; what is in flight is behind ``confirmed``.  ``sharing``: by those who share it, and while
     anything is open; ``floor`` is through which nothing waits then, and ``acknowledged`` so much
     less as was lost that nobody was told of.  ``is_ephemeral``: it keeps nothing while nobody takes
-    it; ``is_claimed``: somebody has taken it once.
+    it; ``is_claimed``: somebody has taken it once.  ``user``: whose it is, with others of theirs.
     """
 
     __slots__ = (
@@ -75,6 +91,7 @@ class Mailbox:
         "sent",
         "sharing",
         "slot",
+        "user",
     )
 
     def __init__(self, profile: str, index: int = 0, cursor: int = 0) -> None:
@@ -87,6 +104,7 @@ class Mailbox:
         self.is_queued = self.is_ephemeral = self.is_claimed = False
         self.in_flight_bytes = 0
         self.sharing: Sharing | None = None
+        self.user = UNKNOWN_USER
         self._positions = array("Q")
         self._start = 0
 
@@ -440,12 +458,17 @@ class Sharer:
         return number
 
 
-def append_to_all(boxes: Iterable[Mailbox], position: int, size: int) -> int:
-    """A delivery more in each; the bytes of the largest backlog of them."""
+def append_to_all(boxes: Iterable[Mailbox], position: int, size: int) -> tuple[int, float]:
+    """A delivery more in each; the bytes of the largest backlog of them, and of a user of them."""
     # PERF: a call for each box would be most of what a message costs that 1,000 get who are away.
-    largest = 0
+    largest, most = 0, 0.0
     for box in boxes:
         box._positions.append(position)
         backlog = box.backlog_bytes = box.backlog_bytes + size
-        largest = max(largest, backlog)
-    return largest
+        if backlog > largest:  # noqa: PLR1730
+            largest = backlog
+        user = box.user
+        waiting = user.bytes = user.bytes + size
+        if waiting > most:  # noqa: PLR1730
+            most = waiting
+    return largest, most

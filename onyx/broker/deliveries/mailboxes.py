@@ -99,6 +99,8 @@ class Mailboxes(Part):
         self._lines = Lines(links, limits, self._log, self._texts, maker, slice_)
         self.silence = Silence(self._empty)
         self._overflow = Overflow(bounds, self._boxes, self._log, self._drop)
+        self.user_of: Callable[[str], str | None] = lambda profile: None
+        """Whose a profile is; None: it is not here."""
         self._last_boxes: Sequence[Mailbox] = ()  # of the last group, and
         self._last_indexes: list[int] = []  # what these are called
         self._index = 0  # the last that was given to a mailbox
@@ -186,7 +188,7 @@ class Mailboxes(Part):
         second = int(self._wall())
         record = self._log.append(source, number, second, groups, message)
         dropped = 0
-        largest = append_to_all(boxes, self._log.last, record.size)
+        largest, most = append_to_all(boxes, self._log.last, record.size)
         is_sent = False
         for box in [box for box in boxes if box.line]:
             if not box.is_queued:
@@ -196,6 +198,8 @@ class Mailboxes(Part):
             for box in boxes:
                 if box.backlog_bytes > self._bounds.profile_bytes_max:
                     dropped += self._overflow.drop_oldest(box)
+        if most > self._overflow.users.bytes_max:
+            dropped += self._overflow.drop_of_users(boxes)
         if not is_sent:
             self._log.let_go(record)
         if self._log.stored_bytes > self._bounds.store_bytes_max:
@@ -366,6 +370,12 @@ class Mailboxes(Part):
 
     # --- profiles that come and go --------------------------------------------------------
 
+    def belongs(self, profile: str, user: str) -> None:
+        """Whose a profile is, and with it the mailbox that there is for it."""
+        box = self._boxes.get(profile)
+        if box is not None:
+            self._overflow.users.give(box, user)
+
     def forget(self, profile: str) -> None:
         """A profile is gone, with all that waits for its user."""
         box = self._boxes.pop(profile, None)
@@ -374,6 +384,7 @@ class Mailboxes(Part):
             self._release(box, box.remove(box.last))
             self._texts.forget(profile, self._log.last)
             self.silence.end(box)
+            self._overflow.users.leave(box)
             MAILBOXES.delete(self._rows, profile)
             self._note(profile, None)
 
@@ -485,13 +496,18 @@ class Mailboxes(Part):
             self._index += 1
             box = self._boxes[profile] = Mailbox(profile, self._index, self._log.last)
             self._note(profile, box)
+            user = self.user_of(profile)
+            if user is not None:
+                self._overflow.users.give(box, user)
         return box
 
     def _release(self, box: Mailbox, positions: list[int]) -> None:
         """A mailbox holds some records no longer."""
         self._note(box.profile, box)
         for position in positions:
-            box.backlog_bytes -= self._log.records[position].size
+            size = self._log.records[position].size
+            box.backlog_bytes -= size
+            box.user.bytes -= size
             self._log.release(position)
 
     def _drop(self, box: Mailbox, through: int) -> int:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from onyx.broker.deliveries.delivery_log import DeliveryLog
 from onyx.broker.deliveries.mailbox import Mailbox
+from onyx.broker.deliveries.user_backlogs import UserBacklogs
 
 ROOM_SHARE = 16  # where the store is too full, at least such a part of it goes
 
@@ -18,6 +19,7 @@ class MailboxLimits:
     """Beyond each the oldest goes.
 
     profile_bytes_max  wait for one profile
+    user_bytes_max     wait for one user, of all their profiles; 0: any number
     store_bytes_max    are in the store, of all profiles
     age_s_max          seconds that a message waits; 0: for ever
     """
@@ -25,6 +27,7 @@ class MailboxLimits:
     profile_bytes_max: int
     store_bytes_max: int = sys.maxsize
     age_s_max: int = 0
+    user_bytes_max: int = 0
 
 
 class Overflow:
@@ -38,6 +41,7 @@ class Overflow:
         drop: Callable[[Mailbox, int], int],
     ) -> None:
         """``drop``: a mailbox throws away all through a number; how many."""
+        self.users = UserBacklogs(limits.user_bytes_max)
         self._limits = limits
         self._boxes = boxes
         self._log = log
@@ -46,13 +50,13 @@ class Overflow:
 
     def drop_oldest(self, box: Mailbox) -> int:
         """What is too much for a mailbox."""
-        through, left = 0, box.backlog_bytes
-        for number, position in box.waiting(0):
-            if left <= self._limits.profile_bytes_max:
-                break
-            left -= self._log.records[position].size
-            through = number
-        return self._drop(box, through)
+        return self._drop_to(box, self._limits.profile_bytes_max)
+
+    def drop_of_users(self, boxes: Iterable[Mailbox]) -> int:
+        """What is too much for the users of some mailboxes."""
+        dropped = self.users.shrink(boxes, self._drop_to)
+        self._counters["dropped_for_users"] += dropped
+        return dropped
 
     def make_room(self) -> int:
         """What is too much for the store."""
@@ -80,6 +84,16 @@ class Overflow:
 
     def statistics(self) -> dict[str, int]:
         return dict(self._counters)
+
+    def _drop_to(self, box: Mailbox, bytes_max: float) -> int:
+        """The oldest of a mailbox, until so much is left."""
+        through, left = 0, box.backlog_bytes
+        for number, position in box.waiting(0):
+            if left <= bytes_max:
+                break
+            left -= self._log.records[position].size
+            through = number
+        return self._drop(box, through) if through else 0
 
     def _drop_through(self, position: int) -> int:
         """All through a position, of all mailboxes."""
