@@ -179,6 +179,12 @@ FLWORS = (
     "for $v in distinct-values(//@n) return <g v='{$v}'>{//a[@n = $v]/b}</g>",
     "declare variable $m as xs:integer := 2; for $a in //a[@n = $m] return <r m='{$m}'/>",
     "declare variable $b := (1, 2); <r>{for $x in //a[@n = $b] return $x/@n/string(), $b[2]}</r>",
+    "declare variable $b := <e n='2'/>; for $a in //a where $a/@n = $b/@n return ($b, $a)",
+    (
+        "declare variable $b := local:f(3); declare variable $c := ($b, $b); "
+        "declare function local:f($n) { if ($n = 0) then 0 else $n + local:f($n - 1) }; "
+        "for $a in //a return <r>{$a/@n, $c, sum(($c, $c))}</r>"
+    ),
     "<r>{for $x in <e><a/><b/></e> let $y := ($x/b, $x/a, $x/b) return $y/.}</r>",
     "<r>{let $n := //@n for $a in //a[@n = max($n)] return $a/@n}</r>",
     "declare namespace p = 'urn:p'; for $a in //a return element {'p:e'} {attribute {'p:x'} {1}}",

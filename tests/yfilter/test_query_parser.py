@@ -275,7 +275,6 @@ REFUSED = [
         "'p' is declared twice",
         "",
     ),
-    ("declare variable ^$x := <a/>; /a[$x]", "unsupported", "with a constructor", "'let'"),
     ("declare ^option o 'x'; /a", "unsupported", "a declaration of", "'namespace', "),
     ("declare function ^f() { 5 }; /a", "unsupported", "cannot declare", "local:f"),
     ('^xquery version "1.0"; /a', "unsupported", "'xquery'", ""),
@@ -443,7 +442,7 @@ def test_expressions_alone() -> None:
     ("text", "code"),
     [
         ("/a" + "[b]" * 30_000, "too-long"),
-        ("/a" + "/b" * 256, "too-many-steps"),
+        ("/a" + "/b" * 1_024, "too-many-steps"),
         ("/a" + "[b" * 65 + "]" * 65, "too-deep"),
         ("/a[" + "(" * 64 + "b" + ")" * 64 + "]", "too-deep"),
         ("/a[" + "not(" * 64 + "b" + ")" * 64 + "]", "too-deep"),
@@ -453,7 +452,7 @@ def test_expressions_alone() -> None:
             "too-deep",
         ),
         (
-            "for $a in /a " + "".join(f"let $b{i} := 1 " for i in range(64)) + "return $a",
+            "for $a in /a " + "".join(f"let $b{i} := 1 " for i in range(256)) + "return $a",
             "too-many-clauses",
         ),
         (f"/Q{{{'u' * 1_025}}}a", "too-long"),

@@ -42,6 +42,7 @@ from yfilter.language.query_text import unparse
 CONJUNCTION_LIMITS = ProfileLimits(length_max=262_144, depth_max=80, steps_max=65_536)
 
 CONJUNCTION_BYTES_MAX = 256 * 1024  # of UTF-8, so that any frame can carry one
+COMPARED_MAX = 128  # paths of a conjunction of which each is held against each
 
 DISJUNCTS_MAX = 32  # of a routing query
 
@@ -203,8 +204,10 @@ def linear_paths_of(prefix: tuple[LinearStep, ...], branch: Branch) -> Iterator[
 
 
 def without_implied(paths: tuple[LinearPath, ...]) -> tuple[LinearPath, ...]:
-    """The paths without those that another one implies."""
+    """The paths without those that another one implies, where they are not too many to look."""
     distinct = tuple(dict.fromkeys(paths))
+    if len(distinct) > COMPARED_MAX:
+        return distinct
     return tuple(
         path
         for path in distinct

@@ -1,4 +1,4 @@
-"""Evaluates calls of declared functions, and ``typeswitch``.
+"""Evaluates calls of declared functions, declared variables, and ``typeswitch``.
 
 A call within a call is one deeper, up to ``EvaluationLimits.calls_max``.  Elements that a function
 constructs are written after it has returned; they know how deep they are by their focus.
@@ -6,18 +6,18 @@ constructs are written after it has returned; they know how deep they are by the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language.budget import CALL_COST
 from yfilter.language.evaluator import Evaluator
-from yfilter.language.nodes import Focus, Functions, Value
-from yfilter.language.query_ast import FunctionDeclaration, Typeswitch, UserCall
+from yfilter.language.nodes import DynamicError, Focus, Functions, Library, Value
+from yfilter.language.query_ast import Typeswitch, UserCall
 from yfilter.language.recursion import deep_recursion
 from yfilter.language.type_evaluation import as_declared, is_of_type
 
 
 def user_call(evaluator: Evaluator, call: UserCall, focus: Focus) -> Value:
+    if call.is_variable:
+        return _declared_variable(evaluator, call, focus)
     depth = focus.functions.depth + 1 if focus.functions else 1
     if depth > evaluator.limits.calls_max:
         raise MatchLimitExceeded(
@@ -32,12 +32,7 @@ def user_call(evaluator: Evaluator, call: UserCall, focus: Focus) -> Value:
 
 
 def _called(evaluator: Evaluator, call: UserCall, focus: Focus, depth: int) -> Value:
-    table: Mapping[tuple[str, int], FunctionDeclaration]
-    if call.library:
-        table = {(one.name, len(one.parameters)): one for one in call.library}
-    else:
-        assert focus.functions is not None  # only bodies have calls without a library
-        table = focus.functions.table
+    table = _table(evaluator, call, focus)
     function = table[call.name, len(call.arguments)]
     variables = {
         name: as_declared(evaluator, evaluator.value(argument, focus), type_)
@@ -45,6 +40,33 @@ def _called(evaluator: Evaluator, call: UserCall, focus: Focus, depth: int) -> V
     }
     inside = Focus(None, 1, 1, variables, Functions(table, depth))
     return as_declared(evaluator, evaluator.value(function.body, inside), function.result)
+
+
+def _table(evaluator: Evaluator, call: UserCall, focus: Focus) -> Library:
+    """The declared functions and variables that a call sees."""
+    if call.library:
+        return evaluator.declared.table(call.library)
+    assert focus.functions is not None  # only what is declared has calls without a library
+    return focus.functions.table
+
+
+def _declared_variable(evaluator: Evaluator, call: UserCall, focus: Focus) -> Value:
+    """Its value, which is found when it is first asked for; an error once found is, too."""
+    table = _table(evaluator, call, focus)
+    declaration = table[call.name, 0]
+    known = evaluator.declared.values.get(id(declaration))
+    evaluator.charge()
+    if known is None:
+        depth = focus.functions.depth if focus.functions else 0
+        inside = Focus(None, 1, 1, {}, Functions(table, depth))
+        try:
+            known = evaluator.value(declaration.body, inside)
+        except DynamicError as error:
+            known = error
+        evaluator.declared.values[id(declaration)] = known
+    if isinstance(known, DynamicError):
+        raise known
+    return known
 
 
 def typeswitch(evaluator: Evaluator, expression: Typeswitch, focus: Focus) -> Value:

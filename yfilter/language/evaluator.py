@@ -24,6 +24,7 @@ from yfilter.language.nodes import (
     DynamicError,
     Focus,
     Item,
+    Library,
     Node,
     NodeType,
     Opaque,
@@ -31,8 +32,30 @@ from yfilter.language.nodes import (
     Value,
 )
 from yfilter.language.profile_limits import EvaluationLimits
-from yfilter.language.query_ast import Expression, NodeKind
+from yfilter.language.query_ast import Expression, FunctionDeclaration, NodeKind
 from yfilter.language.temporal import Temporal
+
+
+class DeclaredValues:
+    """What one evaluation knows of libraries: ``values`` of variables, or their errors, by the
+    identity of the declaration."""
+
+    __slots__ = ("_tables", "values")
+
+    def __init__(self) -> None:
+        self.values: dict[int, Value | DynamicError] = {}
+        self._tables: dict[int, tuple[tuple[FunctionDeclaration, ...], Library]] = {}
+
+    def table(self, library: tuple[FunctionDeclaration, ...]) -> Library:
+        """The same one for equal libraries."""
+        known = self._tables.get(id(library))
+        if known is None:
+            equal = (table for other, table in self._tables.values() if other == library)
+            table = next(equal, None)
+            if table is None:
+                table = {(one.name, len(one.parameters)): one for one in library}
+            known = self._tables[id(library)] = library, table
+        return known[1]
 
 
 class Evaluator(Budget, ABC):
@@ -46,6 +69,7 @@ class Evaluator(Budget, ABC):
         self.stream = stream
         self.streams = [stream]
         self.strict = strict
+        self.declared = DeclaredValues()
         self.pending: object = None  # PendingUpdates of the ``modify`` that is evaluated
         self.axes = Axes(self.streams, self.charge)
 

@@ -46,9 +46,8 @@ class FlworParser(ComputedParser):
         if token.kind is not TokenKind.VARIABLE:
             raise self.unexpected("a variable")
         self.lexer.take()
-        if ":" in token.text:
-            raise self.unsupported("a variable with a prefix is", token, "a name without ':'")
-        if token.text == MESSAGE_VARIABLE or token.text in (*self.scope.variables, *self.declared):
+        name = self.variable_name(token)
+        if name == MESSAGE_VARIABLE or name in (*self.scope.variables, *self.declared):
             raise self.refusal(
                 "duplicate-variable",
                 f"${token.text} is bound already",
@@ -60,7 +59,7 @@ class FlworParser(ComputedParser):
             raise self.refusal(
                 "too-many-clauses", f"more than {self.limits.clauses_max} clauses", token.offset
             )
-        return token.text
+        return name
 
     def _is_flwor(self, token: Token) -> bool:
         return token.is_word("for", "let") and self.lexer.peek_second().kind is TokenKind.VARIABLE

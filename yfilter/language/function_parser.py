@@ -1,6 +1,7 @@
-"""Parses declared functions: ``declare function local:f($a as type) as type { … };`` and calls.
+"""Parses declared functions, ``declare function local:f($a as type) as type { … };``, their calls,
+and declared variables, which are functions without parameters that are called once.
 
-A body may call functions that are declared behind it, so calls in bodies are looked at when the
+What is declared may call functions that are declared behind it, so its calls are looked at when the
 prolog has ended; all others are calls of the whole library.
 """
 
@@ -11,21 +12,31 @@ from difflib import get_close_matches
 
 from formats.names import XML_NAMESPACE
 from yfilter.language.flwor_parser import FlworParser
-from yfilter.language.item_kinds import NOTHING, kinds_of_type
+from yfilter.language.item_kinds import NOTHING, function_key, kinds_of_type
 from yfilter.language.namespaces import (
     FUNCTION_NAMESPACE,
     LOCAL_NAMESPACE,
     SCHEMA_NAMESPACE,
     braced,
 )
+from yfilter.language.path_assembly import constructs, size_of
 from yfilter.language.profile_limits import ProfileLimits
 from yfilter.language.query_ast import (
     Expression,
+    FunctionCall,
     FunctionDeclaration,
+    Literal,
+    Origin,
+    PathExpression,
+    Sequence,
     SequenceType,
+    Typed,
     UserCall,
 )
 from yfilter.language.query_lexer import Token, TokenKind
+from yfilter.language.subexpressions import user_calls
+
+_SHORT_STEPS_MAX = 64
 
 # Nobody declares functions in these.
 _RESERVED = frozenset(
@@ -40,8 +51,8 @@ class FunctionParser(FlworParser):
         super().__init__(text, limits)
         self._functions: dict[tuple[str, int], FunctionDeclaration] = {}
         self._library: tuple[FunctionDeclaration, ...] = ()
-        self._in_function = False
         self._in_prolog = True
+        self._variables: list[tuple[Token, str]] = []
         self._early_calls: list[tuple[Token, str, int]] = []
 
     def user_call(self) -> UserCall | None:
@@ -58,10 +69,8 @@ class FunctionParser(FlworParser):
             arguments.append(self.expression())
         self.lexer.take()
         self.leave()
-        if self._in_function:
+        if self._in_prolog:
             self._early_calls.append((token, name, len(arguments)))
-        elif self._in_prolog:
-            raise self.unsupported("a call in the value of a variable is", token, "'let'")
         else:
             self._check_call(token, name, len(arguments))
         return UserCall(name, tuple(arguments), self._library)
@@ -82,19 +91,42 @@ class FunctionParser(FlworParser):
         self.lexer.take()
         self.enter(token)
         outer = self.scope
-        self.scope = replace(outer, variables={}, context=NOTHING)
+        calls = {name: kinds for name, kinds in outer.variables.items() if name.startswith("$")}
+        self.scope = replace(outer, variables=calls, context=NOTHING)
         parameters = self._parameters()
         result = self.declared_type()
         if self.lexer.peek().is_word("external"):
             raise self.unsupported("an external function is", self.lexer.peek(), "'{' and a body")
         self.expect("{")
-        self._in_function = True
         body = self.sequence()
-        self._in_function = False
         self.expect("}", " or an operator")
         self.scope = outer
         self.leave()
         self._add(token, FunctionDeclaration(name, parameters, result, body))
+
+    def variable_call(self, name: str) -> UserCall:
+        return UserCall(_key(name), (), self._library)
+
+    def declare_variable(self) -> None:
+        """``$name as type := expression``; what is short stands where its name does, of the rest
+        the value is found once."""
+        token = self.lexer.peek()
+        name = self.new_variable()
+        declared = self.declared_type()
+        if self.lexer.peek().is_word("external"):
+            raise self.unsupported("an external variable is", self.lexer.peek(), "':=' and a value")
+        self.expect(":=")
+        outer = self.scope
+        self.scope = outer.with_context(NOTHING)
+        value = self.of_type(self.expression(), declared, each=False)
+        self.scope = outer
+        if _is_short(value):
+            self.declared[name] = value, size_of(value)
+            return
+        self.declared[name] = None
+        self._functions[_key(name), 0] = FunctionDeclaration(_key(name), (), None, value)
+        self._variables.append((token, _key(name)))
+        self.scope = outer.with_variable(function_key(_key(name), 0), self.kinds_of(value))
 
     @property
     def has_functions(self) -> bool:
@@ -104,8 +136,24 @@ class FunctionParser(FlworParser):
         """The prolog has ended: all functions are known."""
         for token, name, count in self._early_calls:
             self._check_call(token, name, count)
+        for token, name in self._variables:
+            if name in self._called_by(name):
+                raise self.refusal(
+                    "unbound-variable", f"the value of ${token.text} needs itself", token.offset
+                )
         self._library = tuple(self._functions.values())
         self._in_prolog = False
+
+    def _called_by(self, name: str) -> set[str]:
+        """The declared functions and variables that a variable needs."""
+        found: set[str] = set()
+        reached = [self._functions[name, 0]]
+        while reached:
+            for call in user_calls(reached.pop().body):
+                if call.name not in found:
+                    found.add(call.name)
+                    reached += (one for one in self._functions.values() if one.name == call.name)
+        return found
 
     def _parameters(self) -> tuple[tuple[str, SequenceType | None], ...]:
         self.expect("(")
@@ -152,7 +200,8 @@ class FunctionParser(FlworParser):
                 token.offset,
                 " or ".join(takes),
             )
-        names = {known.rpartition("}")[2]: known for known, _ in self._functions}
+        known_names = [known for known, _ in self._functions if not known.startswith("$")]
+        names = {known.rpartition("}")[2]: known for known in known_names}
         close = get_close_matches(name.rpartition("}")[2], names, n=1)
         raise self.refusal(
             "unknown-function",
@@ -160,6 +209,28 @@ class FunctionParser(FlworParser):
             token.offset,
             f"{close[0]}()" if close else f"declare function {token.text}(…) {{ … }}; in front",
         )
+
+
+def _key(variable: str) -> str:
+    """What a declared variable is called in the library."""
+    return f"${variable}" if variable.startswith("Q{") else f"$Q{{}}{variable}"
+
+
+def _is_short(value: Expression) -> bool:
+    """Whether it costs as little as a name: a literal, some of them, a path from the message."""
+    match value:
+        case Literal():
+            return True
+        case FunctionCall(name, (Literal(),)):
+            return name.startswith("xs:")
+        case Typed(operand):
+            return value.treat and _is_short(operand)
+        case Sequence(parts):
+            literals = all(isinstance(part, Literal) for part in parts)
+            return literals and len(parts) <= _SHORT_STEPS_MAX
+        case PathExpression(Origin.MESSAGE):
+            return size_of(value) <= _SHORT_STEPS_MAX and not constructs(value)
+    return False
 
 
 def _count(arguments: int) -> str:

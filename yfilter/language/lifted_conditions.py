@@ -27,6 +27,7 @@ from yfilter.language.query_ast import (
     Origin,
     PathExpression,
     Quantified,
+    UserCall,
 )
 from yfilter.language.subexpressions import new_focus, same_focus
 
@@ -272,6 +273,9 @@ def _flat(kind: type[And] | type[Or], parts: tuple[Expression, ...]) -> tuple[Ex
 
 
 def uses_variable(expression: Expression) -> bool:
+    """Also one that is declared, in the value of another."""
+    if isinstance(expression, UserCall) and not expression.library:
+        return True
     if isinstance(expression, PathExpression) and expression.origin is Origin.VARIABLE:
         return True
     return any(map(uses_variable, (*same_focus(expression), *new_focus(expression))))

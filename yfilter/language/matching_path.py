@@ -33,6 +33,7 @@ from yfilter.language.query_ast import (
     Flwor,
     ForClause,
     FunctionCall,
+    FunctionDeclaration,
     LetClause,
     Literal,
     LocationStep,
@@ -47,6 +48,7 @@ from yfilter.language.query_ast import (
     Sequence,
     Transform,
     Typeswitch,
+    UserCall,
 )
 from yfilter.language.subexpressions import same_focus
 
@@ -116,16 +118,20 @@ def alternatives(expression: Expression) -> tuple[PathExpression, ...] | None:
     return None
 
 
-def is_path(body: Expression) -> bool:
+def is_path(body: Expression, library: tuple[FunctionDeclaration, ...] = ()) -> bool:
     """Whether a profile is a path, so that it delivers the message as it came.
 
-    Also one that starts with parentheses, ``(//a)[1]``, and paths combined: ``/a | /b``.
+    Also one that starts with parentheses, ``(//a)[1]``, and paths combined: ``/a | /b``; and what
+    is declared as one, in the ``library`` of the calls around it.
     """
     match body:
         case PathExpression(Origin.EXPRESSION):
-            return body.start is not None and is_path(body.start)
+            return body.start is not None and is_path(body.start, library)
         case Operation("|" | "intersect" | "except", (left, right)) | Mapped(left, right):
-            return is_path(left) and is_path(right)
+            return is_path(left, library) and is_path(right, library)
+        case UserCall():
+            value = body.variable_value(library)
+            return value is not None and is_path(value, body.library or library)
         case _:
             return isinstance(body, PathExpression)
 
@@ -210,6 +216,9 @@ def _needed(expression: Expression) -> tuple[PathExpression, ...] | None:
             return _needed(expression.start)
         case Mapped(left):
             return _needed(left)
+        case UserCall():
+            value = expression.variable_value()
+            return None if value is None else _needed(value)
         case Operation("intersect" | "except", (left, _)):
             return _needed(left)
         case Operation("|", parts) | Sequence(parts):

@@ -33,6 +33,7 @@ from yfilter.language.query_ast import (
     Operator,
     Origin,
     PathExpression,
+    UserCall,
 )
 
 FEW = 8  # so many items are looked at one by one
@@ -249,7 +250,10 @@ def is_worth(path: PathExpression) -> bool:
         return True
     first = path.steps[0]
     is_short = len(path.steps) == 1 and not first.descendant and not first.predicates
-    return path.origin is Origin.VARIABLE and not (is_short and first.kind is not NodeKind.ELEMENT)
+    is_of_variable = path.origin is Origin.VARIABLE or (
+        isinstance(path.start, UserCall) and path.start.is_variable
+    )
+    return is_of_variable and not (is_short and first.kind is not NodeKind.ELEMENT)
 
 
 def _split(path: PathExpression) -> tuple[tuple[LocationStep, ...], _Join | None] | None:

@@ -84,10 +84,14 @@ class Float(float):
     __slots__ = ()
 
 
-class Functions(NamedTuple):
-    """The declared functions, by name and number of arguments; in how many calls this is."""
+Library: TypeAlias = Mapping[tuple[str, int], FunctionDeclaration]
+"""Declared functions and variables by name and number of arguments."""
 
-    table: Mapping[tuple[str, int], FunctionDeclaration]
+
+class Functions(NamedTuple):
+    """What is declared; in how many calls this is."""
+
+    table: Library
     depth: int
 
 

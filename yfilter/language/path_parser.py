@@ -16,7 +16,7 @@ from yfilter.language.item_kinds import (
     kinds_after_step,
     kinds_of,
 )
-from yfilter.language.namespaces import INITIAL_NAMESPACES
+from yfilter.language.namespaces import INITIAL_NAMESPACES, braced
 from yfilter.language.path_assembly import ANY_DEPTH, normal, with_filter, with_step
 from yfilter.language.positions import is_positional
 from yfilter.language.profile_limits import ProfileLimits
@@ -31,6 +31,7 @@ from yfilter.language.query_ast import (
     NodeKind,
     Origin,
     PathExpression,
+    UserCall,
 )
 from yfilter.language.query_lexer import Lexer, Token, TokenKind, is_ncname
 from yfilter.language.references import expand_references
@@ -80,7 +81,8 @@ class PathParser(ABC):
         self.lexer = Lexer(text)
         self.limits = limits
         self.scope = Scope(dict(INITIAL_NAMESPACES), {})
-        self.declared: dict[str, tuple[Expression, int]] = {}  # with their sizes
+        # Declared variables: with its size what stands where the name does, None for a call.
+        self.declared: dict[str, tuple[Expression, int] | None] = {}
         self._depth = 0
         self._steps = 0
 
@@ -180,9 +182,10 @@ class PathParser(ABC):
         return namespace
 
     def qualified_uri(self, token: Token) -> str:
-        """The namespace of a token ``Q{uri}name``."""
-        end = token.offset + token.text.index("}")
-        uri = expand_references(self.lexer.text, token.offset + 2, end)
+        """The namespace of a token ``Q{uri}name`` or ``$Q{uri}name``."""
+        start = token.end - len(token.text)
+        end = start + token.text.index("}")
+        uri = expand_references(self.lexer.text, start + 2, end)
         return self.checked_uri(" ".join(uri.split()), token.offset)
 
     def checked_uri(self, uri: str, offset: int) -> str:
@@ -272,19 +275,36 @@ class PathParser(ABC):
             self.lexer.take()
             if token.text == MESSAGE_VARIABLE:
                 return PathExpression(Origin.MESSAGE, ())
-            if token.text not in self.scope.variables:
-                if token.text in self.declared:
-                    return self._declared_value(token)
+            name = self.variable_name(token)
+            if name not in self.scope.variables:
+                if name in self.declared:
+                    return self._declared_value(name, token)
                 self._refuse_variable(token)
-            return PathExpression(Origin.VARIABLE, (), token.text)
+            return PathExpression(Origin.VARIABLE, (), name)
         if token.text == "." and self.scope.context:
             self.lexer.take()
             return _CONTEXT
         return None
 
-    def _declared_value(self, token: Token) -> Expression:
+    def variable_name(self, token: Token) -> str:
+        """The name of a variable as it stands in the tree: ``name`` or ``Q{uri}name``."""
+        if token.text.startswith("Q{"):
+            namespace, local = self.qualified_uri(token), token.text.rpartition("}")[2]
+        else:
+            prefix, colon, local = token.text.rpartition(":")
+            namespace = self.namespace_of(prefix, token.offset) if colon else ""
+        return braced(namespace) + local if namespace else local
+
+    @abstractmethod
+    def variable_call(self, name: str) -> UserCall:
+        """A declared variable that is evaluated once."""
+
+    def _declared_value(self, name: str, token: Token) -> Expression:
         """In its place; what that makes of the text counts as if it were written there."""
-        value, steps = self.declared[token.text]
+        declared = self.declared[name]
+        if declared is None:
+            return self.variable_call(name)
+        value, steps = declared
         self._steps += steps
         if self._steps > self.limits.steps_max:
             raise self.refusal(

@@ -28,8 +28,8 @@ class ProfileLimits:
 
     length_max: int = 65_536
     depth_max: int = 64
-    steps_max: int = 256
-    clauses_max: int = 64
+    steps_max: int = 1_024
+    clauses_max: int = 256
     pattern_max: int = 256
     uri_max: int = 1_024
     idle_paths_refused: bool = True
@@ -67,5 +67,5 @@ DEFAULT_PROFILE_LIMITS = ProfileLimits()
 
 # For the text of paths that were derived from accepted profiles (matching_path.py): names are
 # written in full there, and conditions have moved a few levels down.
-DERIVED_PATH_LIMITS = ProfileLimits(length_max=1_048_576, depth_max=72, steps_max=1_024)
+DERIVED_PATH_LIMITS = ProfileLimits(length_max=1_048_576, depth_max=72, steps_max=4_096)
 DEFAULT_EVALUATION_LIMITS = EvaluationLimits()

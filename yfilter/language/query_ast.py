@@ -230,7 +230,10 @@ class FunctionCall:
 
 @dataclass(frozen=True, slots=True)
 class FunctionDeclaration:
-    """``declare function name($parameter as type, …) as type { body };``, None for no type."""
+    """``declare function name($parameter as type, …) as type { body };``, None for no type.
+
+    A declared variable is one without parameters, ``$Q{}name``, whose body is evaluated once.
+    """
 
     name: str
     parameters: tuple[tuple[str, SequenceType | None], ...]
@@ -240,11 +243,21 @@ class FunctionDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class UserCall:
-    """A call of a declared function; ``library`` has them all, and is empty in their bodies."""
+    """A call of a declared function, or the name of a declared variable; ``library`` has them
+    all, and is empty in their bodies."""
 
     name: str
     arguments: tuple[Expression, ...]
     library: tuple[FunctionDeclaration, ...] = ()
+
+    @property
+    def is_variable(self) -> bool:
+        return self.name.startswith("$")
+
+    def variable_value(self, library: tuple[FunctionDeclaration, ...] = ()) -> Expression | None:
+        """What a declared variable stands for; None of a function, and where that is not known."""
+        found = (one.body for one in self.library or library if one.name == self.name)
+        return next(found, None) if self.is_variable else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,13 +18,11 @@ language.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from formats.characters import find_illegal_character
 from yfilter.errors import ProfileRefused
 from yfilter.language.item_kinds import PARENTS, ItemKind, Kinds
 from yfilter.language.matching_path import decisive_parts, is_path
-from yfilter.language.path_assembly import constructs, size_of
 from yfilter.language.path_parser import Scope
 from yfilter.language.profile_limits import (
     DEFAULT_PROFILE_LIMITS,
@@ -36,7 +34,6 @@ from yfilter.language.query_ast import (
     Constructor,
     Expression,
     Flwor,
-    LetClause,
     Origin,
     PathExpression,
     Profile,
@@ -119,10 +116,6 @@ def checked_text(text: str, limits: ProfileLimits) -> str:
 class QueryParser(UpdateParser):
     """The whole language; one parser reads one text."""
 
-    def __init__(self, text: str, limits: ProfileLimits) -> None:
-        super().__init__(text, limits)
-        self._constructed: list[tuple[LetClause, Token]] = []
-
     def profile(self) -> Expression:
         self._prolog()
         start = self.lexer.peek()
@@ -131,10 +124,6 @@ class QueryParser(UpdateParser):
         body = self.sequence()
         self.expect_end("the end of the profile")
         self.check_updates()
-        if self._constructed and (is_path(body) or isinstance(body, Constructor)):
-            place = self._constructed[0][1]
-            raise self.unsupported("a declared variable with a constructor is", place, "'let'")
-        body = self._with_constructed(body)
         self._check_deliverable(body, start)
         return body
 
@@ -144,16 +133,7 @@ class QueryParser(UpdateParser):
         expression = self.sequence()
         self.expect_end("the end, or an operator")
         self.check_updates()
-        return self._with_constructed(expression)
-
-    def _with_constructed(self, body: Expression) -> Expression:
-        """The body behind a let clause for each declared variable that constructs."""
-        lets = tuple(clause for clause, _ in self._constructed)
-        if not lets:
-            return body
-        if isinstance(body, Flwor):
-            return replace(body, clauses=lets + body.clauses)
-        return Flwor(lets, None, body)
+        return expression
 
     def _begins_profile(self, token: Token) -> bool:
         """Whether a name is more than the first step of a relative path."""
@@ -180,7 +160,8 @@ class QueryParser(UpdateParser):
             what = self.lexer.peek()
             if what.is_word("variable"):
                 self.lexer.take()
-                self._declare_variable()
+                self.declare_variable()
+                self.expect(";")
                 continue
             if what.is_word("function"):
                 self.lexer.take()
@@ -206,22 +187,6 @@ class QueryParser(UpdateParser):
             self._declare(prefix, what, declared)
             self.expect(";")
         self.end_functions()
-
-    def _declare_variable(self) -> None:
-        """``$name as type := expression;``"""
-        start = self.lexer.peek()
-        name = self.new_variable()
-        declared = self.declared_type()
-        if self.lexer.peek().is_word("external"):
-            raise self.unsupported("an external variable is", self.lexer.peek(), "':=' and a value")
-        self.expect(":=")
-        value = self.of_type(self.expression(), declared, each=False)
-        if constructs(value):  # in its place it would be a new element each time
-            self._constructed.append((LetClause(name, value), start))
-            self.scope = self.scope.with_variable(name, self.kinds_of(value))
-        else:
-            self.declared[name] = value, size_of(value)
-        self.expect(";")
 
     def _declared_prefix(self) -> str:
         token = self.lexer.peek()

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from decimal import Decimal
 
 from formats.names import QualifiedName
@@ -58,7 +57,7 @@ from yfilter.language.query_ast import (
     UserCall,
     WhereClause,
 )
-from yfilter.language.subexpressions import new_focus, same_focus
+from yfilter.language.subexpressions import user_calls
 
 _ESCAPES = {
     "&": "&amp;",
@@ -82,22 +81,17 @@ def unparse(node: Profile | Expression) -> str:
         return text
     declared = {
         (function.name, len(function.parameters)): function
-        for call in _user_calls(body)
+        for call in user_calls(body)
         for function in call.library
     }
     return "".join(map(_declared, declared.values())) + text
 
 
-def _user_calls(node: Expression) -> Iterator[UserCall]:
-    if isinstance(node, UserCall):
-        yield node
-    for part in (*same_focus(node), *new_focus(node)):
-        yield from _user_calls(part)
-
-
 def _declared(function: FunctionDeclaration) -> str:
     parameters = ", ".join(f"${name}{_of_type(type_)}" for name, type_ in function.parameters)
     body = _whole(function.body, plain=True)
+    if function.name.startswith("$"):
+        return f"declare variable {function.name} := {body}; "
     result = _of_type(function.result)
     return f"declare function {function.name}({parameters}){result} {{{body}}}; "
 
@@ -120,6 +114,8 @@ def _whole(node: Expression, plain: bool) -> str:
         case And(parts) | Or(parts):
             word = " and " if isinstance(node, And) else " or "
             return word.join(_inside(part, _level(node) + 1, plain) for part in parts)
+        case UserCall(name) if node.is_variable:
+            return name
         case FunctionCall(name, arguments) | UserCall(name, arguments):
             return f"{name}({', '.join(_inside(part, _SINGLE, plain) for part in arguments)})"
         case Sequence(parts):

@@ -89,6 +89,14 @@ def new_focus(expression: Expression) -> Iterator[Expression]:
         yield from (function.body for function in expression.library)
 
 
+def user_calls(expression: Expression) -> Iterator[UserCall]:
+    """All calls in it, and in what they call."""
+    if isinstance(expression, UserCall):
+        yield expression
+    for part in (*same_focus(expression), *new_focus(expression)):
+        yield from user_calls(part)
+
+
 def _parts_of_flwor(flwor: Flwor) -> Iterator[Expression]:
     for clause in flwor.clauses:
         match clause:

@@ -35,6 +35,7 @@ from yfilter.language.query_ast import (
     Flwor,
     ForClause,
     FunctionCall,
+    FunctionDeclaration,
     LetClause,
     LocationStep,
     Mapped,
@@ -116,6 +117,8 @@ class Looks:
         self.at_binding: dict[Kept, None] = {}
         self.in_message: dict[Kept, None] = {}
         self._binding = binding
+        self._library: tuple[FunctionDeclaration, ...] = ()
+        self._declared: dict[str, Places] = {}  # of declared variables
 
     def mark(self, places: Places, kind: Kind, attribute: NameTest | None = None) -> None:
         for place in places:
@@ -155,7 +158,7 @@ class Looks:
             case Typeswitch():
                 return self._typeswitch(expression, use, scope)
             case UserCall():
-                return self._user_call(expression, scope)
+                return self._user_call(expression, use, scope)
             case Transform(copies, changes, result):
                 for copy in copies:
                     self.value(copy.value, Kind.SUBTREE, scope)
@@ -229,13 +232,29 @@ class Looks:
             found += self.value(case.result, use, inner)
         return _distinct(found)
 
-    def _user_call(self, call: UserCall, scope: Scope) -> Places:
-        """All that is in the arguments, of a function that looks at nothing else."""
-        if not all(_stays_inside(function.body) for function in call.library):
-            raise LooksEverywhere
+    def _user_call(self, call: UserCall, use: Kind, scope: Scope) -> Places:
+        """What a variable was declared as; all that is in the arguments of a function that looks
+        at nothing else."""
+        if call.library:
+            self._declare(call.library)
+        if call.is_variable:
+            if call.name not in self._declared:
+                raise LooksEverywhere
+            self.mark(self._declared[call.name], use)
+            return self._declared[call.name]
         places = self._all(call.arguments, Kind.SUBTREE, scope)
         inside = [one for place in places if not place.leaf for one in _and_below(place)]
         return _distinct((*places, *inside, *_leaves(tuple(inside))))
+
+    def _declare(self, library: tuple[FunctionDeclaration, ...]) -> None:
+        if library == self._library:
+            return
+        self._library = library
+        variables = [one for one in library if one.name.startswith("$")]
+        if not all(_stays_inside(one.body) for one in library if one not in variables):
+            raise LooksEverywhere
+        for one in variables:
+            self._declared[one.name] = self.value(one.body, Kind.NODE, Scope({}, ()))
 
     def _call(self, call: FunctionCall, use: Kind, scope: Scope) -> Places:
         name, signature = call.name, signature_of(call.name)
@@ -350,6 +369,8 @@ class Looks:
 def _stays_inside(expression: Expression) -> bool:
     """Whether it comes to no node that is not in a node that it is given."""
     if isinstance(expression, FunctionCall) and expression.name in _BEYOND:
+        return False
+    if isinstance(expression, UserCall) and expression.is_variable:
         return False
     if isinstance(expression, PathExpression) and (
         expression.origin is Origin.MESSAGE
