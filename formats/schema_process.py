@@ -3,11 +3,12 @@
 ::
 
     worker ──question──> keeper ──question──> hand, a fork of the keeper
-           <──answer────        <──answer────      with a limit of processor time a question
+           <──answer────        <──answer────      with a limit of processor time a message
 
 A question that ends its hand has an answer, too: the keeper says what was exceeded, and forks
 another hand for the next question.  What a hand has compiled the keeper compiles after it, so that
-all hands to come have it.
+all hands to come have it.  Of many messages those are left that come behind ``ENOUGH_SECONDS``, so
+that whoever asks next waits no longer.
 
 Run as ``python -m formats.schema_process DESCRIPTOR``, of a socket; ends when that does.
 """
@@ -18,18 +19,22 @@ import os
 import resource
 import signal
 import sys
+import time
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
+
+import msgpack
 
 from formats.errors import SchemaRefused
 from formats.schema import Schema
 from formats.schema_questions import (
-    CheckMessage,
+    Finding,
     ReadSchema,
     SchemaFound,
-    SchemaQuestion,
     answer,
+    check,
     pack_answer,
+    plain_finding,
     unpack_answer,
 )
 from formats.validation import TOO_COSTLY, Validator
@@ -37,13 +42,16 @@ from formats.validation import TOO_COSTLY, Validator
 MEMORY_BYTES = 512 * 1024 * 1024
 READ_SECONDS = 2.0  # of processor time, to read and to compile a schema
 CHECK_SECONDS = 0.25  # to hold one message against a compiled one
+ENOUGH_SECONDS = 0.05  # for the messages of one question, the last of which may take longer
+_READING = "reading the schema", READ_SECONDS
+_CHECKING = "holding the message against its schema", CHECK_SECONDS
 
 
 class _Keeper:
     def __init__(self, owner: Connection) -> None:
         self._owner = owner
         self._schemas: dict[int, Schema] = {}
-        self._compiled: dict[Schema, Validator] = {}
+        self._compiled: dict[int, Validator] = {}
         self._hand: tuple[int, Connection] | None = None
 
     def run(self) -> None:
@@ -56,26 +64,39 @@ class _Keeper:
             if kind == "schema":
                 self._schemas[fields[0]] = fields[1]
             elif kind == "read":
-                self._owner.send_bytes(self._ask(ReadSchema(*fields)))
+                self._owner.send_bytes(self._read(ReadSchema(*fields)))
             else:
-                self._owner.send_bytes(self._check(self._schemas[fields[0]], fields[1]))
+                self._owner.send_bytes(self._check(*fields))
 
-    def _check(self, schema: Schema, text: bytes) -> bytes:
-        if schema not in self._compiled:
-            tried = self._ask(ReadSchema(schema.name, schema.data))
-            if not isinstance(unpack_answer(tried), SchemaFound):
-                return tried
-            self._compiled[schema] = Validator(schema)
-            self._end_hand()
-        return self._ask(CheckMessage(schema, text))
-
-    def _ask(self, question: SchemaQuestion) -> bytes:
+    def _read(self, question: ReadSchema) -> bytes:
         try:
             pipe = self._pipe_to_hand()
             pipe.send(question)
             return pipe.recv_bytes()
         except (EOFError, OSError):
-            return pack_answer(_exceeded(question, self._end_hand()))
+            return pack_answer(self._exceeded(*_READING))
+
+    def _check(self, number: int, texts: tuple[bytes, ...]) -> bytes:
+        schema = self._schemas[number]
+        if number not in self._compiled:
+            tried = self._read(ReadSchema(schema.name, schema.data))
+            if not isinstance(unpack_answer(tried), SchemaFound):
+                return tried
+            self._compiled[number] = Validator(schema)
+            self._end_hand()
+        findings: list[object] = []
+        seconds = 0.0
+        try:
+            pipe = self._pipe_to_hand()
+            pipe.send((number, texts))
+            while len(findings) < len(texts) and seconds < ENOUGH_SECONDS:
+                seconds, found = msgpack.unpackb(pipe.recv_bytes())
+                findings.append(found)
+        except (EOFError, OSError):
+            findings.append(plain_finding(self._exceeded(*_CHECKING)))
+            seconds += CHECK_SECONDS
+        packed: bytes = msgpack.packb(("checked", seconds, findings))
+        return packed
 
     def _pipe_to_hand(self) -> Connection:
         if self._hand is None:
@@ -89,6 +110,16 @@ class _Keeper:
             self._hand = pid, ours
         return self._hand[1]
 
+    def _exceeded(self, what: str, seconds: float) -> SchemaRefused:
+        """What has ended the hand."""
+        status = self._end_hand()
+        limit = f"{MEMORY_BYTES >> 20} MB of memory"
+        if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGPROF:
+            limit = f"{seconds:g} s of processor time"
+        elif len(self._compiled) > 1:
+            sys.exit("out of memory, and not only this schema has taken it: asked again without")
+        return SchemaRefused(TOO_COSTLY, f"{what} takes more than {limit}")
+
     def _end_hand(self) -> int:
         """Its wait status."""
         assert self._hand is not None
@@ -98,30 +129,34 @@ class _Keeper:
         return os.waitpid(pid, 0)[1]
 
 
-def _serve(pipe: Connection, compiled: dict[Schema, Validator]) -> None:
+def _serve(pipe: Connection, compiled: dict[int, Validator]) -> None:
     """What a hand does, all its life; a question that is beyond the limits ends it."""
     try:
         while True:
-            question: SchemaQuestion = pipe.recv()
-            signal.setitimer(signal.ITIMER_PROF, _seconds(question))
-            answered = pack_answer(answer(question, compiled))
-            signal.setitimer(signal.ITIMER_PROF, 0)
-            pipe.send_bytes(answered)
+            question = pipe.recv()
+            if isinstance(question, ReadSchema):
+                signal.setitimer(signal.ITIMER_PROF, READ_SECONDS)
+                answered = pack_answer(answer(question))
+                signal.setitimer(signal.ITIMER_PROF, 0)
+                pipe.send_bytes(answered)
+            else:
+                _serve_check(pipe, compiled[question[0]], question[1])
     finally:
         os._exit(0)  # nothing of the keeper's is cleaned up
 
 
-def _seconds(question: SchemaQuestion) -> float:
-    return READ_SECONDS if isinstance(question, ReadSchema) else CHECK_SECONDS
-
-
-def _exceeded(question: SchemaQuestion, status: int) -> SchemaRefused:
-    is_read = isinstance(question, ReadSchema)
-    what = "reading the schema" if is_read else "holding the message against its schema"
-    limit = f"{MEMORY_BYTES >> 20} MB of memory"
-    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGPROF:
-        limit = f"{_seconds(question):g} s of processor time"
-    return SchemaRefused(TOO_COSTLY, f"{what} takes more than {limit}")
+def _serve_check(pipe: Connection, validator: Validator, texts: tuple[bytes, ...]) -> None:
+    """What is found of each message leaves at once, with the seconds of all up to it; behind
+    enough of them nothing more."""
+    began = time.process_time()
+    for text in texts:
+        signal.setitimer(signal.ITIMER_PROF, CHECK_SECONDS)
+        found: Finding = check(validator, text)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        seconds = time.process_time() - began
+        pipe.send_bytes(msgpack.packb((seconds, plain_finding(found))))
+        if seconds >= ENOUGH_SECONDS:
+            return
 
 
 def main() -> None:

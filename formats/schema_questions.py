@@ -7,8 +7,7 @@ ways than there is time for.  So a process of its own does both (schema_worker.p
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias, cast
 
 import msgpack
@@ -29,11 +28,11 @@ class ReadSchema:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckMessage:
-    """Is this message valid against a schema that was read?"""
+class CheckMessages:
+    """Are these messages valid against a schema that was read?"""
 
     schema: Schema
-    text: bytes
+    texts: tuple[bytes, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,31 +43,41 @@ class SchemaFound:
     is_whole: bool
 
 
+Finding: TypeAlias = Violation | SchemaRefused | None
+"""About a message: its first violation, ``schema-too-costly``, or None where it is valid."""
+
+
 @dataclass(frozen=True, slots=True)
-class MessageChecked:
-    """``violation``: the first one, None for a message that is valid."""
+class MessagesChecked:
+    """Of the first messages that were asked about, at least one: the others are to be asked again,
+    as those have taken long, ``seconds`` of processor time."""
 
-    violation: Violation | None
-
-
-SchemaQuestion: TypeAlias = ReadSchema | CheckMessage
-SchemaAnswer: TypeAlias = SchemaFound | MessageChecked | SchemaRefused
+    findings: tuple[Finding, ...]
+    seconds: float = field(default=0.0, compare=False)
 
 
-def answer(
-    question: SchemaQuestion, compiled: MutableMapping[Schema, Validator] | None = None
-) -> SchemaAnswer:
-    """The answer, at whatever cost; ``compiled`` are remembered.
+SchemaQuestion: TypeAlias = ReadSchema | CheckMessages
+SchemaAnswer: TypeAlias = SchemaFound | MessagesChecked | SchemaRefused
+
+
+def answer(question: SchemaQuestion) -> SchemaAnswer:
+    """The answer, at whatever cost.
 
     SchemaRefused is an answer, with the codes of ``read_schema`` or ``schema-too-costly``.
     """
     try:
         if isinstance(question, ReadSchema):
             return _found(read_schema(question.name, question.data))
-        known = {} if compiled is None else compiled
-        if question.schema not in known:
-            known[question.schema] = Validator(question.schema)
-        return MessageChecked(known[question.schema].check_text(question.text))
+        validator = Validator(question.schema)
+        return MessagesChecked(tuple(check(validator, text) for text in question.texts))
+    except SchemaRefused as refusal:
+        return refusal
+
+
+def check(validator: Validator, text: bytes) -> Finding:
+    """What is found about a message as it was written."""
+    try:
+        return validator.check(text)
     except SchemaRefused as refusal:
         return refusal
 
@@ -82,16 +91,25 @@ def _found(schema: Schema) -> SchemaFound:
 
 def pack_answer(found: SchemaAnswer) -> bytes:
     """For a pipe: plain values only, as whoever reads schemas is not trusted."""
+    fields: tuple[object, ...]
     if isinstance(found, SchemaFound):
-        fields: tuple[object, ...] = "found", found.kind, found.is_whole
+        fields = "found", found.kind, found.is_whole
     elif isinstance(found, SchemaRefused):
-        fields = "refused", found.code, found.reason, found.line, found.column
-    elif found.violation is None:
-        fields = ("checked",)
+        fields = "refused", *_plain(found)
     else:
-        fields = "checked", found.violation.reason, found.violation.line, found.violation.column
+        fields = "checked", found.seconds, list(map(plain_finding, found.findings))
     packed: bytes = msgpack.packb(fields)
     return packed
+
+
+def plain_finding(found: Finding) -> object:
+    """As an answer has it."""
+    return None if found is None else _plain(found)
+
+
+def _plain(found: Violation | SchemaRefused) -> tuple[object, ...]:
+    code = found.code if isinstance(found, SchemaRefused) else ""
+    return code, found.reason, found.line, found.column
 
 
 def unpack_answer(data: bytes) -> SchemaAnswer:
@@ -99,10 +117,20 @@ def unpack_answer(data: bytes) -> SchemaAnswer:
     match msgpack.unpackb(data):
         case ["found", ("dtd" | "xsd" | "relaxng") as kind, bool(is_whole)]:
             return SchemaFound(cast("SchemaKind", kind), is_whole)
-        case ["refused", str(code), str(reason), int(line), int(column)]:
-            return SchemaRefused(code, reason, line, column)
-        case ["checked"]:
-            return MessageChecked(None)
-        case ["checked", str(reason), int(line), int(column)]:
-            return MessageChecked(Violation(reason, line, column))
+        case ["refused", *fields]:
+            if isinstance(refusal := _finding(fields), SchemaRefused):
+                return refusal
+        case ["checked", float(seconds), [_, *_] as findings]:
+            return MessagesChecked(tuple(map(_finding, findings)), seconds)
     raise ValueError("no answer about a schema")
+
+
+def _finding(plain: object) -> Finding:
+    match plain:
+        case None:
+            return None
+        case ["", str(reason), int(line), int(column)]:
+            return Violation(reason, line, column)
+        case [str(code), str(reason), int(line), int(column)]:
+            return SchemaRefused(code, reason, line, column)
+    raise ValueError("no finding about a message")

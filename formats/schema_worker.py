@@ -14,10 +14,17 @@ from multiprocessing.connection import Connection
 
 from formats.errors import SchemaRefused
 from formats.schema import Schema
-from formats.schema_questions import ReadSchema, SchemaAnswer, SchemaQuestion, unpack_answer
+from formats.schema_questions import (
+    CheckMessages,
+    MessagesChecked,
+    ReadSchema,
+    SchemaAnswer,
+    SchemaQuestion,
+    unpack_answer,
+)
 from formats.validation import TOO_COSTLY
 
-SCHEMAS_MAX = 16  # that a process has compiled; then it is started anew
+SCHEMAS_MAX = 64  # that a process has compiled; then it is started anew
 
 
 class SchemaWorker:
@@ -32,15 +39,17 @@ class SchemaWorker:
     def ask(self, question: SchemaQuestion) -> SchemaAnswer:
         """The answer; blocks until then.  ``schema-too-costly`` where it takes too much."""
         try:
-            self._start()
-            if isinstance(question, ReadSchema):
-                self._pipe.send(("read", question.name, question.data))
-            else:
-                self._pipe.send(("check", self._number(question.schema), question.text))
-            return unpack_answer(self._pipe.recv_bytes())
+            return self._ask(question)
         except (EOFError, OSError, ValueError):
             self._end()
-            return SchemaRefused(TOO_COSTLY, "the process that reads schemas has died of it")
+        died = SchemaRefused(TOO_COSTLY, "the process that reads schemas has died of it")
+        if isinstance(question, ReadSchema):
+            return died
+        try:  # of which message, and was it of this schema?
+            return self._ask(CheckMessages(question.schema, question.texts[:1]))
+        except (EOFError, OSError, ValueError):
+            self._end()
+            return MessagesChecked((died,))
 
     def close(self) -> None:
         """End the process; whoever waits for an answer gets one."""
@@ -48,6 +57,14 @@ class SchemaWorker:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
+
+    def _ask(self, question: SchemaQuestion) -> SchemaAnswer:
+        self._start()
+        if isinstance(question, ReadSchema):
+            self._pipe.send(("read", question.name, question.data))
+        else:
+            self._pipe.send(("check", self._number(question.schema), question.texts))
+        return unpack_answer(self._pipe.recv_bytes())
 
     def _start(self) -> None:
         if len(self._numbers) >= SCHEMAS_MAX:

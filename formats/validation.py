@@ -1,7 +1,8 @@
 """Is a message valid against its source's schema?  Answered by libxml2, which reads nothing else.
 
 The root broker asks once for each message, of a source that wants it (section 4.3.2 of the paper
-derives what it sends from the schema; that takes messages that follow it).
+derives what it sends from the schema; that takes messages that follow it): a process of its own,
+as the answer may cost anything (schema_questions.py).
 """
 
 from __future__ import annotations
@@ -13,10 +14,8 @@ from typing import Any
 
 from lxml import etree
 
-from formats.element_stream import ElementStream
-from formats.errors import MessageRefused, SchemaRefused
+from formats.errors import SchemaRefused
 from formats.schema import Schema, parse_schema_document, stands_alone
-from formats.text import parse_text, to_text
 
 TOO_COSTLY = "schema-too-costly"
 
@@ -53,27 +52,12 @@ class Validator:
             make = etree.XMLSchema if schema.kind == "xsd" else etree.RelaxNG
             self._schema = make(tree)
 
-    def check(self, stream: ElementStream, text: bytes | None = None) -> Violation | None:
-        """The first violation of a message, None when it is valid.
+    def check(self, text: bytes) -> Violation | None:
+        """The first violation of a message as it was written, None when it is valid.
 
-        ``text`` is the message as its author wrote it, if that is at hand: positions are in it,
-        and otherwise in the text that ``to_text`` makes.  SchemaRefused (``schema-too-costly``)
-        where the schema can be tried in too many ways.
+        SchemaRefused (``schema-too-costly``) where the schema can be tried in too many ways.
         """
-        tree = _read(text) if text is not None else None
-        return self._check(_read(to_text(stream)) if tree is None else tree)
-
-    def check_text(self, text: bytes) -> Violation | None:
-        """The same of a message as it was written."""
         tree = _read(text)
-        if tree is None:
-            try:
-                tree = _read(to_text(parse_text(text)))
-            except MessageRefused as refusal:
-                return Violation(refusal.reason, refusal.line, refusal.column)
-        return self._check(tree)
-
-    def _check(self, tree: Any) -> Violation | None:
         if tree is None:
             return Violation("the message is beyond what the validator reads", 0, 0)
         try:

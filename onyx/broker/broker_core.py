@@ -61,6 +61,7 @@ from overlay.link.events import (
     Flow,
     Put,
     RowsRead,
+    SchemaAnswered,
     TimePassed,
 )
 from overlay.link.frames import Hello
@@ -170,6 +171,7 @@ class BrokerCore:
             self._slice,
             dead,
             self._access.table,
+            self._hand_on,
         )
         trace = MessageTrace(self.control, self.query, self.data)
         cuts = TransformationRequests(self.control, transformation)
@@ -196,6 +198,7 @@ class BrokerCore:
         self._counters: Counter[str] = Counter()
         self._agenda = Agenda(
             (
+                self.data.validation,  # what it takes is flushed with the rest
                 dead,
                 self.control,
                 self._access,
@@ -265,6 +268,9 @@ class BrokerCore:
             event = events.popleft()
             if isinstance(event, RowsRead) and event.space in READ_SPACES:
                 self.mailboxes.handle_read(event)
+                continue
+            if isinstance(event, SchemaAnswered):
+                self.data.validation.answered(event)
                 continue
             for arrival in self._links.handle(event, now):
                 self._handle_arrival(arrival)
@@ -344,7 +350,7 @@ class BrokerCore:
         if self.data.deferred and not taker.is_aside:
             self.data.finish()
         self._arrival = arrival
-        if not (self._dead.passed_over and self._dead.passes(arrival)):
+        if not (self._dead.passed_over and self._passes(arrival)):
             try:
                 taker.take(frame, arrival)
             except FrameRefused as refusal:
@@ -353,6 +359,10 @@ class BrokerCore:
             self._arrival = None
         if self.trees.ending:
             self.trees.end_if_complete(arrival.key)
+
+    def _passes(self, arrival: Arrival) -> bool:
+        """Whether it is passed over; what is held first, when it is its turn."""
+        return not self.data.validation.awaits(arrival) and self._dead.passes(arrival)
 
     def _check_hello(self, arrival: Arrival) -> None:
         """Sources are validated against the catalog."""

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import cast
 
-from formats import Dictionary, Schema, SchemaKind, Validation, Validator, derive_dictionary
+from formats import Dictionary, Schema, SchemaKind, Validation, derive_dictionary
 from onyx.broker.known_shapes import KnownShapes
 from overlay.link.frames import SourceAnnounced, SourceReady, TreeReady
 from overlay.link.link_layer import LinkLayer
@@ -62,19 +62,19 @@ class ControlPlane(Part):
         self.identity = identity
         self.shapes = KnownShapes(identity, topology, rows)
         self.sources: dict[str, SourceEntry] = {}
+        self.validated: set[str] = set()  # sources whose messages are held against their schema
         self._links = links
         self._rows = rows
         self._current = ""  # the tree that messages published here go down, once one is in use
         # source -> the tree it was announced on, and the children whose TreeReady is missing
         self._awaited: dict[str, tuple[str, set[str]]] = {}
         self._dictionaries: dict[str, Dictionary | None] = {}  # by source, of those in use
-        self._validators: dict[str, Validator] = {}
         self._derived: dict[bytes, Dictionary | None] = {}  # by schema: sources may share one
 
     def restore(self, rows: StoredRows) -> None:
         self.shapes.restore(rows)
         for source, row in rows.take(SOURCES):
-            self.sources[source] = SourceEntry.from_row(source, row)
+            self._know_source(SourceEntry.from_row(source, row))
         for source, awaited in rows.take(AWAITED):
             self._awaited[source] = awaited.tree, awaited.children
         for _, current in rows.take(CURRENT):
@@ -168,15 +168,9 @@ class ControlPlane(Part):
             self._dictionaries[source] = self._derived[key]
         return self._dictionaries[source]
 
-    def validator_of(self, source: str) -> tuple[Validation, Validator | None]:
-        """What to do about invalid messages of a source, and what finds them (None: off)."""
-        entry = self.sources.get(source)
-        validation = Validation(entry.validation) if entry is not None else Validation.OFF
-        if entry is None or validation is Validation.OFF:
-            return Validation.OFF, None
-        if source not in self._validators:
-            self._validators[source] = Validator(_schema_of(entry))
-        return validation, self._validators[source]
+    def schema_of(self, source: str) -> Schema:
+        """Of a source that has one."""
+        return _schema_of(self.sources[source])
 
     def add_source(self, frame: SourceAnnounced, tree: str) -> SourceEntry | None:
         """Take a source into the catalog and pass it on along ``tree``; None at the root broker
@@ -215,6 +209,7 @@ class ControlPlane(Part):
         """Root brokers are lost, and their sources with them."""
         for source in [s for s, entry in self.sources.items() if entry.root in roots]:
             del self.sources[source]
+            self.validated.discard(source)
             SOURCES.delete(self._rows, source)
             if self._awaited.pop(source, None) is not None:
                 AWAITED.delete(self._rows, source)
@@ -257,8 +252,13 @@ class ControlPlane(Part):
             ready = TreeReady(root=branch.name, source=entry.source)
             self._links.send(f"broker/{branch.parent}", branch.name, ready)
 
-    def _put_source(self, entry: SourceEntry) -> None:
+    def _know_source(self, entry: SourceEntry) -> None:
         self.sources[entry.source] = entry
+        if entry.validation != Validation.OFF:
+            self.validated.add(entry.source)
+
+    def _put_source(self, entry: SourceEntry) -> None:
+        self._know_source(entry)
         SOURCES.put(self._rows, entry.source, entry.row())
 
 

@@ -28,9 +28,6 @@ from formats import (
     DecodeError,
     ElementStream,
     MessageRefused,
-    SchemaRefused,
-    Validation,
-    WireFormat,
     encoded_bytes_max,
     trained_version,
 )
@@ -46,6 +43,7 @@ from onyx.broker.local_deliveries import (
     LocalDeliveries,
 )
 from onyx.broker.match_shares import MatchShares
+from onyx.broker.message_validation import MessageValidation
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.observers import Observers
 from onyx.broker.packing.codebook import Codebook, wire_format_of
@@ -116,8 +114,10 @@ class DataPlane(Part):
         slice_: Slice,
         dead: DeadLetters,
         access: AccessTable,
+        hand_on: Callable[[Arrival], None],
     ) -> None:
-        """``clock``: seconds of processor time; ``slice_``: of the event under way."""
+        """``clock``: seconds of processor time; ``slice_``: of the event under way; ``hand_on`` a
+        message that was held until it was validated."""
         self._is_over = slice_.is_over
         self._maker = maker
         self._control = control
@@ -144,8 +144,11 @@ class DataPlane(Part):
         self._limits = control.topology.limits
         self._quota = PublishQuota(self._limits, links, access)
         self._room = results_bytes_max(self._limits.link)
+        self.validation = MessageValidation(
+            *(control, links, self._quota, observers, dead, slice_.is_over),
+            *(self._open_published, hand_on),
+        )
         self._crossings: Counter[str] = Counter()  # messages sent, by child link
-        self._invalid: Counter[str] = Counter()  # messages against their schema, by source
 
     def frames(self) -> Iterable[Taker]:
         yield takes(*(Publish, "source", self._handle_publish), is_aside=True, right=Right.PUBLISH)
@@ -157,15 +160,23 @@ class DataPlane(Part):
         """A source's message, the ``sequence``-th of it; refused to the source when it is bad."""
         if arrival.peer != f"source/{frame.source}":
             raise FrameRefused("not-expected")
+        held = None
+        if frame.source in self._control.validated:
+            held = self.validation.taken(arrival)
+            if held is None:
+                return
         number = arrival.sequence
         self._counters["published"] += 1
-        tree = self._control.current_tree
         try:
-            if self._quota.is_on and self.agenda is not None:
-                self._quota.check(arrival.connection, len(frame.payload), self.agenda.now)
-            parcel = self._open(tree, frame.source, number, 0, frame.format, frame.payload)
+            if held is not None:
+                parcel = held.open(self._control.current_tree)
+            else:
+                if self._quota.is_on and self.agenda is not None:
+                    self._quota.check(arrival.connection, len(frame.payload), self.agenda.now)
+                parcel = self._open_published(frame, number)
             self._check_fits(parcel.stream, frame.source)
-            self._validate(parcel)
+            if held is not None:
+                self.validation.judge(held)
             taken = self._match(parcel)
         except (MessageRefused, DecodeError, MatchLimitExceeded) as refusal:
             self._refuse(frame.source, number, refusal)
@@ -320,7 +331,6 @@ class DataPlane(Part):
         return {
             **self._counters,
             "crossings": dict(self._crossings),
-            "invalid_by_source": dict(self._invalid),
             **self._codebook.statistics(),
             **self.give_backs.statistics(),
             **self._formats.statistics(),
@@ -341,6 +351,10 @@ class DataPlane(Part):
         form = wire_format_of(format_name)
         return Parcel(self._codebook, root, source, number, hops, form, payload, reflects, pieces)
 
+    def _open_published(self, frame: Publish, number: int) -> Parcel:
+        tree = self._control.current_tree
+        return self._open(tree, frame.source, number, 0, frame.format, frame.payload)
+
     def _open_dry(self, frame: Message) -> Parcel:
         form = wire_format_of(frame.format)
         return Parcel(
@@ -360,33 +374,6 @@ class DataPlane(Part):
                 raise MessageRefused(
                     "too-large", f"the message has {size} bytes as {wire_format}; at most {room}"
                 )
-
-    def _validate(self, parcel: Parcel) -> None:
-        """Hold a message against its source's schema, as the source asked; MessageRefused."""
-        validation, validator = self._control.validator_of(parcel.source)
-        if validator is None:
-            return
-        text = None
-        if parcel.wire_format.form is WireFormat.TEXT:
-            text = parcel.in_form(WireFormat.TEXT)
-        try:
-            violation = validator.check(parcel.stream, text)
-        except SchemaRefused as refusal:
-            self._counters["not_validated"] += 1
-            if validation is Validation.REJECT:
-                raise MessageRefused(refusal.code, refusal.reason) from None
-            return
-        if violation is None:
-            self._counters["valid"] += 1
-            return
-        self._counters["invalid"] += 1
-        self._invalid[parcel.source] += 1
-        if self._observers.connections:
-            self._observers.note(
-                "invalid", source=parcel.source, number=parcel.number, reason=violation.reason
-            )
-        if validation is Validation.REJECT:
-            raise MessageRefused("invalid", violation.reason, violation.line, violation.column)
 
     def _refuse(
         self, source: str, number: int, refusal: MessageRefused | DecodeError | MatchLimitExceeded

@@ -185,26 +185,30 @@ class SendingChannel:
 
 
 class ReceivingChannel:
-    """How far one channel from one peer has been received: ``last`` has been handed to the core,
-    is stored, and is what the peer is told."""
+    """How far one channel from one peer has been received: ``last`` has been taken by the core,
+    is stored, and is what the peer is told.  Behind it so many are ``held`` (``Journal.hold``),
+    and with one all that follow."""
 
-    __slots__ = ("flow", "key", "last", "row", "told")
+    __slots__ = ("flow", "held", "key", "last", "row", "stored", "told")
 
     def __init__(self, flow: Flow, key: str, row: str, last: int = 0) -> None:
         self.flow = flow
         self.key = key
         self.row = row
         self.last = last
+        self.stored = last
+        self.held = 0
         self.told = last  # by hello or Ack, on this connection
 
     def accept(self, sequence: int) -> bool:
         """Whether the frame is new; a gap or a frame far beyond any window is fatal."""
-        if sequence <= self.last:
+        last = self.last + self.held
+        if sequence <= last:
             return False
-        if sequence != self.last + 1:
+        if sequence != last + 1:
             raise ProtocolError(
                 "not-expected",
-                f"sequence {sequence} on channel {self.key!r} after {self.last}",
+                f"sequence {sequence} on channel {self.key!r} after {last}",
                 fatal=True,
             )
         if sequence - self.told > WINDOW_FRAMES_CEILING:
@@ -213,5 +217,19 @@ class ReceivingChannel:
                 f"{sequence - self.told} unacknowledged frames on channel {self.key!r}",
                 fatal=True,
             )
-        self.last = sequence
+        if self.held:
+            self.held += 1
+        else:
+            self.last = sequence
         return True
+
+    def hold(self, sequence: int) -> None:
+        """A frame that was accepted is not taken yet."""
+        if sequence == self.last:
+            self.last -= 1
+            self.held = 1
+
+    def settle(self) -> None:
+        """The first that is held is taken."""
+        self.last += 1
+        self.held -= 1

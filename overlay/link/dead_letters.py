@@ -133,6 +133,10 @@ class DeadLetters(Part):
     def gone(self, arrival: Arrival) -> None:
         self._failures.pop(arrival.connection, None)
 
+    def knows(self, arrival: Arrival) -> bool:
+        """Whether an arrival has ended a core."""
+        return id_of(arrival) in self.passed_over
+
     def passes(self, arrival: Arrival) -> bool:
         """Whether an arrival is not to be handled; whoever can be told is told."""
         name = id_of(arrival)

@@ -23,7 +23,6 @@ from typing import TypeAlias
 
 from overlay.link.events import (
     ArchiveMessage,
-    AskSchemaWorker,
     CloseConnection,
     DialPeers,
     Failed,
@@ -31,9 +30,7 @@ from overlay.link.events import (
     SendData,
 )
 
-Leaving: TypeAlias = (
-    SendData | CloseConnection | PeerKnown | ArchiveMessage | DialPeers | AskSchemaWorker | Failed
-)
+Leaving: TypeAlias = SendData | CloseConnection | PeerKnown | ArchiveMessage | DialPeers | Failed
 
 EARLY_MAX = 16
 

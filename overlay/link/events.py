@@ -198,8 +198,8 @@ class DialPeers:
 
 @dataclass(frozen=True, slots=True)
 class AskSchemaWorker:
-    """Have a process of its own answer what may cost anything, and say SchemaAnswered; in the
-    order of asking."""
+    """Have a process of its own answer what may cost anything, and say SchemaAnswered.  It is
+    asked at once, ahead of the commit: if this process dies it has asked nothing."""
 
     key: str
     question: SchemaQuestion

@@ -26,6 +26,7 @@ import trio
 from overlay.link.early_leaving import EarlyLeaving, Leaving
 from overlay.link.events import (
     Action,
+    AskSchemaWorker,
     CallAgain,
     CallAtEnd,
     CalledAgain,
@@ -96,7 +97,7 @@ class Group:
                 self.reads.append(action)
             elif isinstance(action, CallAgain):
                 self.calls_again = True
-            elif not isinstance(action, CallAtEnd | ReadOn):
+            elif not isinstance(action, CallAtEnd | ReadOn | AskSchemaWorker):
                 self.leaving.append(action)
                 if isinstance(action, SendData):
                     self.bytes += len(action.data)

@@ -187,8 +187,25 @@ class Journal:
             # Sent again, so our acknowledgement was not heard.
             self._unacknowledged[flow, key] = channel
             return False
-        self._note_received(channel)
+        if not channel.held:
+            self._note_received(channel)
         return True
+
+    def hold(self, flow: Flow, key: str, sequence: int) -> None:
+        """A frame that was accepted is not taken before ``settle``: until then nobody is told, and
+        nothing stored of it, so that the peer sends it on the next connection once more."""
+        channel = self.receiving[flow, key]
+        channel.hold(sequence)
+        if channel.last == channel.stored:
+            self._changed_inboxes.pop((flow, key), None)
+        if channel.last == channel.told:
+            self._unacknowledged.pop((flow, key), None)
+
+    def settle(self, flow: Flow, key: str) -> None:
+        """The first frame of a channel that is held is taken."""
+        channel = self.receiving[flow, key]
+        channel.settle()
+        self._note_received(channel)
 
     def skip(self, frame: Skipped) -> None:
         """So much was acknowledged here, in a run of which nothing is known any more."""
@@ -284,6 +301,8 @@ class Journal:
         self.delivery_rate.lost()
         self._ready.clear()
         self._unacknowledged.clear()
+        for channel in self.receiving.values():
+            channel.held = 0
 
     # --- rows -----------------------------------------------------------------------------
 
@@ -297,6 +316,7 @@ class Journal:
                 numbers += [sender.shift, sender.base]
             rows.append(Put(OUTBOX_FLOOR, sender.row, msgpack.packb(numbers)))
         for receiver in self._changed_inboxes.values():
+            receiver.stored = receiver.last
             value = msgpack.packb([receiver.last])
             rows.append(Put(INBOX, receiver.row, value))
         self._changed_floors.clear()

@@ -11,7 +11,9 @@
     committing task (group_commit.py): Put, Delete: one transaction, in a thread; ReadRows ────────┤
               v                                                                                    |
     SendData, CloseConnection handed to the connections, which write ─── if CallAgain ─────────────┘
-    ArchiveMessage handed to the archive, which writes; AskSchemaWorker to a process of its own
+    ArchiveMessage handed to the archive, which writes
+
+AskSchemaWorker is handed at once to a process of its own: nobody is told anything by it.
 
 While a commit runs the next batches are handled, which share the next commit.  Nothing of a batch
 leaves before everything of it, and of all before it, is on disk, but messages that may leave early;
@@ -287,6 +289,8 @@ class _Node:
                     at_end = True
                 elif isinstance(action, ReadOn):
                     self._inbox.put_back_nowait(action.connection)
+                elif isinstance(action, AskSchemaWorker):
+                    self._schemas.ask_nowait(action)
             batch.take(actions)
             after = self._processor()
             if after - before > longest:
@@ -313,9 +317,6 @@ class _Node:
                 continue
             if isinstance(action, DialPeers):
                 self._dial_peers(action.dials)
-                continue
-            if isinstance(action, AskSchemaWorker):
-                self._schemas.ask_nowait(action)
                 continue
             if isinstance(action, Failed):
                 log.error("%s: %s\n%s", action.id, action.what, action.trace)

@@ -1,6 +1,8 @@
 """SchemaDesk: what cores ask about schemas, answered one after the other by a process of its own.
 
-Nobody waits for it: a core is told with an event.
+Nobody waits for it: a core is told with an event.  A schema by which a message took more than
+SLOW_SECONDS is asked about in another process, for so long, with the others that are as slow: whose
+messages are quick waits for those once.
 """
 
 from __future__ import annotations
@@ -10,8 +12,13 @@ from collections.abc import Callable
 
 import trio
 
+from formats.schema import Schema
+from formats.schema_questions import MessagesChecked, ReadSchema
 from formats.schema_worker import SchemaWorker
 from overlay.link.events import AskSchemaWorker, Event, SchemaAnswered
+
+SLOW_SECONDS = 0.1  # of processor time, of one question
+SLOW_FOR = 60.0
 
 
 class SchemaDesk:
@@ -19,25 +26,57 @@ class SchemaDesk:
 
     def __init__(self, tell: Callable[[list[Event]], None]) -> None:
         self._tell = tell
-        self._asked: deque[AskSchemaWorker] = deque()
-        self._arrived = trio.Event()
+        self._slow: dict[Schema, float] = {}  # until when
+        self._lanes = _Lane(), _Lane()  # of those that are not, and that are
 
     def ask_nowait(self, action: AskSchemaWorker) -> None:
-        self._asked.append(action)
-        self._arrived.set()
+        question = action.question
+        is_slow = (
+            not isinstance(question, ReadSchema)
+            and self._slow.get(question.schema, 0.0) > trio.current_time()
+        )
+        self._lanes[is_slow].put_nowait(action)
 
     async def run(self) -> None:
-        """Until cancelled; the process is started when there is something to ask."""
+        """Until cancelled; a process is started when there is something to ask."""
+        async with trio.open_nursery() as nursery:
+            for lane in self._lanes:
+                nursery.start_soon(self._answer, lane)
+
+    async def _answer(self, lane: _Lane) -> None:
         worker = SchemaWorker()
         try:
             while True:
-                await self._arrived.wait()
-                while self._asked:
-                    asked = self._asked.popleft()
-                    found = await trio.to_thread.run_sync(
-                        worker.ask, asked.question, abandon_on_cancel=True
-                    )
-                    self._tell([SchemaAnswered(asked.key, found)])
-                self._arrived = trio.Event()
+                asked = await lane.next()
+                found = await trio.to_thread.run_sync(
+                    worker.ask, asked.question, abandon_on_cancel=True
+                )
+                if isinstance(found, MessagesChecked) and found.seconds > SLOW_SECONDS:
+                    assert not isinstance(asked.question, ReadSchema)
+                    self._note_slow(asked.question.schema)
+                self._tell([SchemaAnswered(asked.key, found)])
         finally:
             worker.close()
+
+    def _note_slow(self, schema: Schema) -> None:
+        now = trio.current_time()
+        self._slow = {other: until for other, until in self._slow.items() if until > now}
+        self._slow[schema] = now + SLOW_FOR
+
+
+class _Lane:
+    """What is asked of one process."""
+
+    def __init__(self) -> None:
+        self._asked: deque[AskSchemaWorker] = deque()
+        self._arrived = trio.Event()
+
+    def put_nowait(self, action: AskSchemaWorker) -> None:
+        self._asked.append(action)
+        self._arrived.set()
+
+    async def next(self) -> AskSchemaWorker:
+        while not self._asked:
+            self._arrived = trio.Event()
+            await self._arrived.wait()
+        return self._asked.popleft()

@@ -1,4 +1,5 @@
-"""UnfinishedFrames: bytes of frames that clients have begun to send, bounded for all together."""
+"""UnfinishedFrames: bytes of frames that clients have begun to send, or that have to wait before
+they can be handled, bounded for all together."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ class UnfinishedFrames:
         self.of: dict[int, int] = {}
 
     def note(self, connection: int, size: int) -> Iterator[tuple[int, int]]:
-        """So much is here of a connection's frame.  The connections that are to be closed, those
+        """So much is here of a connection's frames.  The connections that are to be closed, those
         with the most first, and how many bytes each has."""
         self.forget(connection)
         self._bytes += size

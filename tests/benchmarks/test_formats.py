@@ -24,7 +24,7 @@ def test_messages_are_valid_and_as_deep_as_they_should_be(depth: int, repeat: in
     for _ in range(20):
         text = make_news(random, depth, repeat)
         stream = parse_text(text)
-        assert validator.check(stream, text) is None
+        assert validator.check(text) is None
         assert max(stream.element_depth) + 1 == depth
         subjects = [str(name) for name in map(stream.name_of, range(len(stream)))].count("subject")
         assert 1 <= subjects <= repeat

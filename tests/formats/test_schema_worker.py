@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
+import msgpack
 import pytest
 
 from formats import Schema, SchemaRefused, Violation
 from formats.schema_questions import (
-    CheckMessage,
-    MessageChecked,
+    CheckMessages,
+    MessagesChecked,
     ReadSchema,
     SchemaFound,
     answer,
@@ -54,12 +56,14 @@ def test_it_answers_as_one_does_oneself(worker: SchemaWorker) -> None:
         ReadSchema("a.xsd", GOOD),
         ReadSchema("a.xsd", XSD.format('<xs:include schemaLocation="b"/>').encode()),
         ReadSchema("a.dtd", b"<!ELEMENT"),
-        CheckMessage(schema, b"<a>1</a>"),
-        CheckMessage(schema, b"<a>one</a>"),
-        CheckMessage(schema, b"<a"),
+        CheckMessages(schema, (b"<a>1</a>",)),
+        CheckMessages(schema, (b"<a>1</a>", b"<a>one</a>", b"<a", b"<a>2</a>")),
     ]
     for question in questions:
-        assert pack_answer(worker.ask(question)) == pack_answer(answer(question))
+        found = worker.ask(question)
+        if isinstance(found, MessagesChecked):
+            found = replace(found, seconds=0.0)
+        assert pack_answer(found) == pack_answer(answer(question))
     assert isinstance(worker.ask(questions[0]), SchemaFound)
 
 
@@ -73,11 +77,15 @@ def test_groups_that_double_are_refused(worker: SchemaWorker) -> None:
 
 def test_a_message_that_a_pattern_is_tried_on_for_ever_is_told_so(worker: SchemaWorker) -> None:
     schema = Schema("p.xsd", "xsd", PATTERN)
+    good = b"<a>aab</a>"
     for _ in range(2):
-        refusal = worker.ask(CheckMessage(schema, TRIED))
+        found = worker.ask(CheckMessages(schema, (good, TRIED, good)))
+        assert isinstance(found, MessagesChecked)
+        valid, refusal, *others = found.findings
+        assert valid is None and others in ([], [None])  # the others are to be asked again
         assert isinstance(refusal, SchemaRefused)
         assert refusal.code == "schema-too-costly"
-        assert worker.ask(CheckMessage(schema, b"<a>aab</a>")) == MessageChecked(None)
+        assert worker.ask(CheckMessages(schema, (good,))) == MessagesChecked((None,))
 
 
 def test_what_died_is_started_again(worker: SchemaWorker) -> None:
@@ -93,7 +101,7 @@ def test_what_died_is_started_again(worker: SchemaWorker) -> None:
 def test_it_remembers_so_many_schemas(worker: SchemaWorker) -> None:
     for number in range(SCHEMAS_MAX + 2):
         schema = Schema(f"{number}.xsd", "xsd", GOOD)
-        assert worker.ask(CheckMessage(schema, b"<a>1</a>")) == MessageChecked(None)
+        assert worker.ask(CheckMessages(schema, (b"<a>1</a>",))) == MessagesChecked((None,))
 
 
 def test_it_asks_nothing_more_when_it_is_closed(worker: SchemaWorker) -> None:
@@ -108,13 +116,18 @@ def test_it_asks_nothing_more_when_it_is_closed(worker: SchemaWorker) -> None:
     [
         SchemaFound("relaxng", True),
         SchemaRefused("malformed", "it is", 3, 4),
-        MessageChecked(None),
-        MessageChecked(Violation("no", 1, 2)),
+        MessagesChecked((None, Violation("no", 1, 2), SchemaRefused("schema-too-costly", "it is"))),
     ],
 )
-def test_answers_go_over_a_pipe(found: SchemaFound | SchemaRefused | MessageChecked) -> None:
+def test_answers_go_over_a_pipe(found: SchemaFound | SchemaRefused | MessagesChecked) -> None:
     again = unpack_answer(pack_answer(found))
     assert type(again) is type(found)
     assert pack_answer(again) == pack_answer(found)
-    with pytest.raises(ValueError, match="no answer"):
-        unpack_answer(b"\x91\xa3you")
+    for odd in (
+        ["you"],
+        ["checked", 0.0, []],
+        ["checked", 0.0, [1]],
+        ["refused", "", "it is", 3, 4],
+    ):
+        with pytest.raises(ValueError, match=r"no (answer|finding)"):
+            unpack_answer(msgpack.packb(odd))

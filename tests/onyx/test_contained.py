@@ -10,6 +10,7 @@ import trio
 
 from onyx import DataSource, User, launch
 from onyx.registration_client import NetworkClient
+from tests.formats.test_schema_worker import GOOD, PATTERN, TRIED
 from tests.onyx.networks import SAFETY_SECONDS
 from tests.onyx.networks import small_topology as topology_in
 
@@ -72,6 +73,28 @@ async def test_a_broker_with_a_fault_goes_on_without_what_meets_it(
     for letter in letters:
         assert any(letter["id"] in line and "failed at" in line for line in said)
     assert letters[1]["id"] in str(caught.value)
+
+
+async def test_a_message_that_its_schema_is_tried_on_for_ever_is_refused_and_the_next_is_not(
+    tmp_path: Path,
+) -> None:
+    """A schema of 345 bytes, at which libxml2 gives up; another source is not touched."""
+    (tmp_path / "p.xsd").write_bytes(PATTERN)
+    (tmp_path / "a.xsd").write_bytes(GOOD)
+    async with launch(topology_in(tmp_path / "data", brokers=1)) as network:
+        pids = network.pids
+        source, other = [
+            await DataSource.register(network.registration, schema=schema, validate="reject")
+            for schema in (tmp_path / "p.xsd", tmp_path / "a.xsd")
+        ]
+        async with source, other:
+            texts = [b"<a>aab</a>", TRIED, b"<a>c</a>", b"<a>b</a>"]
+            outcomes = [outcome async for outcome in source.publish_all(_each(texts))]
+            assert [outcome.code for outcome in outcomes] == [
+                *("", "schema-too-costly", "invalid", ""),
+            ]
+            assert (await other.publish(b"<a>1</a>")).accepted
+        assert network.pids == pids
 
 
 async def _each(texts: list[bytes]) -> AsyncIterator[bytes]:

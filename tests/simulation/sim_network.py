@@ -219,6 +219,9 @@ class SimNetwork:
             isinstance(action, SendData | CloseConnection | DialPeers | ReadRows)
             for action in actions
         )
+        for action in actions:
+            if isinstance(action, AskSchemaWorker):
+                self._ask(node, life, action)
         actions = self._let_early(node, actions)
         node.unsaved += [
             action for action in actions if node.is_due or not isinstance(action, CallAgain)
@@ -294,8 +297,6 @@ class SimNetwork:
         for action in actions:
             if isinstance(action, ArchiveMessage):
                 self.archived.append(action)
-            elif isinstance(action, AskSchemaWorker):
-                self._ask(node, life, action)
             elif isinstance(action, ReadRows):
                 node.inbox.insert(0, rows_read(action, node.disk))
             elif isinstance(action, SendData):

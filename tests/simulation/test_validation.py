@@ -1,0 +1,48 @@
+"""Networks with sources whose messages are refused where they are not valid, in their order."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.simulation.scenario import Scenario
+from tests.simulation.sim_clients import SourceClient
+from tests.simulation.test_exactly_once import (
+    change_something,
+    live_through,
+    random_message,
+    random_path,
+)
+
+RUNS = int(os.environ.get("ONYX_SIMULATION_RUNS", "24"))
+FIRST_SEED = int(os.environ.get("ONYX_SIMULATION_SEED", "12000"))
+
+SCHEMA = b"""<element name="m" xmlns="http://relaxng.org/ns/structure/1.0">
+<zeroOrMore><attribute><anyName/></attribute></zeroOrMore>
+<zeroOrMore><element name="part"><zeroOrMore><attribute><anyName/></attribute></zeroOrMore>
+<text/></element></zeroOrMore></element>"""
+
+
+class Validated(Scenario):
+    def register_source(self) -> SourceClient:
+        return self.registered(schema_name="m.rng", schema=SCHEMA, validate="reject")
+
+
+def some_wrong(scenario: Scenario) -> bytes:
+    """One message in eight; the line end makes the scenario expect that it is refused."""
+    if scenario.random.random() < 1 / 8:
+        return b"<m a='%d'><wrong/></m>\n" % scenario.random.randrange(1_000_000)
+    return random_message(scenario)
+
+
+@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + RUNS))
+def test_what_is_valid_comes_once_and_of_the_others_their_source_is_told(seed: int) -> None:
+    scenario = Validated(seed, brokers=1 + seed % 5)
+    live_through(scenario, 1, random_path, some_wrong, change_something)
+    assert not scenario.missing()
+    assert not scenario.wrong()
+    assert not scenario.unexplained()
+    told = [frame.code for source in scenario.sources.values() for frame in source.refused]
+    wrong = [message for message in scenario.published if b"wrong" in message.xml]
+    assert told.count("invalid") == len(wrong)
