@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from overlay.access import ANYTHING, Access, Right, Rule, Token, check_rule
+from overlay.link.catalog_frames import REVOKED_MAX, SERIAL_BYTES
 from overlay.link.frames import AccessAnnounced, Request
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part
@@ -49,10 +50,13 @@ class AccessControl(Part):
         audit: AuditLog,
         wall: Callable[[], float],
         holders: TokenHolders,
+        revoked: Callable[[], frozenset[int]] = frozenset,
     ) -> None:
-        """``wall``: seconds of the calendar."""
+        """``wall``: seconds of the calendar; ``revoked``: the serial numbers of certificates."""
         self._wall = wall
         self._holders = holders
+        self._revoked = revoked
+        self._revoked_before = revoked()
         self._tokens: dict[str, Token] = {}
         self._fixed = topology.access.rules()
         self._brokers = topology.broker_ids
@@ -60,7 +64,7 @@ class AccessControl(Part):
         self._rows = rows
         self._audit = audit
         self._granted: dict[Rule, None] = {}
-        self._told: dict[str, Access] = {}  # in this run, by broker
+        self._told: dict[str, tuple[Access, frozenset[int]]] = {}  # in this run, by broker
         self.table = holders.table
         self.verbs = {
             "access.list": Verb(Right.ADMIN, self._list),
@@ -82,10 +86,12 @@ class AccessControl(Part):
 
     def tell(self, broker: str) -> None:
         """Tell a broker that is here what it does not know."""
-        access = self.table.now
-        if self._told.get(broker) is not access:
-            self._told[broker] = access
-            frame = AccessAnnounced(list(access.rules), list(access.tokens.values()))
+        access, revoked = told = self.table.now, self._revoked()
+        if self._told.get(broker) != told:
+            self._told[broker] = told
+            fitting = [serial for serial in sorted(revoked) if serial < 1 << 8 * SERIAL_BYTES]
+            serials = [serial.to_bytes(SERIAL_BYTES) for serial in fitting[:REVOKED_MAX]]
+            frame = AccessAnnounced(list(access.rules), list(access.tokens.values()), serials)
             self._links.send(f"broker/{broker}", REGISTRATION_KEY, frame)
 
     def statistics(self) -> dict[str, object]:
@@ -97,6 +103,9 @@ class AccessControl(Part):
 
     def tick(self, now: float) -> None:
         self._holders.send_away(self._links)
+        if self._revoked() != self._revoked_before:
+            self._revoked_before = self._revoked()
+            self._tell_all()
 
     # --- verbs ----------------------------------------------------------------------------
 
@@ -167,6 +176,9 @@ class AccessControl(Part):
     def _changed(self, connection: int, request: Request, detail: str) -> None:
         self._use()
         self._audit.note(self._links.principal(connection), request.verb, detail)
+        self._tell_all()
+
+    def _tell_all(self) -> None:
         for broker in self._brokers:
             self.tell(broker)
 

@@ -72,12 +72,14 @@ class RegistrationCore:
         caution: int = 0,
         say: Callable[[str], None] = lambda text: None,
         issuer: Callable[[str], Principal] = nobody,
+        revoked: Callable[[], frozenset[int]] = frozenset,
     ) -> None:
         """``instance`` is new for every start; ``rows`` is what the store held; ``node`` says how
         the shell fares, for statistics; ``progress`` is told how far the rows are taken;
         ``clock`` gives seconds of processor time, by which work is done in slices, ``wall``
         those of the calendar; ``new_secret`` gives random bytes (Ids); ``caution``: see
-        slices.py; ``say`` is told what people should know; ``issuer``: see TokenHolders."""
+        slices.py; ``say`` is told what people should know; ``issuer``: see TokenHolders;
+        ``revoked`` gives the serial numbers of certificates that nobody may show."""
         self.identity = identity
         self._node = node
         self._rows = RowLog()
@@ -99,7 +101,9 @@ class RegistrationCore:
         self.moves = Moves(self.catalog, self._rows, self._send)
         self.shapes = ShapeChanges(topology, self.catalog, self._links, self._rows, self.moves.lost)
         audit = AuditLog(self._rows, wall, say)
-        self._access = AccessControl(topology, self._links, self._rows, audit, wall, holders)
+        self._access = AccessControl(
+            *(topology, self._links, self._rows, audit, wall, holders, revoked)
+        )
         reports = LinkReports(self.shapes, self._rows, audit)
         placement = PlanPlacement(topology, self._rows)
         self._shares = MeasuredShares(topology, placement, self._links, self._rows)

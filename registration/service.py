@@ -59,6 +59,7 @@ async def run_registration(
         limits.cautious_turns,
         log.info,
         issuer,
+        frozenset if credentials is None else lambda: credentials.revoked,
     )
     watch = PeerWatch(core, (), ready)
     async with trio.open_nursery() as nursery:

@@ -6,8 +6,8 @@ is sent away; which messages profiles see is looked at message by message (local
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 
 from onyx.broker.control_plane import ControlPlane
 from overlay.access import Access, Right, Rule, Token
@@ -25,6 +25,7 @@ from overlay.link.token_holders import TokenHolders
 class _AccessRow:
     rules: list[Rule]
     tokens: list[Token]
+    revoked: list[bytes] = field(default_factory=list)
 
 
 RULES = Table("access", _AccessRow)
@@ -42,7 +43,10 @@ class AccessRules(Part):
         links: LinkLayer,
         rows: RowLog,
         holders: TokenHolders,
+        revoke: Callable[[frozenset[int]], None] = lambda serials: None,
     ) -> None:
+        """``revoke`` is told which certificates nobody may show any more, by serial number."""
+        self._revoke = revoke
         self._holders = holders
         self._control = control
         self._links = links
@@ -54,7 +58,7 @@ class AccessRules(Part):
 
     def restore(self, rows: StoredRows) -> None:
         for _, row in rows.take(RULES):
-            self.table.now = Access(row.rules, row.tokens)
+            self._use(row)
 
     def tick(self, now: float) -> None:
         self._holders.send_away(self._links)
@@ -80,9 +84,10 @@ class AccessRules(Part):
 
     def _handle_announced(self, frame: AccessAnnounced, arrival: Arrival) -> None:
         former = self.table.now
-        row = _AccessRow([Rule(*r) for r in frame.rules], [Token(*t) for t in frame.tokens])
+        rules, tokens = [Rule(*r) for r in frame.rules], [Token(*t) for t in frame.tokens]
+        row = _AccessRow(rules, tokens, frame.revoked)
         RULES.put(self._rows, _CURRENT, row)
-        now = self.table.now = Access(row.rules, row.tokens)
+        now = self._use(row)
         self._holders.send_away(self._links)
         for connection, peer, principal in self._links.principals():
             role, _, name = peer.partition("/")
@@ -93,3 +98,8 @@ class AccessRules(Part):
             if is_over:
                 detail = f"{principal} may no longer do what {peer} does here"
                 self._links.refuse(connection, "not-authorised", detail)
+
+    def _use(self, row: _AccessRow) -> Access:
+        self._revoke(frozenset(map(int.from_bytes, row.revoked)))
+        self.table.now = Access(row.rules, row.tokens)
+        return self.table.now

@@ -69,6 +69,7 @@ async def run_broker(
         log.info,
         limits.cautious_turns,
         issuer,
+        (lambda serials: None) if credentials is None else credentials.revoke,
     )
     peers = [f"registration/{node.id}" for node in topology.registration]
     peers += [f"broker/{neighbour}" for neighbour in topology.neighbours(broker_id)]

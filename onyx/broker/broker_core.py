@@ -98,13 +98,15 @@ class BrokerCore:
         say: Callable[[str], None] = lambda text: None,
         caution: int = 0,
         issuer: Callable[[str], Principal] = nobody,
+        revoke: Callable[[frozenset[int]], None] = lambda serials: None,
     ) -> None:
         """``instance`` is new for every start; ``rows`` is what the store held; ``clock`` gives
         seconds of processor time, by which links with the format "auto" choose (one that stands
         still: by bytes alone), and work is done in slices; ``wall`` gives those of the
         calendar, by which what waits for users is too old; ``archive`` and ``node`` say how the
         shell fares, for statistics; ``progress`` is told how far the rows are taken, ``say`` what
-        people should know; ``caution``: see slices.py; ``issuer``: see TokenHolders."""
+        people should know; ``caution``: see slices.py; ``issuer``: see TokenHolders;
+        ``revoke`` is told which certificates nobody may show any more."""
         limits = topology.limits
         self.identity = identity
         self._archive = archive
@@ -126,7 +128,7 @@ class BrokerCore:
         )
         self._dead = dead = DeadLetters(self._links, self._rows, wall)
         self.control = ControlPlane(identity, topology, self._links, self._rows)
-        self._access = AccessRules(self.control, self._links, self._rows, holders)
+        self._access = AccessRules(self.control, self._links, self._rows, holders, revoke)
         evaluation = EvaluationLimits(seconds_max=limits.evaluation_ms_max / 1000, clock=clock)
         matcher = Matcher(MatchLimits(evaluation=evaluation), limits.message)
         self.trained = CompressionDictionaries(self.control, self._links, self._rows)

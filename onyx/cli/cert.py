@@ -67,9 +67,9 @@ def add_parser(subparsers: Subparsers) -> None:
         verbs,
         "revoke",
         "take certificates back",
-        details="Processes of the network close their connections within about a second. Those\n"
-        "with a directory of their own need the file identity/revoked beside their credentials.\n"
-        "What is in the data directory is issued anew, for the processes and the operator.",
+        details="The registration service reads which (identity/revoked) and tells every broker:\n"
+        "within about two seconds all close their connections. What is in the data directory is\n"
+        "issued anew, for the processes and the operator.",
     )
     revoke.add_argument(
         "which",

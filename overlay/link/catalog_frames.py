@@ -18,6 +18,9 @@ VALIDATIONS = frozenset({"off", "report", "reject"})
 HELD, SWITCHED, SETTLED = 1, 2, 3
 """The stages of a change of shape at a broker, see ShapeReached."""
 
+REVOKED_MAX = 100_000  # certificates; they are over after 90 days
+SERIAL_BYTES = 20  # of a certificate
+
 
 @on_the_wire
 @dataclass(frozen=True, slots=True)
@@ -131,7 +134,8 @@ class LinkReported(CatalogFrame):
 @dataclass(frozen=True, slots=True)
 class AccessAnnounced(CatalogFrame):
     """Who may do what from now on (overlay/access.py): all rules (principal, role, scope), and all
-    tokens (principal, digest, second at which it expires, [(role, scope)])."""
+    tokens (principal, digest, second at which it expires, [(role, scope)]); and the serial numbers
+    of certificates that nobody may show any more."""
 
     type: ClassVar[str] = "access-announced"
 
@@ -141,3 +145,4 @@ class AccessAnnounced(CatalogFrame):
         Bound(20_000),
         BODY,
     ]
+    revoked: Annotated[list[Annotated[bytes, Bound(SERIAL_BYTES)]], Bound(REVOKED_MAX), BODY]

@@ -14,7 +14,8 @@ Or, for a client alone, the secret of a token in place of a key and its certific
     -----BEGIN CERTIFICATE-----      of the network's authority
 
 It is read again when it has changed, so that it can be renewed while connections last.  Beside a
-node's there is a list of the serial numbers of revoked certificates, one a line, in hexadecimal.
+node's there is a list of the serial numbers of revoked certificates, one a line, in hexadecimal;
+others are told to the node by its network.
 """
 
 from __future__ import annotations
@@ -38,15 +39,17 @@ class CredentialsError(Exception):
 
 class Credentials:
     """``network`` and ``principal`` are whose they are; ``version`` counts how often they were
-    read; ``token`` is the one that is shown, "" where there is a certificate; ``authorities`` are
-    the certificates by which others are known, in PEM."""
+    read, or others revoked; ``revoked`` are the serial numbers of the file; ``token`` is the one
+    that is shown, "" where there is a certificate; ``authorities`` are the certificates by which
+    others are known, in PEM."""
 
     def __init__(self, path: Path, revoked: Path | None = None) -> None:
         """``revoked`` need not be there.  CredentialsError."""
         self.path = path
         self._revoked_path = revoked
         self._token_path: Path | None = None
-        self._revoked: frozenset[int] = frozenset()
+        self.revoked: frozenset[int] = frozenset()
+        self._revoked_elsewhere: frozenset[int] = frozenset()
         self._seen: object = None
         self.version = 0
         self._handshakes = self._failures = 0
@@ -63,6 +66,11 @@ class Credentials:
             self._seen = state
             self._read()
 
+    def revoke(self, serials: frozenset[int]) -> None:
+        """Those are revoked that stand in the file, and these."""
+        self._revoked_elsewhere = serials
+        self.version += 1
+
     def channel(self, *, server_side: bool) -> TlsChannel:
         """For a new connection."""
         return TlsChannel(self._server if server_side else self._client, server_side=server_side)
@@ -74,7 +82,9 @@ class Credentials:
     def principal_of(self, certificate: Certificate | None, now: float) -> Principal:
         """Whose certificate it is, ``now`` in seconds of the epoch; NOBODY without one, with one
         that is revoked or over, or that names nobody of this network."""
-        if certificate is None or certificate.serial in self._revoked or now >= certificate.until:
+        if certificate is None or now >= certificate.until:
+            return NOBODY
+        if certificate.serial in self.revoked or certificate.serial in self._revoked_elsewhere:
             return NOBODY
         try:
             return Principal.of_uri(certificate.uri, self.network)
@@ -85,7 +95,7 @@ class Credentials:
         return {
             "network": self.network,
             "principal": str(self.principal),
-            "revoked": len(self._revoked),
+            "revoked": len(self.revoked | self._revoked_elsewhere),
             "handshakes": self._handshakes,
             "handshakes_failed": self._failures,
         }
@@ -125,7 +135,7 @@ class Credentials:
         server.num_tickets = 0
         self.network, self.principal = network, principal
         self.token, self.authorities = token[1] if token else "", "".join(authorities)
-        self._server, self._client, self._revoked = server, client, revoked
+        self._server, self._client, self.revoked = server, client, revoked
         self.version += 1
 
     def _read_token(self, text: str) -> re.Match[str] | None:

@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
 
 from onyx.cli.main import build_parser, main
-from overlay.link.client_connection import ClientLimits
+from onyx.identity.authority import Authority
+from overlay.link.client_connection import ClientLimits, RemoteError, open_client
+from overlay.link.credentials import Credentials
 from tests.onyx.networks import SAFETY_SECONDS, RunningProcess, small_topology_text
 
 
@@ -504,9 +507,28 @@ def test_a_broker_on_another_machine_has_a_file(
         assert shell.run("up", file, *away, "--credentials", given[1]) == 77
         assert "is of broker/B2; expected those of broker/B1" in shell.err
         broker = RunningProcess.start(file, *away, "--credentials", given[0])
+        eve = tmp_path / "eve.pem"
+        shell.lines("cert", "issue", "user/eve", "--out", eve, "--topology", file)
+        trio.run(_revoked_while_here, eve, ("127.0.91.2", ports[1]), tmp_path / "here" / "identity")
         assert broker.stop() == 0
     finally:
         assert registration.stop() == 0
+
+
+async def _revoked_while_here(path: Path, broker: tuple[str, int], identity: Path) -> None:
+    """It is told by the registration service, and closes what was opened before."""
+    credentials = Credentials(path)
+    with trio.fail_after(SAFETY_SECONDS):
+        async with open_client(
+            *broker, role="client", identity="eve", credentials=credentials
+        ) as connection:
+            authority = Authority(identity)
+            (issued,) = [one for one in authority.issued() if str(one.principal) == "user/eve"]
+            authority.revoke({issued.serial})
+            with pytest.raises(RemoteError, match="not-authenticated"):
+                while True:
+                    await connection.wait_lost()
+                    await connection.wait_connected()
 
 
 def test_port_0_needs_the_launcher(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

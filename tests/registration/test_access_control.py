@@ -298,3 +298,23 @@ def test_a_principal_has_so_many_sources() -> None:
     assert refused(answer) == "over-quota"
     assert answer is not None and "2 sources" in answer.result["message"]
     assert setting.register(setting.root)
+
+
+def test_brokers_are_told_which_certificates_are_revoked() -> None:
+    """Once each time that another is, and when they come."""
+    setting = Setting()
+    revoked = frozenset({7})
+    core = (FIGURE4, setting.identity, "run2", setting.beside.stored())
+    setting.beside.core = RegistrationCore(*core, revoked=lambda: revoked)
+    brokers = list(setting.brokers.values())
+    for broker in brokers:
+        broker.disconnect()
+        broker.take(AccessAnnounced)
+        broker.connect()
+    for serials in ({7}, {7, 1 << 159}):
+        revoked = frozenset(serials)
+        for _ in range(2):
+            setting.beside.tell(TimePassed())
+        for broker in brokers:
+            (told,) = broker.take(AccessAnnounced)
+            assert [*map(int.from_bytes, told.revoked)] == sorted(serials)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from onyx.broker.broker_core import BrokerCore
+from onyx.broker.broker_core import BrokerCore, Rows
 from overlay.access import AccessOptions, Right, Rule, Token
 from overlay.link.errors import ProtocolError
 from overlay.link.events import TimePassed
@@ -50,7 +50,7 @@ class Guarded(Setting):
         self.place("//*", "p2")
 
     def rules(self, *rules: Rule, base: tuple[Rule, ...] = BASE) -> None:
-        self.registration.send("registration", AccessAnnounced([*base, *rules], []))
+        self.registration.send("registration", AccessAnnounced([*base, *rules], [], []))
 
     def client(self, principal: str) -> Peer:
         return self.beside.peer("client", principal.replace("/", "-"), principal=principal)
@@ -98,6 +98,22 @@ def test_a_token_of_another_issuer_is_a_user_until_it_ends(process: str) -> None
     wall = 60.0
     beside.tell(TimePassed())
     assert ann.closed and ann.error == "not-authenticated"
+
+
+def test_a_broker_keeps_which_certificates_are_revoked() -> None:
+    known: list[frozenset[int]] = []
+
+    class Told(Setting):
+        def new_core(self, instance: str, rows: Rows = ()) -> BrokerCore:
+            return BrokerCore(self.topology, "B4", instance, rows, revoke=known.append)
+
+    setting = Told()
+    setting.registration.send(
+        "registration", AccessAnnounced(list(BASE), [], [b"\x07", b"\xff" * 20])
+    )
+    assert known == [{7, (1 << 160) - 1}]
+    setting.restart()
+    assert known[1:] == known[:1]
 
 
 def test_every_verb_and_every_frame_from_outside_says_what_right_it_takes() -> None:
@@ -212,7 +228,7 @@ def test_without_tls_everything_is_as_it_was() -> None:
 def test_a_token_publishes_until_the_registration_service_says_otherwise() -> None:
     setting = Guarded()
     token = ("source/wire", Token.digest_of("secret"), 60, [("publish", "s1")])
-    setting.registration.send("registration", AccessAnnounced(list(BASE), [token]))
+    setting.registration.send("registration", AccessAnnounced(list(BASE), [token], []))
     setting.restart()
     peers = [
         setting.beside.peer("source", source, principal="nobody/nobody", token="secret")

@@ -100,6 +100,7 @@ SAMPLES: tuple[Frame, ...] = (
     AccessAnnounced(
         [("user/ann", "publish", "s1")],
         [("user/ann", b"\x07\x08", 1_800_000_000, [("own", "own")])],
+        [b"\x3f\x2a"],
     ),
     NeedsDelta("B1", 2, ['["/a","",["node ."]]'], []),
     TreeReady("B1", "s1"),
@@ -175,6 +176,8 @@ def _strategy(hint: Any) -> st.SearchStrategy[Any]:
         inner = hint.__origin__
         if inner is int and bounds:
             return st.integers(0, bounds[0])
+        if inner is bytes and bounds:
+            return st.binary(max_size=min(200, *bounds))
         return _strategy(inner)
     arguments = get_args(hint)
     if type(None) in arguments:
@@ -208,6 +211,8 @@ def frames_of(cls: type[Frame]) -> st.SearchStrategy[Frame]:
         }
     if cls is SourceAnnounced:
         values["validation"] = st.sampled_from(["off", "report", "reject"])
+        place = st.tuples(st.floats(-90, 90), st.floats(-180, 180))
+        values["location"] = st.none() | place
     if cls in (Deliveries, Taken):
         columns = st.lists(
             st.tuples(st.integers(0, 2**32 - 1), st.integers(0, CLAIMED_SEQUENCE_MAX)), max_size=6

@@ -101,6 +101,7 @@ def test_vectors_encode_and_decode(vector: dict[str, Any]) -> None:
             (who, bytes.fromhex(digest), end, list(map(tuple, only)))
             for who, digest, end, only in values["tokens"]
         ]
+        values["revoked"] = list(map(bytes.fromhex, values["revoked"]))
     for name in ("matched", "trees", "down", "watershed", "numbers", "profiles", "rules"):
         if isinstance(values.get(name), list):
             entries = values[name]

@@ -224,6 +224,12 @@ def test_whoever_ends_or_is_revoked_or_is_of_another_network_is_nobody(tmp_path:
     authority.revoke({certificate.serial})
     node.refresh()
     assert node.principal_of(certificate, now) == NOBODY
+    elsewhere = Credentials(authority.keep(Principal("broker", "B1")))
+    before = elsewhere.version
+    assert elsewhere.principal_of(certificate, now) == ANN
+    elsewhere.revoke(frozenset({certificate.serial}))
+    assert elsewhere.principal_of(certificate, now) == NOBODY
+    assert elsewhere.version > before, "who is connected is looked at again"
 
 
 @pytest.mark.parametrize("text", ["", "onyx://net/user/ann\n", "x", "onyx://net/king/ann\n", "é"])
