@@ -272,8 +272,9 @@ def text_test_of(selection: Expression) -> Condition | None:
             if leaf is None or leaf.kind is not NodeKind.ATTRIBUTE:
                 return None
             written = as_re2(pattern, flags)
-            if written is None or compile_pattern(pattern, flags).search(""):
-                return None  # that holds where there is no attribute, too
+            compiled = compile_pattern(pattern, flags)
+            if written is None or not compiled.is_quick or compiled.search(""):
+                return None  # the last holds where there is no attribute, too
             return leaf._replace(operator=Operator.EQ, value=test_key("matches", written))
         case _:
             return None

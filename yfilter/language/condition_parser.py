@@ -315,7 +315,7 @@ class ConditionParser(OperatorParser):
             check_pattern(pattern, "".join(flags), self.limits.pattern_max)
         except PatternError as error:
             raise self.refusal(
-                "pattern", str(error), place.offset, "a regular expression of XPath 2.0"
+                "pattern", str(error), place.offset, "a regular expression of XPath 3.1"
             ) from None
 
     def _function_name(self, token: Token) -> str:

@@ -41,7 +41,7 @@ class ArgumentKind(Enum):
     ATOMS = "a path or values"
     CONDITION = "a condition"
     PATTERN = "a regular expression as a string literal"
-    FLAGS = 'flags as a string literal, of "s", "m", "i", "x"'
+    FLAGS = 'flags as a string literal, of "s", "m", "i", "x", "q"'
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,53 +1,55 @@
-"""Regular expressions of ``matches``, in time linear in the length of the text, and of ``replace``
-and ``tokenize``, where each match is found in time linear in the text still to be read.
+r"""Regular expressions of ``matches``, ``replace`` and ``tokenize``, in bounded time.
 
 Python's own engine backtracks: a pattern such as ``(a+)+`` can take time exponential in the
-length of what it is matched with, and one message could stall a broker.  Here a pattern becomes
-an NFA that is run as a set of states, and each step from a set of states with a character is
-remembered (a lazy DFA, bounded).
+length of what it is matched with, and one message could stall a broker.  So RE2 searches
+(re2_patterns.py), in time linear in the text, for all that it can say.  The rest is run here, over
+the states of an NFA:
 
 ::
 
     a(b|c)+$    -> 0:a  1:split(2,3)  2:b>4  3:c>4  4:split(1,5)  5:end of text  6:match
 
-Whether a pattern matches at all is asked of RE2 where it certainly finds the same
-(re2_patterns.py), which is several times as fast.
+- what is too large for RE2, and ``^`` with flag ``m`` in a text that ends with a newline: all ways
+  at once, character by character, in time linear in the text and in the states;
+- back-references: one way after the other, which can take exponential time; ``charge`` ends it.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
 from typing import NamedTuple, TypeAlias
 
+from yfilter.language.budget import TEXT_VISIT
+from yfilter.language.character_sets import Characters, has_character, with_case_variants
 from yfilter.language.pattern_syntax import (
-    FLAGS,
     REPEATS_MAX,
     Fragment,
     PatternError,
+    check_flags,
     parse_pattern,
 )
-from yfilter.language.re2_patterns import Re2Pattern, as_re2, compile_re2
+from yfilter.language.re2_patterns import Re2Pattern, compile_re2, written_for_re2
 
 STATES_MAX = REPEATS_MAX  # of one pattern, after {n,m} is written out (code "pattern")
-MEMO_MAX = 10_000  # remembered steps of one pattern; when full, forgotten and begun anew
+FEW_STATES = 64  # RE2 keeps most sets of these at hand; else a character may take each of them
+RE2_STATES_MAX = 200  # beyond, a search by RE2 that cannot be interrupted may take too long
+STEPS = 256  # of RE2, a character and a state each, at the price of a visit: it takes few of them
+MANY_STEPS = 16  # if there are many states
+REST = 4_096  # characters to be read still, where reading them in vain costs a visit
+WAYS_CHARGED = 32  # steps of a back-tracking search, in one go
 
 Charge: TypeAlias = "Callable[[int], None]"
 """Is told how many visits a search has cost, piece by piece; may raise."""
-CHARGED_PLACES = 64  # of a text, in one go
-FEW_STATES = 64  # RE2 keeps all sets of these at hand; else a character may take each of them
-STATES_VISIT = 16  # that may be taken, at the price of a visit
 
 Span: TypeAlias = tuple[int, int]
 Slots: TypeAlias = tuple[int | None, ...]  # start and end of the match, then of each group
+Found: TypeAlias = tuple[int, int, tuple[Span | None, ...]]
 
 
 def check_pattern(pattern: str, flags: str, length_max: int) -> None:
     """Raises PatternError for what is wrong or too large."""
-    for flag in flags:
-        if flag not in FLAGS:
-            raise PatternError(f"'{flag}' is not a flag of a regular expression")
+    check_flags(flags)
     if len(pattern) > length_max:
         raise PatternError(f"a regular expression of more than {length_max} characters")
     compile_pattern(pattern, flags)
@@ -55,75 +57,102 @@ def check_pattern(pattern: str, flags: str, length_max: int) -> None:
 
 @lru_cache(maxsize=4096)
 def compile_pattern(pattern: str, flags: str = "") -> Pattern:
-    """The compiled form of an XPath 2.0 regular expression, or PatternError."""
+    """The compiled form of a regular expression of XPath 3.1, or PatternError."""
     return Pattern(pattern, flags)
 
 
 class _State(NamedTuple):
     """A state of the NFA: exactly one of the ways on.
 
-    test: go to ``then`` over a character that it matches; "^" or "$": go to ``then`` where the
-    assertion holds; "": go to ``then``, or else to ``otherwise``, remembering the place in ``slot``
-    if there is one; None: the pattern has matched.
+    kind "char": go to ``then`` over one of ``characters``; "back": over what group ``slot`` has
+    matched; "^" or "$": go to ``then`` where the assertion holds; "": go to ``then``, or else to
+    ``otherwise``, remembering the place in ``slot`` if there is one; "end": the pattern has
+    matched.
     """
 
-    test: re.Pattern[str] | str | None
+    kind: str
     then: int = -1
     otherwise: int = -1
     slot: int = -1
+    characters: Characters = ()
 
 
 class Pattern:
-    """A compiled pattern.  ``search`` is linear; what it remembers is bounded by MEMO_MAX."""
+    """A compiled pattern.
+
+    ``is_linear``: a search takes time linear in the text; else ``charge`` must be given.
+    ``is_quick``: and not much more than reading it, so that nothing need be charged.
+    """
 
     def __init__(self, pattern: str, flags: str) -> None:
         parsed = parse_pattern(pattern, flags)
+        self._parsed = parsed
+        self._flags = flags
         self.groups = parsed.groups
-        self._source = (pattern, flags)
-        self._states = _StateBuilder().build(parsed.whole)
+        self.is_linear = not parsed.has_backs
+        self.size = _size(parsed.whole)
+        if self.size > STATES_MAX:
+            raise PatternError(f"a regular expression of more than {STATES_MAX} states")
         self._multiline = "m" in flags
-        self._closures: dict[tuple[frozenset[int], bool, bool], frozenset[int] | None] = {}
-        self._steps: dict[tuple[frozenset[int], str], frozenset[int]] = {}
+        self._at_last_newline = self._multiline and parsed.has_starts
 
-    def statistics(self) -> dict[str, int]:
-        return {
-            "states": len(self._states),
-            "remembered": len(self._closures) + len(self._steps),
-        }
+    @property
+    def is_quick(self) -> bool:
+        is_exact = self._re2 is not None and not self._at_last_newline
+        return self.size <= FEW_STATES and is_exact
+
+    @cached_property
+    def _states(self) -> list[_State]:
+        return _StateBuilder().build(self._parsed.whole)
 
     @cached_property
     def _re2(self) -> Re2Pattern | None:
-        written = as_re2(*self._source)
+        if self.size > RE2_STATES_MAX:
+            return None
+        written = written_for_re2(self._parsed, self._flags)
         return None if written is None else compile_re2(written)
 
     def search(self, text: str, charge: Charge | None = None) -> bool:
         """Whether the pattern matches anywhere in ``text``; ``charge`` is told what it costs."""
-        if self._re2 is None:
-            return self.search_states(text, charge)
-        if charge is not None and len(self._states) > FEW_STATES:
-            charge(len(text) * len(self._states) // STATES_VISIT)
+        if self._re2 is None or (self._at_last_newline and text.endswith("\n")):
+            return self._first(text, 0, charge) is not None
+        if charge is not None:
+            charge(self._cost(len(text)))
         return self._re2.search(text.encode()) is not None
 
     def search_states(self, text: str, charge: Charge | None = None) -> bool:
         """As ``search``, but always by the NFA."""
-        kernel: frozenset[int] = frozenset()
-        for place in range(len(text) + 1):
-            if charge is not None and place % CHARGED_PLACES == CHARGED_PLACES - 1:
-                charge(CHARGED_PLACES // 4 + len(kernel))
-            closed = self._closure(kernel, *self._edges(text, place))
-            if closed is None:
-                return True
-            if place < len(text):
-                kernel = self._step(closed, text[place])
-        return False
+        return self._first(text, 0, charge) is not None
 
-    def finditer(
-        self, text: str, charge: Charge | None = None
-    ) -> Iterator[tuple[int, int, tuple[Span | None, ...]]]:
+    def finditer(self, text: str, charge: Charge | None = None) -> Iterator[Found]:
         """Matches from left to right: start, end and what each group matched, None if nothing.
 
-        Of several matches at one place the one that a backtracking engine would find.
+        Of several matches at one place the one that a backtracking engine would find.  For
+        patterns that do not match the empty text.
         """
+        if self._re2 is None or (self._at_last_newline and text.endswith("\n")):
+            return self._find_by_states(text, charge)
+        found = self._find_by_re2(self._re2, text.encode(), charge)
+        return found if text.isascii() else _in_characters(text, found)
+
+    def _find_by_re2(
+        self, re2: Re2Pattern, octets: bytes, charge: Charge | None
+    ) -> Iterator[Found]:
+        place = 0
+        while (found := re2.search(octets, place)) is not None:
+            start, end = found.span()
+            if charge is not None:
+                charge(self._cost(end - place) + (len(octets) - end) // REST)
+            spans = [found.span(number) for number in range(1, self.groups + 1)]
+            yield start, end, tuple(None if span[0] < 0 else span for span in spans)
+            place = end
+        if charge is not None:
+            charge(self._cost(len(octets) - place))
+
+    def _cost(self, size: int) -> int:
+        return size * self.size // (MANY_STEPS if self.size > FEW_STATES else STEPS)
+
+    def _find_by_states(self, text: str, charge: Charge | None) -> Iterator[Found]:
         place = 0
         while place <= len(text):
             slots = self._first(text, place, charge)
@@ -135,7 +164,18 @@ class Pattern:
             place = end if end > start else end + 1
 
     def _first(self, text: str, start: int, charge: Charge | None) -> Slots | None:
-        """The slots of the leftmost match: threads in order of preference, one a state."""
+        """The slots of the leftmost match."""
+        if self.is_linear:
+            return self._all_ways(text, start, charge)
+        assert charge is not None, "a search that may take exponential time"
+        for place in range(start, len(text) + 1):
+            slots = self._one_way_after_another(text, place, charge)
+            if slots is not None:
+                return slots
+        return None
+
+    def _all_ways(self, text: str, start: int, charge: Charge | None) -> Slots | None:
+        """Threads in order of preference, one a state, go over the text together."""
         empty: Slots = (None,) * (2 + 2 * self.groups)
         threads: list[tuple[int, Slots]] = []
         best: Slots | None = None
@@ -165,7 +205,6 @@ class Pattern:
         following: list[tuple[int, Slots]],
     ) -> Slots | None:
         """Takes a thread over the next character; its slots if it has matched before that."""
-        at_start, at_end = self._edges(text, place)
         waiting = [thread]
         while waiting:
             number, slots = waiting.pop()
@@ -173,79 +212,120 @@ class Pattern:
                 continue
             seen.add(number)
             state = self._states[number]
-            if state.test is None:
+            if state.kind == "end":
                 return slots
-            if isinstance(state.test, re.Pattern):
-                if place < len(text) and state.test.match(text[place]):
+            if state.kind == "char":
+                if place < len(text) and has_character(state.characters, ord(text[place])):
                     following.append((state.then, slots))
-            elif state.test == "":
-                if state.slot >= 0:
-                    slots = (*slots[: state.slot], place, *slots[state.slot + 1 :])
-                elif state.otherwise != state.then:
-                    waiting.append((state.otherwise, slots))
-                waiting.append((state.then, slots))
-            elif (state.test == "^" and at_start) or (state.test == "$" and at_end):
-                waiting.append((state.then, slots))
+            else:
+                waiting += self._ways_on(state, text, place, slots)
         return None
 
-    def _edges(self, text: str, place: int) -> tuple[bool, bool]:
-        """Whether ``^`` and whether ``$`` hold between two characters."""
-        last = len(text)
-        if not self._multiline:
-            return place == 0, place == last
-        return (
-            place == 0 or (text[place - 1] == "\n" and place < last),
-            place == last or text[place] == "\n",
-        )
-
-    def _closure(
-        self, kernel: frozenset[int], at_start: bool, at_end: bool
-    ) -> frozenset[int] | None:
-        """All states reached without a character, the first one included; None for a match."""
-        key = (kernel, at_start, at_end)
-        if key not in self._closures:
-            if len(self._closures) + len(self._steps) >= MEMO_MAX:
-                self._closures.clear()
-                self._steps.clear()
-            self._closures[key] = self._new_closure((0, *kernel), at_start, at_end)
-        return self._closures[key]
-
-    def _new_closure(
-        self, start: Iterable[int], at_start: bool, at_end: bool
-    ) -> frozenset[int] | None:
-        waiting = list(start)
-        seen: set[int] = set()
+    def _one_way_after_another(self, text: str, start: int, charge: Charge) -> Slots | None:
+        """The slots of the match at a place; ``seen`` are the states since the last character."""
+        empty: Slots = (start, *(None,) * (1 + 2 * self.groups))
+        waiting: list[tuple[int, int, Slots, frozenset[int]]] = [(0, start, empty, frozenset())]
+        steps = 0
         while waiting:
-            number = waiting.pop()
+            steps += 1
+            if steps % WAYS_CHARGED == 0:
+                charge(WAYS_CHARGED)
+            number, place, slots, seen = waiting.pop()
             if number in seen:
                 continue
-            seen.add(number)
             state = self._states[number]
-            if state.test is None:
-                return None
-            if state.test == "":
-                waiting += (state.then, state.otherwise)
-            elif (state.test == "^" and at_start) or (state.test == "$" and at_end):
-                waiting.append(state.then)
-        return frozenset(
-            number for number in seen if isinstance(self._states[number].test, re.Pattern)
-        )
+            if state.kind == "end":
+                return (slots[0], place, *slots[2:])
+            if state.kind == "char":
+                if place < len(text) and has_character(state.characters, ord(text[place])):
+                    waiting.append((state.then, place + 1, slots, frozenset()))
+            elif state.kind == "back":
+                after = self._behind_repeated(state, text, place, slots, charge)
+                if after is not None:
+                    waiting.append(
+                        (state.then, after, slots, frozenset() if after > place else seen)
+                    )
+            else:
+                seen |= {number}
+                waiting += (
+                    (then, place, its_slots, seen)
+                    for then, its_slots in self._ways_on(state, text, place, slots)
+                )
+        charge(steps % WAYS_CHARGED)
+        return None
 
-    def _step(self, closed: frozenset[int], character: str) -> frozenset[int]:
-        key = (closed, character)
-        found = self._steps.get(key)
-        if found is None:
-            found = frozenset(
-                state.then
-                for state in map(self._states.__getitem__, closed)
-                if isinstance(state.test, re.Pattern) and state.test.match(character)
-            )
-            self._steps[key] = found
-        return found
+    def _ways_on(
+        self, state: _State, text: str, place: int, slots: Slots
+    ) -> list[tuple[int, Slots]]:
+        """Where a state leads without a character, the way that is preferred last."""
+        if state.kind == "":
+            if state.slot >= 0:
+                slots = (*slots[: state.slot], place, *slots[state.slot + 1 :])
+            elif state.otherwise != state.then:
+                return [(state.otherwise, slots), (state.then, slots)]
+        elif not (self._starts if state.kind == "^" else self._ends)(text, place):
+            return []
+        return [(state.then, slots)]
+
+    def _behind_repeated(
+        self, state: _State, text: str, place: int, slots: Slots, charge: Charge
+    ) -> int | None:
+        """The place behind what a group has matched, where that comes again at ``place``."""
+        start, end = slots[state.slot], slots[state.slot + 1]
+        if start is None or end is None:
+            return place
+        wanted, there = text[start:end], text[place : place + end - start]
+        charge(len(wanted) // TEXT_VISIT)
+        if wanted == there:
+            return place + len(there)
+        if "i" not in self._flags or len(wanted) != len(there):
+            return None
+        is_same = all(map(_same_but_case, wanted, there))
+        return place + len(there) if is_same else None
+
+    def _starts(self, text: str, place: int) -> bool:
+        return place == 0 or (self._multiline and text[place - 1] == "\n" and place < len(text))
+
+    def _ends(self, text: str, place: int) -> bool:
+        return place == len(text) or (self._multiline and text[place] == "\n")
 
 
 def _span(start: int | None, end: int | None) -> Span | None:
     return None if start is None or end is None else (start, end)
+
+
+@lru_cache(maxsize=4096)
+def _same_but_case(one: str, other: str) -> bool:
+    return has_character(with_case_variants((ord(one), ord(one) + 1)), ord(other))
+
+
+def _in_characters(text: str, found: Iterator[Found]) -> Iterator[Found]:
+    """Matches in UTF-8, which come in order, as matches in the text."""
+    octets = text.encode()
+    at = passed = 0  # the place up to which characters are counted, and how many they are
+
+    def count(place: int) -> int:
+        return passed + len(octets[at:place].decode())
+
+    for start, end, groups in found:
+        passed, at = count(start), start
+        yield (
+            passed,
+            count(end),
+            tuple(span and (count(span[0]), count(span[1])) for span in groups),
+        )
+
+
+def _size(fragment: Fragment) -> int:
+    """How many states a fragment has when its repetitions are written out, about."""
+    inside = sum(map(_size, fragment.parts))
+    match fragment.kind:
+        case "repeat":
+            return max(inside, 1) * max(fragment.least, fragment.most or 0, 1)
+        case "sequence":
+            return inside
+        case _:
+            return inside + 1
 
 
 class _StateBuilder:
@@ -253,27 +333,23 @@ class _StateBuilder:
 
     def __init__(self) -> None:
         self._states = [_State("")]  # state 0 is the beginning, set when the rest is there
-        self._built = 0
 
     def build(self, whole: Fragment) -> list[_State]:
-        first = self._build(whole, self._new(_State(None)))
+        first = self._build(whole, self._new(_State("end")))
         self._states[0] = _State("", first, first)
         return self._states
 
     def _new(self, state: _State) -> int:
-        if len(self._states) >= STATES_MAX:
-            raise PatternError(f"a regular expression of more than {STATES_MAX} states")
         self._states.append(state)
         return len(self._states) - 1
 
     def _build(self, fragment: Fragment, following: int) -> int:
         """The number of the first state of ``fragment``, after which comes ``following``."""
-        self._built += 1
-        if self._built > 2 * STATES_MAX:  # repetitions of nothing add no states
-            raise PatternError("a regular expression with too many repetitions")
         match fragment.kind:
             case "char":
-                return self._new(_State(fragment.test, following))
+                return self._new(_State("char", following, characters=fragment.characters))
+            case "back":
+                return self._new(_State("back", following, slot=2 * fragment.least))
             case "^" | "$":
                 return self._new(_State(fragment.kind, following))
             case "sequence":

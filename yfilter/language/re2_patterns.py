@@ -1,34 +1,39 @@
 r"""Regular expressions for RE2, which searches in linear time, in C++.
 
-The fragments of pattern_syntax.py are written with every character as a number and every class as
-its ranges: so nothing depends on whose Unicode tables are newer, or on what a dot or an escape
-means to whom.  Only where both engines find the same for certain; None elsewhere: with flag ``i``,
-with ``^`` and flag ``m``, for what is too large for RE2, and where RE2 is not installed.
+The fragments of pattern_syntax.py are written with every class as its ranges, every character as a
+number: so nothing depends on whose Unicode tables are newer, or on what a dot or an escape means to
+whom.  None for what RE2 cannot say (back-references) or what is too large for it.
 
 ::
 
-    ^a(b|\d)?   -> \A\x{61}(?:(?:\x{62}|[\x{30}-\x{39}\x{660}-\x{669}...]))?
+    ^a(b|\d)?   -> \A\x{61}((?:\x{62}|[\x{30}-\x{39}\x{660}-\x{669}...]))?
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from functools import cache
 from typing import Any, Protocol, cast
 
-from yfilter.language.pattern_syntax import Fragment, parse_pattern
+from yfilter.language.character_sets import Characters, ranges_of
+from yfilter.language.pattern_syntax import Fragment, ParsedPattern, parse_pattern
 
+MEMORY_MAX = 4 << 20  # bytes of one pattern, and of what is remembered in searching for it
+SET_MEMORY_MAX = 8 << 20  # of a set
+WRITTEN_MAX = 1 << 18  # characters; more than RE2's memory holds
+
+_NOTHING = r"[^\x{0}-\x{10ffff}]"
 _COUNTS = {(0, None): "*", (1, None): "+", (0, 1): "?"}
-_ESCAPES = {r"\n": "\n", r"\r": "\r", r"\t": "\t"}
-_CATEGORIES = ("d", "s", "w")  # each with its complement in capitals
-_CLASS = re.compile(r"\[(\^?)((?:\\.|[^\\\]])+)\]", re.DOTALL)
-_RANGE = re.compile(r"(\\?.)(?:-(\\?.))?", re.DOTALL)
+
+
+class Re2Match(Protocol):
+    def span(self, group: int = 0) -> tuple[int, int]:
+        """Where the match, or a group of it, begins and ends, in bytes; (-1, -1) for nothing."""
 
 
 class Re2Pattern(Protocol):
-    def search(self, text: bytes) -> object | None:
-        """The leftmost match in UTF-8, or None."""
+    def search(self, text: bytes, start: int = 0) -> Re2Match | None:
+        """The leftmost match in UTF-8 from a place on, or None."""
 
 
 class Re2Set(Protocol):
@@ -36,8 +41,8 @@ class Re2Set(Protocol):
         """The patterns found in UTF-8, as compile_re2_set says."""
 
 
-class _Uncertain(Exception):
-    """That RE2 matches what our own engine does."""
+class _Unsaid(Exception):
+    """RE2 cannot say that."""
 
 
 def as_re2(pattern: str, flags: str = "") -> str | None:
@@ -46,15 +51,22 @@ def as_re2(pattern: str, flags: str = "") -> str | None:
     For patterns that compile_pattern takes; PatternError for others that do not even parse.
     """
     parsed = parse_pattern(pattern, flags)
+    if parsed.has_starts and "m" in flags:
+        return None  # to RE2 a line begins behind the last newline, too
+    written = written_for_re2(parsed, flags)
+    return None if written is None or compile_re2(written) is None else written
+
+
+def written_for_re2(parsed: ParsedPattern, flags: str) -> str | None:
+    """As RE2 has it, which is right but for ``^`` behind a newline at the end of the text."""
     try:
-        written = _written(parsed.whole, parsed.flags)
-    except _Uncertain:
+        return _written(parsed.whole, is_multiline="m" in flags)
+    except _Unsaid:
         return None
-    return None if compile_re2(written) is None else written
 
 
 def compile_re2(written: str) -> Re2Pattern | None:
-    """A pattern of as_re2, compiled; None if RE2 is not there or refuses it."""
+    """A pattern for RE2, compiled; None if RE2 is not there or refuses it."""
     if (re2 := _library()) is None:
         return None
     try:
@@ -70,7 +82,7 @@ def compile_re2_set(written: Iterable[str]) -> Re2Set | None:
     patterns found, from 1 on; None where memory did not suffice.
     """
     re2 = _library()
-    compiled = re2.Set.SearchSet(_options())
+    compiled = re2.Set.SearchSet(_options(SET_MEMORY_MAX))
     compiled.Add(r"\z")  # in every text; else a failure would be taken for nothing found
     for pattern in written:
         compiled.Add(pattern)
@@ -92,67 +104,47 @@ def _library() -> Any:
 
 
 @cache
-def _options() -> Any:
+def _options(memory_max: int = MEMORY_MAX) -> Any:
     options = _library().Options()
     options.log_errors = False
+    options.max_mem = memory_max
     return options
 
 
-def _written(fragment: Fragment, flags: int) -> str:
-    parts = [_written(part, flags) for part in fragment.parts]
+def _written(fragment: Fragment, *, is_multiline: bool) -> str:
+    parts = [_written(part, is_multiline=is_multiline) for part in fragment.parts]
+    if sum(map(len, parts)) > WRITTEN_MAX:
+        raise _Unsaid
     match fragment.kind:
         case "char":
-            assert fragment.test is not None
-            return _characters(fragment.test.pattern, flags)
+            return _characters(fragment.characters)
         case "^":
-            if flags & re.MULTILINE:  # to RE2 a line begins behind the last newline, too
-                raise _Uncertain
-            return r"\A"
+            return "(?m:^)" if is_multiline else r"\A"
         case "$":
-            return "(?m:$)" if flags & re.MULTILINE else r"\z"
+            return "(?m:$)" if is_multiline else r"\z"
         case "repeat":
             least, most = fragment.least, fragment.most
             count = _COUNTS.get((least, most)) or f"{{{least},{'' if most is None else most}}}"
-            return f"(?:{parts[0]}){count}"
+            return f"(?:{parts[0]}){count}{'' if fragment.greedy else '?'}"
         case "choice":
             return f"(?:{'|'.join(parts)})"
-        case _:
+        case "group":
+            return f"({parts[0]})"
+        case "sequence":
             return "".join(parts)
+        case _:
+            raise _Unsaid
 
 
-def _characters(translated: str, flags: int) -> str:
-    """One character or class, as elementpath has translated it."""
-    if flags & re.IGNORECASE:
-        raise _Uncertain
-    if translated == ".":  # with flag s: elsewhere it is translated
-        return "(?s:.)"
-    if translated[0] == "\\" and translated[1:].lower() in _CATEGORIES:
-        return f"[{'^' * translated[1].isupper()}{_category(translated[1].lower())}]"
-    if translated[0] != "[":
-        return _number(translated)
-    whole = _CLASS.fullmatch(translated)
-    if whole is None:
-        raise _Uncertain
-    ranges = "".join(
-        _number(first) if not last else f"{_number(first)}-{_number(last)}"
-        for first, last in _RANGE.findall(whole[2])
-    )
-    return f"[{whole[1]}{ranges}]"
+def _characters(characters: Characters) -> str:
+    """A class; one character without brackets."""
+    ranges = ranges_of(characters)
+    if len(ranges) == 1 and ranges[0][1] == ranges[0][0] + 1:
+        return rf"\x{{{ranges[0][0]:x}}}"
+    if not ranges:
+        return _NOTHING
+    return f"[{''.join(_range(start, end - 1) for start, end in ranges)}]"
 
 
-def _number(character: str) -> str:
-    r"""A character or its escape as \x{...}."""
-    plain = _ESCAPES.get(character, character[-1])
-    if len(character) > 1 and plain == character[-1] and plain.isalnum():
-        raise _Uncertain  # such as \a, which is not in XPath
-    return rf"\x{{{ord(plain):x}}}"
-
-
-@cache
-def _category(letter: str) -> str:
-    r"""The ranges of Python's \d, \s or \w: RE2's are those of another version of Unicode."""
-    everything = "".join(map(chr, range(0x110000)))
-    return "".join(
-        f"{_number(run[0][0])}-{_number(run[0][-1])}"
-        for run in re.finditer(rf"\{letter}+", everything)
-    )
+def _range(first: int, last: int) -> str:
+    return rf"\x{{{first:x}}}" if first == last else rf"\x{{{first:x}}}-\x{{{last:x}}}"

@@ -38,9 +38,7 @@ def _compiled(budget: Budget, pattern: str, flags: str) -> Pattern:
 def _tokenize(budget: Budget, text: str, pattern: str, flags: str = "") -> list[str]:
     if not text:
         return []
-    compiled = _compiled(budget, pattern, flags)
-    if compiled.search(""):
-        raise DynamicError("FORX0003", "the pattern of tokenize() matches the empty string")
+    compiled = _never_empty(budget, "tokenize", pattern, flags)
     tokens = []
     place = 0
     for start, end, _ in compiled.finditer(text, budget.charge):
@@ -51,10 +49,8 @@ def _tokenize(budget: Budget, text: str, pattern: str, flags: str = "") -> list[
 
 
 def _replace(budget: Budget, text: str, pattern: str, replacement: str, flags: str = "") -> str:
-    compiled = _compiled(budget, pattern, flags)
-    if compiled.search(""):
-        raise DynamicError("FORX0003", "the pattern of replace() matches the empty string")
-    template = _template(replacement, compiled.groups)
+    compiled = _never_empty(budget, "replace", pattern, flags)
+    template = [replacement] if "q" in flags else _template(replacement, compiled.groups)
     parts: list[str] = []
     place = 0
     size = len(text)
@@ -72,6 +68,13 @@ def _replace(budget: Budget, text: str, pattern: str, replacement: str, flags: s
         place = end
     budget.charge_memory(size)
     return "".join((*parts, text[place:]))
+
+
+def _never_empty(budget: Budget, name: str, pattern: str, flags: str) -> Pattern:
+    compiled = _compiled(budget, pattern, flags)
+    if compiled.search("", budget.charge):
+        raise DynamicError("FORX0003", f"the pattern of {name}() matches the empty string")
+    return compiled
 
 
 def _template(replacement: str, groups: int) -> list[str | int]:

@@ -370,8 +370,10 @@ class Compiler:
             case (_, (PathExpression() as tested, Literal(str(text)))) if name in _TEXT_TESTS:
                 return FirstValue(self.path(tested, scope), _TEXT_TESTS[name](text))
             case "matches", (PathExpression() as tested, Literal(str(pattern)), *flags):
-                search = compile_pattern(pattern, *(str(flag.value) for flag in flags)).search  # type: ignore[union-attr]
-                return FirstValue(self.path(tested, scope), Matches(search))
+                compiled = compile_pattern(pattern, *(str(flag.value) for flag in flags))  # type: ignore[union-attr]
+                if not compiled.is_quick:  # that a budget must end
+                    raise NotCompiled
+                return FirstValue(self.path(tested, scope), Matches(compiled.search))
             case _:
                 operators = [self._part(argument, scope) for argument in arguments]
         if name in _TEXT_FUNCTIONS:
