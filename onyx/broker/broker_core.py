@@ -24,7 +24,7 @@ from formats import WireFormat
 from onyx.broker.access_rules import AccessRules
 from onyx.broker.broker_requests import BrokerRequests
 from onyx.broker.control_plane import ControlPlane
-from onyx.broker.data_plane import DataPlane
+from onyx.broker.data_plane import DataPlane, not_evaluated
 from onyx.broker.deliveries.delivery_log import ReadStore
 from onyx.broker.deliveries.mailboxes import READ_SPACES, Mailboxes
 from onyx.broker.deliveries.overflow import MailboxLimits
@@ -64,7 +64,7 @@ from overlay.link.events import (
     SchemaAnswered,
     TimePassed,
 )
-from overlay.link.frames import Hello
+from overlay.link.frames import Hello, Message
 from overlay.link.link_layer import Arrival, LinkLayer
 from overlay.link.part import Agenda, FrameRefused
 from overlay.link.principal import Principal, nobody
@@ -352,7 +352,10 @@ class BrokerCore:
         if self.data.deferred and not taker.is_aside:
             self.data.finish()
         self._arrival = arrival
-        if not (self._dead.passed_over and self._passes(arrival)):
+        why = self._passes(arrival) if self._dead.passed_over else ""
+        if why and isinstance(frame, Message):  # others wait for it
+            frame, why = not_evaluated(frame, f"at {self.identity}: {why}"), ""
+        if not why:
             try:
                 taker.take(frame, arrival)
             except FrameRefused as refusal:
@@ -362,9 +365,9 @@ class BrokerCore:
         if self.trees.ending:
             self.trees.end_if_complete(arrival.key)
 
-    def _passes(self, arrival: Arrival) -> bool:
-        """Whether it is passed over; what is held first, when it is its turn."""
-        return not self.data.validation.awaits(arrival) and self._dead.passes(arrival)
+    def _passes(self, arrival: Arrival) -> str:
+        """Why it is passed over, "" if it is not; what is held first, when it is its turn."""
+        return "" if self.data.validation.awaits(arrival) else self._dead.passes(arrival)
 
     def _check_hello(self, arrival: Arrival) -> None:
         """Sources are validated against the catalog."""

@@ -13,7 +13,8 @@ when that is what they are (packing/parcel.py); it leaves before the local profi
 (local_deliveries.py).  A message that nobody here wants any more is not even decoded.
 
 A message that is refused at the root broker is refused whole: its source is told where and why,
-and nobody gets any of it.
+and nobody gets any of it.  One that has ended another broker goes on from there as
+``NOT_EVALUATED``: all who may have wanted it get a delivery that says so.
 """
 
 from __future__ import annotations
@@ -71,6 +72,9 @@ from yfilter.matches import (
     RouteMatch,
     TransformationMatch,
 )
+
+NOT_EVALUATED = "not-evaluated"
+"""The format of a message of which nothing is left but why, as its payload."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +216,9 @@ class DataPlane(Part):
         if not self._query.table.is_wanted(frame.root):
             self._counters["unwanted"] += 1
             return
+        if frame.format == NOT_EVALUATED:
+            self._tell_not_evaluated(frame)
+            return
         try:
             parcel = self._open(
                 *(frame.root, frame.source, frame.number, frame.hops, frame.format, frame.payload),
@@ -231,6 +238,19 @@ class DataPlane(Part):
         if not (taken.links or taken.local):
             self._note_useless(parcel)
         self._act(parcel, taken)
+
+    def _tell_not_evaluated(self, frame: Message) -> None:
+        """Everybody, here and below, as nobody knows who would have got it."""
+        self._counters["not_evaluated"] += 1
+        self.finish()  # deliveries keep the order of their messages
+        self._query.note_arrival(frame)
+        for child in self._control.children(frame.root):
+            if self._query.table.wanted(frame.root, child):
+                below = replace(frame, hops=frame.hops + 1)
+                self._links.send(f"broker/{child}", frame.root, below)
+        parcel = self._open(frame.root, frame.source, frame.number, frame.hops, "text", b"")
+        for _ in self.local.pass_over(parcel, frame.payload.decode(errors="replace")):
+            pass
 
     def _note_useless(self, parcel: Parcel) -> None:
         """Nobody here or below wants a message that came."""
@@ -453,6 +473,11 @@ class DataPlane(Part):
                 link=child,
                 bytes=size,
             )
+
+
+def not_evaluated(frame: Message, why: str) -> Message:
+    """What is left of a message that cannot be looked at."""
+    return replace(frame, format=NOT_EVALUATED, payload=why.encode(), reflects=WHOLE, pieces=b"")
 
 
 def _urgent(matches: Iterable[Match]) -> tuple[list[str], dict[str, ElementStream]]:

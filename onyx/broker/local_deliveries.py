@@ -284,6 +284,12 @@ class LocalDeliveries:
         if is_undecided:
             self._decided(parcel, bool(matched), exceeded)
 
+    def pass_over(self, parcel: Parcel, why: str) -> Iterator[None]:
+        """Every profile is told that a message was not evaluated, as none was asked."""
+        profiles = [profile for profile in self._profiles if self._is_seen(parcel.source, profile)]
+        given = Given(self._boxes_named(profiles), without_results(INTERNAL, why), True)
+        yield from self.deliver(parcel, [given] if profiles else [])
+
     # --- helpers --------------------------------------------------------------------------
 
     def _suspect(self, parcel: Parcel) -> Suspect:
@@ -301,9 +307,7 @@ class LocalDeliveries:
         if is_undecided:
             self._decided(parcel, False, MessageRefused(INTERNAL, said))
             return
-        profiles = [profile for profile in self._profiles if self._is_seen(parcel.source, profile)]
-        given = Given(self._boxes_named(profiles), without_results(INTERNAL, said), True)
-        yield from self.deliver(parcel, [given] if profiles else [])
+        yield from self.pass_over(parcel, said)
 
     def _is_seen(self, source: str, profile: str) -> bool:
         """Whether a profile's user may see what comes of a source."""

@@ -137,11 +137,12 @@ class DeadLetters(Part):
         """Whether an arrival has ended a core."""
         return id_of(arrival) in self.passed_over
 
-    def passes(self, arrival: Arrival) -> bool:
-        """Whether an arrival is not to be handled; whoever can be told is told."""
+    def passes(self, arrival: Arrival) -> str:
+        """Why an arrival is not to be handled, "" if it is; whoever has sent it is told, if they
+        can be."""
         name = id_of(arrival)
         if name not in self.passed_over:
-            return False
+            return ""
         self.passed()
         frame = arrival.frame
         if isinstance(frame, Request):
@@ -152,7 +153,7 @@ class DeadLetters(Part):
             self._links.send(arrival.peer, source, refused)
         elif not arrival.sequence:
             self._links.refuse(arrival.connection, INTERNAL, said_of(name))
-        return True
+        return said_of(name)
 
     def passed(self) -> None:
         self._counters["passed_over"] += 1

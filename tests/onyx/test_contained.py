@@ -21,7 +21,7 @@ from onyx.broker.query_plane import QueryPlane
 match, update = DataPlane._match, QueryPlane.update
 
 def faulty_match(self, parcel):
-    if parcel.stream is not None and b"poison" in parcel.payload:
+    if parcel.stream is not None and (b"poison", b"venom")[parcel.hops] in parcel.payload:
         raise ZeroDivisionError("a fault")
     return match(self, parcel)
 
@@ -73,6 +73,24 @@ async def test_a_broker_with_a_fault_goes_on_without_what_meets_it(
     for letter in letters:
         assert any(letter["id"] in line and "failed at" in line for line in said)
     assert letters[1]["id"] in str(caught.value)
+
+
+async def test_users_are_told_of_a_message_that_fells_a_broker_on_its_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(FAULT, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    async with launch(topology_in(tmp_path / "data", brokers=2)) as network:
+        source = await DataSource.register(network.registration, location=(10.0, 0.0))
+        async with source, User(network.registration, "ada") as user:
+            profile = await user.add_profile("//n", location=(20.0, 0.0))
+            texts = [b"<n>1</n>", b"<n>venom</n>", b"<n>3</n>"]
+            outcomes = [outcome async for outcome in source.publish_all(_each(texts))]
+            assert all(outcome.accepted for outcome in outcomes)
+            results = user.results(profile.id)
+            found = [await anext(results) for _ in range(3)]
+    assert [one.results for one in found] == [[texts[0]], [], [texts[2]]]
+    assert found[1].limit.startswith("at B2: an error in this process")
 
 
 async def test_a_message_that_its_schema_is_tried_on_for_ever_is_refused_and_the_next_is_not(

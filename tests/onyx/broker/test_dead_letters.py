@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import pytest
 
 from formats import ElementStream
 from onyx.broker.broker_core import BrokerCore
-from onyx.broker.data_plane import DataPlane
+from onyx.broker.data_plane import NOT_EVALUATED, DataPlane
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.deliveries.result_maker import ResultMaker
 from onyx.broker.local_deliveries import Given, LocalDeliveries
@@ -46,7 +47,7 @@ class Turns(Beside):
 class Falling(Setting):
     """B4 with a profile and its user; whatever falls over at something with ``poison`` in it."""
 
-    def __init__(self, root: str = "B1", child: bool = False) -> None:
+    def __init__(self, root: str = "B1", child: str | bool = False) -> None:
         super().__init__()
         self.beside = Turns("broker/B4", BrokerCore(self.topology, "B4", "run1"))
         self.registration = self.beside.peer("registration", "R1")
@@ -130,7 +131,7 @@ def test_a_message_of_a_broker_is_passed_over_and_all_others_come_once_in_order(
     suspect = setting.live_on(caught.value)
     for number in (3, 4):
         setting.brokers["B1"].send("B1", message(number=number))
-    assert setting.delivered() == [1, 3, 4]
+    assert setting.delivered() == [1, 2, 3, 4]
     (letter,) = setting.letters()
     assert suspect is not None and letter["id"] == suspect.id
     assert letter["what"] == "message 2 of s1 on tree B1"
@@ -139,6 +140,35 @@ def test_a_message_of_a_broker_is_passed_over_and_all_others_come_once_in_order(
     shown = setting.operator().ask("dead.show", id=suspect.id)
     assert shown is not None and "in fall" in shown.result["trace"]
     assert message().payload in shown.result["data"]
+
+
+def test_users_below_a_broker_that_a_message_fells_are_told_that_it_was_not_evaluated(
+    falling_match: None,
+) -> None:
+    """Here it is B4, below which B5 wants messages of B1 and B6 does not."""
+    setting = Falling(child="B5")
+    setting.brokers["B1"].send("B1", message(number=1))
+    with setting.falls() as caught:
+        setting.brokers["B1"].send("B1", message(number=2))
+    suspect = setting.live_on(caught.value)
+    setting.brokers["B1"].send("B1", message(number=3))
+    assert suspect is not None
+    below = setting.brokers["B5"].all(Message)
+    assert [(frame.number, frame.hops) for frame in below] == [(1, 2), (2, 2), (3, 2)]
+    assert setting.brokers["B6"].all(Message) == []
+    (told,) = [frame for frame in below if frame.format == NOT_EVALUATED]
+    (empty,) = [delivery for delivery in setting.user.all(Delivery) if 0 in delivery.lengths]
+    assert suspect.id.encode() in told.payload and suspect.id.encode() in empty.payload
+    assert empty.payload.startswith(b"at B4: an error in this process")
+
+    other = Falling(child="B5")
+    other.brokers["B1"].send("B1", replace(told, hops=1))
+    assert [frame.format for frame in other.brokers["B5"].all(Message)] == [NOT_EVALUATED]
+    (delivery,) = other.user.all(Delivery)
+    assert delivery.payload == empty.payload
+    for _ in range(2):  # what left early comes again
+        other.brokers["B1"].send("B1", replace(told, number=3))
+    assert other.delivered() == [2, 3]
 
 
 def test_a_source_is_told_which_of_its_messages_was_passed_over(falling_match: None) -> None:
