@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 from benchmarks.benchmark import Benchmark, BenchmarkError, Result, WrongAnswers
 from benchmarks.ceiling.benchmark import CEILING
+from benchmarks.crowd import CROWD
 from benchmarks.deliver import DELIVER
 from benchmarks.formats import FORMATS
 from benchmarks.language import LANGUAGE
@@ -32,6 +33,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     NETWORK,
     SECURITY,
     CEILING,
+    CROWD,
     FORMATS,
     LANGUAGE,
     PEP,

@@ -2,6 +2,7 @@
 from yfilter.index.atoms cimport AtomTable
 from yfilter.index.record_pool cimport RecordPool
 from yfilter.index.residual_rows cimport *
+from yfilter.index.second_access cimport *
 from yfilter.index.sorting cimport sort_by
 from yfilter.index.trie cimport *
 
@@ -12,7 +13,8 @@ cpdef enum:
     LIST_QUICK = 2
     LIST_SLOW = 3
     LIST_GROUPS = 4
-    LIST_QUERIES = 5
+    LIST_SECONDS = 5
+    LIST_QUERIES = 6
 
     # Other fields of a ranged list, of which LIST_SLOW is RANGED.
     LIST_RANGED = 1
@@ -25,6 +27,15 @@ cpdef enum:
     GROUP_EPOCH = 2
     GROUP_ELEMENT = 3
     GROUP_QUERIES = 4
+
+    # Fields of a second; from SECOND_QUERIES on its queries.
+    SECOND_POSITION = 0
+    SECOND_SYMBOL = 1
+    SECOND_ATTRIBUTE = 2
+    SECOND_OPERATOR = 3
+    SECOND_COUNT = 4
+    SECOND_BOUNDS = 5
+    SECOND_QUERIES = 6
 
     # Fields of a query in a list; in a group it has a twig for the residual.
     LISTED_QUERY = 0
@@ -54,6 +65,7 @@ cdef class AcceptLists:
     cdef int[::1] _next
     cdef double[::1] _numbers
     cdef int[::1] _queries
+    cdef SecondAccess _second
 
     cdef int make(self, int[::1] members, int first, int count) except -1
     cdef int make_range(self, int[::1] members, int first, int count) except -1
@@ -61,6 +73,10 @@ cdef class AcceptLists:
     cdef long long used_bytes(self) noexcept
     cdef int _gather(self, int[::1] members, int first, int count) except -1
     cdef int _cover(self, int room) except -1
-    cdef int _lay_out(self) except -1
+    cdef int _lay_out(self, int seconds) except -1
+    cdef int _divide(self, int found) except -1
+    cdef int _write_seconds(self, int place) except -1
+    cdef int _write_row(self, int at, int query) except -1
+    cdef int _keep_bounds(self, double[::1] numbers, int first, int count) except -1
     cdef int _write(self, int query, int residual) except -1
     cdef int _reserve(self, int count) except -1

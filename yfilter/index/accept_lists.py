@@ -1,18 +1,20 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """AcceptLists: the queries that states accept, one generation's.
 
-A list is four sections behind their lengths: those that are sure, those with one equality of an
+A list is five sections behind their lengths: those that are sure, those with one equality of an
 ancestor to look up, those with a residual to check, and what the message has to contain for it to
-hold, and those with one twig of an ancestor to look up, by the ancestor (see residual_rows.py)::
+hold, those with one twig of an ancestor to look up, by the ancestor (see residual_rows.py), and
+those that a second access divides, by the comparison (see second_access.py)::
 
-    list    EPOCH SURE QUICK SLOW GROUPS | query … | query residual … | query residual required …
-                                         | group …
+    list    EPOCH SURE QUICK SLOW GROUPS SECONDS
+            | query … | query residual … | query residual required … | group … | second …
     group   POSITION COUNT EPOCH ELEMENT | query twig …
-    ranged  EPOCH RANGED BOUNDS - GROUPS | query residual required …
-                                                    with their numbers, ascending, in ``bounds``
+    second  POSITION SYMBOL ATTRIBUTE OPERATOR COUNT BOUNDS | query residual required …
+    ranged  EPOCH RANGED BOUNDS - GROUPS SECONDS | query residual required …
 
-SURE, QUICK, SLOW, RANGED and COUNT say how many; GROUPS is the length of all groups, BOUNDS where
-the numbers begin.  EPOCH, and the ELEMENT of a group, are those that it was last taken for.
+SURE, QUICK, SLOW, RANGED and COUNT say how many; GROUPS is the length of all groups, SECONDS of all
+seconds.  The numbers of a second, and of a ranged list, stand in ``bounds`` from BOUNDS on,
+ascending.  EPOCH, and the ELEMENT of a group, are those that it was last taken for.
 """
 
 from __future__ import annotations
@@ -27,12 +29,14 @@ from yfilter.index.columns import doubles, grown, ints
 if cython.compiled:
     from cython.cimports.yfilter.index.atoms import AtomTable
     from cython.cimports.yfilter.index.record_pool import RecordPool
+    from cython.cimports.yfilter.index.second_access import SecondAccess
     from cython.cimports.yfilter.index.sorting import sort_by
     from cython.cimports.yfilter.index.trie import Trie
 else:
     from yfilter.index.atoms import AtomTable
     from yfilter.index.record_pool import RecordPool
     from yfilter.index.residual_rows import CODE_POSITION, CODE_SHIFT, CODE_TWIG, RECORD_REQUIRED
+    from yfilter.index.second_access import CROWD_MIN, SecondAccess
     from yfilter.index.sorting import sort_by
     from yfilter.index.trie import (
         NODE_FIRST_QUERY,
@@ -45,10 +49,14 @@ else:
     )
 
 if not cython.compiled:
-    LIST_EPOCH, LIST_SURE, LIST_QUICK, LIST_SLOW, LIST_GROUPS, LIST_QUERIES = range(6)
+    LIST_EPOCH, LIST_SURE, LIST_QUICK, LIST_SLOW, LIST_GROUPS = range(5)
+    LIST_SECONDS, LIST_QUERIES = 5, 6
     LIST_RANGED, LIST_BOUNDS, RANGED = 1, 2, -1
 
     GROUP_POSITION, GROUP_COUNT, GROUP_EPOCH, GROUP_ELEMENT, GROUP_QUERIES = range(5)
+
+    SECOND_POSITION, SECOND_SYMBOL, SECOND_ATTRIBUTE, SECOND_OPERATOR = range(4)
+    SECOND_COUNT, SECOND_BOUNDS, SECOND_QUERIES = range(4, 7)
 
     LISTED_QUERY, LISTED_RESIDUAL, LISTED_REQUIRED = range(3)
     LISTED_TWIG = 1
@@ -67,6 +75,7 @@ class AcceptLists:
         self.records = records
         self.lists = ints(max(bytes_max // 4, 64))
         self.bounds = doubles(max(bytes_max // 8, 64))
+        self._second = SecondAccess(records, atoms)
         self._lists_used = 1
         self._bounds_used = 0
         self._numbers = doubles(64)
@@ -77,6 +86,7 @@ class AcceptLists:
         """The list of a state with these members; its place, or 0 if it accepts nothing."""
         queries: cython.int[::1] = self.trie.queries
         i: cython.int
+        query: cython.int
         place: cython.int
         found: cython.int = self._gather(members, first, count)
         if found == 0:
@@ -85,9 +95,14 @@ class AcceptLists:
             self._next[i] = 0
         for i in range(found):
             self._next[_section(queries[QUERY_WIDTH * self._queries[i] + QUERY_RESIDUAL])] += 1
-        place = self._lay_out()
+        seconds: cython.int = self._divide(found)
+        place = self._lay_out(seconds)
         for i in range(found):
-            self._write(self._queries[i], queries[QUERY_WIDTH * self._queries[i] + QUERY_RESIDUAL])
+            query = self._queries[i]
+            if seconds == 0 or self._second.group_of[i] < 0:
+                self._write(query, queries[QUERY_WIDTH * query + QUERY_RESIDUAL])
+        if seconds:
+            self._write_seconds(place)
         return place
 
     def make_range(
@@ -95,10 +110,7 @@ class AcceptLists:
     ) -> cython.int:
         """The list of a state that is reached by a range; its place, or 0 for nothing."""
         i: cython.int
-        query: cython.int
-        residual: cython.int
         place: cython.int
-        at: cython.int
         count = self._gather(members, first, count)
         if count == 0:
             return 0
@@ -108,34 +120,25 @@ class AcceptLists:
             ]
         sort_by(self._numbers, self._queries, count)
         place = self._reserve(LIST_QUERIES + SLOW_WIDTH * count)
-        if self._bounds_used + count > len(self.bounds):
-            self.bounds = grown(self.bounds, 2 * (self._bounds_used + count))
         self.lists[place + LIST_EPOCH] = 0
         self.lists[place + LIST_RANGED] = count
-        self.lists[place + LIST_BOUNDS] = self._bounds_used
+        self.lists[place + LIST_BOUNDS] = self._keep_bounds(self._numbers, 0, count)
         self.lists[place + LIST_SLOW] = RANGED
         self.lists[place + LIST_GROUPS] = 0
-        at = place + LIST_QUERIES
+        self.lists[place + LIST_SECONDS] = 0
         for i in range(count):
-            self.bounds[self._bounds_used + i] = self._numbers[i]
-            query = self._queries[i]
-            residual = self.trie.queries[QUERY_WIDTH * query + QUERY_RESIDUAL]
-            self.lists[at + LISTED_QUERY] = self.trie.answers(query)
-            self.lists[at + LISTED_RESIDUAL] = residual
-            self.lists[at + LISTED_REQUIRED] = (
-                self.records.words[RECORD_REQUIRED - residual] if residual < 0 else 0
-            )
-            at += SLOW_WIDTH
-        self._bounds_used += count
+            self._write_row(place + LIST_QUERIES + SLOW_WIDTH * i, self._queries[i])
         return place
 
     def copy(self, older: AcceptLists, source: cython.int) -> cython.int:
         """Take a list over from the generation before."""
         i: cython.int
         place: cython.int
+        at: cython.int
         ranged: cython.bint = older.lists[source + LIST_SLOW] == RANGED
         count: cython.int = older.lists[source + LIST_SURE]  # or LIST_RANGED
-        length: cython.int = LIST_QUERIES + count + older.lists[source + LIST_GROUPS]
+        seconds: cython.int = older.lists[source + LIST_SECONDS]
+        length: cython.int = LIST_QUERIES + count + older.lists[source + LIST_GROUPS] + seconds
         if ranged:
             length += (SLOW_WIDTH - 1) * count
         else:
@@ -147,14 +150,16 @@ class AcceptLists:
         for i in range(length):
             self.lists[place + i] = older.lists[source + i]
         if ranged:
-            if self._bounds_used + count > len(self.bounds):
-                self.bounds = grown(self.bounds, 2 * (self._bounds_used + count))
-            self.lists[place + LIST_BOUNDS] = self._bounds_used
-            for i in range(count):
-                self.bounds[self._bounds_used + i] = older.bounds[
-                    older.lists[source + LIST_BOUNDS] + i
-                ]
-            self._bounds_used += count
+            self.lists[place + LIST_BOUNDS] = self._keep_bounds(
+                older.bounds, older.lists[source + LIST_BOUNDS], count
+            )
+        at = place + length - seconds
+        while at < place + length:
+            count = self.lists[at + SECOND_COUNT]
+            self.lists[at + SECOND_BOUNDS] = self._keep_bounds(
+                older.bounds, self.lists[at + SECOND_BOUNDS], count
+            )
+            at += SECOND_QUERIES + SLOW_WIDTH * count
         return place
 
     def used_bytes(self) -> cython.longlong:
@@ -191,8 +196,78 @@ class AcceptLists:
         self._numbers = grown(self._numbers, room)
         return 0
 
-    def _lay_out(self) -> cython.int:
-        """Room for as many of each section as ``next`` says; then it says where they begin."""
+    def _divide(self, found: cython.int) -> cython.int:
+        """Take those that a second access finds out of the slow ones of so many queries; the
+        length of its section."""
+        length: cython.int = 0
+        group: cython.int
+        if self._next[SECTION_SLOW] < CROWD_MIN:
+            return 0
+        self._second.divide(self._queries, found, self.trie.queries)
+        for group in range(self._second.groups):
+            if self._second.size[group]:
+                length += SECOND_QUERIES + SLOW_WIDTH * self._second.size[group]
+                self._next[SECTION_SLOW] -= self._second.size[group]
+        return length
+
+    def _write_seconds(self, place: cython.int) -> cython.int:
+        """The section of what was divided, at the end of a list."""
+        second: SecondAccess = self._second
+        at: cython.int = (
+            place
+            + LIST_QUERIES
+            + self.lists[place + LIST_SURE]
+            + QUICK_WIDTH * self.lists[place + LIST_QUICK]
+            + SLOW_WIDTH * self.lists[place + LIST_SLOW]
+            + self.lists[place + LIST_GROUPS]
+        )
+        group: cython.int
+        count: cython.int
+        i: cython.int
+        for group in range(second.groups):
+            count = second.collect(group)
+            if count == 0:
+                continue
+            self.lists[at + SECOND_POSITION] = second.position[group]
+            self.lists[at + SECOND_SYMBOL] = second.symbol[group]
+            self.lists[at + SECOND_ATTRIBUTE] = second.attribute[group]
+            self.lists[at + SECOND_OPERATOR] = second.operator[group]
+            self.lists[at + SECOND_COUNT] = count
+            self.lists[at + SECOND_BOUNDS] = self._keep_bounds(second.numbers, 0, count)
+            at += SECOND_QUERIES
+            for i in range(count):
+                self._write_row(at, self._queries[second.members[i]])
+                at += SLOW_WIDTH
+        return 0
+
+    def _write_row(self, at: cython.int, query: cython.int) -> cython.int:
+        """A query with its residual, and what that requires."""
+        residual: cython.int = self.trie.queries[QUERY_WIDTH * query + QUERY_RESIDUAL]
+        self.lists[at + LISTED_QUERY] = self.trie.answers(query)
+        self.lists[at + LISTED_RESIDUAL] = residual
+        self.lists[at + LISTED_REQUIRED] = (
+            self.records.words[RECORD_REQUIRED - residual] if residual < 0 else 0
+        )
+        return 0
+
+    def _keep_bounds(
+        self, numbers: cython.double[::1], first: cython.int, count: cython.int
+    ) -> cython.int:
+        """Where so many numbers stand in ``bounds`` from now on."""
+        i: cython.int
+        place: cython.int = self._bounds_used
+        if place + count > len(self.bounds):
+            self.bounds = grown(self.bounds, 2 * (place + count))
+        for i in range(count):
+            self.bounds[place + i] = numbers[first + i]
+        self._bounds_used = place + count
+        return place
+
+    def _lay_out(self, seconds: cython.int) -> cython.int:
+        """Room for as many of each section as ``next`` says; then it says where they begin.
+
+        ``seconds``: the length of their section.
+        """
         following: cython.int[::1] = self._next
         sure: cython.int = following[SECTION_SURE]
         quick: cython.int = following[SECTION_QUICK]
@@ -203,13 +278,16 @@ class AcceptLists:
         for section in range(SECTION_GROUPS, SECTIONS):
             if following[section]:
                 groups += GROUP_QUERIES + GROUPED_WIDTH * following[section]
-        at = self._reserve(LIST_QUERIES + sure + QUICK_WIDTH * quick + SLOW_WIDTH * slow + groups)
+        at = self._reserve(
+            LIST_QUERIES + sure + QUICK_WIDTH * quick + SLOW_WIDTH * slow + groups + seconds
+        )
         place: cython.int = at
         self.lists[at + LIST_EPOCH] = 0
         self.lists[at + LIST_SURE] = sure
         self.lists[at + LIST_QUICK] = quick
         self.lists[at + LIST_SLOW] = slow
         self.lists[at + LIST_GROUPS] = groups
+        self.lists[at + LIST_SECONDS] = seconds
         following[SECTION_SURE] = at + LIST_QUERIES
         following[SECTION_QUICK] = following[SECTION_SURE] + sure
         following[SECTION_SLOW] = following[SECTION_QUICK] + QUICK_WIDTH * quick
@@ -228,16 +306,16 @@ class AcceptLists:
         """Put a query into its section."""
         section: cython.int = _section(residual)
         at: cython.int = self._next[section]
+        if section == SECTION_SLOW:
+            self._write_row(at, query)
+            self._next[section] = at + SLOW_WIDTH
+            return 0
         self.lists[at + LISTED_QUERY] = self.trie.answers(query)
         if section == SECTION_SURE:
             self._next[section] = at + 1
         elif section == SECTION_QUICK:
             self.lists[at + LISTED_RESIDUAL] = residual
             self._next[section] = at + QUICK_WIDTH
-        elif section == SECTION_SLOW:
-            self.lists[at + LISTED_RESIDUAL] = residual
-            self.lists[at + LISTED_REQUIRED] = self.records.words[RECORD_REQUIRED - residual]
-            self._next[section] = at + SLOW_WIDTH
         else:
             self.lists[at + LISTED_TWIG] = residual >> CODE_SHIFT
             self._next[section] = at + GROUPED_WIDTH

@@ -36,6 +36,7 @@ else:
         LIST_GROUPS,
         LIST_QUERIES,
         LIST_QUICK,
+        LIST_SECONDS,
         LIST_SLOW,
         LIST_SURE,
         LISTED_QUERY,
@@ -133,15 +134,15 @@ class Candidates(Offers):
         at: cython.int = place + LIST_QUERIES
         end: cython.int
         i: cython.int
-        self._cover_found(sure + quick + slow + self._lists[place + LIST_GROUPS] + len(self._query))
-        self.residuals.visits += 1 + ((quick + slow) >> 3)
+        self._cover_found(sure + quick + self._lists[place + LIST_GROUPS] + len(self._query))
+        self.residuals.visits += 1 + (quick >> 3)
         is_new: cython.bint = self._lists[place + LIST_EPOCH] != self._epoch
         self._lists[place + LIST_EPOCH] = self._epoch  # once a message is enough for the sure ones
         if self._groups is not None:
             if is_new:
                 self._take_sure(place, element)
             return self._take_unsure(place, element)
-        self.candidates += quick + slow
+        self.candidates += quick
         if is_new:
             for i in range(at, at + sure):
                 self._find(self._lists[i + LISTED_QUERY])
@@ -152,13 +153,11 @@ class Candidates(Offers):
                 self._find(self._lists[at + LISTED_QUERY])
             at += QUICK_WIDTH
         end = at + SLOW_WIDTH * slow
-        while at < end:
-            if self.is_possible(self._lists[at + LISTED_REQUIRED]):
-                self._wait(
-                    self._lists[at + LISTED_QUERY], -self._lists[at + LISTED_RESIDUAL], element
-                )
-            at += SLOW_WIDTH
-        return self._take_groups(at, at + self._lists[place + LIST_GROUPS], element)
+        self._take_rows(at, end, element)
+        at = end
+        end = at + self._lists[place + LIST_GROUPS]
+        self._take_groups(at, end, element)
+        return self._take_seconds(end, end + self._lists[place + LIST_SECONDS], element)
 
     def _take_groups(self, at: cython.int, end: cython.int, element: cython.int) -> cython.int:
         """The queries with a twig of an ancestor, once for each ancestor."""
@@ -213,17 +212,14 @@ class Candidates(Offers):
             at += GROUPED_WIDTH
         return 0
 
-    def _take_range(self, place: cython.int, element: cython.int) -> cython.int:
-        low: cython.int = self._low
-        high: cython.int = self._high
-        at: cython.int = place + LIST_QUERIES + SLOW_WIDTH * low
-        end: cython.int = place + LIST_QUERIES + SLOW_WIDTH * high
+    def _take_rows(self, at: cython.int, end: cython.int, element: cython.int) -> cython.int:
         residual: cython.int
-        self._cover_found(high - low + len(self._query))
+        count: cython.int = (end - at) // SLOW_WIDTH
+        self._cover_found(count + len(self._query))
         if self._groups is not None:
-            return Offers._take_range(self, place, element)
-        self.residuals.visits += 1 + ((high - low) >> 3)
-        self.candidates += high - low
+            return Offers._take_rows(self, at, end, element)
+        self.residuals.visits += count >> 3
+        self.candidates += count
         while at < end:
             residual = self._lists[at + LISTED_RESIDUAL]
             if residual < 0:

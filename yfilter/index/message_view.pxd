@@ -6,6 +6,11 @@ from yfilter.index.trie cimport *
 from yfilter.operators.message_columns cimport MessageColumns
 
 
+cdef double NAN
+
+cdef double further(double one, double other, bint smallest) noexcept
+
+
 @cython.final
 cdef class MessageView(MessageColumns):
     cdef AtomTable atoms
@@ -32,6 +37,7 @@ cdef class MessageView(MessageColumns):
     cdef bint exists(self, int element, int attribute) noexcept
     cdef bint differs(self, int element, int attribute, int atom) except -1
     cdef bint compares(self, int element, int attribute, int operator, double number) except -1
+    cdef double number(self, int element, int attribute, bint smallest) except? -1
     cdef int[::1] _asked
     cdef int[::1] _text_asked
     cdef int[::1] _found

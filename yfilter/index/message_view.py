@@ -49,6 +49,9 @@ else:
     from yfilter.operators.message_columns import MessageColumns
 
 
+NAN: cython.double = float("nan")
+
+
 class MessageView(MessageColumns):
     """``bind`` to a message; then ask about its elements."""
 
@@ -152,45 +155,39 @@ class MessageView(MessageColumns):
         number: cython.double,
     ) -> cython.bint:
         """Whether an element has such a value that, as a number, compares so with another."""
+        return _compared(self.number(element, attribute, operator <= AT_MOST), operator, number)
+
+    def number(
+        self, element: cython.int, attribute: cython.int, smallest: cython.bint
+    ) -> cython.double:
+        """The smallest or the largest number of such values of an element; NaN if none is one."""
         i: cython.int
+        number: cython.double
+        found: cython.double = NAN
         if attribute == STRING_VALUE:
             if not self.only_text:
                 text = self._stream.string_value(element).encode()
-                return _compared(number_in(text, 0, len(text)), operator, number)
-            return _compared(
-                number_in(
-                    self.content_values,
-                    self.content_offset[self.within_first[element]],
-                    self.content_offset[self.within_last[element]],
-                ),
-                operator,
-                number,
+                return number_in(text, 0, len(text))
+            return number_in(
+                self.content_values,
+                self.content_offset[self.within_first[element]],
+                self.content_offset[self.within_last[element]],
             )
         if attribute == TEXT_NODE:
             i = self.text_first[element]
             while i >= 0:
-                if _compared(
-                    number_in(
-                        self.content_values, self.content_offset[i], self.content_offset[i + 1]
-                    ),
-                    operator,
-                    number,
-                ):
-                    return True
+                number = number_in(
+                    self.content_values, self.content_offset[i], self.content_offset[i + 1]
+                )
+                found = further(found, number, smallest)
                 i = self.text_next[i]
-            return False
+            return found
         for i in range(self.attribute_start[element], self.attribute_start[element + 1]):
             if self.attribute[self.attribute_name[i]] == attribute:
-                return _compared(
-                    number_in(
-                        self.attribute_values,
-                        self.attribute_offset[i],
-                        self.attribute_offset[i + 1],
-                    ),
-                    operator,
-                    number,
+                return number_in(
+                    self.attribute_values, self.attribute_offset[i], self.attribute_offset[i + 1]
                 )
-        return False
+        return found
 
     # -- binding
 
@@ -419,6 +416,15 @@ class MessageView(MessageColumns):
         if content:
             return self.content_values[place]
         return self.attribute_values[place]
+
+
+def further(one: cython.double, other: cython.double, smallest: cython.bint) -> cython.double:
+    """The smaller or the larger of two numbers; the other one where one is NaN."""
+    if one != one:  # noqa: PLR0124 - NaN
+        return other
+    if smallest:
+        return other if other < one else one
+    return other if other > one else one
 
 
 @cython.cfunc

@@ -3,17 +3,18 @@ from yfilter.index.accept_lists cimport *
 from yfilter.index.atoms cimport *
 from yfilter.index.message_view cimport MessageView
 from yfilter.index.residual_rows cimport *
-from yfilter.index.residuals cimport Residuals
+from yfilter.index.residuals cimport *
 
 
 cdef class Offers:
     cdef MessageView view
     cdef readonly Residuals residuals
-    cdef int _touched, _offered, _low, _high
+    cdef int _touched, _offered
     cdef int[::1] _place
     cdef int[::1] _element
     cdef int[::1] _operator
     cdef int[::1] _lists
+    cdef double[::1] _bounds
     cdef double[::1] _number
 
     cdef int offer(self, int place, int element, int operator, double number) except -1
@@ -24,5 +25,9 @@ cdef class Offers:
     cdef int _take_sure(self, int place, int element) except -1
     cdef int _take_unsure(self, int place, int element) except -1
     cdef int _take_list(self, int place, int element) except -1
-    cdef int _take_range(self, int place, int element) except -1
-    cdef int _compare(self, AcceptLists accepts, int offer) except -1
+    cdef int _take_range(self, int place, int offer) except -1
+    cdef int _take_seconds(self, int at, int end, int element) except -1
+    cdef int _take_satisfied(
+        self, int at, int bounds, int count, double number, int operator, int element
+    ) except -1
+    cdef int _take_rows(self, int at, int end, int element) except -1

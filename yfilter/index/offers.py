@@ -28,19 +28,27 @@ else:
         LIST_QUERIES,
         LIST_QUICK,
         LIST_RANGED,
+        LIST_SECONDS,
         LIST_SLOW,
         LIST_SURE,
         LISTED_QUERY,
         LISTED_RESIDUAL,
         LISTED_TWIG,
         QUICK_WIDTH,
+        SECOND_ATTRIBUTE,
+        SECOND_BOUNDS,
+        SECOND_COUNT,
+        SECOND_OPERATOR,
+        SECOND_POSITION,
+        SECOND_QUERIES,
+        SECOND_SYMBOL,
         SLOW_WIDTH,
         AcceptLists,
     )
     from yfilter.index.atoms import AT_LEAST, AT_MOST, LESS
     from yfilter.index.message_view import MessageView
     from yfilter.index.residual_rows import CODE_SHIFT, CODE_TWIG, REQUIRED_ATOM, REQUIRED_SHIFT
-    from yfilter.index.residuals import Residuals
+    from yfilter.index.residuals import FURTHER_ANY, FURTHER_SOME, Residuals
 
 
 class Offers:
@@ -56,8 +64,7 @@ class Offers:
         self._operator = ints(256)
         self._number = doubles(256)
         self._lists = self._place
-        self._low = 0
-        self._high = 0
+        self._bounds = self._number
 
     def offer(
         self,
@@ -86,6 +93,7 @@ class Offers:
         bound: cython.int
         i: cython.int
         self._lists = accepts.lists
+        self._bounds = accepts.bounds
         # PERF: loads that nothing waits for, so that the lists are in the cache.
         for i in range(self._offered):
             touched ^= self._lists[self._place[i]]
@@ -99,8 +107,7 @@ class Offers:
         self._touched = touched
         for i in range(self._offered):
             if self._operator[i] > 0:
-                self._compare(accepts, i)
-                self._take_range(self._place[i], self._element[i])
+                self._take_range(self._place[i], i)
             else:
                 self._take_list(self._place[i], self._element[i])
         self._offered = 0
@@ -147,9 +154,8 @@ class Offers:
             self._take(self._lists[at + LISTED_QUERY], self._lists[at + LISTED_RESIDUAL], element)
             at += QUICK_WIDTH
         end = at + SLOW_WIDTH * self._lists[place + LIST_SLOW]
-        while at < end:
-            self._take(self._lists[at + LISTED_QUERY], self._lists[at + LISTED_RESIDUAL], element)
-            at += SLOW_WIDTH
+        self._take_rows(at, end, element)
+        at = end
         end = at + self._lists[place + LIST_GROUPS]
         while at < end:
             code = CODE_TWIG | self._lists[at + GROUP_POSITION]
@@ -159,33 +165,75 @@ class Offers:
                 twig = self._lists[at + LISTED_TWIG]
                 self._take(self._lists[at + LISTED_QUERY], twig << CODE_SHIFT | code, element)
                 at += GROUPED_WIDTH
+        return self._take_seconds(at, at + self._lists[place + LIST_SECONDS], element)
+
+    def _take_seconds(self, at: cython.int, end: cython.int, element: cython.int) -> cython.int:
+        """Those whose second access holds, too."""
+        count: cython.int
+        answer: cython.int
+        operator: cython.int
+        while at < end:
+            count = self._lists[at + SECOND_COUNT]
+            operator = self._lists[at + SECOND_OPERATOR]
+            answer = self.residuals.further(
+                self._lists[at + SECOND_POSITION],
+                self._lists[at + SECOND_SYMBOL],
+                self._lists[at + SECOND_ATTRIBUTE],
+                operator <= AT_MOST,
+                element,
+            )
+            if answer == FURTHER_SOME:
+                self._take_satisfied(
+                    at + SECOND_QUERIES,
+                    self._lists[at + SECOND_BOUNDS],
+                    count,
+                    self.residuals.number,
+                    operator,
+                    element,
+                )
+            elif answer == FURTHER_ANY:
+                self._take_rows(
+                    at + SECOND_QUERIES, at + SECOND_QUERIES + SLOW_WIDTH * count, element
+                )
+            at += SECOND_QUERIES + SLOW_WIDTH * count
         return 0
 
-    def _take_range(self, place: cython.int, element: cython.int) -> cython.int:
-        """Those of a ranged list from ``_low`` on, up to before ``_high``."""
-        at: cython.int = place + LIST_QUERIES + SLOW_WIDTH * self._low
-        end: cython.int = place + LIST_QUERIES + SLOW_WIDTH * self._high
-        self.residuals.visits += 1 + ((self._high - self._low) >> 3)
+    def _take_range(self, place: cython.int, offer: cython.int) -> cython.int:
+        """Those of a ranged list whose number compares so with the message's."""
+        return self._take_satisfied(
+            place + LIST_QUERIES,
+            self._lists[place + LIST_BOUNDS],
+            self._lists[place + LIST_RANGED],
+            self._number[offer],
+            self._operator[offer],
+            self._element[offer],
+        )
+
+    def _take_satisfied(
+        self,
+        at: cython.int,
+        bounds: cython.int,
+        count: cython.int,
+        number: cython.double,
+        operator: cython.int,
+        element: cython.int,
+    ) -> cython.int:
+        """Of so many rows in the order of their bounds those that a number satisfies."""
+        bound: cython.int = _first_bound(
+            self._bounds, bounds, count, number, operator in (LESS, AT_LEAST)
+        )
+        # Number < bound, number <= bound; else the other way round.
+        low: cython.int = bound if operator <= AT_MOST else 0
+        high: cython.int = count if operator <= AT_MOST else bound
+        self.residuals.visits += 1
+        return self._take_rows(at + SLOW_WIDTH * low, at + SLOW_WIDTH * high, element)
+
+    def _take_rows(self, at: cython.int, end: cython.int, element: cython.int) -> cython.int:
+        """The rows of a slow section, a second or a ranged list, from one up to before another."""
+        self.residuals.visits += (end - at) // (8 * SLOW_WIDTH)
         while at < end:
             self._take(self._lists[at + LISTED_QUERY], self._lists[at + LISTED_RESIDUAL], element)
             at += SLOW_WIDTH
-        return 0
-
-    def _compare(self, accepts: AcceptLists, offer: cython.int) -> cython.int:
-        """Of a ranged list those whose number compares so with the message's."""
-        place: cython.int = self._place[offer]
-        operator: cython.int = self._operator[offer]
-        count: cython.int = self._lists[place + LIST_RANGED]
-        bound: cython.int = _first_bound(
-            accepts.bounds,
-            self._lists[place + LIST_BOUNDS],
-            count,
-            self._number[offer],
-            operator in (LESS, AT_LEAST),
-        )
-        # Number < bound, number <= bound; else the other way round.
-        self._low = bound if operator <= AT_MOST else 0
-        self._high = count if operator <= AT_MOST else bound
         return 0
 
 

@@ -21,13 +21,13 @@ from array import array
 from yfilter.index.columns import ints
 
 if cython.compiled:
-    from cython.cimports.yfilter.index.message_view import MessageView
+    from cython.cimports.yfilter.index.message_view import NAN, MessageView, further
     from cython.cimports.yfilter.index.record_pool import RecordPool
     from cython.cimports.yfilter.index.symbols import SymbolTable
     from cython.cimports.yfilter.index.twigs import Twigs
     from cython.cimports.yfilter.operators.operator_table import OperatorTable
 else:
-    from yfilter.index.message_view import MessageView
+    from yfilter.index.message_view import NAN, MessageView, further
     from yfilter.index.names_below import ANSWER_PERHAPS
     from yfilter.index.record_pool import RecordPool
     from yfilter.index.residual_rows import (
@@ -53,6 +53,7 @@ else:
         MODE_FIXED,
         POSITION_ABSOLUTE,
         POSITION_SHIFT,
+        POSITION_UNKNOWN,
         RECORD_COUNT,
         RECORD_MODE,
         RECORD_ROWS,
@@ -64,6 +65,9 @@ else:
     from yfilter.index.symbols import SymbolTable
     from yfilter.index.twigs import Twigs
     from yfilter.operators.operator_table import OperatorTable
+
+if not cython.compiled:
+    FURTHER_NONE, FURTHER_SOME, FURTHER_ANY = range(3)
 
 STEPS_MAX = 62  # of a way, one bit each
 LEVELS_MAX = 8  # of nested paths in nested paths
@@ -89,6 +93,7 @@ class Residuals:
         self.records = records
         self.visits = 0
         self.visits_max = 0
+        self.number = 0.0
         self.symbols = symbols
         self.exact = self.in_namespace = self.any_namespace = self.symbol_seen = symbols.exact
         self._anywhere: dict[int, bool] = {}  # what is known of CHECK_ANYWHERE, by record
@@ -132,6 +137,45 @@ class Residuals:
         for _ in range(steps):
             element = self.view.parent[element]
         return element
+
+    def further(
+        self,
+        position: cython.int,
+        symbol: cython.int,
+        attribute: cython.int,
+        smallest: cython.bint,
+        element: cython.int,
+    ) -> cython.int:
+        """Set ``number`` to the smallest or the largest number that a second access compares with
+        at an element: FURTHER_SOME; FURTHER_NONE where there is none, FURTHER_ANY where that is
+        not known."""
+        first: cython.int = 0
+        end: cython.int = self.view.elements
+        found: cython.double
+        name: cython.int
+        stop: cython.int
+        i: cython.int
+        if position != POSITION_UNKNOWN:
+            element = self.ancestor(
+                element, position >> POSITION_SHIFT, position & POSITION_ABSOLUTE
+            )
+            if symbol == 0:
+                self.number = self.view.number(element, attribute, smallest)
+                return FURTHER_SOME if self.number == self.number else FURTHER_NONE
+            first = element + 1
+            end = self.view.end[element]
+        name = self._only_name(symbol)
+        if name < 0:
+            return FURTHER_ANY if self.seen(symbol) else FURTHER_NONE
+        self.number = NAN
+        i = self._first_of(name, first)
+        stop = self.view.position_start[name + 1]
+        while i < stop and self.view.positions[i] < end:
+            self.visits += 1
+            found = self.view.number(self.view.positions[i], attribute, smallest)
+            self.number = further(self.number, found, smallest)
+            i += 1
+        return FURTHER_SOME if self.number == self.number else FURTHER_NONE
 
     def twig_row(self, element: cython.int, count: cython.int) -> cython.int:
         """Where the bits of an element's twigs begin; -1 if each is to be looked for."""
@@ -231,29 +275,18 @@ class Residuals:
         last: cython.int = self.words[record + RECORD_COUNT] - 1
         place: cython.int = record + self.words[record + RECORD_ROWS + last]
         symbol: cython.int = self.words[place + WAY_SYMBOL]
-        high: cython.int
         name: cython.int
         i: cython.int
         stop: cython.int
-        middle: cython.int
         if first >= end:
             return False
         if symbol == 0:
             return self._scanned(record, first, end, level)
-        name = self.symbol_seen[symbol]
-        if name >= self.view.names or self.exact[self.view.label[name]] != symbol:
-            if not self.seen(symbol):
-                return False
-            return self._scanned(record, first, end, level)
-        i = self.view.position_start[name]
+        name = self._only_name(symbol)
+        if name < 0:
+            return self.seen(symbol) and self._scanned(record, first, end, level)
+        i = self._first_of(name, first)
         stop = self.view.position_start[name + 1]
-        high = stop
-        while i < high:
-            middle = (i + high) >> 1
-            if self.view.positions[middle] < first:
-                i = middle + 1
-            else:
-                high = middle
         while i < stop and self.view.positions[i] < end:
             self.visits += 1
             if self.visits > self.visits_max:
@@ -262,6 +295,27 @@ class Residuals:
                 return True
             i += 1
         return False
+
+    def _only_name(self, symbol: cython.int) -> cython.int:
+        """The name of the message that a symbol accepts, if it is of one name and that is there;
+        else -1."""
+        name: cython.int = self.symbol_seen[symbol]
+        if name >= self.view.names or self.exact[self.view.label[name]] != symbol:
+            return -1
+        return name
+
+    def _first_of(self, name: cython.int, first: cython.int) -> cython.int:
+        """Where among the positions of a name the elements from one on begin."""
+        low: cython.int = self.view.position_start[name]
+        high: cython.int = self.view.position_start[name + 1]
+        middle: cython.int
+        while low < high:
+            middle = (low + high) >> 1
+            if self.view.positions[middle] < first:
+                low = middle + 1
+            else:
+                high = middle
+        return low
 
     def _leads_to(
         self,

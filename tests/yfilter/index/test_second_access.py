@@ -1,0 +1,105 @@
+"""Crowds, which share the equality that finds them and differ in a bound, find what lxml finds."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from tests.yfilter.random_cases import Message
+from tests.yfilter.test_matcher_oracle import bindings, expected, routed, router
+from yfilter import Matcher
+from yfilter.index.second_access import CROWD_MIN
+from yfilter.language.query_parser import parse_profile
+
+# {0} and {1} are bounds; each is one place that a comparison can stand at.
+PLACES = [
+    '/a[@s = "A"]/b[@n > {0}]',
+    '/a[@s = "A"]/b[@n <= {0}]',
+    '/a[@s = "A"][@m < {0}]/b',
+    '/a[@s = "A"]/b[c/@n >= {0}]',
+    '/a[@s = "A"]/b[c/d/@n < {0}]',
+    '/a[@s = "A"]/b[.//d/@n > {0}]',
+    '/a[@s = "A"]/b[*/@n > {0}]',
+    '/a[@s = "A"]/b[text() > {0}]',
+    '/a[@s = "A"]/b[. < {0}]',
+    '/a[@s = "A"]/b[c[d]/@n > {0}][@n < 1000]',
+    '/a[@s = "A"]/b[@n > {0}][@m < {1}][c]',
+    '//b[@s = "A"][@n >= {0}]',
+    '//b[@s = "A"]//c[@n >= {0}]',
+    '//b[@s = "A"]//c[d/@n < {0}]/d',
+]
+NUMBERS = ("-3", "0", "2", "5", "7.5", "7.50", "11", "none", "")
+
+
+def crowd(rng: Random, places: list[str], many: int) -> list[str]:
+    """Different profiles of some places."""
+    return [
+        rng.choice(places).format(round(rng.uniform(-4, 12), 2), rng.randrange(-4, 12))
+        for _ in range(many)
+    ]
+
+
+def message(rng: Random) -> Message:
+    def element(name: str, below: str) -> str:
+        attributes = "".join(
+            f' {other}="{rng.choice(NUMBERS)}"' for other in "nm" if rng.random() < 0.8
+        )
+        one = rng.choice(("A", "A", "B"))
+        return f'<{name} s="{one}"{attributes}>{rng.choice(NUMBERS)}{below}</{name}>'
+
+    def several(name: str, below: str) -> str:
+        return "".join(element(name, below) for _ in range(rng.randrange(4)))
+
+    return Message(element("a", several("b", several("c", several("d", "")))).encode())
+
+
+@pytest.mark.parametrize("place", range(len(PLACES)))
+def test_a_crowd_matches_what_lxml_selects(place: int) -> None:
+    rng = Random(place)
+    matcher = Matcher()
+    profiles = {matcher.add(text): text for text in crowd(rng, [PLACES[place]], 3 * CROWD_MIN)}
+    for _ in range(20):
+        drawn = message(rng)
+        assert bindings(matcher, drawn) == expected(drawn, profiles), drawn.text
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_crowds_that_come_and_go_match_what_lxml_selects(seed: int) -> None:
+    rng = Random(seed)
+    matcher = Matcher()
+    profiles: dict[str, str] = {}
+    for _ in range(12):
+        for name in rng.sample(sorted(profiles), len(profiles) // 4):
+            matcher.remove(name)
+            del profiles[name]
+        for text in crowd(rng, rng.sample(PLACES, 3), 2 * CROWD_MIN):
+            profiles[matcher.add(text)] = text
+        drawn = message(rng)
+        assert bindings(matcher, drawn) == expected(drawn, profiles), drawn.text
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_links_whose_conjunctions_are_a_crowd_lose_no_message(seed: int) -> None:
+    rng = Random(seed)
+    texts = crowd(rng, rng.sample(PLACES, 3), 4 * CROWD_MIN)
+    matcher = router([parse_profile(text) for text in texts])
+    for _ in range(10):
+        drawn = message(rng)
+        wanted = {number for number, text in enumerate(texts) if drawn.select(text)}
+        assert routed(matcher, drawn) == wanted, drawn.text
+
+
+def test_a_crowd_is_not_looked_at_one_by_one() -> None:
+    """As many candidates as there are bounds that the value satisfies, however many there are."""
+    looked_at = []
+    for many in (200, 2000):
+        matcher = Matcher()
+        for number in range(many):
+            matcher.add(f'/a[@s = "A"]/b[@n > {number}][@m < 1000]')
+        drawn = Message(b'<a s="A"><b n="100" m="1"/></a>')
+        assert len(bindings(matcher, drawn)) == 100
+        before = matcher.statistics()["candidates_profile"]
+        assert len(bindings(matcher, drawn)) == 100
+        looked_at.append(matcher.statistics()["candidates_profile"] - before)
+    assert looked_at == [100, 100]
