@@ -83,7 +83,7 @@ REFUSALS = {
     "type": frozenset(
         ("XPTY0004", "XPST0005", "XPTY0018", "XPTY0019", "XPTY0020", "FORG0006", "XPST0051")
     ),
-    "pattern": frozenset(("FORX0001", "FORX0002", "FORX0003")),
+    "pattern": frozenset(("FORX0001", "FORX0002", "FORX0003", "FORX0004")),
     "number": frozenset(("FOAR0002", "FOCA0003", "FOCA0006")),
 }
 

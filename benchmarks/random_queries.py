@@ -88,6 +88,7 @@ _CONDITIONS_2 = (
     *("ends-with(%s, 'x')", "exists(%p)", "empty(%p)", "(%p)[1] is (%p)[1]", "(%p)[1] << (%p)[1]"),
     *("deep-equal(%p, %p)", "(%p)[1] castable as xs:integer", "(%p)[1] castable as xs:date"),
     *("%p < %p", "%p != %p", "exists(%t)", "(if (%c) then %c else %c)", "%p > %k"),
+    *("node-name((%p)[1]) = QName('', 'a')", "matches(%s, '^\\w+\\s?\\p{L}*$')"),
 )
 _NUMBERS = (
     *("%k", "%k", "-3", "0.5", "1e1", "count(%p)", "number((%p)[1])", "string-length(%s)"),
@@ -109,6 +110,8 @@ _STRINGS = (
     *("substring(%s, %k, 2)", "translate(%s, 'xy', 'A')", "replace(%s, '[xy]', '$0$0')"),
     *("string-join(for $%v in tokenize(%s, ' ') return upper-case($%u), '+')",),
     *("string-join(distinct-values(%p), '|')", "namespace-uri((%p)[1])"),
+    *("string(node-name((%p)[1]))", "string(resolve-QName('u:k', (//*)[1]))"),
+    *("string(local-name-from-QName(node-name((%p)[1])))", "replace(%s, '(\\w)\\s*', '$1_')"),
 )
 _CONTENTS = (
     *("{$%x}", "{%p}", "{%n, %s}", "text", " ", "&lt;", "{{x}}", "<!--k-->", "<?q z?>"),
@@ -128,6 +131,9 @@ _COMPUTED = (
     *("element e {attribute m {%s}}", "element e {attribute m {%s}, $%x/text()}"),
     *("element e {text {%s}}", "element e {comment {'c'}, %e}", "element e {$%x/@n, %e}"),
     *("element {concat('e', local-name(($%x)[1]))} {$%x/@*, %p}", "element e {%f}"),
+    *("element {node-name(($%x/self::*)[1])} {$%x/@*, %f}", "element {node-name((%p)[1])} {%s}"),
+    "element {QName('urn:q', 'u:q')} {attribute {QName('urn:p', 'u:r')} {%s}, %e}",
+    "element e {for $%v in $%x/@* return attribute {node-name($%u)} {%s}}",
 )
 _RESULTS = ("$%x/self::*", "%e", "%e", "%e", "%q", "if (%c) then %e else ()", "(%e, %q)")
 _ATTRIBUTES = ("", "", " k='v'", " k='{%s}'", " k='a{$%x/@id}b'", " k='{%n}' j='{{}}'")

@@ -11,8 +11,10 @@ from formats.element_stream import ElementStream
 from yfilter.answers import Answer, Answers
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language.evaluation import MessageEvaluator
-from yfilter.language.matching_path import matching_path
-from yfilter.language.nodes import DOCUMENT
+from yfilter.language.matching_path import is_path, matching_path
+from yfilter.language.node_functions import PARENT
+from yfilter.language.nodes import DOCUMENT, DynamicError, Node, NodeType
+from yfilter.language.query_ast import Expression, ForClause, Profile
 from yfilter.local_queries import tree_of
 
 
@@ -65,9 +67,7 @@ class Rendering:
                 self._show(self._stream)
                 self._bindings = tuple(self._answers.bindings(answer))
             else:
-                evaluator = MessageEvaluator(self._stream)
-                found = evaluator.select(matching_path(profile), DOCUMENT, {})
-                self._bindings = tuple(node.number for node in found)
+                self._bindings = _selected(profile, self._stream)
         return self._bindings
 
     def results(self) -> list[bytes]:
@@ -78,6 +78,31 @@ class Rendering:
                 self._show(self._stream)
                 self._results = self._answers.results(self._answer, self._stream)
         return self._results
+
+
+def _selected(profile: Profile, stream: ElementStream) -> tuple[int, ...]:
+    """The elements that a path of any kind, or the first for clause, selects, or in which it does
+    so; of a profile without either those that its matching path does."""
+    body, flwor = profile.body, profile.flwor
+    source: Expression = matching_path(profile)
+    if is_path(body):
+        source = body
+    elif flwor is not None and flwor.clauses and isinstance(flwor.clauses[0], ForClause):
+        source = flwor.clauses[0].path
+    evaluator = MessageEvaluator(stream)
+    try:
+        found = evaluator.evaluate(source, DOCUMENT, {})
+    except DynamicError:
+        return ()
+    nodes = [item for item in found if isinstance(item, Node)]
+    elements = {
+        next(evaluator.axes.step(node, PARENT), node)
+        if node.type in (NodeType.ATTRIBUTE, NodeType.CONTENT)
+        else node
+        for node in nodes
+        if node.tree == DOCUMENT.tree
+    }
+    return tuple(sorted({max(element.number, 0) for element in elements}))
 
 
 class Delivered(NamedTuple):

@@ -103,6 +103,24 @@ def test_bindings_are_the_elements_of_the_last_step_in_document_order() -> None:
     assert profile_match(matcher).bindings == (2,)
 
 
+@pytest.mark.parametrize(
+    ("profile", "bindings"),
+    [
+        ("//b | //c", (1, 2, 3)),
+        ("/a/(b | b/c)", (1, 2, 3)),
+        ("//b except //b[c]", (1,)),
+        ("(//b)[2]", (2,)),
+        ("//b/..", (0,)),
+        ("for $x in (//c, //b) return <k/>", (1, 2, 3)),
+        ("for $x in //b except //b[c] return <k/>", (1,)),
+    ],
+)
+def test_bindings_of_paths_that_are_combined(profile: str, bindings: tuple[int, ...]) -> None:
+    matcher = Matcher()
+    matcher.add(profile)
+    assert profile_match(matcher).bindings == bindings
+
+
 def test_results_are_what_the_profile_returns() -> None:
     matcher = Matcher()
     matcher.add("for $b in /a/b return <n>{$b/@n}</n>")

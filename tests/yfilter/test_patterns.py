@@ -9,11 +9,12 @@ import re
 
 import pytest
 
-from yfilter.errors import MatchLimitExceeded
+from yfilter.errors import MatchLimitExceeded, ProfileRefused
 from yfilter.language.budget import Budget
 from yfilter.language.pattern_syntax import PatternError
 from yfilter.language.patterns import Pattern, check_pattern, compile_pattern
 from yfilter.language.profile_limits import EvaluationLimits
+from yfilter.language.query_parser import parse_profile
 
 
 @pytest.mark.parametrize(
@@ -147,6 +148,23 @@ def test_a_budget_ends_what_takes_long(pattern: str, text: str) -> None:
     budget = Budget(EvaluationLimits(visits_max=100_000))
     with pytest.raises(MatchLimitExceeded, match="looks at too many nodes"):
         compile_pattern(pattern).search(text, budget.charge)
+
+
+@pytest.mark.parametrize(
+    ("call", "code"),
+    [
+        ("replace(., 'a*', 'b')", "FORX0003"),
+        ("tokenize(., '(a?)\\1^$')", "FORX0003"),
+        ("replace(., 'a', '$')", "FORX0004"),
+        ("replace(., 'a', 'b\\')", "FORX0004"),
+        ("matches(., 'a', 'g')", "FORX0001"),
+        ("matches(., '(a')", "FORX0002"),
+    ],
+)
+def test_what_can_only_be_an_error_is_refused(call: str, code: str) -> None:
+    with pytest.raises(ProfileRefused, match=code):
+        parse_profile(f"//a[{call}]")
+    parse_profile(r"//a[replace(., 'a', '\\$1\$', 'q') = replace(., 'a', '$1\$')]")
 
 
 def test_only_what_is_quick_is_searched_for_without_a_budget() -> None:

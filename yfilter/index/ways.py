@@ -273,7 +273,7 @@ def text_test_of(selection: Expression) -> Condition | None:
                 return None
             written = as_re2(pattern, flags)
             compiled = compile_pattern(pattern, flags)
-            if written is None or not compiled.is_quick or compiled.search(""):
+            if written is None or not compiled.is_quick or compiled.is_nullable:
                 return None  # the last holds where there is no attribute, too
             return leaf._replace(operator=Operator.EQ, value=test_key("matches", written))
         case _:

@@ -19,22 +19,27 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable
-from decimal import ROUND_DOWN, Context, Decimal, DivisionByZero, InvalidOperation, Overflow
+from decimal import Context, Decimal, DivisionByZero, InvalidOperation, Overflow
 from math import copysign, fmod, inf, isinf, isnan, nan, trunc
 from typing import Any
 
 from yfilter.language.elementpath_bridge import evaluate
 from yfilter.language.functions import TYPES
 from yfilter.language.nodes import AnyUri, Atom, DynamicError, Float, Opaque, Untyped
-from yfilter.language.numbers import number_text, parse_double
+from yfilter.language.numbers import (
+    DECIMALS,
+    DIGITS_MAX,
+    QUOTIENT_DIGITS,
+    number_text,
+    parse_double,
+)
 from yfilter.language.query_ast import Operator
 from yfilter.language.temporal import Temporal, parse_temporal
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
-_DIGITS_MAX = 4_300  # of an integer; more is an error, as Python bounds it too
-_DECIMALS = Context(prec=40, Emin=-999_999, Emax=999_999)
+_LEAST = Decimal(1).scaleb(-DIGITS_MAX)
 _SPACE = " \t\n\r"
 
 _RELATIONS: dict[Operator, Callable[[Any, Any], bool]] = {
@@ -124,11 +129,11 @@ def _from_text(text: str, type_name: str) -> Atom | None:
         case "xs:boolean":
             return _BOOLEANS.get(stripped)
         case "xs:integer":
-            if len(stripped) > _DIGITS_MAX:
+            if len(stripped) > DIGITS_MAX:
                 return None
             return int(stripped) if _INTEGER.fullmatch(stripped) else None
         case "xs:decimal":
-            if len(stripped) > _DIGITS_MAX:
+            if len(stripped) > DIGITS_MAX:
                 return None
             return Decimal(stripped) if _DECIMAL.fullmatch(stripped) else None
         case _:
@@ -227,7 +232,9 @@ def type_name(atom: Atom) -> str:
 
 def negate(operand: Atom) -> Atom:
     number = _number(operand)
-    return 0 if number == 0 and not isinstance(number, float) else -number
+    if number == 0 and not isinstance(number, float):
+        return 0
+    return number.copy_negate() if isinstance(number, Decimal) else -number
 
 
 def arithmetic(name: str, left: Atom, right: Atom) -> Atom:
@@ -269,28 +276,35 @@ def _integers(name: str, one: int, other: int) -> int:
             quotient = abs(one) // abs(other)
             quotient = quotient if (one < 0) == (other < 0) else -quotient
             result = quotient if name == "idiv" else one - other * quotient
-    if result.bit_length() > 3 * _DIGITS_MAX:
+    if result.bit_length() > 3 * DIGITS_MAX:
         raise DynamicError("FOAR0002", "an integer of too many digits")
     return result
 
 
 def _decimals(name: str, one: Decimal, other: Decimal) -> Atom:
+    """Exact, up to DIGITS_MAX digits on either side of the point; FOAR0002 beyond."""
     try:
         match name:
             case "+":
-                return _DECIMALS.add(one, other)
+                found = DECIMALS.add(one, other)
             case "-":
-                return _DECIMALS.subtract(one, other)
+                found = DECIMALS.subtract(one, other)
             case "*":
-                return _DECIMALS.multiply(one, other)
+                found = DECIMALS.multiply(one, other)
             case "div":
-                return _DECIMALS.divide(one, other)
+                digits = max(QUOTIENT_DIGITS, one.adjusted() - other.adjusted() + QUOTIENT_DIGITS)
+                found = Context(prec=digits).divide(one, other)
             case "idiv":
-                return int((one / other).to_integral_value(ROUND_DOWN))
+                found = DECIMALS.divide_int(one, other)
             case _:
-                return one % other
+                found = DECIMALS.remainder(one, other)
     except (InvalidOperation, Overflow, DivisionByZero) as error:
         raise DynamicError("FOAR0002", f"{name} is beyond xs:decimal") from error
+    if found.adjusted() >= DIGITS_MAX:
+        raise DynamicError("FOAR0002", "a decimal of too many digits")
+    if found.as_tuple().exponent < -DIGITS_MAX:  # type: ignore[operator]
+        found = DECIMALS.quantize(found, _LEAST)
+    return int(found) if name == "idiv" else found
 
 
 def _doubles(name: str, one: float, other: float) -> Atom:

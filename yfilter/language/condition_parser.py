@@ -25,7 +25,7 @@ from yfilter.language.operator_parser import OperatorParser
 from yfilter.language.other_functions import CONTEXT_FUNCTIONS, signature_of, type_result
 from yfilter.language.path_parser import KIND_TESTS
 from yfilter.language.pattern_syntax import PatternError
-from yfilter.language.patterns import check_pattern
+from yfilter.language.patterns import check_pattern, check_replacement
 from yfilter.language.query_ast import (
     Conditional,
     Expression,
@@ -312,7 +312,14 @@ class ConditionParser(OperatorParser):
             if isinstance(argument, Literal)
         ]
         try:
-            check_pattern(pattern, "".join(flags), self.limits.pattern_max)
+            check_pattern(
+                pattern,
+                "".join(flags),
+                self.limits.pattern_max,
+                for_matches=name == "matches",
+            )
+            if name == "replace" and isinstance(arguments[2], Literal):
+                check_replacement(str(arguments[2].value), "".join(flags))
         except PatternError as error:
             raise self.refusal(
                 "pattern", str(error), place.offset, "a regular expression of XPath 3.1"

@@ -105,7 +105,7 @@ def holder(item: Detached) -> tuple[ElementStream, NodeType]:
 def name_of_value(value: Opaque) -> QualifiedName:
     """The name that an xs:QName is; DynamicError for one that nothing can have."""
     prefix, _, local = value.text.rpartition(":")
-    namespace = value.value.namespace or ""
+    namespace = value.key[0]
     if prefix == "xmlns" or namespace == XMLNS_NAMESPACE:
         raise DynamicError("XQDY0044", f"{value.text} is a declaration")
     if (prefix == "xml") != (namespace == XML_NAMESPACE) and prefix:

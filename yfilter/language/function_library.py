@@ -20,6 +20,7 @@ from yfilter.language.atoms import atom_text, cast, is_number, to_double
 from yfilter.language.budget import POINTER_BYTES, TEXT_VISIT
 from yfilter.language.evaluator import Evaluator, effective_boolean
 from yfilter.language.functions import FUNCTIONS, TYPES, ArgumentKind
+from yfilter.language.node_functions import target_of
 from yfilter.language.nodes import (
     Atom,
     Construction,
@@ -151,19 +152,13 @@ def _named(part: str) -> Callable[..., Value]:
             elif first.type is NodeType.ATTRIBUTE:
                 name = stream.names[stream.attribute_name[first.number]]
             else:
-                return [_target(evaluator, first) if part != "namespace-uri" else ""]
+                return [target_of(evaluator, first) if part != "namespace-uri" else ""]
         else:
             raise DynamicError("XPTY0004", f"{part}() takes a node")
         names = {"name": str(name), "local-name": name.local, "namespace-uri": name.namespace}
         return [names[part]]
 
     return name_of
-
-
-def _target(evaluator: Evaluator, node: Node) -> str:
-    stream = evaluator.streams[node.tree]
-    is_instruction = node.type is NodeType.CONTENT and stream.content_kind[node.number] == 2
-    return stream.content_value(node.number).split(" ")[0] if is_instruction else ""
 
 
 def _root(evaluator: Evaluator, value: Value) -> Value:

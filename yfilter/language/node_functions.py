@@ -34,8 +34,16 @@ def _node_name(evaluator: Evaluator, node: Node) -> Value:
     elif node.type is NodeType.ATTRIBUTE:
         name = stream.names[stream.attribute_name[node.number]]
     else:
-        return []
+        target = target_of(evaluator, node)
+        return [_qname("", target)] if target else []
     return [_qname(name.namespace, str(name))]
+
+
+def target_of(evaluator: Evaluator, node: Node) -> str:
+    """Of a processing instruction; nothing of other nodes."""
+    stream = evaluator.streams[node.tree]
+    is_instruction = node.type is NodeType.CONTENT and stream.content_kind[node.number] == 2
+    return stream.content_value(node.number).split(" ")[0] if is_instruction else ""
 
 
 def _resolve_qname(evaluator: Evaluator, node: Node, text: Atom | None) -> Value:
@@ -62,11 +70,11 @@ def _qname(namespace: str, lexical: str) -> Atom:
 def _around(evaluator: Evaluator, node: Node) -> list[Node]:
     """The elements around a node, the outermost first."""
     if node.type is not NodeType.ELEMENT:
-        node = next(evaluator.axes.step(node, _PARENT), node)
+        node = next(evaluator.axes.step(node, PARENT), node)
     return sorted(evaluator.axes.step(node, _AROUND), key=document_order)
 
 
-_PARENT = LocationStep(False, NodeKind.ELEMENT, ANY_NAME, (), Axis.PARENT)
+PARENT = LocationStep(False, NodeKind.ELEMENT, ANY_NAME, (), Axis.PARENT)
 
 # Their last argument is the node, the one before it, if any, a string.
 NODE_FUNCTIONS: dict[str, Callable[..., Any]] = {

@@ -10,8 +10,9 @@ from typing import Any, TypeAlias
 
 from yfilter.language.atoms import arithmetic, cast, comparable, is_number, to_double
 from yfilter.language.nodes import Atom, DynamicError, Opaque, Untyped
-from yfilter.language.numbers import parse_double
+from yfilter.language.numbers import DECIMALS, DIGITS_MAX, parse_double
 
+_HALF = Decimal("0.5")
 Number: TypeAlias = int | float | Decimal
 
 
@@ -32,7 +33,7 @@ def rounded(number: Number) -> Number:
     if isinstance(number, int):
         return number
     if isinstance(number, Decimal):
-        return (number + Decimal("0.5")).to_integral_value(ROUND_FLOOR)
+        return DECIMALS.add(number, _HALF).to_integral_value(ROUND_FLOOR)
     if isnan(number) or isinf(number) or abs(number) >= 1 << 52:
         return number
     whole = floor(number)
@@ -46,12 +47,12 @@ def _half_to_even(number: Number | None, precision: Number | None = 0) -> Number
     places = int(precision)
     if isinstance(number, float) and (isnan(number) or isinf(number)):
         return number
-    if abs(places) > 4_000:
-        return number if places > 0 else number * 0
+    if abs(places) > DIGITS_MAX:
+        return number if places > 0 else type(number)(0)
     exact = Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
     if places > -exact.as_tuple().exponent:  # type: ignore[operator]
         return number
-    result = exact.quantize(Decimal(1).scaleb(-places), ROUND_HALF_EVEN)
+    result = exact.quantize(Decimal(1).scaleb(-places), ROUND_HALF_EVEN, DECIMALS)
     if isinstance(number, float):
         return copysign(float(result), number)
     return int(result) if isinstance(number, int) else result

@@ -7,8 +7,26 @@ Python's ``float()`` is no help as it stands: it takes "1_000", "infinity" and "
 from __future__ import annotations
 
 import re
-from decimal import Decimal
+from decimal import (
+    ROUND_HALF_EVEN,
+    Context,
+    Decimal,
+    DivisionByZero,
+    InvalidOperation,
+    Overflow,
+)
 from math import isinf, isnan
+
+DIGITS_MAX = 4_300  # of an integer, and of a decimal before its point and behind it
+QUOTIENT_DIGITS = 40  # at least, of a quotient that has no end
+# xs:decimal is exact: this holds the product of two of the largest.
+DECIMALS = Context(
+    prec=4 * DIGITS_MAX,
+    rounding=ROUND_HALF_EVEN,
+    Emin=-999_999,
+    Emax=999_999,
+    traps=[InvalidOperation, DivisionByZero, Overflow],
+)
 
 _DOUBLE = re.compile(
     r"[ \t\n\r]*([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[ \t\n\r]*"

@@ -6,6 +6,7 @@ One table says how tightly each operator binds; ``query_text`` writes parenthese
 from __future__ import annotations
 
 from abc import abstractmethod
+from decimal import Decimal
 from typing import NoReturn
 
 from yfilter.language.item_kinds import ATOMS, TEMPORAL, ItemKind, Kinds
@@ -240,8 +241,10 @@ class OperatorParser(TypeParser):
             )
         if isinstance(operand, Literal) and not isinstance(operand.value, str):
             # An integer or a decimal has no negative zero.
-            is_zero = operand.value == 0 and not isinstance(operand.value, float)
-            return operand if is_zero else Literal(-operand.value)
+            value = operand.value
+            if value == 0 and not isinstance(value, float):
+                return operand
+            return Literal(value.copy_negate() if isinstance(value, Decimal) else -value)
         return Operation("negate", (operand,))
 
 

@@ -16,6 +16,7 @@ the states of an NFA:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
 from typing import NamedTuple, TypeAlias
@@ -42,17 +43,31 @@ WAYS_CHARGED = 32  # steps of a back-tracking search, in one go
 Charge: TypeAlias = "Callable[[int], None]"
 """Is told how many visits a search has cost, piece by piece; may raise."""
 
+_REPLACEMENT = re.compile(r"(?:[^\\$]|\\[\\$]|\$[0-9])*", re.DOTALL)
+
 Span: TypeAlias = tuple[int, int]
 Slots: TypeAlias = tuple[int | None, ...]  # start and end of the match, then of each group
 Found: TypeAlias = tuple[int, int, tuple[Span | None, ...]]
 
 
-def check_pattern(pattern: str, flags: str, length_max: int) -> None:
-    """Raises PatternError for what is wrong or too large."""
+def check_pattern(pattern: str, flags: str, length_max: int, *, for_matches: bool = True) -> None:
+    """Raises PatternError for what is wrong or too large.
+
+    ``for_matches`` False: it may not match the empty text either.
+    """
     check_flags(flags)
     if len(pattern) > length_max:
         raise PatternError(f"a regular expression of more than {length_max} characters")
-    compile_pattern(pattern, flags)
+    if compile_pattern(pattern, flags).is_nullable and not for_matches:
+        raise PatternError("a regular expression that matches the empty string", code="FORX0003")
+
+
+def check_replacement(text: str, flags: str) -> None:
+    """Raises PatternError for what cannot replace a match."""
+    if "q" not in flags and _REPLACEMENT.fullmatch(text) is None:
+        raise PatternError(
+            r"in a replacement \ stands before \ or $, and $ before a digit", code="FORX0004"
+        )
 
 
 @lru_cache(maxsize=4096)
@@ -81,6 +96,7 @@ class Pattern:
     """A compiled pattern.
 
     ``is_linear``: a search takes time linear in the text; else ``charge`` must be given.
+    ``is_nullable``: it matches the empty text.
     ``is_quick``: and not much more than reading it, so that nothing need be charged.
     """
 
@@ -90,6 +106,7 @@ class Pattern:
         self._flags = flags
         self.groups = parsed.groups
         self.is_linear = not parsed.has_backs
+        self.is_nullable = _is_nullable(parsed.whole)
         self.size = _size(parsed.whole)
         if self.size > STATES_MAX:
             raise PatternError(f"a regular expression of more than {STATES_MAX} states")
@@ -326,6 +343,18 @@ def _size(fragment: Fragment) -> int:
             return inside
         case _:
             return inside + 1
+
+
+def _is_nullable(fragment: Fragment) -> bool:
+    match fragment.kind:
+        case "char":
+            return False
+        case "repeat" if fragment.least == 0:
+            return True
+        case "choice":
+            return any(map(_is_nullable, fragment.parts))
+        case _:  # in the empty text both assertions hold, and groups have matched nothing
+            return all(map(_is_nullable, fragment.parts))
 
 
 class _StateBuilder:

@@ -72,7 +72,7 @@ def _replace(budget: Budget, text: str, pattern: str, replacement: str, flags: s
 
 def _never_empty(budget: Budget, name: str, pattern: str, flags: str) -> Pattern:
     compiled = _compiled(budget, pattern, flags)
-    if compiled.search("", budget.charge):
+    if compiled.is_nullable:
         raise DynamicError("FORX0003", f"the pattern of {name}() matches the empty string")
     return compiled
 
