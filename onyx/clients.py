@@ -440,9 +440,9 @@ class User:
         await self._registration.call("profile.await", {"profile": profile_id})
         return tuple(result.get("missing", ()))
 
-    async def profiles(self) -> list[ProfileInfo]:
-        """The profiles of this user; of all users when he has no name."""
-        return await self._registration.profiles(self.name)
+    async def profiles(self, *, texts: bool = False) -> list[ProfileInfo]:
+        """The profiles of this user, ``texts`` with them; of all users when it has no name."""
+        return await self._registration.profiles(self.name, texts)
 
     async def profile(self, profile_id: str) -> ProfileInfo:
         """One profile with its text; RequestFailed "unknown-profile" when there is none."""

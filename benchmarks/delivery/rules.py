@@ -3,8 +3,7 @@
 The messages are the example invoices of the checkout, which break no rule, and invoices made of
 them by a few changes each, which do.  Both sides get bytes and give results: here the messages that
 broke a rule, for each rule; there the report.  What the stylesheet ends with an error for is left
-out.  Which rules match is held against Saxon's XPath of each ``context[not(test)]`` alone, as the
-stylesheet has only the first matching rule of a pattern look at an element.
+out.  What each profile delivers is held against Saxon's of the same text.
 """
 
 from __future__ import annotations
@@ -22,10 +21,9 @@ from benchmarks.benchmark import BenchmarkError
 from benchmarks.delivery.answers import check, need_saxon
 from benchmarks.delivery.job import DeliverJob, Teller
 from benchmarks.delivery.saxon import TimedSaxon, Transformed
-from benchmarks.delivery.schematron import Rule, read_rules
 from benchmarks.delivery.timing import make_matcher, measure
 from benchmarks.samples import mean
-from yfilter import Matcher, ProfileRefused, parse_profile
+from yfilter.schematron import compile_schematron
 
 _BYTES_MAX = 50_000
 _CHANGES = 3
@@ -40,12 +38,13 @@ def measure_rules(job: DeliverJob, teller: Teller) -> None:
     folder = Path(job.rules) / job.syntax
     name = f"EN16931-{job.syntax.upper()}-validation"
     try:
-        rules = read_rules(folder / "schematron" / "preprocessed" / f"{name}-preprocessed.sch")
+        schema = folder / "schematron" / "preprocessed" / f"{name}-preprocessed.sch"
+        rules = compile_schematron(schema.read_bytes(), file=schema.name)
         examples = _examples(folder / "examples")
     except OSError as error:
         raise BenchmarkError(f"no checkout of the rules: {error}") from None
-    accepted, refused = _accepted(rules)
-    profiles = [rule.profile for rule in accepted]
+    profiles = [rule.text for rule in rules.profiles]
+    refused = Counter(rule.reason for rule in rules.refused)
     matcher = make_matcher(profiles)
     with TimedSaxon(job.cpu_clock) as saxon:
         saxon.load(folder / "xslt" / f"{name}.xslt")
@@ -60,7 +59,7 @@ def measure_rules(job: DeliverJob, teller: Teller) -> None:
     compared = check(matcher, profiles, messages, _all_of(job))
     key = "rules" if job.syntax == "cii" else f"rules_{job.syntax}"
     label = f"rules, {job.syntax.upper()}"
-    teller.figure(f"{key}_number", label, len(rules))
+    teller.figure(f"{key}_number", label, rules.total)
     teller.figure(f"{key}_refused", f"{label}: of which refused", sum(refused.values()))
     teller.detail(f"{key}_refused_because", dict(refused))
     size = mean([len(message) for message in messages])
@@ -83,19 +82,6 @@ def _both_us(times: Sequence[Transformed]) -> float:
 def _all_of(job: DeliverJob) -> DeliverJob:
     """Each rule is checked, on each example; of a quick job not."""
     return job if job.seconds < _SECONDS_LEAST else replace(job, sample=10_000, checked=20)
-
-
-def _accepted(rules: Sequence[Rule]) -> tuple[list[Rule], Counter[str]]:
-    """Those that the profile language takes, and why it refuses the others."""
-    accepted, refused = [], Counter[str]()
-    for rule in rules:
-        try:
-            Matcher().add(parse_profile(rule.profile))
-        except ProfileRefused as error:
-            refused[str(error).partition("\n")[0]] += 1
-        else:
-            accepted.append(rule)
-    return accepted, refused
 
 
 def _examples(folder: Path) -> list[bytes]:

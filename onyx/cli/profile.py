@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import getpass
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
@@ -28,12 +27,14 @@ from onyx.cli.profile_bulk import (
 )
 from onyx.cli.profile_check import add_check
 from onyx.cli.profile_explain import add_explain
+from onyx.cli.profile_import import add_import
 from onyx.cli.profile_plan import add_plan
 from onyx.cli.profile_why_not import add_why_not
 from onyx.cli.values import (
     LOCATION_HELP,
     check_once,
     location,
+    login_name,
     not_negative,
     print_json,
     read_text,
@@ -74,7 +75,7 @@ def add_parser(subparsers: Subparsers) -> None:
     verb = add_verb(
         subparsers,
         "profile",
-        "add, show, check, explain, draw, change or remove profiles",
+        "add, import, show, check, explain, draw, change or remove profiles",
         details="A profile is a query in XQuery: a path, or for ... where ... return. Every\n"
         "message that it matches is delivered in the form that it asks for (onyx subscribe).\n"
         f"{NETWORK_HELP}",
@@ -100,6 +101,7 @@ def add_parser(subparsers: Subparsers) -> None:
     set_run(export, run_export)
     add_network_arguments(export)
     _add_update(verbs)
+    add_import(verbs)
     add_check(verbs)
     add_explain(verbs)
     add_why_not(verbs)
@@ -180,7 +182,7 @@ def run_add(arguments: argparse.Namespace) -> int:
     if many is not None:
         if arguments.key:
             raise UsageError("--key is for one profile; of a file of many --resume is the key")
-        whose = _login_name() if arguments.user is None else arguments.user
+        whose = login_name() if arguments.user is None else arguments.user
         return add_many(arguments, many, whose)
     if arguments.resume:
         raise UsageError("--resume is for a file of many profiles (--lines or .jsonl)")
@@ -188,7 +190,7 @@ def run_add(arguments: argparse.Namespace) -> int:
         raise UsageError("--key is for one profile")
     check_once(arguments.files)
     texts = [(name, read_text(name)) for name in arguments.files]
-    user = _login_name() if arguments.user is None else arguments.user
+    user = login_name() if arguments.user is None else arguments.user
 
     async def add() -> int:
         refused = late = 0
@@ -355,10 +357,3 @@ def _sentence(profile: ProfileInfo) -> str:
         f"profile {profile.id}{whose}, version {profile.version}, "
         f"hosted by {profile.host} at {profile.address}, {state}"
     )
-
-
-def _login_name() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import getpass
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -164,3 +165,11 @@ def first_of(names: Sequence[str], count: int) -> str:
     """The first of ``count`` names, and how many more there are."""
     more = count - NAMED_MAX
     return ", ".join(names[:NAMED_MAX]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def login_name() -> str:
+    """Of who runs this; "" where nobody knows."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return ""

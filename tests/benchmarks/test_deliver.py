@@ -14,8 +14,7 @@ from benchmarks.__main__ import main
 from benchmarks.benchmark import WrongAnswers
 from benchmarks.delivery.answers import check
 from benchmarks.delivery.job import DeliverJob
-from benchmarks.delivery.schematron import read_rules
-from benchmarks.delivery.timing import make_matcher, results_of
+from benchmarks.delivery.timing import make_matcher
 from benchmarks.workload.operators import BASELINES, OPERATORS, make_feeds, mixed_flwor
 from yfilter import parse_profile
 
@@ -99,21 +98,6 @@ def test_rules(capsys: pytest.CaptureFixture[str], checkout: Path) -> None:
     assert values.keys() >= {"rules_ms", "saxon_rules_ms", "rules_checked"}
     assert main(["deliver", "--part", "rules"]) == 2
     assert "needs --rules" in capsys.readouterr().err
-
-
-def test_rules_as_profiles(checkout: Path) -> None:
-    schema = next(checkout.rglob("*.sch"))
-    few, none, name = read_rules(schema)
-    spaces = 'declare namespace o = "urn:order"; '
-    declared = f"{spaces}declare variable $most := 3; "
-    context = "(//o:item | /o:order/o:gift[contains(@kind, '|')])"
-    assert few.profile == f"{declared}{context}[let $n := number(@n) return not($n <= $most)]"
-    assert none.profile == f"{spaces}{context}[let $n := number(@n) return $n = 0]"
-    assert name.profile == f"{spaces}/o:order[not(@name != '&amp;')]"
-    matcher = make_matcher([few.profile, none.profile, name.profile])
-    message = b'<order xmlns="urn:order" name="&amp;"><item n="4"/><gift kind="a|b" n="0"/></order>'
-    assert results_of(matcher, message).keys() == {0, 1, 2}
-    assert results_of(matcher, message.replace(b"a|b", b"b").replace(b"4", b"3")).keys() == {2}
 
 
 @pytest.mark.parametrize("name", OPERATORS)

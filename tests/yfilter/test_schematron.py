@@ -1,0 +1,266 @@
+"""Schematron as profiles: what a rule set says of a message is what its profiles deliver."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import lxml.etree
+import pytest
+
+from yfilter import Matcher
+from yfilter.schematron import RuleSet, SchematronRefused, compile_schematron
+
+ORDER = """<o xmlns="" id="o7"><item no="1" price="9.50"><name>Tea</name></item>
+<item no="2" price="x"><name/></item><extra><item no="3" price="-1"/></extra></o>"""
+
+Fired = list[tuple[str, str, str]]
+
+
+def _rules(
+    content: str,
+    attributes: str = 'queryBinding="xslt2"',
+    phase: str | None = None,
+    files: Mapping[str, str] | None = None,
+) -> RuleSet:
+    text = f'<schema xmlns="http://purl.oclc.org/dsdl/schematron" {attributes}>{content}</schema>'
+    return compile_schematron(
+        text.encode(),
+        file="rules.sch",
+        phase=phase,
+        read=lambda name: (files or {})[name].encode(),
+    )
+
+
+def _fired(rules: RuleSet, message: str = ORDER) -> Fired:
+    """(id, place, text) of what the message fails, in order."""
+    assert rules.refused == ()
+    matcher = Matcher()
+    for rule in rules.profiles:
+        matcher.add(rule.text, rule.key)
+    found = []
+    for delivered in matcher.deliver(message.encode()):
+        assert delivered.exceeded is None
+        for result in delivered.results:
+            root = lxml.etree.fromstring(result)
+            text = "".join(root[0].itertext())
+            found.append((root.get("id", ""), root.get("location", ""), text))
+    return sorted(found)
+
+
+def test_an_assertion_that_fails_says_where_and_what() -> None:
+    rules = _rules(
+        """<pattern><rule context="item" role="warning">
+             <assert id="named" test="name != ''">Item <value-of select="@no"/> of
+               <name path=".."/> <emph>must</emph> have a {name} &amp; more.</assert>
+           </rule></pattern>"""
+    )
+    assert _fired(rules) == [
+        ("named", "/o[1]/extra[1]/item[1]", "Item 3 of extra must have a {name} & more."),
+        ("named", "/o[1]/item[2]", "Item 2 of o must have a {name} & more."),
+    ]
+    (rule,) = rules.profiles
+    assert (rule.key, rule.line, rule.context) == ("named", 2, "item")
+    assert 'role="warning"' in rule.text
+
+
+def test_a_report_says_what_holds_and_a_number_counts_as_a_condition() -> None:
+    rules = _rules(
+        """<pattern><rule context="o"><report id="r" test="count(item)">there are</report>
+           <assert id="a" test="count(none)">there are none</assert></rule></pattern>"""
+    )
+    assert _fired(rules) == [("a", "/o[1]", "there are none"), ("r", "/o[1]", "there are")]
+
+
+def test_a_node_is_the_first_rule_s_that_matches_it() -> None:
+    rules = _rules(
+        """<pattern>
+             <rule context="extra/item | item[1]"><report id="first" test="true()">1</report></rule>
+             <rule context="item"><report id="second" test="true()">2</report></rule>
+             <rule context="*[@no]"><report id="third" test="true()">3</report></rule>
+           </pattern>
+           <pattern><rule context="item[@no = 1]"><report id="other" test="true()"/></rule>
+           </pattern>"""
+    )
+    assert [(id_, place) for id_, place, _ in _fired(rules)] == [
+        ("first", "/o[1]/extra[1]/item[1]"),
+        ("first", "/o[1]/item[1]"),
+        ("other", "/o[1]/item[1]"),
+        ("second", "/o[1]/item[2]"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("context", "places"),
+    [
+        ("/", [""]),
+        ("/o", ["/o[1]"]),
+        ("/o/item", ["/o[1]/item[1]", "/o[1]/item[2]"]),
+        ("o//item[last()]", ["/o[1]/extra[1]/item[1]", "/o[1]/item[2]"]),
+        ("(extra | none)/item", ["/o[1]/extra[1]/item[1]"]),
+        ("item[1]/@no", ["/o[1]/extra[1]/item[1]/@no", "/o[1]/item[1]/@no"]),
+        ("name/text()", ["/o[1]/item[1]/name[1]/text()"]),
+        ("extra|/o/@id", ["/o[1]/@id", "/o[1]/extra[1]"]),
+        ("item[contains(name, 'a|b') or @no = '2']", ["/o[1]/item[2]"]),
+        ("child::extra/attribute::none", []),
+    ],
+)
+def test_contexts_are_match_patterns(context: str, places: list[str]) -> None:
+    rule = f'<rule context="{context}"><report id="r" test="true()"/></rule>'
+    assert sorted(place for _, place, _ in _fired(_rules(f"<pattern>{rule}</pattern>"))) == places
+
+
+def test_variables_of_schema_phase_pattern_and_rule() -> None:
+    content = """<let name="id" value="/o/@id"/><let name="first" value="o/item[1]"/>
+      <phase id="p"><let name="limit" value="$low + 1"/><active pattern="x"/></phase>
+      <pattern id="x"><let name="low" value="8"/>
+        <rule context="item"><let name="n" value="@no"/><let name="m" value="concat($n, $id)"/>
+          <report id="r" test="@price > $limit and . is $first"><value-of select="$m"/></report>
+        </rule></pattern>
+      <pattern id="y"><rule context="o"><report id="no" test="true()"/></rule></pattern>"""
+    content = content.replace("<phase", '<let name="low" value="8"/><phase').replace(
+        '<let name="low" value="8"/>\n', "", 1
+    )
+    assert _fired(_rules(content, phase="p")) == [("r", "/o[1]/item[1]", "1o7")]
+    assert len(_rules(content, 'queryBinding="xslt2" defaultPhase="p"').profiles) == 1
+    assert _rules(content, phase="#ALL").total == 2
+    with pytest.raises(SchematronRefused, match="no phase 'q'; expected one of: p"):
+        _rules(content, phase="q")
+
+
+def test_abstract_patterns_and_rules() -> None:
+    rules = _rules(
+        """<pattern abstract="true" id="needs"><rule context="$thing">
+             <assert id="needed" test="$part">no <value-of select="name($part/..)"/></assert>
+           </rule></pattern>
+           <pattern is-a="needs" id="a"><param name="thing" value="item"/>
+             <param name="part" value="name"/></pattern>
+           <pattern is-a="needs" id="b"><param name="thing" value="o"/>
+             <param name="part" value="thing"/></pattern>
+           <pattern><rule abstract="true" id="base"><let name="n" value="@no"/>
+               <report id="shared" test="$n = 3"/></rule>
+             <rule context="item"><extends rule="base"/></rule></pattern>"""
+    )
+    assert [rule.key for rule in rules.profiles] == ["needed", "needed.2", "shared"]
+    assert [(id_, place) for id_, place, _ in _fired(rules)] == [
+        ("needed", "/o[1]"),
+        ("needed", "/o[1]/extra[1]/item[1]"),
+        ("shared", "/o[1]/extra[1]/item[1]"),
+    ]
+
+
+def test_functions_and_keys_of_xslt_and_current() -> None:
+    rules = _rules(
+        """<ns prefix="u" uri="urn:u"/>
+           <xsl:key name="by-no" match="item" use="@no"/>
+           <xsl:function name="u:twice" as="xs:integer"><xsl:param name="n" as="xs:integer"/>
+             <xsl:variable name="two" select="2"/>
+             <xsl:choose><xsl:when test="$n gt 0"><xsl:sequence select="$n * $two"/></xsl:when>
+               <xsl:otherwise><xsl:value-of select="0"/></xsl:otherwise></xsl:choose>
+           </xsl:function>
+           <pattern><rule context="item">
+             <report id="f" test="u:twice(xs:integer(@no)) = 4"/>
+             <report id="k" test="key('by-no', '3') is current()"/>
+             <report id="c" test="/o/item[@no = current()/@no]/name = 'Tea'"/>
+           </rule></pattern>""",
+        'queryBinding="xslt2" xmlns:xsl="http://www.w3.org/1999/XSL/Transform" '
+        'xmlns:xs="http://www.w3.org/2001/XMLSchema"',
+    )
+    assert [(id_, place) for id_, place, _ in _fired(rules)] == [
+        ("c", "/o[1]/item[1]"),
+        ("f", "/o[1]/item[2]"),
+        ("k", "/o[1]/extra[1]/item[1]"),
+    ]
+
+
+def test_diagnostics_roles_and_subjects() -> None:
+    rules = _rules(
+        """<pattern><rule context="o"><assert id="a" test="none" flag="fatal" role="error"
+             diagnostics="d" subject="item[1]">short</assert></rule></pattern>
+           <diagnostics><diagnostic id="d">it has <value-of select="count(item)"/></diagnostic>
+           </diagnostics>"""
+    )
+    matcher = Matcher()
+    matcher.add(rules.profiles[0].text)
+    ((result,),) = [delivered.results for delivered in matcher.deliver(ORDER.encode())]
+    assert result.decode() == (
+        '<svrl:failed-assert xmlns:svrl="http://purl.oclc.org/dsdl/svrl" id="a" role="error" '
+        'flag="fatal" location="/o[1]/item[1]"><svrl:text>short</svrl:text>'
+        '<svrl:diagnostic-reference diagnostic="d"><svrl:text>it has 2</svrl:text>'
+        "</svrl:diagnostic-reference></svrl:failed-assert>"
+    )
+
+
+def test_what_is_an_error_has_failed() -> None:
+    rules = _rules(
+        """<pattern><rule context="item"><assert id="a" test="xs:decimal(@price) + 1 > 0">a</assert>
+           <report id="r" test="xs:decimal(@price) + 1 > 0">r</report></rule></pattern>"""
+    )
+    assert [(id_, place) for id_, place, _ in _fired(rules)] == [
+        ("a", "/o[1]/extra[1]/item[1]"),
+        ("a", "/o[1]/item[2]"),
+        ("r", "/o[1]/item[1]"),
+    ]
+
+
+def test_what_is_included_is_part_of_it() -> None:
+    part = (
+        '<pattern xmlns="http://purl.oclc.org/dsdl/schematron">\n<rule context="o">\n'
+        '<report id="included" test="doc(1)"/><report id="r" test="true()"/></rule></pattern>'
+    )
+    rules = _rules('<include href="part.sch"/>', files={"part.sch": part})
+    assert [rule.key for rule in rules.profiles] == ["r"]
+    (refused,) = rules.refused
+    assert str(refused).startswith("part.sch: line 3: included: doc() is not in the profile")
+    with pytest.raises(SchematronRefused, match=r"rules\.sch: line 1: a cannot.*a includes itself"):
+        loop = '<pattern xmlns="http://purl.oclc.org/dsdl/schematron"><include href="a"/></pattern>'
+        _rules('<include href="a"/>', files={"a": loop})
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("<pattern><rule><report test='1'/></rule></pattern>", "line 1: a rule without a context"),
+        ("<pattern is-a='x'/>", "there is no abstract pattern 'x'"),
+        ("<pattern documents='@href'/>", "a profile sees one message"),
+        ("<pattern><rule context='a'><extends rule='x'/></rule></pattern>", "no abstract rule 'x'"),
+    ],
+)
+def test_what_is_no_rule_set_is_refused_as_a_whole(content: str, why: str) -> None:
+    with pytest.raises(SchematronRefused, match=why):
+        _rules(content)
+
+
+def test_other_documents_and_entities_are_refused() -> None:
+    with pytest.raises(SchematronRefused, match="expected <schema> of Schematron"):
+        compile_schematron(b"<a/>")
+    with pytest.raises(SchematronRefused, match="this is no XML"):
+        compile_schematron(b"<a>")
+    with pytest.raises(SchematronRefused, match="query binding is 'exslt'; expected one of xslt"):
+        _rules("", 'queryBinding="exslt"')
+    dtd = '<!DOCTYPE schema [<!ENTITY e "x">]>'
+    with pytest.raises(SchematronRefused, match="an entity"):
+        compile_schematron(
+            f'{dtd}<schema xmlns="http://purl.oclc.org/dsdl/schematron"><p>&e;</p></schema>'.encode()
+        )
+
+
+@pytest.mark.parametrize(
+    ("check", "why"),
+    [
+        ('test="current-date() > @d"', "the result would depend on when and where"),
+        ('test="u:f(.)"', "u"),
+        ('test=" "', "an assertion without a test"),
+        ('test="1" diagnostics="d"', "there is no diagnostic 'd'"),
+        ('test="f(("', "brackets or quotation marks do not match"),
+        ('test="1) or (1"', "brackets or quotation marks do not match"),
+        ('test="\'x"', "brackets or quotation marks do not match"),
+        ('test="o +"', "syntax"),
+    ],
+)
+def test_an_assertion_that_cannot_be_taken_says_why(check: str, why: str) -> None:
+    rule = f'<rule context="o"><assert {check}>x</assert></rule>'
+    rules = _rules(f'<pattern id="p">\n{rule}</pattern>')
+    assert rules.total == 1
+    (refused,) = rules.refused
+    assert (refused.key, refused.line) == ("p/1/1", 2)
+    assert why in refused.reason

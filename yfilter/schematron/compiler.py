@@ -1,0 +1,266 @@
+"""Each assertion of a Schematron schema as a profile, which yields what SVRL says of it.
+
+An assertion ``test`` of a rule with the context ``ram:ID | ram:Name`` becomes::
+
+    declare namespace ram = "…"; declare variable $schema-level := …;
+    for $_context in (//ram:ID | //ram:Name)[let $rule := … return not(every $_test in . satisfies
+    (test))][not(an earlier rule's)]
+    return <svrl:failed-assert id="…" location="{…}"><svrl:text>…{…}…</svrl:text></…>
+
+so that the condition is the matching path's, where index and operators see it, and what equal rules
+have in common they share.  A report is the same without ``not``.  The text is XQuery.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from yfilter.errors import ProfileRefused
+from yfilter.matcher import check_profile
+from yfilter.schematron.contexts import Alternative, alternatives, excluded, path_of
+from yfilter.schematron.errors import SchematronRefused
+from yfilter.schematron.expressions import (
+    CONTEXT,
+    as_xquery,
+    bare,
+    calls,
+    key_function,
+    prefixes,
+    variables,
+)
+from yfilter.schematron.messages import location, message
+from yfilter.schematron.schema_reader import (
+    Element,
+    Pattern,
+    Read,
+    Rule,
+    Schema,
+    local,
+    place,
+    read_schema,
+    refusal,
+)
+from yfilter.schematron.stylesheet import function_text, key_text, literal, value_of
+
+SVRL = "http://purl.oclc.org/dsdl/svrl"
+_KNOWN = {"fn", "xs", "xml", "local", "svrl", "xmlns"}
+_BRACKETS = re.compile(r"\[[^\[\]]*\]")
+_NOT_RELATIVE = re.compile(
+    r"\$\s*[\w.:-]+|(?:true|false)\s*\(\s*\)|[\w.:-]+\s*\((?!\s*\))|'[^']*'|\d[\w.]*"
+    r"|\b(?:castable\s+as|cast\s+as|treat\s+as|instance\s+of)\s+[\w:]+[?*+]?"
+    r"|/\s*(?:[a-z-]+::)?@?[\w.:*-]+|(?<![\w$/@:-])(?:if|then|else|for|in|return|let|some|every|satisfies"
+    r"|and|or|to|div|idiv|mod|eq|ne|lt|le|gt|ge|is|union|intersect|except)(?![\w:-])"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleProfile:
+    """The profile of an assertion.  ``key`` names it within its rule set and is the same as long as
+    its id is, or its place; ``context`` and ``test`` as written."""
+
+    key: str
+    id: str
+    role: str
+    file: str
+    line: int
+    context: str
+    test: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedRule:
+    """An assertion that is not in the language: why, and what was expected."""
+
+    key: str
+    file: str
+    line: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: line {self.line}: {self.key}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSet:
+    """All assertions and reports of a schema, in order."""
+
+    profiles: tuple[RuleProfile, ...]
+    refused: tuple[RefusedRule, ...]
+
+    @property
+    def total(self) -> int:
+        return len(self.profiles) + len(self.refused)
+
+
+def no_other_files(name: str) -> bytes:
+    raise SchematronRefused(f"{name} is another file; expected all in one")
+
+
+def compile_schematron(
+    text: bytes, *, file: str = "", phase: str | None = None, read: Read = no_other_files
+) -> RuleSet:
+    """The profiles of the schema in ``text``; ``file`` is its name, ``phase`` which of its phases
+    ("#ALL": every pattern; None: its default phase, or all), ``read`` gives what it includes.
+
+    SchematronRefused where it is no schema, or something that it includes is not there.
+    """
+    schema = read_schema(text, file, phase, read)
+    profiles: list[RuleProfile] = []
+    refused: list[RefusedRule] = []
+    keys = Counter[str]()
+    for pattern_at, pattern in enumerate(schema.patterns, 1):
+        writer = _Writer(schema, pattern)
+        for rule_at, (rule, context) in enumerate(writer.contexts(), 1):
+            for check_at, check in enumerate(rule.checks, 1):
+                name = check.get("id") or f"{pattern.id or pattern_at}/{rule_at}/{check_at}"
+                key = re.sub(r"[^\w./-]+", "-", name)
+                keys[key] += 1
+                key += f".{keys[key]}" if keys[key] > 1 else ""
+                where = place(check)
+                try:
+                    profile = writer.profile(rule, context, check, name)
+                    check_profile(profile)
+                except SchematronRefused as refusal:
+                    refused.append(RefusedRule(key, *where, refusal.reason))
+                except ProfileRefused as refusal:
+                    refused.append(RefusedRule(key, *where, _reason(refusal)))
+                else:
+                    role = check.get("role") or check.get("flag") or ""
+                    test = check.get("test", "").strip()
+                    profiles.append(
+                        RuleProfile(key, name, role, *where, rule.context, test, profile)
+                    )
+    return RuleSet(tuple(profiles), tuple(refused))
+
+
+class Context(NamedTuple):
+    """The path of a rule's nodes, brackets that leave out earlier rules', and whether all of them
+    are elements."""
+
+    path: str
+    excluded: str
+    elements: bool
+
+
+class _Writer:
+    """Writes the profiles of a pattern."""
+
+    def __init__(self, schema: Schema, pattern: Pattern) -> None:
+        self._schema = schema
+        self._pattern = pattern
+        others = [let for each in schema.patterns for let in each.lets]  # XSLT has one scope
+        lets = (*others, *schema.globals, *pattern.lets)
+        self._lets = {each.get("name", ""): each for each in lets}
+        self._keys = {key_function(name): name for name in schema.keys}
+
+    def contexts(self) -> Iterator[tuple[Rule, Context]]:
+        """The rules, each with the nodes that are its, and no earlier rule's."""
+        earlier: list[Alternative] = []
+        for rule in self._pattern.rules:
+            try:
+                context = alternatives(as_xquery(rule.context))
+            except SchematronRefused as refused:
+                raise refusal(rule.element, refused.reason) from None
+            elements = all(each.is_of_elements for each in context)
+            yield rule, Context(path_of(context), excluded(context, earlier), elements)
+            earlier += context
+
+    def profile(self, rule: Rule, context: Context, check: Element, name: str) -> str:
+        """SchematronRefused, or a text that may still be refused."""
+        if not (test := check.get("test", "").strip()):
+            raise refusal(check, "an assertion without a test")
+        is_report = local(check) == "report"
+        # In a quantifier an error is no error of the whole: what cannot be shown has failed.
+        asked = f"some $_test in . satisfies ({as_xquery(test)})"
+        if not is_report:
+            asked = f"not(every{asked.removeprefix('some')})"
+        own = {each.get("name", ""): each for each in rule.lets}
+        said = message(check, self._schema)
+        bound = self._bound(own, asked, "let ${} := {}")
+        if f"${CONTEXT}" in bound + asked:
+            bound = f"let ${CONTEXT} := . {bound}"
+        condition = f"{bound}return {asked}" if bound else asked
+        tag = "successful-report" if is_report else "failed-assert"
+        attributes = "".join(
+            f' {key}="{literal(value)}"'
+            for key in ("role", "flag", "see")
+            if (value := check.get(key) or rule.element.get(key))
+        )
+        subject = check.get("subject") or rule.element.get("subject")
+        body = (
+            f"for ${CONTEXT} in {context.path}[{condition}]{context.excluded} "
+            f"{self._bound(own, said, f'let ${{}} := ${CONTEXT}/({{}})')}"
+            f'return <svrl:{tag} xmlns:svrl="{SVRL}" id="{literal(name)}"{attributes}'
+            f' location="{{{location(subject, elements=context.elements)}}}">{said}</svrl:{tag}>'
+        )
+        return self._prolog(check, body) + body
+
+    def _bound(self, lets: Mapping[str, Element], text: str, form: str) -> str:
+        """Those variables of the rule that the text needs, by way of others too."""
+        needed = _closure(text, lets, value_of, variables)
+        return "".join(f"{form.format(name, value)} " for name, value in needed.items())
+
+    def _prolog(self, check: Element, body: str) -> str:
+        """What the body needs, declared in front."""
+        functions = self._schema.functions
+
+        def written(name: str) -> str:
+            if name in self._keys:
+                return key_text(self._keys[name], self._schema.keys[self._keys[name]])
+            if name in functions:
+                return function_text(functions[name])
+            return value_of(self._lets[name])
+
+        named = {**self._lets, **functions, **self._keys}
+        needed = _closure(body, named, written, lambda text: variables(text) | calls(text))
+        declared = "".join(
+            text
+            if name not in self._lets
+            else f"declare variable ${name} := {_from_message(text)}; "
+            for name, text in needed.items()
+        )
+        known = check.nsmap | dict(self._schema.namespaces)
+        spaces = "".join(
+            f'declare namespace {prefix} = "{literal(known[prefix])}"; '
+            for prefix in sorted(prefixes(declared + body) - _KNOWN)
+            if prefix in known
+        )
+        return spaces + declared
+
+
+def _closure(
+    text: str,
+    named: Mapping[str, object],
+    written: Callable[..., str],
+    names: Callable[[str], Iterable[str]],
+) -> dict[str, str]:
+    """What of ``named`` the text needs, by way of others too, as it is ``written``; in order."""
+    found: dict[str, str] = {}
+    texts = [text]
+    while texts:
+        for name in names(texts.pop()):
+            if name in named and name not in found:
+                found[name] = written(named[name] if written is value_of else name)
+                texts.append(found[name])
+    return {name: found[name] for name in named if name in found}
+
+
+def _from_message(value: str) -> str:
+    """A value that may be relative, where the message is what it is relative to."""
+    left, before = bare(value), ""
+    while left != before:
+        left, before = _BRACKETS.sub("", left), left
+    return f"/({value})" if re.search(r"[\w.*]", _NOT_RELATIVE.sub(" ", left)) else value
+
+
+def _reason(refused: ProfileRefused) -> str:
+    """Why, with what stands there, as the text of the profile is not the user's."""
+    line = refused.source_line
+    there = line[max(0, refused.column - 1) :][:40] if line else ""
+    expected = f"; expected {refused.expected}" if refused.expected else ""
+    return f"{refused.reason}{expected} [{refused.code}], at {there!r}"

@@ -1,0 +1,110 @@
+"""XPath of a rule set, taken apart as far as its translation needs: strings, brackets, names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from yfilter.schematron.errors import SchematronRefused
+
+_STRING = r"\"[^\"]*\"|'[^']*'"
+_TOKEN = re.compile(rf"{_STRING}|\(:.*?:\)|[^\"'(]+|.", re.DOTALL)
+_NO_NAME = r"(?<![\w.\-:$@])"
+_PREFIX = re.compile(r"(?<![\w.\-])([A-Za-z_][\w.-]*):(?=[A-Za-z_*])")
+_VARIABLE = re.compile(r"\$\s*([A-Za-z_][\w.:-]*)")
+_CALL = re.compile(_NO_NAME + r"([A-Za-z_][\w.-]*:[A-Za-z_][\w.-]*)\s*\(")
+_OF_XSLT = re.compile(
+    rf"{_STRING}|\(:.*?:\)|{_NO_NAME}(?:(current)\s*\(\s*\)|key\s*\(\s*({_STRING})\s*,)", re.DOTALL
+)
+
+CONTEXT = "_context"  # the variable of the node that a rule is about
+
+
+def tokens(text: str) -> Iterator[str]:
+    """Strings, comments and what is between them."""
+    return (found.group() for found in _TOKEN.finditer(text))
+
+
+def bare(text: str) -> str:
+    """Without what is in strings and comments."""
+    return "".join(
+        "''" if token[0] in "\"'" else " " if token.startswith("(:") else token
+        for token in tokens(text)
+    )
+
+
+def prefixes(text: str) -> set[str]:
+    return set(_PREFIX.findall(bare(text)))
+
+
+def variables(text: str) -> set[str]:
+    return set(_VARIABLE.findall(bare(text)))
+
+
+def calls(text: str) -> set[str]:
+    """Functions with a prefix that are called."""
+    return set(_CALL.findall(bare(text)))
+
+
+def as_xquery(text: str) -> str:
+    """What XQuery writes otherwise than XPath in XSLT: ``&`` in a string begins a reference,
+    ``current()`` is the variable CONTEXT, ``key("k", v)`` calls a function of the key.
+    SchematronRefused for one that would end elsewhere than the text does."""
+    depth = 0
+    for character in bare(text):
+        depth += (character in "[({") - (character in "])}")
+        if depth < 0:
+            break
+    if depth or any(token in ('"', "'") for token in tokens(text)):
+        shown = text.strip()[:40]
+        raise SchematronRefused(f"brackets or quotation marks do not match in {shown!r}")
+
+    def written(found: re.Match[str]) -> str:
+        if found[1]:
+            return f"${CONTEXT}"
+        if found[2]:
+            return f"{key_function(found[2][1:-1])}("
+        return found[0].replace("&", "&amp;") if found[0][0] in "\"'" else found[0]
+
+    return _OF_XSLT.sub(written, text.strip())
+
+
+def key_function(name: str) -> str:
+    return f"local:key.{name.replace(':', '.')}"
+
+
+def split(text: str, separators: Sequence[str]) -> list[tuple[str, str]]:
+    """(separator before it, part) at each separator outside of brackets and strings; where two
+    begin at a place, the first one given."""
+    parts = [["", ""]]
+    depth = 0
+    for token in tokens(text):
+        at = 0
+        whole = token[0] in "\"'" or token.startswith("(:")
+        while at < len(token):
+            found = "" if depth or whole else _begins(token, at, separators)
+            if found:
+                parts.append([found, ""])
+            else:
+                found = token if whole else token[at]
+                depth += (found in "[({") - (found in "])}")
+                parts[-1][1] += found
+            at += len(found)
+    return [(separator, part) for separator, part in parts]
+
+
+def closing(text: str) -> int:
+    """Behind the bracket that closes the one at the beginning; the end where none does."""
+    depth = at = 0
+    for token in tokens(text):
+        if token[0] not in "\"'" and not token.startswith("(:"):
+            for offset, character in enumerate(token):
+                depth += (character in "[({") - (character in "])}")
+                if depth == 0:
+                    return at + offset + 1
+        at += len(token)
+    return len(text)
+
+
+def _begins(text: str, at: int, separators: Sequence[str]) -> str:
+    return next((each for each in separators if text.startswith(each, at)), "")
