@@ -35,18 +35,21 @@ class Right(StrEnum):
     PEER = "peer"  # to be the process or the source of its channel
     PUBLISH = "publish"  # as a source
     SUBSCRIBE = "subscribe"  # to a source: that one's profiles see its messages
+    READ_ARCHIVE = "read-archive"  # of a source: what was kept of its messages
     OWN = "own"  # a profile: to add, change, remove and take it
     OPERATE = "operate"  # the network: its shape, plans, figures and traces
     ADMIN = "admin"  # to say who may do what
 
 
+_OPERATE = frozenset({Right.PUBLISH, Right.SUBSCRIBE, Right.READ_ARCHIVE, Right.OWN, Right.OPERATE})
 ROLES: Mapping[str, frozenset[Right]] = MappingProxyType(
     {
         "publish": frozenset({Right.PUBLISH}),
         "subscribe": frozenset({Right.SUBSCRIBE}),
+        "read-archive": frozenset({Right.READ_ARCHIVE}),
         "own": frozenset({Right.OWN}),
-        "operate": frozenset({Right.PUBLISH, Right.SUBSCRIBE, Right.OWN, Right.OPERATE}),
-        "admin": frozenset({Right.PUBLISH, Right.SUBSCRIBE, Right.OWN, Right.OPERATE, Right.ADMIN}),
+        "operate": _OPERATE,
+        "admin": _OPERATE | {Right.ADMIN},
     }
 )
 """What may stand in the table, and which rights it gives."""
@@ -208,8 +211,10 @@ def check_rule(rule: Rule) -> None:
         Principal.parse(rule.principal)
     if not rule.scope:
         raise ValueError("no scope; expected the id of a source or a profile, 'own' or '*'")
-    if rule.scope == OWN and rule.role not in ("own", "publish"):
-        raise ValueError(f"scope 'own' with {rule.role!r}; expected it with own or publish")
+    if rule.scope == OWN and rule.role not in (of_owners := ("own", "publish", "read-archive")):
+        raise ValueError(
+            f"scope 'own' with {rule.role!r}; expected it with one of {', '.join(of_owners)}"
+        )
 
 
 def read_access(top: TomlTable) -> AccessOptions:

@@ -263,8 +263,9 @@ class RegistrationRequests(Part):
 
     def _may_see(self, connection: int, entry: SourceEntry) -> bool:
         asker, access = self._server.principal(connection), self._server.access.now
-        return access.may(asker, Right.SUBSCRIBE, entry.source) or access.may(
-            asker, Right.PUBLISH, entry.source, entry.owner
+        return access.may(asker, Right.SUBSCRIBE, entry.source) or any(
+            access.may(asker, right, entry.source, entry.owner)
+            for right in (Right.PUBLISH, Right.READ_ARCHIVE)
         )
 
     # --- profiles -------------------------------------------------------------------------

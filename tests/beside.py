@@ -27,6 +27,7 @@ from overlay.link.events import (
     Delete,
     Event,
     Put,
+    ReadArchive,
     ReadRows,
     RowsRead,
     SchemaAnswered,
@@ -234,6 +235,7 @@ class Beside:
         self.numbers = count(1)
         self.peers: dict[int, Peer] = {}
         self.archived: list[ArchiveMessage] = []
+        self.archive_asked: list[ReadArchive] = []
         self._limits = limits
         self.now = 0.0
         self.schemas_asked: list[AskSchemaWorker] | None = None  # a list: they are not answered
@@ -291,6 +293,8 @@ class Beside:
                 self.peers.pop(action.connection).closed = True
             elif isinstance(action, ArchiveMessage):
                 self.archived.append(action)
+            elif isinstance(action, ReadArchive):
+                self.archive_asked.append(action)
         for action in actions:
             if isinstance(action, AskSchemaWorker) and self.schemas_asked is not None:
                 self.schemas_asked.append(action)

@@ -92,7 +92,7 @@ async def run_broker(
                     doors=doors,
                     dials=dials(topology, broker_id),
                     store=store,
-                    archive=archive.take if archive else None,
+                    archive=archive,
                     limits=limits,
                     turns=turns,
                     credentials=credentials,

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from formats import WireFormat
 from onyx.broker.access_rules import AccessRules
+from onyx.broker.archive.archive_reads import ArchiveReads
 from onyx.broker.broker_requests import BrokerRequests
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.data_plane import DataPlane, not_evaluated
@@ -52,6 +53,7 @@ from overlay.link.dead_letters import DeadLetters
 from overlay.link.errors import StoreError
 from overlay.link.events import (
     Action,
+    ArchiveRead,
     BatchHandled,
     CallAgain,
     CallAtEnd,
@@ -177,9 +179,11 @@ class BrokerCore:
         )
         trace = MessageTrace(self.control, self.query, self.data)
         cuts = TransformationRequests(self.control, transformation)
+        self._archive_reads = ArchiveReads(self.control, topology.archive, self._links)
         requests = BrokerRequests(
             *(self._links, self.query, self.moves, observers, trace, cuts),
             *(self.data.finish, self.statistics, limits, self._rows, dead, self._access.table),
+            self._archive_reads,
         )
         self.trees = TreeVersions(
             self.control,
@@ -209,6 +213,7 @@ class BrokerCore:
                 SourceAnnouncements(self.control, self.query, self.trained),
                 requests,
                 self.data.archive,
+                self._archive_reads,
                 watch,
                 self._tunnels,
                 shares,
@@ -273,6 +278,9 @@ class BrokerCore:
                 continue
             if isinstance(event, SchemaAnswered):
                 self.data.validation.answered(event)
+                continue
+            if isinstance(event, ArchiveRead):
+                self._archive_reads.answered(event)
                 continue
             for arrival in self._links.handle(event, now):
                 self._handle_arrival(arrival)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from onyx.broker.archive.archive_reads import ArchiveReads
 from onyx.broker.live_requests import LiveRequests
 from onyx.broker.live_wait import LiveVersion
 from onyx.broker.message_trace import MessageTrace
@@ -62,6 +63,7 @@ class BrokerRequests(Part):
         rows: RowLog,
         dead: DeadLetters,
         access: AccessTable,
+        reads: ArchiveReads,
     ) -> None:
         """``finish`` delivers the messages that came before a request."""
         self._finish = finish
@@ -88,6 +90,7 @@ class BrokerRequests(Part):
                 "profile.remove_many": Verb(Right.OWN, self._remove_many, self._profiles_of),
                 "profile.live": Verb(Right.OWN, self._await_live, self._profiles_of),
                 **dead.verbs,
+                **reads.verbs,
             },
             access,
             rows.__len__,

@@ -17,16 +17,17 @@ DETAILS = f"""\
 A rule says that a principal has a role, about something. PRINCIPAL is user/NAME,
 source/NAME, operator/NAME, all of a kind (user/*) or anybody (*). ROLE is
 
-  publish     be a source, whose id is SCOPE
-  subscribe   see the messages of the source SCOPE
-  own         change, remove and take the profile SCOPE
-  operate     all of these, of everybody, and what concerns the network itself
-  admin       all of these, and to say who may do what
+  publish       be a source, whose id is SCOPE
+  subscribe     see the messages of the source SCOPE
+  read-archive  read what is kept of the messages of the source SCOPE (onyx archive)
+  own           change, remove and take the profile SCOPE
+  operate       all of these, of everybody, and what concerns the network itself
+  admin         all of these, and to say who may do what
 
-SCOPE is * (anything) unless said. own and publish take "own" as well: what belongs to the
-principal, that is, what they added or registered. What the topology file says under
-[access] is in force beside what is granted here; without it every user sees all sources
-and has profiles, and sources publish as what they registered.
+SCOPE is * (anything) unless said. own, publish and read-archive take "own" as well: what
+belongs to the principal, that is, what they added or registered. What the topology file
+says under [access] is in force beside what is granted here; without it every user sees
+all sources and has profiles, and sources publish as what they registered.
 {NETWORK_HELP}"""
 
 EXAMPLES = """\

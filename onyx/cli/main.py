@@ -16,6 +16,7 @@ from importlib import metadata
 from formats import build_info
 from onyx.cli import (
     access,
+    archive,
     audit,
     backtest,
     cert,
@@ -49,6 +50,7 @@ VERBS: tuple[Verb, ...] = (
     dead,
     plan,
     backtest,
+    archive,
     topology,
     access,
     token,

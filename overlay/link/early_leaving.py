@@ -27,10 +27,13 @@ from overlay.link.events import (
     DialPeers,
     Failed,
     PeerKnown,
+    ReadArchive,
     SendData,
 )
 
-Leaving: TypeAlias = SendData | CloseConnection | PeerKnown | ArchiveMessage | DialPeers | Failed
+Leaving: TypeAlias = (
+    SendData | CloseConnection | PeerKnown | ArchiveMessage | DialPeers | ReadArchive | Failed
+)
 
 EARLY_MAX = 16
 

@@ -92,6 +92,16 @@ class SchemaAnswered:
     answer: SchemaAnswer
 
 
+@dataclass(frozen=True, slots=True)
+class ArchiveRead:
+    """The answer to ReadArchive with this key, ahead of all other events: whole lines, and where
+    the page ends, "" where nothing is behind it."""
+
+    key: str
+    lines: bytes
+    next: str
+
+
 Event: TypeAlias = (
     ConnectionOpened
     | DataReceived
@@ -101,6 +111,7 @@ Event: TypeAlias = (
     | BatchHandled
     | RowsRead
     | SchemaAnswered
+    | ArchiveRead
 )
 
 
@@ -189,6 +200,18 @@ class ArchiveMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadArchive:
+    """Read a page of what is archived of a source, from one second of the epoch to another, behind
+    the page that ended at ``after``, and say ArchiveRead."""
+
+    key: str
+    source: str
+    since: float
+    until: float
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
 class DialPeers:
     """From now on dial these peers ("role/id" -> host, port) and no others; those to whom there is
     no connection at once."""
@@ -225,6 +248,7 @@ Action: TypeAlias = (
     | CallAtEnd
     | ReadOn
     | ArchiveMessage
+    | ReadArchive
     | DialPeers
     | AskSchemaWorker
     | Failed

@@ -11,7 +11,7 @@
     committing task (group_commit.py): Put, Delete: one transaction, in a thread; ReadRows ────────┤
               v                                                                                    |
     SendData, CloseConnection handed to the connections, which write ─── if CallAgain ─────────────┘
-    ArchiveMessage handed to the archive, which writes
+    ArchiveMessage, ReadArchive handed to the archive
 
 AskSchemaWorker is handed at once to a process of its own: nobody is told anything by it.
 
@@ -40,6 +40,7 @@ from overlay.link.event_queue import EventQueue
 from overlay.link.events import (
     Action,
     ArchiveMessage,
+    ArchiveRead,
     AskSchemaWorker,
     BatchHandled,
     CallAtEnd,
@@ -48,6 +49,7 @@ from overlay.link.events import (
     Event,
     Failed,
     PeerKnown,
+    ReadArchive,
     ReadOn,
     SendData,
     TimePassed,
@@ -84,6 +86,14 @@ class Core(Protocol):
     def handle(self, event: Event, now: float) -> list[Action]:
         """React to one event; ``now`` in seconds of a clock that never goes back."""
         ...
+
+
+class Archive(Protocol):
+    """Where messages go, and come from; ``take`` does not block, ``read`` does, in a thread."""
+
+    def take(self, message: ArchiveMessage) -> None: ...
+
+    def read(self, asked: ReadArchive) -> ArchiveRead: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +156,7 @@ async def run_node(
     connect: Connect = open_stream,
     clock: Callable[[], float] = trio.current_time,
     limits: NodeLimits = DEFAULT_NODE_LIMITS,
-    archive: Callable[[ArchiveMessage], None] | None = None,
+    archive: Archive | None = None,
     turns: Turns | None = None,
     credentials: Credentials | None = None,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
@@ -155,8 +165,8 @@ async def run_node(
 
     ``dials`` maps peers ("role/id") to (host, port) for ``connect``; each is dialled again
     whenever its connection is lost; the core may change whom (``DialPeers``).  For two nodes that
-    know each other only one may dial.  ``archive`` is given what is to be archived, and does not
-    block; ``turns`` is told how long each took.  With ``credentials`` every connection has TLS,
+    know each other only one may dial.  ``archive`` is given what is to be archived, and asked;
+    ``turns`` is told how long each took.  With ``credentials`` every connection has TLS,
     and the core is told whose it is; they are read again when they have changed, and connections
     whose certificate is revoked or over are closed.  The listeners of the doors are closed
     at the end, the store is not.
@@ -206,7 +216,7 @@ class _Node:
         connect: Connect,
         clock: Callable[[], float],
         limits: NodeLimits,
-        archive: Callable[[ArchiveMessage], None] | None,
+        archive: Archive | None,
         turns: Turns,
         credentials: Credentials | None,
     ) -> None:
@@ -234,6 +244,7 @@ class _Node:
             store, self._hand_out, self._inbox.put_ahead_nowait, limits.commit
         )
         self._schemas = SchemaDesk(self._inbox.put_ahead_nowait)
+        self._readers = trio.CapacityLimiter(1)  # of the archive
         self._nursery: trio.Nursery
 
     async def run(
@@ -313,10 +324,13 @@ class _Node:
         for action in leaving:
             if isinstance(action, ArchiveMessage):
                 if self._archive is not None:
-                    self._archive(action)
+                    self._archive.take(action)
                 continue
             if isinstance(action, DialPeers):
                 self._dial_peers(action.dials)
+                continue
+            if isinstance(action, ReadArchive):
+                self._nursery.start_soon(self._read_archive, action)
                 continue
             if isinstance(action, Failed):
                 log.error("%s: %s\n%s", action.id, action.what, action.trace)
@@ -338,6 +352,13 @@ class _Node:
         if self._queues.bytes > self._limits.send_bytes:
             self._cut_slowest()
         self._turns.note("sending", self._processor() - began, self._clock())
+
+    async def _read_archive(self, asked: ReadArchive) -> None:
+        assert self._archive is not None
+        page = await trio.to_thread.run_sync(
+            self._archive.read, asked, abandon_on_cancel=True, limiter=self._readers
+        )
+        self._inbox.put_ahead_nowait([page])
 
     async def _tick(self) -> None:
         while True:

@@ -54,9 +54,17 @@ def test_what_brokers_write_a_backtest_reads(
         before = trio.run(publish, running.registration, running.up["pids"])
         assert main(["status", "--registration", running.registration]) == 0
         assert "LEFT OUT" in capsys.readouterr().out
+        where = ["--registration", running.registration]
+        assert main(["source", "list", "--json", *where]) == 0
+        source = json.loads(capsys.readouterr().out)["id"]
+        assert main(["archive", "read", source, "--from", "2020-01-01", *where]) == 0
+        read = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        assert main(["archive", "read", source, "--to", "2020-01-01", *where]) == 0
+        assert capsys.readouterr().out == ""
     finally:
         assert running.stop() == 0
     found = archived(news)
+    assert read == found[: len(read)], "but for the last second"
     texts = [record["message"].encode() for record in found]
     first, second = texts[: -(len(MESSAGES) - before)], texts[-(len(MESSAGES) - before) :]
     assert second == MESSAGES[before:]

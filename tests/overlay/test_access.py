@@ -53,7 +53,7 @@ def test_a_rule_is_of_one_of_a_role_or_of_anybody_and_about_one_thing_or_anythin
 def test_a_role_includes_others() -> None:
     access = Access([Rule("user/ann", "operate", "*")])
     assert rights(ANN, "p1", "user/bob", access) == {
-        "known", "publish", "subscribe", "own", "operate",
+        "known", "publish", "subscribe", "read-archive", "own", "operate",
     }  # fmt: skip
 
 
@@ -70,7 +70,7 @@ def test_it_is_told_whether_anything_has_to_be_looked_at_message_by_message() ->
         (Rule("king/ann", "own", "own"), "expected one of"),
         (Rule("user/ann", "king", "*"), "expected one of publish"),
         (Rule("user/ann", "own", ""), "expected the id"),
-        (Rule("user/ann", "subscribe", "own"), "with own or publish"),
+        (Rule("user/ann", "subscribe", "own"), "with one of own, publish, read-archive"),
     ],
 )
 def test_a_rule_that_is_none_is_refused_with_what_was_expected(rule: Rule, expected: str) -> None:

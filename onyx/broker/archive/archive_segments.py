@@ -28,9 +28,9 @@ from pathlib import Path
 from overlay.archive import DROP, ArchiveOptions
 
 SEGMENT_SUFFIX = ".jsonl.gz"
-_PART_SUFFIX = ".part"
+PART_SUFFIX = ".part"
 _DAY_SECONDS = 86_400.0
-_GZIP = 31  # zlib's wbits for gzip with its largest window
+GZIP = 31  # zlib's wbits for gzip with its largest window
 _PIECE_BYTES = 4096
 
 
@@ -58,8 +58,8 @@ class ArchiveSegments:
         if self._file is not None:
             return
         self._directory.mkdir(parents=True, exist_ok=True)
-        for part in sorted(self._directory.glob(f".{self._prefix}*{_PART_SUFFIX}")):
-            stem = part.name[1 : -len(_PART_SUFFIX)]
+        for part in sorted(self._directory.glob(f".{self._prefix}*{PART_SUFFIX}")):
+            stem = part.name[1 : -len(PART_SUFFIX)]
             if self._name.fullmatch(stem):
                 _cut_back(part)
                 self._finish(part)
@@ -113,7 +113,7 @@ class ArchiveSegments:
     def _begin(self, now: float) -> int:
         stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
         stem = f"{self._prefix}{stamp}-{self._next:08d}"
-        self._part = self._directory / f".{stem}{_PART_SUFFIX}"
+        self._part = self._directory / f".{stem}{PART_SUFFIX}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
         self._file = os.open(self._part, flags, 0o644)
         self._next += 1
@@ -134,7 +134,7 @@ class ArchiveSegments:
             part.unlink()
             return
         _sync(part, os.O_RDONLY)
-        part.rename(part.with_name(part.name[1 : -len(_PART_SUFFIX)] + SEGMENT_SUFFIX))
+        part.rename(part.with_name(part.name[1 : -len(PART_SUFFIX)] + SEGMENT_SUFFIX))
         _sync(self._directory, os.O_RDONLY | os.O_DIRECTORY)
 
     # --- all segments ---------------------------------------------------------------------
@@ -197,7 +197,7 @@ def _cut_back(part: Path) -> None:
 
 def _member_ends(data: bytes) -> Iterator[int]:
     """Where each whole gzip member ends, up to the first that is damaged or cut off."""
-    member = zlib.decompressobj(wbits=_GZIP)
+    member = zlib.decompressobj(wbits=GZIP)
     place = 0
     while place < len(data):
         piece = data[place : place + _PIECE_BYTES]
@@ -209,7 +209,7 @@ def _member_ends(data: bytes) -> Iterator[int]:
         if member.eof:
             place -= len(member.unused_data)
             yield place
-            member = zlib.decompressobj(wbits=_GZIP)
+            member = zlib.decompressobj(wbits=GZIP)
 
 
 def _sync(path: Path, flags: int) -> None:

@@ -22,9 +22,10 @@ from threading import Lock
 
 import trio
 
+from onyx.broker.archive.archive_pages import read_page
 from onyx.broker.archive.archive_segments import ArchiveSegments
 from overlay.archive import ArchiveOptions
-from overlay.link.events import ArchiveMessage
+from overlay.link.events import ArchiveMessage, ArchiveRead, ReadArchive
 
 WRITE_SECONDS = 1.0
 _MEMBER_BYTES = 1024 * 1024  # of lines that are compressed together
@@ -38,6 +39,8 @@ class MessageArchive:
     def __init__(
         self, broker: str, options: ArchiveOptions, clock: Callable[[], float] = time.time
     ) -> None:
+        assert options.directory is not None
+        self._broker, self._directory = broker, options.directory
         self._segments = ArchiveSegments(broker, options)
         self._options = options
         self._clock = clock
@@ -59,6 +62,14 @@ class MessageArchive:
                 return
             self._lines.append(line)
             self._waiting_bytes += len(line)
+
+    def read(self, asked: ReadArchive) -> ArchiveRead:
+        """A page of what is on disk; blocks.  Of what cannot be read nothing is there."""
+        try:
+            return read_page(self._directory, self._broker, asked)
+        except (OSError, ValueError) as error:
+            log.warning("archive: a page cannot be read: %s", error)
+            return ArchiveRead(asked.key, b"", "")
 
     async def run(self) -> None:
         """Write now and then, until cancelled; then ``close``."""

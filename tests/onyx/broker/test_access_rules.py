@@ -22,6 +22,7 @@ from overlay.link.frames import (
 )
 from overlay.link.part import OUTSIDE
 from overlay.link.principal import Principal
+from overlay.topology import Topology
 from registration.registration_core import RegistrationCore
 from tests.beside import Beside, Peer, SubscriberPeer
 from tests.onyx.broker.test_broker_core import FIGURE4, NEWS, SF, Setting
@@ -35,8 +36,8 @@ class Guarded(Setting):
     """B4, the root broker of two sources that ``source/wire`` has registered, with two profiles
     of ann."""
 
-    def __init__(self, **limits: int) -> None:
-        super().__init__(replace(FIGURE4, limits=replace(FIGURE4.limits, **limits)))
+    def __init__(self, topology: Topology = FIGURE4, **limits: int) -> None:
+        super().__init__(replace(topology, limits=replace(topology.limits, **limits)))
         for source in ("s1", "s2"):
             self.registration.send(
                 "registration",

@@ -1,0 +1,71 @@
+"""ArchiveReads: what root brokers have archived, asked for over the network, page by page.
+
+The core says whether that may be asked; the shell reads (archive_pages.py), and a page is answered
+when it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onyx.broker.control_plane import ControlPlane
+from overlay.access import Right
+from overlay.archive import ArchiveOptions
+from overlay.link.events import ArchiveRead, ReadArchive
+from overlay.link.frames import Request, Response
+from overlay.link.link_layer import LinkLayer
+from overlay.link.part import Part
+from overlay.link.principal import Principal
+from overlay.link.request_server import (
+    RequestRefused,
+    Result,
+    Verb,
+    name_argument,
+    number_argument,
+)
+
+WAITING_MAX = 16  # pages that are asked for
+
+
+class ArchiveReads(Part):
+    """``archive.read`` with ``source``, ``since`` and ``until`` (seconds of the epoch), ``after``
+    (``next`` of the page before): ``lines`` as an archive has them, and ``next``, "" at the end."""
+
+    def __init__(self, control: ControlPlane, options: ArchiveOptions, links: LinkLayer) -> None:
+        self._control = control
+        self._has_archive = options.directory is not None
+        self._links = links
+        self._waiting: dict[str, tuple[int, str]] = {}  # connection and request, by key
+        self._last = 0
+        self.verbs = {"archive.read": Verb(Right.READ_ARCHIVE, self._read, self._about)}
+
+    def answered(self, event: ArchiveRead) -> None:
+        connection, request = self._waiting.pop(event.key)
+        result = {"lines": event.lines, "next": event.next}
+        self._links.reply(connection, Response(request, ok=True, result=result))
+
+    def _about(self, request: Request, asker: Principal) -> Iterator[tuple[str, str]]:
+        source = str(request.arguments.get("source", ""))
+        entry = self._control.sources.get(source)
+        yield source, "" if entry is None else entry.owner
+
+    def _read(self, connection: int, request: Request) -> Result | None:
+        source = name_argument(request, "source")
+        entry = self._control.sources.get(source)
+        if entry is None or entry.root != self._control.identity:
+            raise RequestRefused("unknown-source", f"no source {source!r} publishes here")
+        if not self._has_archive:
+            raise RequestRefused("no-archive", f"{self._control.identity} has no archive")
+        if len(self._waiting) >= WAITING_MAX:
+            raise RequestRefused("busy", f"{WAITING_MAX} pages are being read; try again later")
+        asked = ReadArchive(
+            str(self._last + 1),
+            source,
+            number_argument(request, "since", 0),
+            number_argument(request, "until", 1e14),
+            name_argument(request, "after", default=""),
+        )
+        self._last += 1
+        self._waiting[asked.key] = connection, request.request
+        self.ask_shell(asked)
+        return None

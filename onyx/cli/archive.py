@@ -1,0 +1,70 @@
+"""``onyx archive read``: what root brokers have archived, over the network."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from datetime import UTC, datetime
+
+import trio
+
+from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
+from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
+from onyx.errors import EXIT_OK
+from onyx.registration_client import NetworkClient, RegistrationClient
+
+DETAILS = f"""\
+Prints the messages of a source that its root broker has archived (onyx up --archive), the
+oldest first, one a line as an archive has them: JSON with name, source, number, time and
+message, which onyx backtest reads as a .jsonl file. What was published in the last second
+or two may be missing. It takes the role read-archive (onyx access).
+{NETWORK_HELP}"""
+
+EXAMPLES = """\
+  onyx archive read s1-w7d4bz3h > weather.jsonl
+  onyx archive read s1-w7d4bz3h --from 2026-11-21T17:00Z --to 2026-11-21T18:00Z
+"""
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    verb = add_verb(subparsers, "archive", "read archives", details=DETAILS, examples=EXAMPLES)
+    verbs = add_subverbs(verb)
+    read = add_verb(verbs, "read", "print messages of a source", details=DETAILS, examples=EXAMPLES)
+    read.add_argument("source", metavar="SOURCE", help="its id")
+    for name, what in (("from", "published then or later"), ("to", "published before")):
+        text = f"{what}: as 2026-11-21T17:30Z"
+        read.add_argument(f"--{name}", dest=f"time_{name}", metavar="TIME", type=_time, help=text)
+    set_run(read, run_read)
+    add_client_arguments(read)
+
+
+def run_read(arguments: argparse.Namespace) -> int:
+    trio.run(_read, arguments)
+    return EXIT_OK
+
+
+async def _read(arguments: argparse.Namespace) -> None:
+    asked = {"source": arguments.source}
+    for name, value in (("since", arguments.time_from), ("until", arguments.time_to)):
+        if value is not None:
+            asked[name] = value
+    async with RegistrationClient(registration_address(arguments)) as registration:
+        found = await registration.call("source.show", {"source": arguments.source})
+    async with NetworkClient(found["address"]) as root:
+        while True:
+            page = await root.call("archive.read", asked)
+            sys.stdout.write(page["lines"].decode())
+            sys.stdout.flush()
+            asked["after"] = page["next"]
+            if not page["next"]:
+                return
+
+
+def _time(text: str) -> float:
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no time; expected one as 2026-11-21T17:30Z"
+        ) from None
+    return max(0.0, (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp())
