@@ -175,7 +175,20 @@ def test_only_what_is_quick_is_searched_for_without_a_budget() -> None:
 
 
 @pytest.mark.parametrize(
-    "pattern", ["(a)(b)?", "a.*?n", "(a|ab)(c|bcd)?", "[ab]+", "x*y", "(a+)(b*)", "b"]
+    "pattern",
+    [
+        "a+?(?:n*?|b)+",
+        "(?:|a)*b",
+        "(?:a*)*n",
+        "(?:b??)*?a",
+        "(a)(b)?",
+        "a.*?n",
+        "(a|ab)(c|bcd)?",
+        "[ab]+",
+        "x*y",
+        "(a+)(b*)",
+        "b",
+    ],
 )
 def test_matches_are_those_of_a_backtracking_engine(pattern: str) -> None:
     for text in ("banana abcd aab xxyab y", "bänana äbcd 𝔸aab\U0001f600 xxyab y"):

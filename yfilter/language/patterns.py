@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from functools import cached_property, lru_cache
 from typing import NamedTuple, TypeAlias
 
@@ -82,7 +83,7 @@ class _State(NamedTuple):
     kind "char": go to ``then`` over one of ``characters``; "back": over what group ``slot`` has
     matched; "^" or "$": go to ``then`` where the assertion holds; "": go to ``then``, or else to
     ``otherwise``, remembering the place in ``slot`` if there is one; "end": the pattern has
-    matched.
+    matched.  ``leave``: where a loop goes on that has repeated nothing.
     """
 
     kind: str
@@ -90,6 +91,7 @@ class _State(NamedTuple):
     otherwise: int = -1
     slot: int = -1
     characters: Characters = ()
+    leave: int = -1
 
 
 class Pattern:
@@ -111,6 +113,8 @@ class Pattern:
         if self.size > STATES_MAX:
             raise PatternError(f"a regular expression of more than {STATES_MAX} states")
         self._multiline = "m" in flags
+        # RE2 does not leave a loop that has repeated nothing where a backtracking engine does.
+        self._repeats_nothing = _repeats_nothing(parsed.whole)
         self._at_last_newline = self._multiline and parsed.has_starts
 
     @property
@@ -147,7 +151,8 @@ class Pattern:
         Of several matches at one place the one that a backtracking engine would find.  For
         patterns that do not match the empty text.
         """
-        if self._re2 is None or (self._at_last_newline and text.endswith("\n")):
+        by_states = self._repeats_nothing or (self._at_last_newline and text.endswith("\n"))
+        if self._re2 is None or by_states:
             return self._find_by_states(text, charge)
         found = self._find_by_re2(self._re2, text.encode(), charge)
         return found if text.isascii() else _in_characters(text, found)
@@ -225,7 +230,8 @@ class Pattern:
         waiting = [thread]
         while waiting:
             number, slots = waiting.pop()
-            if number in seen:
+            number = self._unseen(number, seen)
+            if number < 0:
                 continue
             seen.add(number)
             state = self._states[number]
@@ -248,7 +254,8 @@ class Pattern:
             if steps % WAYS_CHARGED == 0:
                 charge(WAYS_CHARGED)
             number, place, slots, seen = waiting.pop()
-            if number in seen:
+            number = self._unseen(number, seen)
+            if number < 0:
                 continue
             state = self._states[number]
             if state.kind == "end":
@@ -270,6 +277,12 @@ class Pattern:
                 )
         charge(steps % WAYS_CHARGED)
         return None
+
+    def _unseen(self, number: int, seen: AbstractSet[int]) -> int:
+        """The state, or where its loop leads on if it was there already, or -1."""
+        while number in seen:
+            number = self._states[number].leave
+        return number
 
     def _ways_on(
         self, state: _State, text: str, place: int, slots: Slots
@@ -357,6 +370,13 @@ def _is_nullable(fragment: Fragment) -> bool:
             return all(map(_is_nullable, fragment.parts))
 
 
+def _repeats_nothing(fragment: Fragment) -> bool:
+    is_loop = fragment.kind == "repeat" and fragment.most is None
+    return (is_loop and _is_nullable(fragment.parts[0])) or any(
+        map(_repeats_nothing, fragment.parts)
+    )
+
+
 class _StateBuilder:
     """Builds the states of a fragment from the back: each in front of the state that follows it."""
 
@@ -402,7 +422,8 @@ class _StateBuilder:
         (part,) = fragment.parts
         if fragment.most is None:
             loop = self._new(_State(""))
-            self._states[loop] = _split(fragment, self._build(part, loop), following)
+            split = _split(fragment, self._build(part, loop), following)
+            self._states[loop] = split._replace(leave=following)
             first = loop
         else:
             first = following
