@@ -17,7 +17,7 @@ _COLONLESS_NAME = re.compile(f"[{_NAME_START}][{_NAME}]*")
 # An XML declaration that says UTF-8, or nothing, of the encoding.
 UTF_8_DECLARATION = re.compile(
     rb"""<\?xml[ \t\r\n]+version[ \t\r\n]*=[ \t\r\n]*(?:"1\.0"|'1\.0')"""
-    rb"""(?:[ \t\r\n]+encoding[ \t\r\n]*=[ \t\r\n]*(?:"(?i:utf-8)"|'(?i:utf-8)'))?"""
+    rb"""(?:[ \t\r\n]+encoding[ \t\r\n]*=[ \t\r\n]*(?:"(?i:utf-?8)"|'(?i:utf-?8)'))?"""
     rb"""(?:[ \t\r\n]+standalone[ \t\r\n]*=[ \t\r\n]*(?:"(?:yes|no)"|'(?:yes|no)'))?"""
     rb"""[ \t\r\n]*\?>"""
 )

@@ -22,6 +22,7 @@ from typing import NoReturn
 
 from formats.element_stream import ElementStream
 from formats.element_stream_builder import ElementStreamBuilder
+from formats.encodings import UTF_8, declared_codec, takes_several_bytes
 from formats.entity_budget import EntityBudget
 from formats.errors import MessageRefused
 from formats.limits import DEFAULT_LIMITS, MessageLimits
@@ -32,12 +33,8 @@ from formats.subtree_writer import subtree_writer
 # Between namespace, local name and prefix in expat's names; no XML text can contain it.
 _SEPARATOR = "\x01"
 
-# Expat reads the first row itself, Python's codecs give it the tables of the others.
-_ENCODING = re.compile(
-    r"utf-8|utf-16(be|le)?|us-ascii|iso-8859-1"
-    r"|iso-8859-\d\d?|windows-\d{3,4}|koi8-[ru]|cp\d{3,4}|macintosh",
-    re.IGNORECASE,
-)
+# What a document may declare that is no ASCII to begin with, and so has not been looked up.
+_UTF_16 = re.compile("utf-16(be|le)?", re.IGNORECASE)
 
 _EXPAT_CODES = {
     pyexpat.errors.codes[text]: code
@@ -86,18 +83,18 @@ class _TextParser:
     """One parse: expat's callbacks in the order in which they come."""
 
     def __init__(self, data: bytes, limits: MessageLimits) -> None:
-        self._data = data
         self._limits = limits
+        self._encoding = declared_codec(data)
+        self._data = self._decoded(data)
         self._builder = ElementStreamBuilder()
         self._names: dict[str, QualifiedName] = {}  # expat's form -> name
         self._declarations: list[tuple[str, str]] = []  # of the next start tag
         self._attributes_total = 0
         self._declaration_bytes = 0
-        self._encoding: str | None = None
         self._doctype_start = 0
         self._budget: EntityBudget | None = None
 
-        parser = self._parser = pyexpat.ParserCreate(None, _SEPARATOR)
+        parser = self._parser = pyexpat.ParserCreate(self._encoding, _SEPARATOR)
         parser.namespace_prefixes = True
         parser.ordered_attributes = True
         parser.buffer_text = True
@@ -130,13 +127,33 @@ class _TextParser:
         self._check_expansion(stream.written_size())
         return stream
 
+    def _decoded(self, data: bytes) -> bytes:
+        """The document in UTF-8, if expat cannot read what it is written in."""
+        codec = self._encoding
+        if codec is None or not takes_several_bytes(codec):
+            return data
+        self._encoding = UTF_8
+        try:
+            decoded = data.decode(codec).encode()
+        except UnicodeDecodeError as error:
+            before = data[: error.start].decode(codec, "replace")
+            line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+            reason = f"byte {error.start} is not {codec}: {error.reason}"
+            raise MessageRefused("malformed", reason, line, column) from None
+        if len(decoded) > self._limits.bytes_max:
+            raise MessageRefused(
+                "too-large",
+                f"the message has {len(decoded)} bytes in UTF-8; at most {self._limits.bytes_max} "
+                "allowed",
+            )
+        return decoded
+
     def _xml_declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:
-        self._encoding = encoding
-        if encoding is not None and not _ENCODING.fullmatch(encoding):
+        if encoding is not None and self._encoding is None and not _UTF_16.fullmatch(encoding):
             self._refuse(
                 "unknown-encoding",
-                f"encoding {encoding!r} is not read; expected UTF-8, UTF-16, US-ASCII, "
-                "an ISO-8859 or a Windows code page",
+                f"encoding {encoding!r} is not read; expected UTF-8, UTF-16, US-ASCII, an ISO-8859 "
+                "or a Windows code page, Shift_JIS, EUC-JP, ISO-2022-JP, GB18030, Big5 or EUC-KR",
             )
 
     def _doctype(

@@ -108,7 +108,61 @@ def test_encodings(encoding: str, codec: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "encoding", ["ebcdic-nonsense", "cp037", "shift_jis", "unicode_escape", "utf-7", "windows-999"]
+    ("encoding", "codec"),
+    [
+        *((name, "utf-8") for name in ("utf8", "UTF8", "Utf-8")),
+        *((name, "latin-1") for name in ("latin1", "iso8859-1", "ISO_8859-1", "l1", "iso-ir-100")),
+        *((name, "ascii") for name in ("ASCII", "US-ASCII", "ANSI_X3.4-1968")),
+        *((name, "cp1252") for name in ("cp1252", "CP1252", "Windows-1252")),
+        *((name, "iso8859-15") for name in ("ISO8859-15", "latin-9")),
+        *((name, "koi8-r") for name in ("koi8-r", "KOI8-R")),
+        *((name, "shift_jis") for name in ("Shift_JIS", "shift-jis", "SJIS")),
+        *((name, "euc_jp") for name in ("EUC-JP", "eucjp")),
+        *((name, "gb18030") for name in ("GB18030", "gb18030")),
+        *((name, "gbk") for name in ("GBK", "cp936")),
+        *((name, "gb2312") for name in ("GB2312", "EUC-CN")),
+        *((name, "big5") for name in ("Big5", "BIG-5")),
+        *((name, "euc_kr") for name in ("EUC-KR", "euckr")),
+        *((name, "cp949") for name in ("cp949", "UHC")),
+        ("ISO-2022-JP", "iso2022_jp"),
+    ],
+)
+def test_names_of_encodings_and_their_text_are_libxml2s(encoding: str, codec: str) -> None:
+    words = ("plain", "é", "дом", "日本語 語", "中文", "한국", "ほげ\u2015", "x\ufffd")
+    for word in words:
+        text = f'<?xml version="1.0" encoding="{encoding}"?>\n<a b="{word}">{word}<!--{word}--></a>'
+        try:
+            data = text.encode(codec)
+        except UnicodeEncodeError:
+            continue
+        element = etree.fromstring(data)
+        stream = parse_text(data)
+        assert (stream.string_value(0), stream.attribute_value(0)) == (word, word)
+        assert (element.text, element.get("b")) == (word, word)
+
+
+def test_a_byte_order_mark_is_right_about_the_encoding() -> None:
+    data = '\ufeff<?xml version="1.0" encoding="shift_jis"?><a>é</a>'.encode()
+    assert parse_text(data).string_value(0) == etree.fromstring(data).text == "é"
+
+
+def test_what_is_not_in_the_encoding_is_refused_with_its_place() -> None:
+    begun = '<?xml version="1.0" encoding="Shift_JIS"?>\n<a>日本'.encode("shift_jis")
+    code, line, column = refusal(begun + b"\xff\xff</a>")
+    assert (code, line, column) == ("malformed", 2, 6)
+    with pytest.raises(etree.XMLSyntaxError):
+        etree.fromstring(begun + b"\xff\xff</a>")
+
+
+def test_what_is_too_large_once_it_is_utf_8_is_refused() -> None:
+    data = f'<?xml version="1.0" encoding="gbk"?><a>{"中" * 100}</a>'.encode("gbk")
+    limits = MessageLimits(bytes_max=len(data))
+    with pytest.raises(MessageRefused, match=f"{len(data) + 100} bytes in UTF-8"):
+        parse_text(data, limits)
+
+
+@pytest.mark.parametrize(
+    "encoding", ["ebcdic-nonsense", "cp037", "rot13", "unicode_escape", "utf-7", "windows-999"]
 )
 def test_other_encodings_are_refused(encoding: str) -> None:
     code, line, _ = refusal(f'<?xml version="1.0" encoding="{encoding}"?><a/>'.encode())
