@@ -12,7 +12,7 @@ from onyx.open_files import Connections
 from overlay.limits import Limits
 from overlay.link.door import CLIENT_ROLES, Door, DoorLimits
 from overlay.link.link_io import ConnectionLimits
-from overlay.link.node import NodeLimits
+from overlay.link.node_limits import NodeLimits
 from overlay.link.principal import PROCESS_ROLES
 
 

@@ -32,7 +32,7 @@ from overlay.link.client_connection import (
     RemoteError,
     open_client,
 )
-from overlay.link.node import open_stream
+from overlay.link.connections import open_stream
 from overlay.nodes import Address
 from registration.plan_census import drift_of
 from registration.planning.plan_drift import Drift

@@ -17,7 +17,8 @@ import trio
 from overlay.link.credentials import Credentials
 from overlay.link.door import Door
 from overlay.link.journal_rows import OUTBOX
-from overlay.link.node import NodeLimits, run_node
+from overlay.link.node import run_node
+from overlay.link.node_limits import NodeLimits
 from overlay.link.peer_watch import PeerWatch
 from overlay.link.principal import Principal
 from overlay.link.processor_clock import ProcessorClock

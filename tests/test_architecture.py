@@ -18,6 +18,7 @@ SHELLS = {
     "formats/schema_process.py",
     "formats/schema_worker.py",
     "overlay/link/client_connection.py",
+    "overlay/link/connections.py",
     "overlay/link/credentials.py",
     "overlay/link/door.py",
     "overlay/link/event_queue.py",

@@ -42,6 +42,7 @@ from overlay.link.client_limits import (
     ConnectionFailed,
     RemoteError,
 )
+from overlay.link.connections import open_stream, redial_seconds
 from overlay.link.credentials import Credentials
 from overlay.link.errors import ProtocolError
 from overlay.link.events import (
@@ -70,7 +71,6 @@ from overlay.link.handshake import HandshakeFailed, secure
 from overlay.link.inbox import Arrived, Inbox, InboxQueue
 from overlay.link.link_io import Connection
 from overlay.link.link_layer import ANYONE, Arrival, LinkLayer
-from overlay.link.node import open_stream, redial_seconds
 from overlay.link.observed_events import ObservedEvents
 from overlay.link.question import Question
 from overlay.link.subscription import Shared, Subscription

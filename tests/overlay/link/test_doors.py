@@ -25,7 +25,8 @@ from overlay.link.frames import ErrorFrame, Hello, Request
 from overlay.link.handshake import announced_bytes
 from overlay.link.limits import LinkLimits
 from overlay.link.link_io import Connection, ConnectionLimits, SendQueues
-from overlay.link.node import NodeLimits, run_node
+from overlay.link.node import run_node
+from overlay.link.node_limits import NodeLimits
 from overlay.link.principal import PROCESS_ROLES
 from overlay.link.store import Store
 from tests.overlay.link.counter_core import CounterCore, until

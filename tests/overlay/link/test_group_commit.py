@@ -26,7 +26,8 @@ from overlay.link.events import (
     SendData,
 )
 from overlay.link.group_commit import CommitLimits
-from overlay.link.node import NodeLimits, run_node
+from overlay.link.node import run_node
+from overlay.link.node_limits import NodeLimits
 
 SEEDS = range(1, 21)
 IDLE = CommitLimits(beside_seconds=60)  # the core is never so busy that a commit is waited for

@@ -11,6 +11,7 @@ import pytest
 import trio
 import trio.testing
 
+from overlay.link.connections import redial_seconds
 from overlay.link.credentials import Credentials
 from overlay.link.door import Door, DoorLimits
 from overlay.link.event_queue import EventQueue
@@ -28,7 +29,9 @@ from overlay.link.events import (
 )
 from overlay.link.frame_codec import decode, encode
 from overlay.link.frames import Ack, ErrorFrame, Hello, Publish
-from overlay.link.node import NodeLimits, RowStore, redial_seconds, run_node
+from overlay.link.group_commit import RowStore
+from overlay.link.node import run_node
+from overlay.link.node_limits import NodeLimits
 from overlay.link.store import Store
 from tests.overlay.link.counter_core import CounterCore, until
 from tests.overlay.link.pair import hello

@@ -1,0 +1,288 @@
+"""Connections: who is connected to a node, from the handshake to the end.
+
+::
+
+    doors ──> a newcomer, if it may ──┐
+    dials ──> a stream, again ────────┴──> handshake ──> ConnectionOpened, what it brings ──> inbox
+
+A node is told of events only; what leaves is given to a connection by its number.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
+from zlib import crc32
+
+import trio
+
+from overlay.link.credentials import Credentials, CredentialsError
+from overlay.link.door import Door, Doorkeeper, counted_address
+from overlay.link.event_queue import EventQueue
+from overlay.link.events import ConnectionOpened, Event
+from overlay.link.frame_codec import encode
+from overlay.link.frames import ErrorFrame
+from overlay.link.handshake import HandshakeFailed, Secured, secure
+from overlay.link.link_io import Connection, SendQueues
+from overlay.link.node_limits import DEFAULT_NODE_LIMITS, NodeLimits
+from overlay.link.principal import NOBODY
+
+NOTHING_SAID = "others want to come in, and it has not said who it is"
+
+log = logging.getLogger("onyx.node")
+
+Connect: TypeAlias = Callable[[str, int, float], Awaitable[trio.abc.Stream | None]]
+"""(host, port, seconds) -> a stream, or None when there is none within so many seconds."""
+
+
+async def open_stream(host: str, port: int, seconds: float) -> trio.SocketStream | None:
+    """A TCP connection, or None if there is none within so many seconds."""
+    with trio.move_on_after(seconds):
+        try:
+            return await trio.open_tcp_stream(host, port)
+        except OSError:
+            return None
+    return None
+
+
+def redial_seconds(peer: str, attempt: int, limits: NodeLimits = DEFAULT_NODE_LIMITS) -> float:
+    """How long to wait before dialling again after ``attempt`` failures in a row (from 1).
+
+    Doubles up to the bound, times a factor in [0.5, 1) that depends on the peer and the attempt
+    only: many who lost the same broker do not come back in step, and a test knows the time.
+    """
+    doubled = limits.redial_seconds_min * 2.0 ** min(attempt - 1, 30)
+    jitter = crc32(f"{peer}|{attempt}".encode()) / 2**33
+    return min(doubled, limits.redial_seconds_max) * (0.5 + jitter)
+
+
+async def _forget(event: Event) -> None:
+    """Of a connection that no core hears of."""
+
+
+@dataclass(slots=True)
+class _Dialling:
+    """A peer that is dialled again and again until ``scope`` is cancelled."""
+
+    address: tuple[str, int]
+    scope: trio.CancelScope
+    connected: bool = False
+
+
+class Connections:
+    """``run`` lets in and dials; ``here`` are the connections, by number."""
+
+    def __init__(
+        self,
+        inbox: EventQueue,
+        connect: Connect,
+        limits: NodeLimits,
+        credentials: Credentials | None,
+    ) -> None:
+        """``inbox`` takes what comes; ``credentials`` None: without TLS."""
+        self._inbox = inbox
+        self._connect = connect
+        self._limits = limits
+        self._credentials = credentials
+        self._look_again_at = 0.0
+        self._looked_with = 0
+        self._dialling: dict[str, _Dialling] = {}
+        self.here: dict[int, Connection] = {}
+        self._clients: set[int] = set()  # connections that no process of the network is behind
+        self._keepers: list[Doorkeeper] = []
+        self._shaking: dict[int, trio.CancelScope] = {}  # connections whose handshake goes on
+        self._queues = SendQueues()
+        self._numbers = 0
+        self._nursery: trio.Nursery
+
+    async def run(
+        self,
+        doors: Sequence[Door],
+        dials: Mapping[str, tuple[str, int]],
+        task_status: trio.TaskStatus[None],
+    ) -> None:
+        """Until cancelled; started once all doors are open."""
+        async with trio.open_nursery() as self._nursery:
+            self.dial(dials)
+            for door in doors:
+                await self._nursery.start(self._serve, door)
+            task_status.started()
+
+    def recognise(self, connection: Connection, number: int) -> None:
+        """It has said who it is."""
+        connection.is_known = True
+        for keeper in self._keepers:
+            keeper.recognise(number)
+
+    def dial(self, dials: Mapping[str, tuple[str, int]]) -> None:
+        """From now on dial these and no others; whoever waits for its next attempt tries now."""
+        for peer, dialling in list(self._dialling.items()):
+            if dials.get(peer) != dialling.address or not dialling.connected:
+                dialling.scope.cancel()
+                del self._dialling[peer]
+        for peer, address in dials.items():
+            if peer not in self._dialling:
+                dialling = self._dialling[peer] = _Dialling(address, trio.CancelScope())
+                self._nursery.start_soon(self._dial, peer, dialling)
+
+    def look_after(self) -> None:
+        """Take new credentials, and close the connections of those whose are over."""
+        credentials = self._credentials
+        if credentials is None:
+            return
+        now = time.time()
+        try:
+            credentials.refresh()
+        except CredentialsError as error:
+            log.error("%s; the ones of before stay in use", error)
+        if credentials.version == self._looked_with and now < self._look_again_at:
+            return
+        self._looked_with = credentials.version
+        self._look_again_at = now + self._limits.revoked_seconds
+        for connection in self.here.values():
+            secured = connection.secured
+            if secured is None or secured.principal == NOBODY:
+                continue
+            if credentials.principal_of(secured.certificate, now) == NOBODY:
+                detail = f"the certificate of {secured.principal} is revoked, or over"
+                error_frame = ErrorFrame("not-authenticated", detail, fatal=True)
+                connection.send_nowait(error_frame.flow, encode(error_frame))
+                connection.close_nowait(detail)
+                log.warning("a connection is closed: %s", detail)
+
+    def cut_slowest(self) -> None:
+        """Where too much waits to be sent give clients up until it has room; what is for other
+        processes of the network is in their journals anyway."""
+        if self._queues.bytes <= self._limits.send_bytes:
+            return
+        clients = [self.here[number] for number in self._clients]
+        for connection in sorted(clients, key=lambda client: client.queued_bytes, reverse=True):
+            if self._queues.bytes <= self._limits.send_bytes:
+                return
+            connection.cut_nowait("too much waits to be sent: the peer is too slow")
+
+    async def _serve(
+        self, door: Door, task_status: trio.TaskStatus[object] = trio.TASK_STATUS_IGNORED
+    ) -> None:
+        keeper = Doorkeeper(door)
+        self._keepers.append(keeper)
+        accept = partial(self._accept, keeper)
+        await trio.serve_listeners(accept, list(door.listeners), task_status=task_status)
+
+    async def _accept(self, keeper: Doorkeeper, stream: trio.abc.Stream) -> None:
+        address = counted_address(stream)
+        refusal = keeper.refusal(address)
+        if not refusal:
+            await self._run_connection(stream, "", keeper, address)
+        elif keeper.refused < keeper.door.limits.refused_max:
+            keeper.refused += 1
+            try:
+                await self._refuse(stream, refusal)
+            finally:
+                keeper.refused -= 1
+        else:
+            await trio.aclose_forcefully(stream)
+
+    async def _refuse(self, stream: trio.abc.Stream, detail: str) -> None:
+        """Say why before it is closed."""
+        try:
+            secured = await self._secure(stream, server_side=True)
+        except HandshakeFailed:
+            return
+        connection = Connection(0, stream, self._limits.connection, secured)
+        error = ErrorFrame("too-many-connections", detail, fatal=True)
+        connection.send_nowait(error.flow, encode(error))
+        connection.close_nowait(detail)
+        await connection.run(_forget)
+
+    async def _dial(self, peer: str, dialling: _Dialling) -> None:
+        host, port = dialling.address
+        attempt = 0
+        with dialling.scope:
+            while True:
+                began = trio.current_time()
+                stream = await self._connect(host, port, self._limits.dial_seconds)
+                if stream is not None:
+                    dialling.connected = True
+                    await self._run_connection(stream, peer)
+                    dialling.connected = False
+                if trio.current_time() - began >= self._limits.redial_seconds_max:
+                    attempt = 0
+                attempt += 1
+                await trio.sleep(redial_seconds(peer, attempt, self._limits))
+
+    async def _run_connection(
+        self,
+        stream: trio.abc.Stream,
+        peer: str,
+        keeper: Doorkeeper | None = None,
+        address: str = "",
+    ) -> None:
+        """``keeper`` of the door by which it came in; without one we have dialled ``peer``."""
+        self._numbers += 1
+        number = self._numbers
+        try:
+            if keeper is not None:
+                self._give_up(keeper.enter(number, address))
+            secured = await self._shake_hands(number, stream, server_side=not peer)
+            await self._run_secured(number, stream, peer, secured, keeper)
+        except HandshakeFailed as failure:
+            if peer:  # who comes and fails is counted, and would fill the log
+                log.warning("no TLS with %s: %s", peer, failure)
+        finally:
+            if keeper is not None:
+                keeper.leave(number)
+
+    async def _run_secured(
+        self,
+        number: int,
+        stream: trio.abc.Stream,
+        peer: str,
+        secured: Secured | None,
+        keeper: Doorkeeper | None,
+    ) -> None:
+        roles = frozenset[str]() if keeper is None else keeper.door.roles
+        is_client = keeper is not None and not keeper.door.is_of_links
+        connection = self.here[number] = Connection(
+            number,
+            stream,
+            self._limits.connection,
+            secured,
+            is_known=not roles,
+            has_room=self._inbox.has_room,
+            queues=self._queues,
+        )
+        if is_client:
+            self._clients.add(number)
+        try:
+            await self._inbox.put(ConnectionOpened(number, peer, connection.principal, roles))
+            await connection.run(self._inbox.put_of_client if is_client else self._inbox.put)
+        finally:
+            self._clients.discard(number)
+            del self.here[number]
+
+    async def _shake_hands(
+        self, number: int, stream: trio.abc.Stream, *, server_side: bool
+    ) -> Secured | None:
+        with trio.CancelScope() as scope:
+            self._shaking[number] = scope
+            try:
+                return await self._secure(stream, server_side=server_side)
+            finally:
+                del self._shaking[number]
+        raise HandshakeFailed(NOTHING_SAID, is_final=False)
+
+    def _give_up(self, unknown: int | None) -> None:
+        """Of a connection that has to go for another."""
+        if unknown in self._shaking:
+            self._shaking[unknown].cancel()
+        elif unknown in self.here:
+            self.here[unknown].cut_nowait(NOTHING_SAID)
+
+    async def _secure(self, stream: trio.abc.Stream, *, server_side: bool) -> Secured | None:
+        seconds = self._limits.handshake_seconds
+        return await secure(stream, self._credentials, server_side=server_side, seconds=seconds)

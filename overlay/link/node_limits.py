@@ -1,0 +1,46 @@
+"""NodeLimits: the bounds of one process's events, connections and commits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from overlay.link.group_commit import DEFAULT_COMMIT_LIMITS, CommitLimits
+from overlay.link.link_io import DEFAULT_CONNECTION_LIMITS, ConnectionLimits
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLimits:
+    """inbox_events          events of one connection that may wait; beyond, its reader waits
+    batch_events          events handled in one turn
+    batch_seconds         or as many as take so long, in processor time; what the core has asked for
+                          itself does not count, so that others have their turn besides
+    inbox_bytes           of clients that wait to be handled; beyond it they are not read
+    send_bytes            that wait to be sent on all connections; beyond it the client with the
+                          most is given up
+    cautious_turns        in the first so many one event is handled each, so that it is known at
+                          which a core falls over
+    tick_seconds          between two TimePassed
+    dial_seconds          for one attempt to connect
+    handshake_seconds     of TLS, on a connection that there is
+    revoked_seconds       between two looks whether the certificate of a connection is over
+    redial_seconds_min    after the first failure; doubles with each one
+    redial_seconds_max    and stays here; a connection that lasted so long starts anew
+    """
+
+    inbox_events: int = 16
+    batch_events: int = 64
+    batch_seconds: float = 0.005
+    cautious_turns: int = 0
+    inbox_bytes: int = 128 * 1024 * 1024
+    send_bytes: int = 512 * 1024 * 1024
+    tick_seconds: float = 1.0
+    dial_seconds: float = 10.0
+    handshake_seconds: float = 10.0
+    revoked_seconds: float = 60.0
+    redial_seconds_min: float = 0.1
+    redial_seconds_max: float = 10.0
+    commit: CommitLimits = DEFAULT_COMMIT_LIMITS
+    connection: ConnectionLimits = DEFAULT_CONNECTION_LIMITS
+
+
+DEFAULT_NODE_LIMITS = NodeLimits()
