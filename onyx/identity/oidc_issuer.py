@@ -53,11 +53,11 @@ class _NoRedirect(HTTPRedirectHandler):
 
 
 class OidcIssuer:
-    """``run`` reads the keys; ``principal`` asks them, without waiting for anything."""
+    """``run`` reads the ``keys``; ``principal`` asks them, without waiting for anything."""
 
     def __init__(self, options: OidcOptions) -> None:
         self._options = options
-        self._keys: dict[str, _Key] = {}
+        self.keys: dict[str, _Key] = {}
         self._wanted = trio.Event()
         self._is_fresh = False  # they were read just now
 
@@ -102,9 +102,9 @@ class OidcIssuer:
 
     def _key(self, name: str) -> _Key:
         """ValueError, or ProtocolError "keys-awaited"."""
-        key = self._keys.get(name)
-        if key is None and not name and len(self._keys) == 1:
-            (key,) = self._keys.values()
+        key = self.keys.get(name)
+        if key is None and not name and len(self.keys) == 1:
+            (key,) = self.keys.values()
         if key is None:
             self._wanted.set()
             if self._is_fresh:
@@ -117,7 +117,7 @@ class OidcIssuer:
         """Read the keys; the ones of before stay where that fails."""
         try:
             text = await trio.to_thread.run_sync(_text_of_keys, self._options)
-            self._keys = read_keys(text)
+            self.keys = read_keys(text)
             self._is_fresh = True
         except (OSError, HTTPException, ValueError, RecursionError) as error:
             log.warning("%s: no keys of tokens: %s", self._options.jwks, error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -13,6 +14,7 @@ from formats import DecodeError, MessageLimits, MessageRefused, WireFormat, comp
 from formats.errors import SchemaRefused
 from formats.schema import read_schema
 from formats.text import parse_text
+from onyx.identity.oidc_issuer import OidcIssuer, read_keys
 from overlay.errors import TopologyError
 from overlay.link.door import CLIENT_ROLES
 from overlay.link.errors import ERROR_CODES, ProtocolError
@@ -23,11 +25,13 @@ from overlay.link.frame_codec import decode as decode_frame
 from overlay.link.frame_codec import encode as encode_frame
 from overlay.link.frames import ErrorFrame
 from overlay.link.principal import MAY_SAY, PROCESS_ROLES, Principal
+from overlay.oidc import OidcOptions
 from overlay.topology import parse_topology
 from tests.formats.support import outcome
 from tests.fuzz.chance import ByteChance
 from tests.fuzz.cost import Meter, a_message, a_profile, evaluate
 from tests.fuzz.decoders import DICTIONARY, DOCUMENTS, damage
+from tests.issuer import AUDIENCE, KEYS, URL, encoded, public
 from tests.onyx.broker.test_odd_frames import Odd
 from tests.overlay.link.pair import Hand, hello, make_links
 from tests.overlay.link.samples import SAMPLES
@@ -143,6 +147,25 @@ def _schema(data: bytes) -> None:
         assert refusal.code and refusal.reason
 
 
+def _token(data: bytes) -> None:
+    """Header and claims, signed as they are by a key of the issuer."""
+    header, _, claims = data.partition(b"\0")
+    said = f"{encoded(header)}.{encoded(claims)}"
+    signature = encoded(KEYS["edwards"][0].sign(said.encode()))
+    try:
+        found = ISSUER.principal(f"{said}.{signature}")
+        assert (found.role, found.token) == ("user", "") and found.until > 0
+    except ProtocolError as refusal:
+        assert refusal.code in ERROR_CODES and refusal.fatal
+
+
+def _keys(data: bytes) -> None:
+    try:
+        assert all(key.algorithms for key in read_keys(data).values())
+    except (ValueError, RecursionError) as refusal:
+        assert str(refusal)
+
+
 def _cost(data: bytes) -> None:
     """A profile and a message; nothing else is looked at than what they cost."""
     chance, meter = ByteChance(data), Meter()
@@ -184,6 +207,28 @@ def _profiles() -> list[bytes]:
     return _files("demo/profiles", "*.xq") + [a_profile(random).encode() for _ in range(40)]
 
 
+def _tokens() -> list[bytes]:
+    claims = {"iss": URL, "aud": AUDIENCE, "sub": "ann", "exp": 4e9, "nbf": 0, "iat": 1}
+    header = {"alg": "EdDSA", "kid": "edwards", "typ": "JWT"}
+    more = {"crit": ["b64"], "b64": False}, {"kid": ""}, {"alg": "none"}, {"alg": "RS256"}
+    heads = [header, *(header | each for each in more)]
+    odd = {"exp": float("inf")}, {"aud": [AUDIENCE]}, {"sub": "a/b"}, {"sub": None}, {"nbf": 5e9}
+    bodies = [claims, *(claims | each for each in odd)]
+    return [
+        json.dumps(head).encode() + b"\0" + json.dumps(body).encode()
+        for head in heads
+        for body in bodies
+    ]
+
+
+def _issuer() -> OidcIssuer:
+    issuer = OidcIssuer(OidcOptions(URL, AUDIENCE, "of none"))
+    issuer.keys = read_keys(KEY_SET)
+    return issuer
+
+
+KEY_SET = json.dumps({"keys": [public(name) for name in KEYS]}).encode()
+ISSUER = _issuer()
 DTD = b"<!ELEMENT a (b|c)*><!ELEMENT b (#PCDATA)><!ATTLIST a x CDATA #IMPLIED y ID #REQUIRED>"
 PARAMETERS = b'<!ENTITY % e "b,c"><!ELEMENT a (%e;)><!ELEMENT b EMPTY><!ELEMENT c ANY>'
 XSD = b"""<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema"><xs:element name="a">
@@ -211,6 +256,8 @@ TARGETS = {
             _files("topologies", "*.toml"),
         ),
         Target("schema", _schema, (DTD, PARAMETERS, XSD, RELAX_NG)),
+        Target("token", _token, _tokens()),
+        Target("keys", _keys, (KEY_SET,)),
         Target("cost", _cost),
     )
 }

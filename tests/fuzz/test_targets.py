@@ -28,6 +28,8 @@ INPUTS = {
     "profile": 2_000,
     "topology": 1_000,
     "schema": 2_000,
+    "token": 2_000,
+    "keys": 1_000,
     "cost": 30,
 }
 FEW_CALLS = 200_000
