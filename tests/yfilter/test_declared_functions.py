@@ -56,6 +56,17 @@ PROFILES = [
         "for $a in //a return <r>{copy $c := $a/*[1] modify replace value of node $c with $a/@id "
         "return $c}{$a/c[@n]/@n}</r>"
     ),
+    "for $a in //a group by $n := $a/@n return <g n='{$n}'>{$a/c, count($a)}</g>",
+    (
+        "for $a in //a for $b in $a/b where $b/@n group by $n := string($b/@n) let $c := count($a)"
+        " where $c > 1 order by $c, $n return <g n='{$n}'>{$a/@id}</g>"
+    ),
+    "for $a in //a return <r>{$a/b ! (@id || name(..)), $a/*[1] => count()}</r>",
+    (
+        "for $a in //a return <r>{switch ($a/@n) case '1' return $a/b case $a/b/@n return $a/c"
+        " default return count($a/d)}</r>"
+    ),
+    "for $a in //a return <r>{try { $a/@n + $a/b/@n } catch err:X { 0 } catch * { $a/c }}</r>",
     "//a[copy $c := . modify delete node $c/b return count($c/*) > 1]",
 ]
 
@@ -105,6 +116,15 @@ def test_calls_in_calls_are_bounded_by_an_option() -> None:
     assert results(text, b'<a n="500"/>') == [b"<r>500</r>"]
     with pytest.raises(MatchLimitExceeded):
         results(text, b'<a n="50"/>', limits)
+
+
+def test_limits_are_not_caught() -> None:
+    text = (
+        "declare function local:f($n) { try { local:f($n) } catch * { 1 } }; "
+        "for $a in /a return <r>{local:f(1)}</r>"
+    )
+    with pytest.raises(MatchLimitExceeded):
+        results(text, b"<a/>")
 
 
 def test_calls_that_double_are_bounded_by_visits() -> None:

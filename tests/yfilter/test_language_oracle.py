@@ -185,6 +185,34 @@ FLWORS = (
         "declare function local:f($n) { if ($n = 0) then 0 else $n + local:f($n - 1) }; "
         "for $a in //a return <r>{$a/@n, $c, sum(($c, $c))}</r>"
     ),
+    "for $a in //a return <r>{$a/@n || '-' || count($a/b)}{(1 to 3) ! (. * 2)}</r>",
+    "for $a in //a return <r>{$a/* ! (name() || position()), $a/@n => string() => concat('!')}</r>",
+    "(//a ! b) ! <x>{.}</x>",
+    (
+        "for $a in //a return switch ($a/@n) case '1' return <x/> case '2' case () return <y/>"
+        " default return <n>{switch (count($a/*)) case 1 return 'one' default return 'more'}</n>"
+    ),
+    "for $a in //a return <r>{try { $a/@n + 1 } catch * { 'none' }}</r>",
+    (
+        "for $a in //a return <r>{try { 1 idiv count($a/b) } catch err:FOAR0001 { 'zero' },"
+        " try { xs:integer($a/b) } catch err:FORG0001 | err:XPTY0004 {"
+        " local-name-from-QName($err:code) }}</r>"
+    ),
+    (
+        "for $a in //a return <r>{try { error(QName('urn:q', 'x'), 'why', $a/@n) }"
+        " catch *:x { $err:description, string($err:value) }}</r>"
+    ),
+    (
+        "for $a in //a let $k := string($a/@n) group by $k order by $k descending"
+        " return <g k='{$k}' n='{count($a)}' b='{count($a/b)}'/>"
+    ),
+    (
+        "for $a in //a for $b in $a/* group by $k := $a/@n, $l := name($b) let $c := count($b)"
+        " where $c > 0 order by $l, $k return <g k='{$k}' l='{$l}'>{$c}</g>"
+    ),
+    "for $a in //a return <r>{round(1.256, 2), string-join($a/b), tokenize(' a b ')}</r>",
+    "for $a in //a return <r>{head($a/*), tail($a/b)}</r>",
+    "//a[head(b/@n) = 2]",
     "<r>{for $x in <e><a/><b/></e> let $y := ($x/b, $x/a, $x/b) return $y/.}</r>",
     "<r>{let $n := //@n for $a in //a[@n = max($n)] return $a/@n}</r>",
     "declare namespace p = 'urn:p'; for $a in //a return element {'p:e'} {attribute {'p:x'} {1}}",

@@ -1,4 +1,4 @@
-"""Evaluates calls of declared functions, declared variables, and ``typeswitch``.
+"""Evaluates calls of declared functions, declared variables, ``typeswitch`` and ``try``.
 
 A call within a call is one deeper, up to ``EvaluationLimits.calls_max``.  Elements that a function
 constructs are written after it has returned; they know how deep they are by their focus.
@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language.budget import CALL_COST
+from yfilter.language.elementpath_bridge import evaluate
 from yfilter.language.evaluator import Evaluator
-from yfilter.language.nodes import DynamicError, Focus, Functions, Library, Value
-from yfilter.language.query_ast import Typeswitch, UserCall
+from yfilter.language.namespaces import ERROR_NAMESPACE
+from yfilter.language.nodes import Construction, DynamicError, Focus, Functions, Library, Value
+from yfilter.language.query_ast import ERROR_VARIABLES, TryCatch, Typeswitch, UserCall
 from yfilter.language.recursion import deep_recursion
 from yfilter.language.type_evaluation import as_declared, is_of_type
 
@@ -78,3 +80,26 @@ def typeswitch(evaluator: Evaluator, expression: Typeswitch, focus: Focus) -> Va
                 focus = focus._replace(variables=variables)
             return evaluator.value(case.result, focus)
     raise AssertionError("a typeswitch without a default")
+
+
+def try_catch(evaluator: Evaluator, expression: TryCatch, focus: Focus) -> Value:
+    """Within ``try`` errors are raised as in XQuery, whatever becomes of them elsewhere."""
+    outer, evaluator.strict = evaluator.strict, True
+    try:
+        value = evaluator.value(expression.body, focus)
+        for item in value:
+            if isinstance(item, Construction):
+                evaluator.materialised(item)  # else its errors would come behind the try
+        return value
+    except DynamicError as error:
+        raised = error
+    finally:
+        evaluator.strict = outer
+    for clause in expression.clauses:
+        if any(test.accepts(raised.namespace, raised.local) for test in clause.names):
+            prefix = "err:" if raised.namespace == ERROR_NAMESPACE else ""
+            name = evaluate("QName($a0, $a1)", raised.namespace, prefix + raised.local)
+            bound: tuple[Value, ...] = (name, [raised.reason], raised.value)
+            scope = {**focus.variables, **dict(zip(ERROR_VARIABLES, bound, strict=True))}
+            return evaluator.value(clause.result, focus._replace(variables=scope))
+    raise raised

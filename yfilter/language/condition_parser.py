@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from decimal import Decimal
+from itertools import count
 from math import isinf
 
 from yfilter.language.functions import (
@@ -14,6 +15,7 @@ from yfilter.language.functions import (
 )
 from yfilter.language.item_kinds import (
     ANYTHING,
+    ATOMS,
     NODES,
     TEMPORAL,
     ItemKind,
@@ -27,28 +29,33 @@ from yfilter.language.path_parser import KIND_TESTS
 from yfilter.language.pattern_syntax import PatternError
 from yfilter.language.patterns import check_pattern, check_replacement
 from yfilter.language.query_ast import (
+    ERROR_VARIABLES,
+    CatchClause,
     Conditional,
     Expression,
     FunctionCall,
     Literal,
+    Or,
     Origin,
     PathExpression,
     Quantified,
     Sequence,
     SequenceType,
+    TryCatch,
     TypeCase,
+    Typed,
     Typeswitch,
     UserCall,
 )
 from yfilter.language.query_lexer import Token, TokenKind
 from yfilter.language.suggestions import function_suggestion
 
-_LEFT_OUT_CONSTRUCTS = {"switch": "switch is"}
 _UPDATES = frozenset(("copy", "delete", "insert", "rename", "replace"))
 _OPENING_WORDS = frozenset(
-    ("if", "some", "every", "for", "let", "typeswitch", *_LEFT_OUT_CONSTRUCTS, *_UPDATES)
+    ("if", "some", "every", "for", "let", "switch", "try", "typeswitch", *_UPDATES)
 )
 _NOT_CALLS = frozenset((*KIND_TESTS, "item", "schema-element", "schema-attribute"))
+_ONE_VALUE = SequenceType("xs:anyAtomicType", None, None, "?")
 _NUMBER_LENGTH_MAX = 64
 _OPERAND = "a path, a literal or a function call"
 
@@ -69,7 +76,7 @@ class ConditionParser(OperatorParser):
         """``copy … modify … return …``, or an updating expression, if the next token begins one."""
 
     @abstractmethod
-    def user_call(self) -> UserCall | None:
+    def user_call(self, given: tuple[Expression, ...] = ()) -> UserCall | None:
         """A call of a declared function, if the next token is the name of one."""
 
     def condition(self) -> Expression:
@@ -91,8 +98,10 @@ class ConditionParser(OperatorParser):
                 return self._conditional()
             if token.text in ("some", "every") and following.kind is TokenKind.VARIABLE:
                 return self._quantified()
-            if token.text in _LEFT_OUT_CONSTRUCTS and following.is_symbol("("):
-                raise self.unsupported(_LEFT_OUT_CONSTRUCTS[token.text], token, "if (…)")
+            if token.text == "switch" and following.is_symbol("("):
+                return self._switch()
+            if token.text == "try" and following.is_symbol("{"):
+                return self._try()
             if token.text == "typeswitch" and following.is_symbol("("):
                 return self._typeswitch()
             if token.text in _UPDATES and (found := self.updating()) is not None:
@@ -164,6 +173,67 @@ class ConditionParser(OperatorParser):
         cases.append(self._case(name, (), kinds))
         self.leave()
         return Typeswitch(operand, tuple(cases))
+
+    def _switch(self) -> Typeswitch:
+        """``switch (a) case b return c default return d`` as what it is short for: ``typeswitch
+        (data(a)) case $s as xs:anyAtomicType? return if (deep-equal($s, b)) then c else d …``."""
+        token = self.lexer.take()
+        self.enter(token)
+        self.expect("(")
+        operand = FunctionCall("data", (self.sequence(),))
+        self.expect(")", " or an operator")
+        outer = self.scope
+        name = next(
+            name
+            for number in count(1)
+            if (name := f"switch-{number}") not in (*outer.variables, *self.declared)
+        )
+        self.scope = outer.with_variable(name, ATOMS)
+        chosen = PathExpression(Origin.VARIABLE, (), name)
+        cases: list[tuple[Expression, Expression]] = []
+        while not cases or self.lexer.peek().is_word("case"):
+            values: list[Expression] = []
+            while not values or self.lexer.peek().is_word("case"):
+                self.expect_word("case")
+                value = FunctionCall("data", (self.expression(),))
+                equal = (chosen, Typed(value, _ONE_VALUE, True))
+                values.append(FunctionCall("deep-equal", equal))
+            condition = values[0] if len(values) == 1 else Or(tuple(values))
+            self.expect_word("return")
+            cases.append((condition, self.expression()))
+        self.expect_word("default")
+        self.expect_word("return")
+        result = self.expression()
+        for condition, consequence in reversed(cases):
+            result = Conditional(condition, consequence, result)
+        self.scope = outer
+        self.leave()
+        wrong = TypeCase(name, (), Typed(chosen, SequenceType("empty-sequence", None, None), True))
+        return Typeswitch(operand, (TypeCase(name, (_ONE_VALUE,), result), wrong))
+
+    def _try(self) -> TryCatch:
+        token = self.lexer.take()
+        self.enter(token)
+        self.expect("{")
+        body = Sequence(()) if self.lexer.peek().is_symbol("}") else self.sequence()
+        self.expect("}", " or an operator")
+        clauses: list[CatchClause] = []
+        outer = self.scope
+        while not clauses or self.lexer.peek().is_word("catch"):
+            self.expect_word("catch")
+            tests = [self._name_test(attribute=True)]
+            while self.lexer.peek().is_symbol("|"):
+                self.lexer.take()
+                tests.append(self._name_test(attribute=True))
+            for name in ERROR_VARIABLES:
+                self.scope = self.scope.with_variable(name, ANYTHING)
+            self.expect("{")
+            result = Sequence(()) if self.lexer.peek().is_symbol("}") else self.sequence()
+            self.expect("}", " or an operator")
+            clauses.append(CatchClause(tuple(tests), result))
+            self.scope = outer
+        self.leave()
+        return TryCatch(body, tuple(clauses))
 
     def _case(self, name: str, types: tuple[SequenceType, ...], operand: Kinds) -> TypeCase:
         """The case whose types have been read."""
@@ -238,7 +308,10 @@ class ConditionParser(OperatorParser):
     def _is_call(self, token: Token) -> bool:
         return self.lexer.peek_second().is_symbol("(") and token.text not in _NOT_CALLS
 
-    def _call(self) -> FunctionCall:
+    def arrow_call(self, first: Expression) -> Expression:
+        return self.user_call((first,)) or self._call((first,))
+
+    def _call(self, given: tuple[Expression, ...] = ()) -> FunctionCall:
         token = self.lexer.take()
         name = self._function_name(token)
         signature = signature_of(name)
@@ -246,9 +319,13 @@ class ConditionParser(OperatorParser):
         self.enter(token)
         self.lexer.take()
         arguments: list[Expression] = []
-        places: list[Token] = []
+        places: list[Token] = [token] * len(given)
+        for argument in given:
+            if not signature.arguments:
+                self._check_arity(token, name, signature, 1)
+            arguments.append(self._checked(token, argument, name, signature, len(arguments)))
         while not self.lexer.peek().is_symbol(")"):
-            if arguments:
+            if len(arguments) > len(given):
                 self.expect(",", " or ')'")
             places.append(self.lexer.peek())
             if not signature.arguments:
@@ -256,9 +333,11 @@ class ConditionParser(OperatorParser):
             arguments.append(self._argument(name, signature, len(arguments)))
         self.lexer.take()
         self._check_arity(token, name, signature, len(arguments))
-        if name in PATTERN_FUNCTIONS:
+        if name in PATTERN_FUNCTIONS and len(arguments) > 1:
             self._check_pattern(name, places[1], arguments)
         self.leave()
+        if name == "tokenize" and len(arguments) == 1:  # at white space
+            arguments = [FunctionCall("normalize-space", tuple(arguments)), Literal(" ")]
         if name in CONTEXT_FUNCTIONS and len(arguments) < len(signature.arguments):
             self._check_context(token, name)
             arguments.append(PathExpression(Origin.CONTEXT, ()))
@@ -284,7 +363,11 @@ class ConditionParser(OperatorParser):
 
     def _argument(self, name: str, signature: Signature, index: int) -> Expression:
         token = self.lexer.peek()
-        argument = self.expression()
+        return self._checked(token, self.expression(), name, signature, index)
+
+    def _checked(
+        self, token: Token, argument: Expression, name: str, signature: Signature, index: int
+    ) -> Expression:
         expected = signature.argument(index)
         is_right = (
             isinstance(argument, Literal) and isinstance(argument.value, str)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from yfilter.language.other_functions import CONTEXT_FUNCTIONS, signature_of
 from yfilter.language.query_ast import (
+    ERROR_VARIABLES,
     Expression,
     Flwor,
     ForClause,
@@ -14,6 +15,7 @@ from yfilter.language.query_ast import (
     PathExpression,
     Quantified,
     Transform,
+    TryCatch,
     Typeswitch,
     UserCall,
 )
@@ -52,11 +54,16 @@ def _collect(expression: Expression, used: set[str], bound: set[str]) -> None:
         case Quantified(_, bindings):
             bound.update(name for name, _ in bindings)
         case Flwor(clauses) | Transform(clauses):
+            if isinstance(expression, Flwor) and expression.group is not None:
+                bound.update(name for name, value in expression.group.keys if value is not None)
+                clauses = (*clauses, *expression.group.clauses)
             for clause in clauses:
                 if isinstance(clause, ForClause):
                     bound |= {clause.variable, clause.position}
                 elif isinstance(clause, LetClause):
                     bound.add(clause.variable)
+        case TryCatch():
+            bound.update(ERROR_VARIABLES)
         case Typeswitch(_, cases):
             bound.update(case.variable for case in cases)
     inner = () if isinstance(expression, UserCall) else new_focus(expression)

@@ -28,7 +28,7 @@ from yfilter.errors import MatchLimitExceeded
 from yfilter.language import function_library
 from yfilter.language.atoms import is_number
 from yfilter.language.budget import POINTER_BYTES
-from yfilter.language.call_evaluation import typeswitch, user_call
+from yfilter.language.call_evaluation import try_catch, typeswitch, user_call
 from yfilter.language.construction import detached, holder, write_construction
 from yfilter.language.evaluator import Evaluator, effective_boolean
 from yfilter.language.flwor_evaluation import flwor_items
@@ -78,7 +78,9 @@ from yfilter.language.query_ast import (
     PathExpression,
     Quantified,
     Sequence,
+    SimpleMap,
     Transform,
+    TryCatch,
     Typed,
     Typeswitch,
     Update,
@@ -314,6 +316,17 @@ class MessageEvaluator(Evaluator):
             raise DynamicError("XPTY0018", "a step yields both nodes and values")
         return sorted(set(self.nodes(found)), key=document_order)
 
+    def simple_map(self, mapped: SimpleMap, focus: Focus) -> Value:
+        left = self.value(mapped.left, focus)
+        found: list[Item] = []
+        for position, item in enumerate(left, 1):
+            inner = Focus(item, position, len(left), focus.variables, focus.functions)
+            value = self.value(mapped.right, inner)
+            self.charge_memory(POINTER_BYTES * len(value))
+            self.charge(1 + len(value))
+            found += value
+        return found
+
     # -- operators
 
     def comparison(self, expression: Comparison, focus: Focus) -> Value:
@@ -374,6 +387,7 @@ def _without_descendant(step: LocationStep) -> LocationStep:
 _HANDLERS: dict[type, Callable[[MessageEvaluator, Any, Focus], Value]] = {
     PathExpression: MessageEvaluator.path,
     Mapped: MessageEvaluator.mapped,
+    SimpleMap: MessageEvaluator.simple_map,
     Literal: lambda _, literal, __: [literal.value],
     Comparison: MessageEvaluator.comparison,
     And: lambda self, node, focus: [all(self.truth(part, focus) for part in node.parts)],
@@ -391,6 +405,7 @@ _HANDLERS: dict[type, Callable[[MessageEvaluator, Any, Focus], Value]] = {
     Flwor: lambda self, flwor, focus: list(flwor_items(self, flwor, focus)),
     Part: MessageEvaluator.part,
     Typeswitch: typeswitch,
+    TryCatch: try_catch,
     UserCall: user_call,
     Transform: transform,
     Update: update,

@@ -9,26 +9,43 @@ from collections.abc import Iterable, Iterator
 from functools import cmp_to_key
 
 from yfilter.language.atoms import comparable
+from yfilter.language.budget import POINTER_BYTES
 from yfilter.language.evaluator import Evaluator
-from yfilter.language.nodes import Atom, DynamicError, Focus, Item, Value, Variables
+from yfilter.language.nodes import (
+    Atom,
+    DynamicError,
+    Focus,
+    Item,
+    Untyped,
+    Value,
+    Variables,
+)
 from yfilter.language.query_ast import (
+    Clause,
     Expression,
     Flwor,
     ForClause,
+    Grouping,
     LetClause,
     OrderKey,
     WhereClause,
 )
+from yfilter.language.sequence_functions import identity_of
 
 
 def flwor_items(
     evaluator: Evaluator, flwor: Flwor, focus: Focus, first: Value | None = None
 ) -> Iterator[Item]:
     """The items; ``first``: what the first clause binds, where that is known already."""
-    tuples = _tuples(evaluator, flwor, 0, focus, first)
-    where = flwor.where
-    if where is not None:
-        tuples = (inner for inner in tuples if evaluator.condition(where, inner))
+    tuples = _kept(evaluator, flwor.clauses, flwor.where, focus, first)
+    group = flwor.group
+    if group is not None:
+        groups = _groups(evaluator, flwor.clauses, group, tuples)
+        tuples = (
+            inner
+            for outer in groups
+            for inner in _kept(evaluator, group.clauses, group.where, outer, None)
+        )
     if flwor.order:
         tuples = iter(_ordered(evaluator, flwor.order, tuples))
     for inner in tuples:
@@ -42,11 +59,71 @@ def flwor_items(
         yield from items
 
 
+def _kept(
+    evaluator: Evaluator,
+    clauses: tuple[Clause, ...],
+    where: Expression | None,
+    focus: Focus,
+    first: Value | None,
+) -> Iterator[Focus]:
+    """The tuples that clauses make of one, and ``where`` lets through."""
+    tuples = _tuples(evaluator, clauses, where, 0, focus, first)
+    if where is None:
+        return tuples
+    return (inner for inner in tuples if evaluator.condition(where, inner))
+
+
+def _groups(
+    evaluator: Evaluator,
+    clauses: tuple[Clause, ...],
+    group: Grouping,
+    tuples: Iterable[Focus],
+) -> Iterator[Focus]:
+    """A tuple for each group: keys are what they are, other variables all their items."""
+    found: dict[tuple[object, ...], tuple[Focus, dict[str, list[Item]]]] = {}
+    names = {clause.variable for clause in clauses if not isinstance(clause, WhereClause)}
+    names |= {clause.position for clause in clauses if isinstance(clause, ForClause)} - {""}
+    for inner in tuples:
+        try:
+            keys = _keys(evaluator, group, inner)
+        except DynamicError:
+            if evaluator.strict:
+                raise
+            continue
+        identity = tuple(None if atom is None else identity_of(atom) for atom in keys.values())
+        if identity not in found:
+            bound = {name: [] if atom is None else [atom] for name, atom in keys.items()}
+            found[identity] = (
+                _with(inner, {**inner.variables, **bound}),
+                {name: [] for name in names - keys.keys()},
+            )
+        for name, items in found[identity][1].items():
+            evaluator.charge_memory(POINTER_BYTES * len(inner.variables[name]))
+            items.extend(inner.variables[name])
+    for outer, values in found.values():
+        yield _with(outer, {**outer.variables, **values})
+
+
+def _keys(evaluator: Evaluator, group: Grouping, focus: Focus) -> dict[str, Atom | None]:
+    """The grouping keys of a tuple; those bound first can be used in the others."""
+    keys: dict[str, Atom | None] = {}
+    for name, value in group.keys:
+        items = focus.variables[name] if value is None else evaluator.value(value, focus)
+        atom = evaluator.one_atom(items)
+        keys[name] = str(atom) if isinstance(atom, Untyped) else atom
+        focus = _with(focus, {**focus.variables, name: [] if atom is None else [atom]})
+    return keys
+
+
 def _tuples(
-    evaluator: Evaluator, flwor: Flwor, index: int, focus: Focus, first: Value | None
+    evaluator: Evaluator,
+    clauses: tuple[Clause, ...],
+    where: Expression | None,
+    index: int,
+    focus: Focus,
+    first: Value | None,
 ) -> Iterator[Focus]:
     """The tuples that the clauses from ``index`` on make of one."""
-    clauses = flwor.clauses
     while index < len(clauses):
         clause = clauses[index]
         if isinstance(clause, ForClause):
@@ -68,7 +145,9 @@ def _tuples(
     is_last = index + 1 == len(clauses)
     items = None
     if first is None:
-        items = evaluator.joined(clause, clause.variable, value, _behind(flwor, index), focus)
+        items = evaluator.joined(
+            clause, clause.variable, value, _behind(clauses, where, index), focus
+        )
     for position, item in enumerate(value, 1) if items is None else items:
         evaluator.charge_tuple()
         scope = {**focus.variables, clause.variable: [item]}
@@ -78,7 +157,7 @@ def _tuples(
         if is_last:
             yield inner
         else:
-            yield from _tuples(evaluator, flwor, index + 1, inner, None)
+            yield from _tuples(evaluator, clauses, where, index + 1, inner, None)
 
 
 def _clause_value(evaluator: Evaluator, source: Expression, focus: Focus) -> Value | None:
@@ -95,13 +174,15 @@ def _with(focus: Focus, variables: Variables) -> Focus:
     return Focus(focus.item, focus.position, focus.size, variables, focus.functions)
 
 
-def _behind(flwor: Flwor, index: int) -> Iterator[Expression]:
+def _behind(
+    clauses: tuple[Clause, ...], where: Expression | None, index: int
+) -> Iterator[Expression]:
     """The conditions behind a clause."""
-    for clause in flwor.clauses[index:]:
+    for clause in clauses[index:]:
         if isinstance(clause, WhereClause):
             yield clause.condition
-    if flwor.where is not None:
-        yield flwor.where
+    if where is not None:
+        yield where
 
 
 def _ordered(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from yfilter.language.computed_parser import ComputedParser
-from yfilter.language.item_kinds import ItemKind
+from yfilter.language.item_kinds import ATOMS, ItemKind
 from yfilter.language.operator_parser import joined
 from yfilter.language.path_parser import MESSAGE_VARIABLE
 from yfilter.language.profile_limits import ProfileLimits
@@ -15,6 +15,8 @@ from yfilter.language.query_ast import (
     Expression,
     Flwor,
     ForClause,
+    FunctionCall,
+    Grouping,
     LetClause,
     OrderKey,
     SequenceType,
@@ -23,7 +25,18 @@ from yfilter.language.query_ast import (
 )
 from yfilter.language.query_lexer import Token, TokenKind
 
-_LEFT_OUT = {"group": "group by is", "count": "a count clause is"}
+_LEFT_OUT = {"group": "a second group by is", "count": "a count clause is"}
+
+
+def _with_where(clauses: list[Clause]) -> tuple[tuple[Clause, ...], Expression | None]:
+    """The clauses without the conditions at their end, and these as one."""
+    where = None
+    end = len(clauses)
+    while end and isinstance(last := clauses[end - 1], WhereClause):
+        parts = [last.condition] if where is None else [last.condition, where]
+        where = joined(And, parts)
+        end -= 1
+    return tuple(clauses[:end]), where
 
 
 class FlworParser(ComputedParser):
@@ -68,6 +81,8 @@ class FlworParser(ComputedParser):
         self.enter(self.lexer.peek())
         outer = self.scope
         clauses: list[Clause] = []
+        ungrouped: tuple[tuple[Clause, ...], Expression | None] | None = None
+        keys: tuple[tuple[str, Expression | None], ...] = ()
         while True:
             token = self.lexer.peek()
             if self._is_flwor(token):
@@ -76,14 +91,13 @@ class FlworParser(ComputedParser):
             elif token.is_word("where"):
                 self.lexer.take()
                 clauses.append(WhereClause(self.expression()))
+            elif token.is_word("group") and ungrouped is None:
+                ungrouped = _with_where(clauses)
+                clauses = []
+                keys = self._grouping_keys()
             else:
                 break
-        where = None
-        while clauses and isinstance(clauses[-1], WhereClause):
-            last = clauses.pop()
-            assert isinstance(last, WhereClause)
-            parts = [last.condition] if where is None else [last.condition, where]
-            where = joined(And, parts)
+        behind, where = _with_where(clauses)
         order = self._order()
         self._expect_return(has_where=where is not None)
         if self.is_outermost:
@@ -96,7 +110,42 @@ class FlworParser(ComputedParser):
             result = self.expression()
         self.scope = outer
         self.leave()
-        return Flwor(tuple(clauses), where, result, order)
+        if ungrouped is None:
+            return Flwor(behind, where, result, order)
+        return Flwor(*ungrouped, result, order, Grouping(keys, behind, where))
+
+    def _grouping_keys(self) -> tuple[tuple[str, Expression | None], ...]:
+        self.lexer.take()
+        self.expect_word("by")
+        keys = [self._grouping_key()]
+        while self.lexer.peek().is_symbol(","):
+            self.lexer.take()
+            keys.append(self._grouping_key())
+        return tuple(keys)
+
+    def _grouping_key(self) -> tuple[str, Expression | None]:
+        token = self.lexer.peek()
+        following = self.lexer.after(token)
+        if token.kind is TokenKind.VARIABLE and not (
+            following.is_symbol(":=") or following.is_word("as")
+        ):
+            self.lexer.take()
+            name, value = self.variable_name(token), None
+            if name not in self.scope.variables:
+                raise self.refusal(
+                    "unbound-variable", f"the variable ${token.text} is not bound", token.offset
+                )
+        else:
+            name = self.new_variable()
+            declared = self.declared_type()
+            self.expect(":=")
+            value = self.expression()
+            if declared is not None:
+                value = self.of_type(FunctionCall("data", (value,)), declared, each=False)
+        if self.lexer.peek().is_word("collation"):
+            raise self.unsupported("a collation is", self.lexer.peek(), "groups by code point")
+        self.scope = self.scope.with_variable(name, ATOMS)
+        return name, value
 
     def _bindings(self, clauses: list[Clause], *, is_for: bool) -> None:
         clauses.append(self._clause(is_for))

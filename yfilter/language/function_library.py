@@ -20,6 +20,7 @@ from yfilter.language.atoms import atom_text, cast, is_number, to_double
 from yfilter.language.budget import POINTER_BYTES, TEXT_VISIT
 from yfilter.language.evaluator import Evaluator, effective_boolean
 from yfilter.language.functions import FUNCTIONS, TYPES, ArgumentKind
+from yfilter.language.namespaces import ERROR_NAMESPACE, braced
 from yfilter.language.node_functions import target_of
 from yfilter.language.nodes import (
     Atom,
@@ -29,6 +30,7 @@ from yfilter.language.nodes import (
     Focus,
     Node,
     NodeType,
+    Opaque,
     Untyped,
     Value,
 )
@@ -176,6 +178,16 @@ def _string(evaluator: Evaluator, value: Value) -> Value:
     return [evaluator.first_string(value)]
 
 
+def _error(evaluator: Evaluator, name: Value = (), reason: Value = (), value: Value = ()) -> Value:
+    code = evaluator.one_atom(name)
+    if code is not None and not (isinstance(code, Opaque) and code.type == "xs:QName"):
+        raise DynamicError("XPTY0004", "error() takes the name of an error")
+    namespace, local = (ERROR_NAMESPACE, "FOER0000") if code is None else code.key
+    is_known = namespace == ERROR_NAMESPACE
+    said = evaluator.first_string(reason) or "an error of the profile's own"
+    raise DynamicError(local if is_known else f"{braced(namespace)}{local}", said, value)
+
+
 def _deep_equal(evaluator: Evaluator, one: Value, other: Value) -> Value:
     return [deep_equal(evaluator, one, other)]
 
@@ -187,6 +199,7 @@ _ABOUT_NODES: dict[str, Callable[..., Value]] = {
     "local-name": _named("local-name"),
     "namespace-uri": _named("namespace-uri"),
     "root": _root,
+    "error": _error,
     "string": _string,
     "deep-equal": _deep_equal,
 }

@@ -55,16 +55,16 @@ class FunctionParser(FlworParser):
         self._variables: list[tuple[Token, str]] = []
         self._early_calls: list[tuple[Token, str, int]] = []
 
-    def user_call(self) -> UserCall | None:
+    def user_call(self, given: tuple[Expression, ...] = ()) -> UserCall | None:
         name = self._name_of_user(self.lexer.peek())
         if name is None:
             return None
         token = self.lexer.take()
         self.enter(token)
         self.lexer.take()
-        arguments: list[Expression] = []
+        arguments = list(given)
         while not self.lexer.peek().is_symbol(")"):
-            if arguments:
+            if len(arguments) > len(given):
                 self.expect(",", " or ')'")
             arguments.append(self.expression())
         self.lexer.take()

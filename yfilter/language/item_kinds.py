@@ -14,9 +14,11 @@ from typing import Final, TypeAlias
 from yfilter.language.functions import ResultKind
 from yfilter.language.other_functions import signature_of, type_result
 from yfilter.language.query_ast import (
+    ERROR_VARIABLES,
     And,
     Axis,
     Cast,
+    Clause,
     Comparison,
     Computed,
     Conditional,
@@ -40,7 +42,9 @@ from yfilter.language.query_ast import (
     Quantified,
     Sequence,
     SequenceType,
+    SimpleMap,
     Transform,
+    TryCatch,
     Typed,
     Typeswitch,
     Update,
@@ -86,7 +90,10 @@ _RESULTS = {
     ResultKind.ANY: ANYTHING,
 }
 _OF_ITS_ARGUMENT = frozenset(
-    ("zero-or-one", "one-or-more", "exactly-one", "reverse", "subsequence", "remove")
+    (
+        *("zero-or-one", "one-or-more", "exactly-one", "reverse", "subsequence", "remove"),
+        *("head", "tail"),
+    )
 )
 _OPERATIONS = {
     **dict.fromkeys(("+", "-", "*", "div", "idiv", "mod", "to", "negate"), ItemKind.NUMBER),
@@ -116,6 +123,12 @@ def kinds_of(expression: Expression, variables: Mapping[str, Kinds], context: Ki
             return kinds
         case Mapped(left, right):
             return kinds_of(right, variables, kinds_of(left, variables, context) & NODES)
+        case SimpleMap(left, right):
+            return kinds_of(right, variables, kinds_of(left, variables, context))
+        case TryCatch(body, clauses):
+            scope = {**variables, **dict.fromkeys(ERROR_VARIABLES, ANYTHING)}
+            handled = tuple(clause.result for clause in clauses)
+            return kinds_of(body, variables, context) | _union(handled, scope, context)
         case Literal(value):
             return ItemKind.STRING if isinstance(value, str) else ItemKind.NUMBER
         case Comparison() | And() | Or() | Quantified():
@@ -134,7 +147,8 @@ def kinds_of(expression: Expression, variables: Mapping[str, Kinds], context: Ki
             return ItemKind.BOOLEAN if expression.castable else _RESULTS[result]
         case Typed(operand):
             inner = kinds_of(operand, variables, context)
-            return inner if expression.treat else ItemKind.BOOLEAN
+            let_through = inner & kinds_of_type(expression.type)
+            return let_through if expression.treat else ItemKind.BOOLEAN
         case Typeswitch(operand, cases):
             operand_kinds = kinds_of(operand, variables, context)
             found = NOTHING
@@ -150,6 +164,8 @@ def kinds_of(expression: Expression, variables: Mapping[str, Kinds], context: Ki
             return kinds_of(arguments[0], variables, context)
         case FunctionCall("root"):
             return PARENTS
+        case FunctionCall("error"):
+            return NOTHING
         case FunctionCall("insert-before", (items, _, inserted)):
             return _union((items, inserted), variables, context)
         case FunctionCall("min" | "max" | "distinct-values" | "data"):
@@ -280,9 +296,9 @@ def _union(parts: tuple[Expression, ...], variables: Mapping[str, Kinds], contex
     return reduce(or_, (kinds_of(part, variables, context) for part in parts), NOTHING)
 
 
-def _kinds_of_flwor(flwor: Flwor, variables: Mapping[str, Kinds], context: Kinds) -> Kinds:
-    scope = dict(variables)
-    for clause in flwor.clauses:
+def _kinds_of_clauses(clauses: tuple[Clause, ...], scope: dict[str, Kinds], context: Kinds) -> None:
+    """Adds what clauses bind to ``scope``."""
+    for clause in clauses:
         match clause:
             case ForClause(variable, source, position):
                 scope[variable] = kinds_of(source, scope, context)
@@ -290,4 +306,12 @@ def _kinds_of_flwor(flwor: Flwor, variables: Mapping[str, Kinds], context: Kinds
                     scope[position] = ItemKind.NUMBER
             case LetClause(variable, value):
                 scope[variable] = kinds_of(value, scope, context)
+
+
+def _kinds_of_flwor(flwor: Flwor, variables: Mapping[str, Kinds], context: Kinds) -> Kinds:
+    scope = dict(variables)
+    _kinds_of_clauses(flwor.clauses, scope, context)
+    if flwor.group is not None:
+        scope.update(dict.fromkeys((name for name, _ in flwor.group.keys), ATOMS))
+        _kinds_of_clauses(flwor.group.clauses, scope, context)
     return kinds_of(flwor.result, scope, context)

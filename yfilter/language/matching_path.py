@@ -46,6 +46,7 @@ from yfilter.language.query_ast import (
     PathExpression,
     Profile,
     Sequence,
+    SimpleMap,
     Transform,
     Typeswitch,
     UserCall,
@@ -214,7 +215,7 @@ def _needed(expression: Expression) -> tuple[PathExpression, ...] | None:
             return (_ending_in_element(_without_variables(downward(expression).path)),)
         case PathExpression() if expression.start is not None:
             return _needed(expression.start)
-        case Mapped(left):
+        case Mapped(left) | SimpleMap(left):
             return _needed(left)
         case UserCall():
             value = expression.variable_value()
@@ -235,6 +236,7 @@ def _needed(expression: Expression) -> tuple[PathExpression, ...] | None:
             for clause in expression.clauses:
                 if isinstance(clause, ForClause) and (found := _needed(clause.path)) is not None:
                     return found
+            return _needed(expression.result)
     return None
 
 
@@ -269,7 +271,7 @@ def _one_path(needed: tuple[PathExpression, ...] | None) -> PathExpression:
 def _can_be_empty(flwor: Flwor, first: ForClause) -> bool:
     """Whether a FLWOR's result can be nothing for an element of the first variable."""
     values = [clause.value for clause in flwor.clauses if isinstance(clause, LetClause)]
-    if flwor.order or not all(map(_is_safe, values)):
+    if flwor.order or flwor.group is not None or not all(map(_is_safe, values)):
         return True
     match flwor.result:
         case PathExpression(Origin.VARIABLE, (), variable):
@@ -293,9 +295,8 @@ def _is_safe(expression: Expression) -> bool:
             return expression.origin is not Origin.EXPRESSION
         case Flwor():
             is_content = isinstance(expression.result, Constructor | Literal)
-            return (
-                is_content and not expression.order and all(map(_is_safe, same_focus(expression)))
-            )
+            is_plain = not expression.order and expression.group is None
+            return is_content and is_plain and all(map(_is_safe, same_focus(expression)))
         case FunctionCall(name):
             return name in _SAFE_FUNCTIONS and all(map(_is_safe, same_focus(expression)))
         case Constructor():

@@ -10,6 +10,7 @@ from formats.names import XML_NAMESPACE
 
 FUNCTION_NAMESPACE = "http://www.w3.org/2005/xpath-functions"
 SCHEMA_NAMESPACE = "http://www.w3.org/2001/XMLSchema"
+ERROR_NAMESPACE = "http://www.w3.org/2005/xqt-errors"
 LOCAL_NAMESPACE = "http://www.w3.org/2005/xquery-local-functions"
 
 INITIAL_NAMESPACES: Final[Mapping[str, str]] = {
@@ -18,6 +19,7 @@ INITIAL_NAMESPACES: Final[Mapping[str, str]] = {
     "xs": SCHEMA_NAMESPACE,
     "fn": FUNCTION_NAMESPACE,
     "local": LOCAL_NAMESPACE,
+    "err": ERROR_NAMESPACE,
 }
 
 

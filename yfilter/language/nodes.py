@@ -19,6 +19,7 @@ from enum import IntEnum
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from formats.names import QualifiedName
+from yfilter.language.namespaces import ERROR_NAMESPACE
 from yfilter.language.query_ast import Constructor, FunctionDeclaration, NodeKind
 from yfilter.language.temporal import Temporal
 
@@ -141,11 +142,22 @@ class Written(Detached):
 
 
 class DynamicError(Exception):
-    """What XPath calls a dynamic error; ``code`` is its name there, such as FORG0001."""
+    """What XPath calls a dynamic error; ``code`` is its name there, such as FORG0001, and with
+    its namespace ``Q{uri}name`` in another one; ``value`` is what fn:error() was given."""
 
-    def __init__(self, code: str, reason: str) -> None:
+    def __init__(self, code: str, reason: str, value: Value = ()) -> None:
         super().__init__(f"{code}: {reason}")
         self.code = code
+        self.reason = reason
+        self.value = value
+
+    @property
+    def local(self) -> str:
+        return self.code.rpartition("}")[2]
+
+    @property
+    def namespace(self) -> str:
+        return self.code[2:].rpartition("}")[0] if "}" in self.code else ERROR_NAMESPACE
 
 
 DOCUMENT = Node(-1, NodeType.DOCUMENT, 0)

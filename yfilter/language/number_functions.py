@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from functools import reduce
-from math import ceil, copysign, floor, isinf, isnan, nan
+from math import ceil, copysign, floor, isfinite, isinf, isnan, nan
 from typing import Any, TypeAlias
 
 from yfilter.language.atoms import arithmetic, cast, comparable, is_number, to_double
@@ -82,8 +82,13 @@ def _abs(number: Number | None) -> Number | list[Any]:
     return number.copy_abs() if isinstance(number, Decimal) else abs(number)
 
 
-def _round(number: Number | None) -> Number | list[Any]:
-    return [] if number is None else rounded(number)
+def _round(number: Number | None, digits: Number | None = None) -> Number | list[Any]:
+    if number is None:
+        return []
+    if not digits or (isinstance(number, float) and not isfinite(number)):
+        return rounded(number)
+    exact = rounded(Decimal(str(number)).scaleb(int(digits)))
+    return type(number)(Decimal(exact).scaleb(-int(digits)))
 
 
 def _added(atoms: list[Atom]) -> Atom:

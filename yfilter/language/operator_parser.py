@@ -18,10 +18,12 @@ from yfilter.language.query_ast import (
     Cast,
     Comparison,
     Expression,
+    FunctionCall,
     Literal,
     Operation,
     Operator,
     Or,
+    SimpleMap,
     Typed,
     UserCall,
 )
@@ -36,6 +38,7 @@ LEVELS: tuple[frozenset[str], ...] = (
     frozenset(("or",)),
     frozenset(("and",)),
     frozenset((*GENERAL, *VALUE_COMPARISONS, "is", "<<", ">>")),
+    frozenset(("||",)),
     frozenset(("to",)),
     frozenset(("+", "-")),
     frozenset(("*", "div", "idiv", "mod")),
@@ -43,7 +46,7 @@ LEVELS: tuple[frozenset[str], ...] = (
     frozenset(("intersect", "except")),
 )
 LEVEL_OF = {name: level for level, names in enumerate(LEVELS) for name in names}
-COMPARISON_LEVEL, RANGE_LEVEL = 2, 3
+COMPARISON_LEVEL, RANGE_LEVEL = 2, 4
 CAST_LEVEL = len(LEVELS)
 UNARY_LEVEL = CAST_LEVEL + 1
 
@@ -53,7 +56,6 @@ _MISSPELT = {
     "==": "'='",
     "<>": "'!='",
     "&&": "'and'",
-    "||": "'or', or concat() for strings",
     "!": "not()",
 }
 _TYPE_OPERATORS = ("cast", "castable", "instance", "treat")
@@ -68,11 +70,18 @@ class OperatorParser(TypeParser):
     def expression(self) -> Expression:
         """What may stand where one value is wanted: a condition, FLWOR, ``if``, ``some``."""
 
+    @abstractmethod
+    def arrow_call(self, first: Expression) -> Expression:
+        """The call behind ``=>``, with its first argument."""
+
     def binary(self, least: int) -> Expression:
         """Operators of the level ``least`` and tighter ones (precedence climbing: one call for
         each operand, not one for each level, since profiles may be nested deeply)."""
         start = self.lexer.peek()
-        left = self._unary() if start.text in ("-", "+") else self.path()
+        left = self._unary() if start.text in ("-", "+") else self._mapped()
+        while self.lexer.peek().is_symbol("=>") and self._calls(self.lexer.peek_second()):
+            self.lexer.take()
+            left = self.arrow_call(left)
         if self.lexer.peek().text in _TYPE_OPERATORS:
             left = self._cast(left)
         while (level := self._next_level()) >= least:
@@ -90,6 +99,20 @@ class OperatorParser(TypeParser):
                 self._refuse_another(level)
         return left
 
+    def _calls(self, token: Token) -> bool:
+        return token.kind is TokenKind.NAME and self.lexer.after(token).is_symbol("(")
+
+    def _mapped(self) -> Expression:
+        """A path, or several with ``!`` between them."""
+        left = self.path()
+        while self.lexer.peek().is_symbol("!"):
+            self.lexer.take()
+            outer = self.scope
+            self.scope = outer.with_context(self.kinds_of(left))
+            left = SimpleMap(left, self.path())
+            self.scope = outer
+        return left
+
     def _next_level(self) -> int:
         """The level of the operator that follows, -1 if none does."""
         token = self.lexer.peek()
@@ -103,6 +126,8 @@ class OperatorParser(TypeParser):
     def _joined(
         self, start: Token, left: Expression, token: Token, right: Expression
     ) -> Expression:
+        if token.text == "||":
+            return FunctionCall("concat", (left, right))
         self._check_operands(start, left, token, right)
         if token.text in GENERAL:
             return Comparison(left, GENERAL[token.text], right)
@@ -230,7 +255,7 @@ class OperatorParser(TypeParser):
             signs += 1
             if signs > self.limits.depth_max:
                 raise self.refusal("too-deep", "too many signs in a row", token.offset)
-        operand = self.path()
+        operand = self._mapped()
         if signs and self.kinds_of(operand) in (ItemKind.STRING, ItemKind.BOOLEAN):
             raise self.refusal("type", "a sign before what is no number", first.offset, "a number")
         if not negative:

@@ -30,7 +30,9 @@ from yfilter.language.query_ast import (
     Origin,
     PathExpression,
     Sequence,
+    SimpleMap,
     Transform,
+    TryCatch,
     Typed,
     Typeswitch,
     UserCall,
@@ -64,13 +66,13 @@ def may_be_number(expression: Expression) -> bool:
             return any(map(may_be_number, parts))
         case PathExpression(Origin.VARIABLE, steps) | PathExpression(Origin.EXPRESSION, steps):
             return all(step.kind is NodeKind.SELF for step in steps)
-        case Mapped(_, right):
+        case Mapped(_, right) | SimpleMap(_, right):
             return may_be_number(right)
         case Flwor() | Transform():
             return may_be_number(expression.result)
         case Typeswitch(_, cases):
             return any(may_be_number(case.result) for case in cases)
-        case UserCall():
+        case UserCall() | TryCatch():
             return True
         case Typed(operand):
             return expression.treat and may_be_number(operand)

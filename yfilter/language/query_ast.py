@@ -16,6 +16,7 @@ from enum import Enum
 from typing import NamedTuple, Protocol, TypeAlias
 
 from formats.names import QualifiedName
+from yfilter.language.namespaces import ERROR_NAMESPACE
 from yfilter.language.step_kinds import Axis as Axis  # noqa: PLC0414  for those who import it
 from yfilter.language.step_kinds import NodeKind as NodeKind  # noqa: PLC0414
 from yfilter.language.step_kinds import Origin as Origin  # noqa: PLC0414
@@ -78,6 +79,14 @@ class PathExpression:
 @dataclass(frozen=True, slots=True)
 class Mapped:
     """``left/right`` where ``right`` is no step: its value for each node of ``left``."""
+
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class SimpleMap:
+    """``left ! right``: the value of ``right`` for each item of ``left``, in their order."""
 
     left: Expression
     right: Expression
@@ -218,6 +227,27 @@ class Typeswitch:
 
     operand: Expression
     cases: tuple[TypeCase, ...]
+
+
+_CAUGHT = ("code", "description", "value")
+ERROR_VARIABLES = tuple(f"Q{{{ERROR_NAMESPACE}}}{name}" for name in _CAUGHT)
+"""What a catch clause binds."""
+
+
+@dataclass(frozen=True, slots=True)
+class CatchClause:
+    """``catch name | name { result }``."""
+
+    names: tuple[NameTest, ...]
+    result: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class TryCatch:
+    """``try { body } catch … { … }``; limits are no errors that could be caught."""
+
+    body: Expression
+    clauses: tuple[CatchClause, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,18 +405,32 @@ Clause: TypeAlias = ForClause | LetClause | WhereClause
 
 
 @dataclass(frozen=True, slots=True)
+class Grouping:
+    """``group by $key := value, $key …``, and the clauses and ``where`` behind it.
+
+    A key without a value is a variable that is bound in front.
+    """
+
+    keys: tuple[tuple[str, Expression | None], ...]
+    clauses: tuple[Clause, ...] = ()
+    where: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Flwor:
-    """``for … let … where … order by … return …``."""
+    """``for … let … where … group by … order by … return …``."""
 
     clauses: tuple[Clause, ...]
     where: Expression | None
     result: Expression
     order: tuple[OrderKey, ...] = ()
+    group: Grouping | None = None
 
 
 Expression: TypeAlias = (
     PathExpression
     | Mapped
+    | SimpleMap
     | Literal
     | Comparison
     | And
@@ -398,6 +442,7 @@ Expression: TypeAlias = (
     | Cast
     | Typed
     | Typeswitch
+    | TryCatch
     | FunctionCall
     | UserCall
     | Constructor

@@ -39,6 +39,7 @@ from yfilter.language.query_ast import (
     Profile,
     Sequence,
     Transform,
+    TryCatch,
     Typeswitch,
     UserCall,
 )
@@ -257,6 +258,8 @@ def _ends_in_call(body: Expression) -> bool:
             return True
         case Flwor() | Transform():
             return _ends_in_call(body.result)
+        case TryCatch(handled, clauses):
+            return _ends_in_call(handled) or any(_ends_in_call(one.result) for one in clauses)
         case Conditional(_, consequence, alternative):
             return _ends_in_call(consequence) or _ends_in_call(alternative)
         case Sequence(parts):

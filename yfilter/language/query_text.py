@@ -23,6 +23,7 @@ from yfilter.language.query_ast import (
     ANY,
     And,
     Cast,
+    CatchClause,
     Clause,
     Comparison,
     Computed,
@@ -49,7 +50,9 @@ from yfilter.language.query_ast import (
     Quantified,
     Sequence,
     SequenceType,
+    SimpleMap,
     Transform,
+    TryCatch,
     TypeCase,
     Typed,
     Typeswitch,
@@ -109,6 +112,12 @@ def _whole(node: Expression, plain: bool) -> str:
             is_step = isinstance(right, FunctionCall | UserCall)
             inner = _whole(right, plain) if is_step else f"({_whole(right, plain)})"
             return f"{_start(left, plain)}/{inner}"
+        case SimpleMap(left, right):
+            # a path on the right would take what follows it
+            return f"{_start(left, plain)} ! ({_whole(right, plain)})"
+        case TryCatch(body, clauses):
+            caught = "".join(_catch(clause, plain) for clause in clauses)
+            return f"try {{{_whole(body, plain)}}}{caught}"
         case Literal():
             return _literal(node)
         case And(parts) | Or(parts):
@@ -185,6 +194,11 @@ def _case(case: TypeCase, plain: bool) -> str:
     return f" {head} return {_inside(case.result, _SINGLE, plain)}"
 
 
+def _catch(clause: CatchClause, plain: bool) -> str:
+    names = " | ".join(_name_test(test, plain=True) for test in clause.names)
+    return f" catch {names} {{{_whole(clause.result, plain)}}}"
+
+
 def _update(update: Update, plain: bool) -> str:
     first, between = update.kind.value
     target = _inside(update.target, _SINGLE, plain)
@@ -229,6 +243,8 @@ def _level(node: Expression) -> int:
             return LEVEL_OF[name]
         case Cast() | Typed():
             return CAST_LEVEL
+        case SimpleMap():
+            return UNARY_LEVEL
         case Literal(value) if not isinstance(value, str) and _literal(node).startswith("-"):
             return UNARY_LEVEL
         case _:
@@ -325,6 +341,16 @@ def _flwor(flwor: Flwor, plain: bool) -> str:
     parts = [_clause(clause, plain) for clause in flwor.clauses]
     if flwor.where is not None:
         parts.append(f"where {_inside(flwor.where, _SINGLE, plain)}")
+    group = flwor.group
+    if group is not None:
+        keys = (
+            f"${name}" + (f" := {_inside(value, _SINGLE, plain)}" if value is not None else "")
+            for name, value in group.keys
+        )
+        parts.append(f"group by {', '.join(keys)}")
+        parts += (_clause(clause, plain) for clause in group.clauses)
+        if group.where is not None:
+            parts.append(f"where {_inside(group.where, _SINGLE, plain)}")
     if flwor.order:
         parts.append(f"order by {', '.join(_order_key(key, plain) for key in flwor.order)}")
     parts.append(f"return {_inside(flwor.result, _SINGLE, plain)}")

@@ -101,7 +101,7 @@ class _Planner(PlanDraft):
         self._slots = 1
         first = flwor.clauses[0]
         assert isinstance(first, ForClause)
-        if first.position or flwor.order:
+        if first.position or flwor.order or flwor.group is not None:
             raise Unsaid
         bound = (0, rows.NODE_ELEMENT)
         body = plan.profile.body
@@ -172,7 +172,7 @@ class _Planner(PlanDraft):
 
     def _loops(self, flwor: Flwor, at: int, scope: Scope) -> Row:
         """The clauses of a FLWOR expression from one on, then what it returns."""
-        if flwor.order:
+        if flwor.order or flwor.group is not None:
             raise Unsaid
         if at == len(flwor.clauses):
             result = self._items(flwor.result, scope)

@@ -261,6 +261,8 @@ class _Walk:
                     self._need(clause.condition, scope)
         if flwor.where is not None:
             self._need(flwor.where, scope)
+        if flwor.group is not None:
+            return None
         return self._value(flwor.result, scope)
 
     # -- conditions: _Impossible for what never holds

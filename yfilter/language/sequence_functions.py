@@ -31,11 +31,11 @@ def _distinct_values(atoms: list[Atom]) -> list[Atom]:
     for atom in atoms:
         # As doubles if there is one, which an xs:decimal is converted to where they are compared.
         is_exact = isinstance(atom, Decimal) and has_double
-        found.setdefault(_identity(to_double(atom) if is_exact else atom), atom)
+        found.setdefault(identity_of(to_double(atom) if is_exact else atom), atom)
     return list(found.values())
 
 
-def _identity(atom: Atom) -> Any:
+def identity_of(atom: Atom) -> Any:
     """Equal for values that are equal; NaN equals itself here."""
     if isinstance(atom, str):
         return ("string", str(atom))
@@ -137,6 +137,8 @@ SEQUENCE_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "distinct-values": _distinct_values,
     "index-of": _index_of,
     "reverse": lambda items: list(reversed(items)),
+    "head": lambda items: list(items[:1]),
+    "tail": lambda items: list(items[1:]),
     "subsequence": _subsequence,
     "insert-before": _insert_before,
     "remove": _remove,

@@ -157,7 +157,7 @@ def _concat(budget: Budget, *atoms: Atom | None) -> str:
     return _joined(budget, ["" if atom is None else atom_text(atom) for atom in atoms], "")
 
 
-def _joined(budget: Budget, texts: list[str], separator: str) -> str:
+def _joined(budget: Budget, texts: list[str], separator: str = "") -> str:
     size = sum(map(len, texts)) + len(separator) * len(texts)
     budget.charge_memory(size)
     budget.charge_text(size)

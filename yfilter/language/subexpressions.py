@@ -8,6 +8,7 @@ from formats.names import QualifiedName
 from yfilter.language.query_ast import (
     And,
     Cast,
+    Clause,
     Comparison,
     Computed,
     Conditional,
@@ -24,7 +25,9 @@ from yfilter.language.query_ast import (
     PathExpression,
     Quantified,
     Sequence,
+    SimpleMap,
     Transform,
+    TryCatch,
     Typed,
     Typeswitch,
     Update,
@@ -39,8 +42,11 @@ def same_focus(expression: Expression) -> Iterator[Expression]:
         case PathExpression():
             if expression.start is not None:
                 yield expression.start
-        case Mapped(left):
+        case Mapped(left) | SimpleMap(left):
             yield left
+        case TryCatch(body, clauses):
+            yield body
+            yield from (clause.result for clause in clauses)
         case Comparison(left, _, right):
             yield from (left, right)
         case And(parts) | Or(parts) | Sequence(parts):
@@ -83,10 +89,21 @@ def new_focus(expression: Expression) -> Iterator[Expression]:
     if isinstance(expression, PathExpression):
         for step in expression.steps:
             yield from step.predicates
-    elif isinstance(expression, Mapped):
+    elif isinstance(expression, Mapped | SimpleMap):
         yield expression.right
     elif isinstance(expression, UserCall):
         yield from (function.body for function in expression.library)
+
+
+def _parts_of_clauses(
+    clauses: tuple[Clause, ...], where: Expression | None
+) -> Iterator[Expression]:
+    for clause in clauses:
+        match clause:
+            case ForClause(_, source) | LetClause(_, source) | WhereClause(source):
+                yield source
+    if where is not None:
+        yield where
 
 
 def user_calls(expression: Expression) -> Iterator[UserCall]:
@@ -98,11 +115,9 @@ def user_calls(expression: Expression) -> Iterator[UserCall]:
 
 
 def _parts_of_flwor(flwor: Flwor) -> Iterator[Expression]:
-    for clause in flwor.clauses:
-        match clause:
-            case ForClause(_, source) | LetClause(_, source) | WhereClause(source):
-                yield source
-    if flwor.where is not None:
-        yield flwor.where
+    yield from _parts_of_clauses(flwor.clauses, flwor.where)
+    if flwor.group is not None:
+        yield from (value for _, value in flwor.group.keys if value is not None)
+        yield from _parts_of_clauses(flwor.group.clauses, flwor.group.where)
     yield from (key.key for key in flwor.order)
     yield flwor.result

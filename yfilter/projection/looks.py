@@ -25,8 +25,10 @@ from yfilter.language.functions import ArgumentKind
 from yfilter.language.other_functions import signature_of
 from yfilter.language.query_ast import (
     ANY_NAME,
+    ERROR_VARIABLES,
     Axis,
     Cast,
+    Clause,
     Comparison,
     Computed,
     Conditional,
@@ -46,7 +48,9 @@ from yfilter.language.query_ast import (
     PathExpression,
     Quantified,
     Sequence,
+    SimpleMap,
     Transform,
+    TryCatch,
     Typed,
     Typeswitch,
     Update,
@@ -81,6 +85,8 @@ _NOTHING: Places = ()
 
 _OF_THEIR_ARGUMENTS = frozenset(
     (
+        "head",
+        "tail",
         "reverse",
         "subsequence",
         "insert-before",
@@ -135,7 +141,7 @@ class Looks:
         match expression:
             case PathExpression():
                 return self._path(expression, use, scope)
-            case Mapped(left, right):
+            case Mapped(left, right) | SimpleMap(left, right):
                 context = self.value(left, Kind.NODE, scope)
                 return self.value(right, use, Scope(scope.variables, context))
             case FunctionCall():
@@ -155,6 +161,12 @@ class Looks:
                 if expression.type.kind is NodeKind.DOCUMENT:
                     raise LooksEverywhere
                 return self.value(operand, use, scope)
+            case TryCatch(body, clauses):
+                found = self.value(body, use, scope)
+                for name in ERROR_VARIABLES:
+                    scope = scope.with_variable(name, found)  # a value goes with an error
+                handled = self._all([clause.result for clause in clauses], use, scope)
+                return _distinct((*found, *handled))
             case Typeswitch():
                 return self._typeswitch(expression, use, scope)
             case UserCall():
@@ -181,7 +193,27 @@ class Looks:
 
     def flwor(self, flwor: Flwor, use: Kind, scope: Scope, first: Places | None = None) -> Places:
         """``first``: what the first clause binds, where that is known already."""
-        for clause in flwor.clauses:
+        scope = self._clauses(flwor.clauses, flwor.where, scope, first)
+        if flwor.group is not None:
+            for name, value in flwor.group.keys:
+                if value is None:
+                    self.mark(scope.variables[name], Kind.VALUE)
+                else:
+                    self.value(value, Kind.VALUE, scope)
+                scope = scope.with_variable(name, ())
+            scope = self._clauses(flwor.group.clauses, flwor.group.where, scope, None)
+        for key in flwor.order:
+            self.value(key.key, Kind.VALUE, scope)
+        return self.value(flwor.result, use, scope)
+
+    def _clauses(
+        self,
+        clauses: tuple[Clause, ...],
+        where: Expression | None,
+        scope: Scope,
+        first: Places | None,
+    ) -> Scope:
+        for clause in clauses:
             if isinstance(clause, ForClause):
                 bound = self.value(clause.path, Kind.NODE, scope) if first is None else first
                 first = None
@@ -193,11 +225,9 @@ class Looks:
                 scope = scope.with_variable(clause.variable, bound)
             else:
                 self.value(clause.condition, Kind.NODE, scope)
-        if flwor.where is not None:
-            self.value(flwor.where, Kind.NODE, scope)
-        for key in flwor.order:
-            self.value(key.key, Kind.VALUE, scope)
-        return self.value(flwor.result, use, scope)
+        if where is not None:
+            self.value(where, Kind.NODE, scope)
+        return scope
 
     # --- parts ----------------------------------------------------------------------------
 

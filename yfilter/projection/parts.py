@@ -80,7 +80,7 @@ class KnownPart:
 def with_parts(profile: Profile) -> tuple[Profile, tuple[KnownPart, ...]]:
     """The profile with its largest parts put in, and these parts; itself if it has none."""
     flwor = profile.flwor
-    if flwor is None or not flwor.clauses or not _is_plain(profile.body):
+    if flwor is None or flwor.group is not None or not flwor.clauses or not _is_plain(profile.body):
         return profile, ()
     first = flwor.clauses[0]
     if not isinstance(first, ForClause) or not isinstance(first.path, PathExpression):
