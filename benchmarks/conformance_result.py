@@ -9,6 +9,7 @@ from pathlib import Path
 from lxml import etree
 
 from formats.text import parse_text
+from yfilter.errors import ProfileRefused
 from yfilter.language.construction import written
 from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.evaluator import effective_boolean
@@ -100,8 +101,8 @@ def _check_value(
             flags = re.DOTALL if "s" in str(expected.get("flags")) else 0
             text = written(evaluator, value)
             return "" if re.search(wanted, text.decode(), flags) else f"{text[:80]!r}"
-        case _:
-            return f"{word} is not understood"
+        case _:  # of serialization, or of what other versions have
+            raise ProfileRefused("unsupported", word)
 
 
 def _asserted(evaluator: MessageEvaluator, value: list[Item], condition: str) -> str:

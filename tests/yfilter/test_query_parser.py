@@ -267,7 +267,7 @@ REFUSED = [
     ("/^Q{*}a", "syntax", "'*' is not a namespace", "the URI"),
     ('declare namespace ^= "u"; /a', "syntax", "unexpected '='", "a prefix"),
     ('declare namespace xml = ^"u"; /a', "syntax", "'xml' cannot be declared", ""),
-    ('declare namespace p = ^""; /a', "syntax", "needs a namespace", "a URI"),
+    ('declare namespace p = ""; /^p:a', "undeclared-prefix", "'p' is not declared", ""),
     ('declare namespace p = "u" ^/a', "syntax", "unexpected '/'", "';'"),
     (
         'declare namespace p = "u"; declare ^namespace p = "v"; /a',
@@ -277,7 +277,10 @@ REFUSED = [
     ),
     ("declare ^option o 'x'; /a", "unsupported", "a declaration of", "'namespace', "),
     ("declare function ^f() { 5 }; /a", "unsupported", "cannot declare", "local:f"),
-    ('^xquery version "1.0"; /a', "unsupported", "'xquery'", ""),
+    ('xquery version ^"2.0"; /a', "unsupported", "another version", "3.1"),
+    ("declare copy-namespaces ^no-preserve, inherit; /a", "unsupported", "without namespaces", ""),
+    ("declare default collation ^'urn:c'; /a", "unsupported", "a collation", "codepoint"),
+    ("declare ordering ordered; declare ^ordering ordered; /a", "duplicate-declaration", "", ""),
     # steps
     ("/^namespace::a", "unsupported", "the axis namespace::", "child::"),
     ("/^chidl::a", "syntax", "the axis chidl::", "child::"),
@@ -436,6 +439,19 @@ def test_expressions_alone() -> None:
 
 
 # -- bounds
+
+
+def test_a_prolog_says_what_is_so_anyway() -> None:
+    prolog = (
+        'xquery version "1.0" encoding "utf-8"; declare boundary-space preserve; '
+        "declare default order empty greatest; declare ordering unordered; "
+        "declare construction strip; declare copy-namespaces preserve, inherit; "
+        "declare base-uri 'urn:b'; "
+    )
+    profile = parse_profile(f"{prolog}for $a in /a order by $a/b return <r> {{$a}} </r>")
+    written = "for $a in /a order by $a/b empty greatest return <r>&#32;{$a}&#32;</r>"
+    assert unparse(profile) == written
+    assert parse_profile(written) == profile
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ from yfilter.language.numbers import (
     parse_double,
 )
 from yfilter.language.query_ast import Operator
-from yfilter.language.temporal import Temporal, parse_temporal
+from yfilter.language.temporal import Temporal, is_beyond, parse_temporal
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
@@ -79,9 +79,14 @@ def cast(atom: Atom, type_name: str) -> Atom:
         return Untyped(atom_text(atom))
     if type_name not in TYPES or isinstance(atom, Opaque):
         return _one(f"$a0 cast as {type_name}", atom)
+    if isinstance(atom, AnyUri):
+        raise DynamicError("XPTY0004", f"an xs:anyURI cannot be cast to {type_name}")
     if isinstance(atom, str):
         found = _from_text(atom, type_name)
         if found is None:
+            is_temporal = type_name in ("xs:date", "xs:dateTime")
+            if is_temporal and is_beyond(atom):
+                raise DynamicError("FODT0001", "a year that is not from 1 to 9999")
             raise DynamicError("FORG0001", f"{str(atom)[:80]!r} is no {type_name}")
         return found
     if isinstance(atom, Temporal):
@@ -155,7 +160,7 @@ def _from_temporal(atom: Temporal, type_name: str) -> Temporal:
 # -- comparisons
 
 
-_ORDERED = frozenset(("xs:dayTimeDuration", "xs:yearMonthDuration", "xs:time"))
+ORDERED_TYPES = frozenset(("xs:dayTimeDuration", "xs:yearMonthDuration", "xs:time"))
 
 
 def compare(left: Atom, relation: Operator, right: Atom) -> bool:
@@ -201,7 +206,7 @@ def _check_order(left: Atom, relation: Operator, right: Atom) -> None:
     """XPTY0004 for less and greater among values that are only equal or not."""
     if isinstance(left, Opaque) or isinstance(right, Opaque):
         types = {atom.type for atom in (left, right) if isinstance(atom, Opaque)}
-        if relation not in (Operator.EQ, Operator.NE) and (len(types) > 1 or types - _ORDERED):
+        if relation not in (Operator.EQ, Operator.NE) and (len(types) > 1 or types - ORDERED_TYPES):
             raise DynamicError("XPTY0004", f"{' and '.join(sorted(types))} have no order")
 
 
@@ -232,6 +237,8 @@ def type_name(atom: Atom) -> str:
 
 def negate(operand: Atom) -> Atom:
     number = _number(operand)
+    if isinstance(number, Float):
+        return Float(-number)
     if number == 0 and not isinstance(number, float):
         return 0
     return number.copy_negate() if isinstance(number, Decimal) else -number
@@ -248,7 +255,9 @@ def arithmetic(name: str, left: Atom, right: Atom) -> Atom:
         return Decimal(repr(found)) if isinstance(found, float) and name == "div" else found
     one, other = _number(left), _number(right)
     if isinstance(one, float) or isinstance(other, float):
-        return _doubles(name, to_double(one), to_double(other))
+        found = _doubles(name, to_double(one), to_double(other))
+        is_single = all(isinstance(n, Float) or not isinstance(n, float) for n in (one, other))
+        return Float(found) if is_single and isinstance(found, float) else found
     if name in ("div", "idiv", "mod") and other == 0:
         raise DynamicError("FOAR0001", "division by zero")
     if isinstance(one, int) and isinstance(other, int) and name != "div":

@@ -21,17 +21,21 @@ _KINDS = {
     "processing-instruction": NodeKind.PROCESSING_INSTRUCTION,
 }
 _NAMED = frozenset(("element", "attribute", "processing-instruction"))
-_LEFT_OUT = frozenset(("document", "ordered", "unordered", "validate"))
+_AS_THEY_ARE = frozenset(("ordered", "unordered"))
+_LEFT_OUT = frozenset(("document", "validate"))
+_WORDS = frozenset((*_KINDS, *_AS_THEY_ARE, *_LEFT_OUT))
 
 
 class ComputedParser(ConstructorParser):
     """Adds computed constructors to direct ones."""
 
-    def computed(self) -> Constructor | Computed | None:
+    def computed(self) -> Expression | None:
         """A computed constructor, if the next token begins one."""
         token = self.lexer.peek()
         if not self._begins(token):
             return None
+        if token.text in _AS_THEY_ARE:
+            return self._in_braces()
         if token.text in _LEFT_OUT:
             raise self.unsupported(f"{token.text} {{ }} is", token, "the expression alone")
         self.enter(self.lexer.take())
@@ -53,6 +57,15 @@ class ComputedParser(ConstructorParser):
             return Constructor(name, (), tuple(declarations.items()), parts)
         return Computed(kind, name, content, namespaces)
 
+    def _in_braces(self) -> Expression:
+        """``ordered { … }``: nothing here may have another order."""
+        self.enter(self.lexer.take())
+        self.lexer.take()
+        inside = self.sequence()
+        self.expect("}", " or an operator")
+        self.leave()
+        return inside
+
     def _written_prefixes(self) -> Iterator[tuple[str, str]]:
         while self.lexer.peek().is_symbol(","):
             self.lexer.take()
@@ -60,13 +73,20 @@ class ComputedParser(ConstructorParser):
             self.expect(",")
             yield prefix, self.expect_string("a namespace")
 
+    def _check_name(self, token: Token) -> None:
+        """Refuses several values, unless they say what prefixes mean."""
+        if self.lexer.peek().is_symbol(","):
+            second = self.lexer.peek_second()
+            if second.kind is not TokenKind.STRING or not self.lexer.after(second).is_symbol(","):
+                raise self.refusal("type", "a name of several values", token.offset, "one value")
+
     def _prefixes(self) -> _Namespaces:
         """The namespaces that were declared around here."""
         declared = self.scope.namespaces.items()
         return tuple(sorted(one for one in declared if one not in INITIAL_NAMESPACES.items()))
 
     def _begins(self, token: Token) -> bool:
-        if token.kind is not TokenKind.NAME or token.text not in {*_KINDS, *_LEFT_OUT}:
+        if token.kind is not TokenKind.NAME or token.text not in _WORDS:
             return False
         following = self.lexer.peek_second()
         if following.is_symbol("{"):
@@ -84,6 +104,7 @@ class ComputedParser(ConstructorParser):
         if token.is_symbol("{"):
             self.lexer.take()
             name = self.expression()
+            self._check_name(token)
             namespaces = tuple(self._written_prefixes()) or self._prefixes()
             self.expect("}", " or an operator")
             return name, namespaces

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from decimal import Decimal
 from itertools import count
@@ -22,7 +23,11 @@ from yfilter.language.item_kinds import (
     Kinds,
     kinds_of_case,
 )
-from yfilter.language.namespaces import FUNCTION_NAMESPACE, SCHEMA_NAMESPACE
+from yfilter.language.namespaces import (
+    CODEPOINT_COLLATION,
+    FUNCTION_NAMESPACE,
+    SCHEMA_NAMESPACE,
+)
 from yfilter.language.operator_parser import OperatorParser
 from yfilter.language.other_functions import CONTEXT_FUNCTIONS, signature_of, type_result
 from yfilter.language.path_parser import KIND_TESTS
@@ -47,7 +52,7 @@ from yfilter.language.query_ast import (
     Typeswitch,
     UserCall,
 )
-from yfilter.language.query_lexer import Token, TokenKind
+from yfilter.language.query_lexer import NCNAME, Token, TokenKind
 from yfilter.language.suggestions import function_suggestion
 
 _UPDATES = frozenset(("copy", "delete", "insert", "rename", "replace"))
@@ -55,6 +60,12 @@ _OPENING_WORDS = frozenset(
     ("if", "some", "every", "for", "let", "switch", "try", "typeswitch", *_UPDATES)
 )
 _NOT_CALLS = frozenset((*KIND_TESTS, "item", "schema-element", "schema-attribute"))
+# How many arguments these have with a collation.
+_COLLATED = {
+    **dict.fromkeys(("min", "max", "distinct-values"), 2),
+    **dict.fromkeys(("compare", "contains", "starts-with", "ends-with", "deep-equal"), 3),
+    **dict.fromkeys(("substring-before", "substring-after", "index-of"), 3),
+}
 _ONE_VALUE = SequenceType("xs:anyAtomicType", None, None, "?")
 _NUMBER_LENGTH_MAX = 64
 _OPERAND = "a path, a literal or a function call"
@@ -129,6 +140,10 @@ class ConditionParser(OperatorParser):
             return self._parenthesised()
         if token.text == "<":
             return self.direct_constructor()
+        if token.is_symbol(".") and not self.scope.context:
+            raise self.refusal(
+                "no-context", "there is no context item here", token.offset, "a variable, or '/'"
+            )
         if not token.is_symbol("/", "//", "..", "@", "*", *((".",) if self.scope.context else ())):
             self.refuse_misspelt(token)
             raise self.unexpected(_OPERAND)
@@ -281,7 +296,27 @@ class ConditionParser(OperatorParser):
 
     # -- literals and parentheses
 
+    def _pragmas(self) -> Expression:
+        """``(# p:name content #) { a }``: here no pragma says anything, so it is ``a``."""
+        text = self.lexer.text
+        while text.startswith("(#", place := self.lexer.peek().offset):
+            end = text.find("#)", place)
+            name = re.match(rf"\s*({NCNAME}):{NCNAME}(?=\s|#)", text[place + 2 : end + 1])
+            if end < 0 or name is None:
+                wanted = "the name of a pragma, with a prefix, and '#)'"
+                raise self.refusal("syntax", "this is no pragma", place, wanted)
+            self.namespace_of(name[1], place)
+            self.lexer.offset = end + 2
+        self.enter(self.lexer.peek())
+        self.expect("{")
+        inside = self.sequence()
+        self.expect("}", " or an operator")
+        self.leave()
+        return inside
+
     def _parenthesised(self) -> Expression:
+        if self.lexer.text.startswith("(#", self.lexer.peek().offset):
+            return self._pragmas()
         token = self.lexer.take()
         self.enter(token)
         inside = Sequence(()) if self.lexer.peek().is_symbol(")") else self.sequence()
@@ -332,6 +367,8 @@ class ConditionParser(OperatorParser):
                 self._check_arity(token, name, signature, 1)
             arguments.append(self._argument(name, signature, len(arguments)))
         self.lexer.take()
+        if len(arguments) == _COLLATED.get(name):
+            self._check_collation(places[-1], arguments.pop())
         self._check_arity(token, name, signature, len(arguments))
         if name in PATTERN_FUNCTIONS and len(arguments) > 1:
             self._check_pattern(name, places[1], arguments)
@@ -342,6 +379,10 @@ class ConditionParser(OperatorParser):
             self._check_context(token, name)
             arguments.append(PathExpression(Origin.CONTEXT, ()))
         return FunctionCall(name, tuple(arguments))
+
+    def _check_collation(self, place: Token, collation: Expression) -> None:
+        if not isinstance(collation, Literal) or collation.value != CODEPOINT_COLLATION:
+            raise self.unsupported("a collation is", place, f'"{CODEPOINT_COLLATION}"')
 
     def _check_arity(self, token: Token, name: str, signature: Signature, count: int) -> None:
         if not signature.takes(count):
@@ -368,6 +409,8 @@ class ConditionParser(OperatorParser):
     def _checked(
         self, token: Token, argument: Expression, name: str, signature: Signature, index: int
     ) -> Expression:
+        if index >= len(signature.arguments) and not signature.variadic:
+            return argument  # one too many, which _check_arity says
         expected = signature.argument(index)
         is_right = (
             isinstance(argument, Literal) and isinstance(argument.value, str)

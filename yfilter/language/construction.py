@@ -79,6 +79,10 @@ def detached(evaluator: Evaluator, expression: Markup | Computed, focus: Focus) 
     name = _computed_name(evaluator, expression, focus)
     if expression.kind is NodeKind.PROCESSING_INSTRUCTION:
         text = text.lstrip(" \t\n\r")
+        if name.local.lower() == "xml":
+            raise DynamicError(
+                "XQDY0064", "a processing instruction of this name says another thing"
+            )
         if not is_processing_instruction(name.local, text):
             raise DynamicError("XQDY0026", "a processing instruction cannot hold this")
     elif name.local == "xmlns" and not name.namespace:
@@ -120,7 +124,9 @@ def _computed_name(evaluator: Evaluator, expression: Computed, focus: Focus) -> 
     atom = evaluator.one_atom(evaluator.value(expression.name, focus))
     if isinstance(atom, Opaque) and atom.type == "xs:QName":
         return name_of_value(atom)
-    text = str(atom).strip() if isinstance(atom, str) else ""
+    if not isinstance(atom, str):
+        raise DynamicError("XPTY0004", "a name is a string or an xs:QName")
+    text = str(atom).strip()
     prefix, colon, local = text.rpartition(":")
     if not is_ncname(local) or (colon and not is_ncname(prefix)):
         raise DynamicError("XQDY0074", f"{text[:80]!r} is no name")

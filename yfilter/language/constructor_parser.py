@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from formats.characters import is_comment, is_processing_instruction
+from formats.name_faults import XMLNS_NAMESPACE
 from formats.names import XML_NAMESPACE, QualifiedName
 from yfilter.language.condition_parser import ConditionParser
 from yfilter.language.item_kinds import ItemKind
@@ -157,22 +158,21 @@ class ConstructorParser(ConditionParser):
             uri = expand_references(self.lexer.text, attribute.start, attribute.end, quote)
             uri = " ".join(uri.replace("{{", "{").replace("}}", "}").split())
             self.check_declaration(declared, uri, attribute.offset)
+            if declared and not uri:
+                what = f"the prefix '{declared}' needs a namespace"
+                raise self.refusal("syntax", what, attribute.offset, "a URI")
             declarations[declared] = uri
         return declarations
 
     def check_declaration(self, prefix: str, uri: str, offset: int) -> None:
         """Refuses what no declaration may say."""
         self.checked_uri(uri, offset)
-        if prefix in ("xml", "xmlns") or uri == XML_NAMESPACE:
+        if prefix in ("xml", "xmlns") or uri in (XML_NAMESPACE, XMLNS_NAMESPACE):
             raise self.refusal(
                 "syntax",
                 f"'{prefix or uri}' cannot be declared",
                 offset,
                 "another prefix and namespace",
-            )
-        if prefix and not uri:
-            raise self.refusal(
-                "syntax", f"the prefix '{prefix}' needs a namespace", offset, "a URI"
             )
 
     def _constructed_name(self, text: str, offset: int, *, attribute: bool) -> QualifiedName:
@@ -241,7 +241,7 @@ class ConstructorParser(ConditionParser):
     ) -> tuple[tuple[str | Expression, ...], int]:
         """The content up to the end tag, and the offset after that."""
         text = self.lexer.text
-        parts = _Parts(boundary_space_stripped=True)
+        parts = _Parts(boundary_space_stripped=self.strips_space)
         while match := _CONTENT_MARKUP.search(text, position):
             parts.text(text[position : match.start()])
             position = match.start()

@@ -27,6 +27,10 @@ from yfilter.language.nodes import AnyUri, Atom, DynamicError, Float, Opaque, Un
 from yfilter.language.temporal import Temporal, parse_temporal
 
 _ERRORS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+# Of XPath 3.1; what is evaluated otherwise is XPath 2.0.
+NEWER_FUNCTIONS = frozenset(
+    ("format-integer", "format-number", "contains-token", "parse-ietf-date")
+)
 _EXPRESSIONS_MAX = 1_024
 
 
@@ -53,6 +57,10 @@ def evaluate(expression: str, *arguments: Any) -> list[Atom]:
 def _parsed(expression: str) -> Any:
     from elementpath import XPath2Parser  # noqa: PLC0415
 
+    if expression.partition("(")[0] in NEWER_FUNCTIONS:
+        from elementpath.xpath31 import XPath31Parser  # noqa: PLC0415
+
+        return XPath31Parser().parse(expression)
     return XPath2Parser().parse(expression)
 
 

@@ -187,7 +187,7 @@ class FlworParser(ComputedParser):
             return value
         if each:
             declared = replace(declared, occurrence="*")
-        return Typed(value, declared, True)
+        return Typed(value, declared, True, declared=True)
 
     # -- order by
 
@@ -207,7 +207,7 @@ class FlworParser(ComputedParser):
 
     def _order_key(self) -> OrderKey:
         key = self.expression()
-        descending = greatest = False
+        descending, greatest = False, self.empty_greatest
         if self.lexer.peek().is_word("ascending", "descending"):
             descending = self.lexer.take().text == "descending"
         if self.lexer.peek().is_word("empty"):

@@ -10,6 +10,7 @@ from formats.names import XML_NAMESPACE
 
 FUNCTION_NAMESPACE = "http://www.w3.org/2005/xpath-functions"
 SCHEMA_NAMESPACE = "http://www.w3.org/2001/XMLSchema"
+CODEPOINT_COLLATION = f"{FUNCTION_NAMESPACE}/collation/codepoint"
 ERROR_NAMESPACE = "http://www.w3.org/2005/xqt-errors"
 LOCAL_NAMESPACE = "http://www.w3.org/2005/xquery-local-functions"
 

@@ -13,6 +13,7 @@ expression constructs and then looks into are trees of their own.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from ctypes import c_float
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import IntEnum
@@ -80,9 +81,17 @@ class AnyUri(str):
 
 
 class Float(float):
-    """xs:float: reckoned with as xs:double is, with the precision of that."""
+    """xs:float: a number of single precision; what is too large for one is an infinity."""
 
     __slots__ = ()
+
+    def __new__(cls, value: float) -> Float:
+        return super().__new__(cls, c_float(value).value)
+
+    def __repr__(self) -> str:
+        """The shortest that is read as the same number."""
+        texts = (f"{float(self):.{digits}g}" for digits in range(1, 10))
+        return next((text for text in texts if c_float(float(text)).value == self), "nan")
 
 
 Library: TypeAlias = Mapping[tuple[str, int], FunctionDeclaration]

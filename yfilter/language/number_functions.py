@@ -8,8 +8,15 @@ from functools import reduce
 from math import ceil, copysign, floor, isfinite, isinf, isnan, nan
 from typing import Any, TypeAlias
 
-from yfilter.language.atoms import arithmetic, cast, comparable, is_number, to_double
-from yfilter.language.nodes import Atom, DynamicError, Opaque, Untyped
+from yfilter.language.atoms import (
+    ORDERED_TYPES,
+    arithmetic,
+    cast,
+    comparable,
+    is_number,
+    to_double,
+)
+from yfilter.language.nodes import Atom, DynamicError, Float, Opaque, Untyped
 from yfilter.language.numbers import DECIMALS, DIGITS_MAX, parse_double
 
 _HALF = Decimal("0.5")
@@ -113,15 +120,26 @@ def _avg(atoms: list[Atom]) -> Any:
     return arithmetic("div", _added(atoms), len(atoms)) if atoms else []
 
 
+def _check_ordered(values: list[Atom]) -> None:
+    """FORG0006 for values of which none is the least: of types without order, or of several."""
+    types = {value.type for value in values if isinstance(value, Opaque)}
+    are_mixed = any(map(is_number, values)) and not all(map(is_number, values))
+    if are_mixed or types - ORDERED_TYPES or len(types) > 1:
+        raise DynamicError("FORG0006", "values that have no order")
+
+
 def _extreme(sign: int) -> Callable[[list[Atom]], Any]:
     def extreme(atoms: list[Atom]) -> Any:
         if not atoms:
             return []
         values = [cast(atom, "xs:double") if isinstance(atom, Untyped) else atom for atom in atoms]
-        if any(isinstance(value, float) for value in values) and all(map(is_number, values)):
-            values = [to_double(value) for value in values]
+        floats = [value for value in values if isinstance(value, float)]
+        if floats and all(map(is_number, values)):
+            is_single = all(isinstance(value, Float) for value in floats)
+            values = [Float(v) if is_single else to_double(v) for v in values]  # type: ignore[arg-type]
         best = values[0]
         comparable_or_error(best, best)
+        _check_ordered(values)
         for value in values:
             if isinstance(value, float) and isnan(value):
                 return value
@@ -140,13 +158,23 @@ def comparable_or_error(one: Atom, other: Atom) -> tuple[Any, Any]:
         raise DynamicError("FORG0006", str(error)) from None
 
 
+def _of_its_type(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that gives an xs:float for one."""
+
+    def typed(number: Number | None, *more: Any) -> Any:
+        found = function(number, *more)
+        return Float(found) if isinstance(number, Float) else found
+
+    return typed
+
+
 NUMBER_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "number": _number,
-    "abs": _abs,
-    "round": _round,
-    "round-half-to-even": _half_to_even,
-    "floor": _toward(floor, ROUND_FLOOR),
-    "ceiling": _toward(ceil, ROUND_CEILING),
+    "abs": _of_its_type(_abs),
+    "round": _of_its_type(_round),
+    "round-half-to-even": _of_its_type(_half_to_even),
+    "floor": _of_its_type(_toward(floor, ROUND_FLOOR)),
+    "ceiling": _of_its_type(_toward(ceil, ROUND_CEILING)),
     "sum": _sum,
     "avg": _avg,
     "min": _extreme(-1),

@@ -17,7 +17,7 @@ from typing import Any
 
 from yfilter.language.atoms import cast
 from yfilter.language.budget import ELEMENTPATH_COST
-from yfilter.language.elementpath_bridge import evaluate
+from yfilter.language.elementpath_bridge import NEWER_FUNCTIONS, evaluate
 from yfilter.language.evaluator import Evaluator
 from yfilter.language.functions import (
     FUNCTIONS,
@@ -185,7 +185,7 @@ def _argument(evaluator: Evaluator, value: Value, type_: str) -> list[Atom | Non
 
 def _typed(atoms: list[Atom | None], type_: str) -> Any:
     """An argument as elementpath gets it: untyped values are of the type that is wanted."""
-    wanted = type_.rstrip("?*+")
+    wanted = type_.rstrip("?*+").replace("xs:numeric", "xs:double")
     is_castable = wanted.startswith("xs:") and wanted != "xs:anyAtomicType"
     typed = [
         cast(atom, wanted) if is_castable and isinstance(atom, Untyped) else atom for atom in atoms
@@ -197,8 +197,10 @@ def _typed(atoms: list[Atom | None], type_: str) -> Any:
 def _tokens() -> dict[str, Any]:
     """The classes of elementpath's parser by what they are called there, without namespaces."""
     from elementpath import XPath2Parser  # noqa: PLC0415
+    from elementpath.xpath31 import XPath31Parser  # noqa: PLC0415
 
-    table = XPath2Parser.symbol_table
+    table: dict[str, Any] = {**XPath2Parser.symbol_table}
+    table.update((name, XPath31Parser.symbol_table[name]) for name in NEWER_FUNCTIONS)
     return {key: token for key, token in table.items() if hasattr(token, "sequence_types")}
 
 

@@ -83,6 +83,8 @@ class PathParser(ABC):
         self.scope = Scope(dict(INITIAL_NAMESPACES), {})
         # Declared variables: with its size what stands where the name does, None for a call.
         self.declared: dict[str, tuple[Expression, int] | None] = {}
+        self.strips_space = True  # of constructors, where it is alone between tags and braces
+        self.empty_greatest = False  # in order by, where nothing is said
         self._depth = 0
         self._steps = 0
 

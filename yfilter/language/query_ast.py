@@ -10,7 +10,7 @@ hashable, so that equal parts of different profiles can be shared by looking the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
 from typing import NamedTuple, Protocol, TypeAlias
@@ -205,11 +205,15 @@ class SequenceType:
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """``e treat as type``, which declared types of variables are as well, or ``e instance of``."""
+    """``e treat as type``, which declared types of variables are as well, or ``e instance of``.
+
+    ``declared``: the error that it raises is that of a declared type.
+    """
 
     operand: Expression
     type: SequenceType
     treat: bool
+    declared: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

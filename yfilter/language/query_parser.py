@@ -23,6 +23,7 @@ from formats.characters import find_illegal_character
 from yfilter.errors import ProfileRefused
 from yfilter.language.item_kinds import PARENTS, ItemKind, Kinds
 from yfilter.language.matching_path import decisive_parts, is_path
+from yfilter.language.namespaces import CODEPOINT_COLLATION
 from yfilter.language.path_parser import Scope
 from yfilter.language.profile_limits import (
     DEFAULT_PROFILE_LIMITS,
@@ -47,6 +48,16 @@ from yfilter.language.query_lexer import Token, TokenKind
 from yfilter.language.shape_cache import ShapeCache
 from yfilter.language.update_parser import UpdateParser
 
+# Declarations with one of these words behind them, and two that take a URI.
+_SETTINGS = {
+    "base-uri": (),
+    "default collation": (),
+    "boundary-space": ("strip", "preserve"),
+    "construction": ("strip", "preserve"),
+    "copy-namespaces": ("preserve", "no-preserve"),
+    "default order": ("greatest", "least"),
+    "ordering": ("ordered", "unordered"),
+}
 _PROFILE = "a path that starts with $msg, '/' or '//'; 'for'; or a constructor"
 
 
@@ -150,8 +161,9 @@ class QueryParser(UpdateParser):
     # -- prolog
 
     def _prolog(self) -> None:
+        self._version()
         declared: set[str] = set()
-        while self.lexer.peek().is_word("declare", "xquery", "import", "module"):
+        while self.lexer.peek().is_word("declare", "import", "module"):
             token = self.lexer.peek()
             if token.text != "declare":
                 raise self.unsupported(
@@ -173,21 +185,73 @@ class QueryParser(UpdateParser):
                 self.lexer.take()
                 prefix = self._declared_prefix()
                 self.expect("=")
-            elif what.is_word("default"):
+                self._declare(prefix, what, declared)
+            elif what.is_word("default") and self.lexer.peek_second().is_word("element"):
                 self.lexer.take()
-                self.expect_word("element")
+                self.lexer.take()
                 self.expect_word("namespace")
-                prefix = ""
+                self._declare("", what, declared)
             else:
-                raise self.refusal(
-                    "unsupported",
-                    f"a declaration of {what} is not in the profile language",
-                    what.offset,
-                    "'namespace', 'default element namespace', 'variable' or 'function'",
-                )
-            self._declare(prefix, what, declared)
+                self._setting(what, declared)
             self.expect(";")
         self.end_functions()
+
+    def _version(self) -> None:
+        """``xquery version "1.0" encoding "utf-8";``, where the text begins so."""
+        begins = self.lexer.peek().is_word("xquery")
+        if not begins or not self.lexer.peek_second().is_word("version"):
+            return
+        self.lexer.take()
+        self.lexer.take()
+        place = self.lexer.peek()
+        if self.expect_string("a version") not in ("1.0", "3.0", "3.1"):
+            raise self.unsupported("another version is", place, "'\"1.0\"', '\"3.0\"' or '\"3.1\"'")
+        if self.lexer.peek().is_word("encoding"):
+            self.lexer.take()
+            self.expect_string("the name of an encoding")
+        self.expect(";")
+
+    def _setting(self, what: Token, declared: set[str]) -> None:
+        """A declaration of what a profile does; it may say what is so anyway."""
+        words = [self.lexer.take().text]
+        if what.text == "default":
+            if self.lexer.peek().is_word("function"):
+                raise self.unsupported("another namespace for functions is", self.lexer.peek())
+            if not self.lexer.peek().is_word("collation", "order"):
+                self.expect_word("element")
+            words.append(self.lexer.take().text)
+        name = " ".join(words)
+        if name in declared and name in _SETTINGS:
+            raise self.refusal("duplicate-declaration", f"{name} is declared twice", what.offset)
+        declared.add(name)
+        place = self.lexer.peek()
+        if name in ("base-uri", "default collation"):  # no function looks at the former
+            uri = self.expect_string("a URI, in quotation marks")
+            if name == "default collation" and uri != CODEPOINT_COLLATION:
+                raise self.unsupported("a collation is", place, f'"{CODEPOINT_COLLATION}"')
+            return
+        choices = _SETTINGS.get(name)
+        if choices is None:
+            raise self.refusal(
+                "unsupported",
+                f"a declaration of '{name}' is not in the profile language",
+                what.offset,
+                "'namespace', 'default element namespace', 'variable' or 'function'",
+            )
+        if name == "default order":
+            self.expect_word("empty")
+        chosen = self.lexer.peek()
+        if not chosen.is_word(*choices):
+            raise self.unexpected(" or ".join(f"'{choice}'" for choice in choices))
+        self.lexer.take()
+        if name == "copy-namespaces":
+            self.expect(",")
+            if chosen.text != "preserve" or self.lexer.take().text != "inherit":
+                raise self.unsupported("copying without namespaces is", place, "preserve, inherit")
+        elif name == "boundary-space":
+            self.strips_space = chosen.text == "strip"
+        elif name == "default order":
+            self.empty_greatest = chosen.text == "greatest"
 
     def _declared_prefix(self) -> str:
         token = self.lexer.peek()
@@ -206,13 +270,15 @@ class QueryParser(UpdateParser):
                 else "the default element namespace is declared twice",
                 what.offset,
             )
-        if self.has_functions:
-            raise self.refusal(
-                "syntax", "a namespace is declared behind a function", what.offset, "it in front"
-            )
+        if self.has_functions or self.declared:
+            what_is = "a namespace is declared behind a function or a variable"
+            raise self.refusal("syntax", what_is, what.offset, "it in front")
         declared.add(prefix)
         self.check_declaration(prefix, uri, place.offset)
-        self.scope.namespaces[prefix] = uri
+        if prefix and not uri:
+            self.scope.namespaces.pop(prefix, None)
+        else:
+            self.scope.namespaces[prefix] = uri
 
     # -- whole profiles
 

@@ -47,8 +47,8 @@ STEPS_MAX = 4_096  # remembered that have no predicates
 
 # Words of the language: the parser looks for them.
 _RESERVED = """
-    after ancestor ancestor-or-self and as ascending at attribute before by case cast castable
-    catch child
+    after ancestor ancestor-or-self and as ascending at attribute base-uri before boundary-space by
+    case cast castable catch child construction copy-namespaces
     collation comment context copy count declare default delete descendant descendant-or-self
     descending div document document-node element else empty empty-sequence encoding eq every
     except external false first following following-sibling for function ge greatest group gt idiv

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+_BEYOND = re.compile(
+    r"-?([1-9][0-9]{4,}|[0-9]{4})-[0-9]{2}-[0-9]{2}(T.*|Z|[+-][0-9]{2}:[0-9]{2})?", re.DOTALL
+)
 _ZONE = r"(Z|[+-](?:0[0-9]|1[0-3]):[0-5][0-9]|[+-]14:00)?"
 _DATE = re.compile(rf"([0-9]{{4}})-([0-9]{{2}})-([0-9]{{2}}){_ZONE}")
 _DATE_TIME = re.compile(
@@ -50,6 +53,12 @@ class Temporal:
             return f"{text}Z"
         hours, minutes = divmod(abs(self.offset), 60)
         return f"{text}{'-' if self.offset < 0 else '+'}{hours:02}:{minutes:02}"
+
+
+def is_beyond(text: str) -> bool:
+    """Whether it has the form of a date or dateTime whose year is not from 1 to 9999."""
+    is_date = _BEYOND.fullmatch(text.strip(" \t\n\r")) is not None
+    return is_date and (text.strip().startswith("-") or text.strip().index("-") > 4)
 
 
 def parse_temporal(text: str, type_name: str) -> Temporal | None:

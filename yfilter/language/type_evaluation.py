@@ -27,7 +27,8 @@ def typed(evaluator: Evaluator, expression: Typed, focus: Focus) -> Value:
     if not expression.treat:
         return [matches]
     if not matches:
-        raise DynamicError("XPDY0050", "a value of another type than the one declared")
+        code = "XPTY0004" if expression.declared else "XPDY0050"
+        raise DynamicError(code, "a value of another type than the one declared")
     return value
 
 
