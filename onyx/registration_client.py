@@ -34,8 +34,7 @@ from overlay.link.client_connection import (
 )
 from overlay.link.connections import open_stream
 from overlay.nodes import Address
-from registration.plan_census import drift_of
-from registration.planning.plan_drift import Drift
+from registration.planning.drift import Drift, drift_of
 
 Where: TypeAlias = str | tuple[str, int]
 """An address: "host:port" or (host, port)."""

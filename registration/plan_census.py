@@ -14,8 +14,9 @@ from overlay.link.arrival import Arrival
 from overlay.link.part import Part
 from overlay.link.request_server import RequestRefused, Result
 from registration.catalog import Catalog
+from registration.planning.drift import drift_result
 from registration.planning.plan import Plan
-from registration.planning.plan_drift import Drift, DriftCount, PlacedProfile
+from registration.planning.plan_drift import DriftCount, PlacedProfile
 from registration.planning.plan_file import plan_id
 
 SLICE_PROFILES = 500
@@ -77,27 +78,3 @@ class PlanCensus(Part):
 
     def statistics(self) -> dict[str, int]:
         return {"counting": len(self._waiting)}
-
-
-def drift_result(plan: str, drift: Drift) -> Result:
-    """A drift as a response carries it; ``drift_of`` is the way back."""
-    return {
-        "plan": plan,
-        "profiles": drift.profiles,
-        "misplaced": drift.misplaced,
-        "near": drift.near,
-        "coverage": drift.coverage,
-        "imbalance": drift.imbalance,
-        "moves": [[old, new, count] for (old, new), count in sorted(drift.moves.items())],
-    }
-
-
-def drift_of(result: Result) -> Drift:
-    return Drift(
-        profiles=result["profiles"],
-        misplaced=result["misplaced"],
-        near=result["near"],
-        coverage=result["coverage"],
-        imbalance=result["imbalance"],
-        moves={(old, new): count for old, new, count in result["moves"]},
-    )

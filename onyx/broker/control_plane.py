@@ -29,10 +29,10 @@ from overlay.link.part import Part
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
-from overlay.network_shape import version_of
 from overlay.routing.branches import Branch
 from overlay.routing.broadcast_tree import BroadcastTree
 from overlay.topology import Topology
+from overlay.tree_name import version_of
 from registration.catalog import REGISTRATION_KEY, SOURCES, SourceEntry, announcement
 
 

@@ -16,19 +16,12 @@ from overlay.link.frames import ShapeAnnounced
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
-from overlay.network_shape import (
-    SHAPE,
-    NetworkShape,
-    first_shape,
-    is_connected,
-    refreshed,
-    root_of,
-    version_of,
-)
+from overlay.network_shape import SHAPE, NetworkShape, first_shape, is_connected, refreshed
 from overlay.nodes import Link
 from overlay.routing.branches import Branch, Branches
 from overlay.routing.broadcast_tree import BroadcastTree, broadcast_tree
 from overlay.topology import Topology, TopologyError, parse_topology
+from overlay.tree_name import root_of, version_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
-from overlay.network_shape import root_of
+from overlay.tree_name import root_of
 
 
 @dataclass(frozen=True, slots=True)

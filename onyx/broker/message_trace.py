@@ -22,8 +22,8 @@ from overlay.link.request_server import (
     name_argument,
     number_argument,
 )
-from overlay.network_shape import root_of, version_of
 from overlay.transformation.reflection import WHOLE
+from overlay.tree_name import root_of, version_of
 from yfilter import ProfileMatch, RouteMatch
 from yfilter.errors import MatchLimitExceeded
 

@@ -7,7 +7,7 @@ from onyx.broker.shape.tree_versions import TreeVersions
 from overlay.link.frames import DictionaryTrained, Message, SourceAnnounced, TreeBegun, TreeEnded
 from overlay.link.link_layer import Arrival
 from overlay.link.move_frames import WatershedReached
-from overlay.network_shape import root_of
+from overlay.tree_name import root_of
 
 OVER = "over"
 # What must keep its order over a change of trees.

@@ -6,8 +6,8 @@ from onyx.broker.control_plane import ControlPlane
 from onyx.broker.transformation import Transformation
 from overlay.link.frames import Request
 from overlay.link.request_server import RequestRefused, Result, name_argument
-from overlay.network_shape import root_of
 from overlay.routing.branches import Branch
+from overlay.tree_name import root_of
 from yfilter.projection.needs_query import as_xquery
 
 QUERY_LENGTH_MAX = 256 * 1024  # characters

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from overlay.routing.broadcast_tree import BroadcastTree
 from overlay.topology import BrokerNode, Place, Topology
+
+if TYPE_CHECKING:
+    from overlay.routing.broadcast_tree import BroadcastTree
 
 
 def draw_network(topology: Topology) -> str:

@@ -1,7 +1,7 @@
 """The command ``onyx``: finds the verb, runs it, and turns errors into messages and exit codes.
 
 To add a verb: write a module in this package with ``add_parser`` (see verb.py) and name it in
-``VERBS``.
+``VERBS``.  It is loaded when a command line has it.
 """
 
 from __future__ import annotations
@@ -11,52 +11,19 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from importlib import metadata
+from importlib import import_module, metadata
+from typing import cast
 
-from formats import build_info
-from onyx.cli import (
-    access,
-    archive,
-    audit,
-    backtest,
-    cert,
-    dead,
-    make_results,
-    plan,
-    profile,
-    source,
-    status,
-    subscribe,
-    token,
-    topology,
-    trace,
-    transform,
-    up,
-)
+from formats.build import build_info
 from onyx.cli.verb import Verb
 from onyx.errors import EXIT_CONFIG, EXIT_USAGE, UserError
 from onyx.identity.known_networks import use_credentials
 from overlay.topology import TopologyError
 
-# In the order of onyx --help.
-VERBS: tuple[Verb, ...] = (
-    up,
-    source,
-    profile,
-    subscribe,
-    trace,
-    transform,
-    status,
-    dead,
-    plan,
-    backtest,
-    archive,
-    topology,
-    access,
-    token,
-    audit,
-    make_results,
-    cert,
+# In the order of onyx --help; each is a module of this package.
+VERBS = (
+    *("up", "source", "profile", "subscribe", "trace", "transform", "status", "dead", "plan"),
+    *("backtest", "archive", "topology", "access", "token", "audit", "make-results", "cert"),
 )
 
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells count
@@ -65,7 +32,7 @@ EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE
 DESCRIPTION = """\
 Onyx brings XML messages from data sources to users, through a network of brokers.
 A user registers a profile, a query in XQuery; every message is matched inside the
-network against every profile, and each user gets exactly what his profile asks for.
+network against every profile, and each user gets exactly what their profile asks for.
 """
 
 EPILOG = """\
@@ -99,8 +66,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         # A terminal that cannot show a character gets a "?" instead of a traceback.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-    parser = build_parser()
-    arguments = parser.parse_args(argv)
+    words = sys.argv[1:] if argv is None else list(argv)
+    parser = build_parser(words)
+    arguments = parser.parse_args(words)
     if not hasattr(arguments, "run"):
         parser.print_help(sys.stderr)
         return EXIT_USAGE
@@ -116,8 +84,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The parser with all verbs."""
+def build_parser(words: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser for a command line: with its verb, or with all."""
     parser = argparse.ArgumentParser(
         prog="onyx",
         description=DESCRIPTION,
@@ -126,9 +94,16 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"onyx {_version()}, {build_info()}")
     subparsers = parser.add_subparsers(title="verbs", metavar="VERB")
-    for verb in VERBS:
-        verb.add_parser(subparsers)
+    # PERF: loading all verbs takes a second.
+    for name in words[:1] if words and words[0] in VERBS else VERBS:
+        if words != ["--version"]:
+            load_verb(name).add_parser(subparsers)
     return parser
+
+
+def load_verb(name: str) -> Verb:
+    """The module of a verb."""
+    return cast("Verb", import_module(f"onyx.cli.{name.replace('-', '_')}"))
 
 
 def _version() -> str:

@@ -17,7 +17,7 @@ from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.client_values import PlanProgress
 from onyx.errors import EXIT_BUSY, EXIT_DATA, EXIT_OK, RequestFailed, UserError
 from onyx.registration_client import RegistrationClient
-from registration.planning.plan_drift import Drift
+from registration.planning.drift import Drift
 
 LOOK_SECONDS = 0.5
 

@@ -22,8 +22,8 @@ from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.client_values import PlanProgress
 from onyx.errors import EXIT_DATA, EXIT_OK, EXIT_USAGE, RequestFailed, UserError
 from onyx.registration_client import NetworkClient, RegistrationClient
+from registration.planning.drift import Drift, Measured
 from registration.planning.plan import Plan
-from registration.planning.plan_drift import Drift, Measured
 from registration.planning.plan_file import PlanError, from_json, plan_id
 
 USE_DETAILS = f"""\

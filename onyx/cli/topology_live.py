@@ -22,9 +22,10 @@ from onyx.cli.values import not_negative, print_json
 from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE, UnreadableInput
 from onyx.registration_client import RegistrationClient
-from overlay.network_shape import tree_name, without_links
+from overlay.network_shape import without_links
 from overlay.routing.broadcast_tree import broadcast_trees
 from overlay.topology import load_topology, parse_topology
+from overlay.tree_name import tree_name
 
 APPLY_DETAILS = f"""\
 Changes a running network into the one that FILE describes, without stopping it: links and

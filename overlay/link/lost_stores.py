@@ -19,7 +19,7 @@ from overlay.link.errors import ProtocolError
 from overlay.link.events import Flow
 from overlay.link.frames import Hello
 from overlay.link.journal import Journal
-from overlay.network_shape import root_of
+from overlay.tree_name import root_of
 
 CODE = "store-lost"
 _WITH_STORES = ("broker", "registration")

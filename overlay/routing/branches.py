@@ -23,8 +23,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from overlay.network_shape import root_of
 from overlay.routing.broadcast_tree import BroadcastTree
+from overlay.tree_name import root_of
 
 
 @dataclass(frozen=True, slots=True)

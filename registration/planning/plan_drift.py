@@ -1,23 +1,13 @@
-"""How far a network has drifted from its plan, and whether a new plan pays.
-
-What the plan promised is held against what is there: the profiles as they are placed today, and
-the messages as brokers have matched them.
-"""
+"""What a plan promised held against what is there: the profiles as they are placed today."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from registration.planning.drift import Drift
 from registration.planning.plan import Placement, Placer, Plan
 from yfilter.errors import ProfileRefused
-
-# From here on a new plan pays.
-COVERAGE_LOST = 0.05
-IMBALANCE_GROWN = 0.25
-SHARE_GROWN = 0.25
-MESSAGES_LEAST = 100  # fewer say nothing about the matched share
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,51 +17,6 @@ class PlacedProfile:
     text: str
     host: str
     near: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """What brokers have counted: the share of the brokers that a message matched at; of
-    ``messages`` under this plan, the share of its partitions that one matched; None: not
-    measured."""
-
-    brokers_share: float | None = None
-    messages: float = 0.0
-    matched_share: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Drift:
-    """``profiles``, of which ``misplaced`` are not at the plan's broker and ``near`` insist on
-    another; ``coverage`` and ``imbalance`` (of the partitions) as they are now; ``moves``: how many
-    would go from which broker to which; ``measured``: how messages match."""
-
-    profiles: int
-    misplaced: int
-    near: int
-    coverage: float
-    imbalance: float
-    moves: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    measured: Measured = field(default_factory=Measured)
-
-    def reasons(self, plan: Plan) -> list[str]:
-        """Why a new plan pays; none if it does not."""
-        found = []
-        if self.coverage < plan.facts.coverage - COVERAGE_LOST:
-            found.append(
-                f"the patterns cover {self.coverage:.1%} of the profiles, "
-                f"{plan.facts.coverage:.1%} when the plan was made"
-            )
-        if self.imbalance > plan.facts.imbalance + IMBALANCE_GROWN:
-            found.append(
-                f"the largest partition has {self.imbalance:.2f} times the mean, "
-                f"{plan.facts.imbalance:.2f} when the plan was made"
-            )
-        measured, facts = self.measured, plan.facts
-        if measured.messages >= MESSAGES_LEAST:
-            found += _grown("in", measured.matched_share, facts.matched_share, "partitions")
-        found += _grown("at", measured.brokers_share, facts.brokers_share, "brokers")
-        return found
 
 
 class DriftCount:
@@ -119,9 +64,3 @@ def home_of(plan: Plan, placement: Placement, profile: PlacedProfile) -> str | N
     if placement.partition in plan.dont_care:
         homes = {plan.broker_of(partition) for partition in plan.dont_care}
     return None if profile.host in homes else plan.broker_of(placement.partition)
-
-
-def _grown(where: str, share: float | None, predicted: float, of: str) -> list[str]:
-    if share is None or share <= predicted * (1 + SHARE_GROWN):
-        return []
-    return [f"a message matches {where} {share:.1%} of the {of}, predicted were {predicted:.1%}"]

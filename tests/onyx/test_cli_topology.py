@@ -389,7 +389,8 @@ def fail_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     verb = types.SimpleNamespace(
         add_parser=lambda subparsers: subparsers.add_parser("fail").set_defaults(run=run)
     )
-    monkeypatch.setattr(cli, "VERBS", (verb,))
+    monkeypatch.setattr(cli, "VERBS", ("fail",))
+    monkeypatch.setattr(cli, "load_verb", lambda _name: verb)
 
 
 @pytest.mark.parametrize(
@@ -450,7 +451,8 @@ def test_an_error_out_of_a_trio_nursery(
     verb = types.SimpleNamespace(
         add_parser=lambda subparsers: subparsers.add_parser("serve").set_defaults(run=run)
     )
-    monkeypatch.setattr(cli, "VERBS", (verb,))
+    monkeypatch.setattr(cli, "VERBS", ("serve",))
+    monkeypatch.setattr(cli, "load_verb", lambda _name: verb)
     assert main(["serve"]) == 78
     assert capsys.readouterr().err == "onyx: port taken\n"
 
@@ -485,3 +487,13 @@ def test_a_terminal_that_lacks_characters_gets_question_marks() -> None:
         out, err = process.communicate()
     assert (process.returncode, err) == (0, b"")
     assert b"??? B2 New York" in out
+
+
+@pytest.mark.parametrize("verb", ["status", "subscribe", "source", "cert", "up"])
+def test_a_verb_loads_no_engine_that_it_does_not_use(verb: str) -> None:
+    asked = (
+        f"import sys, onyx.cli.main as cli; cli.load_verb({verb!r}); "
+        "print(sorted({'yfilter.matcher', 'networkx', 'elementpath'} & set(sys.modules)))"
+    )
+    out = subprocess.run([sys.executable, "-c", asked], capture_output=True, check=True).stdout
+    assert out == b"[]\n"

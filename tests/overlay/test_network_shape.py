@@ -13,13 +13,11 @@ from overlay.network_shape import (
     is_connected,
     next_shape,
     refreshed,
-    root_of,
-    tree_name,
-    version_of,
 )
 from overlay.nodes import Link
 from overlay.routing.broadcast_tree import broadcast_tree
 from overlay.topology import Topology, parse_topology
+from overlay.tree_name import root_of, tree_name, version_of
 
 
 def ring(*latencies: int) -> Topology:

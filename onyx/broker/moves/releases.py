@@ -31,8 +31,8 @@ from overlay.link.move_frames import (
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
-from overlay.network_shape import root_of
 from overlay.state_table import StateMachine, StateTable
+from overlay.tree_name import root_of
 from registration.catalog import REGISTRATION_KEY
 
 # What waits for a user is handed over in portions of about so much, each when it is asked for.

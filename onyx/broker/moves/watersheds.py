@@ -29,8 +29,8 @@ from overlay.link.move_frames import WatershedMarker, WatershedReached
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
-from overlay.network_shape import root_of, version_of
 from overlay.state_table import StateMachine, StateTable
+from overlay.tree_name import root_of, version_of
 
 
 class Finding(StrEnum):

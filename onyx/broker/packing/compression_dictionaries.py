@@ -52,8 +52,8 @@ from overlay.link.part import Part, Taker, takes
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
-from overlay.network_shape import root_of
 from overlay.nodes import AUTO
+from overlay.tree_name import root_of
 from registration.catalog import SourceEntry
 
 VERSIONS_MAX = 4  # of one source and form; what a parent that keeps to the rules never reaches

@@ -42,8 +42,8 @@ from overlay.link.part import Part, Taker, takes
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
-from overlay.network_shape import root_of, version_of
 from overlay.state_table import StateMachine, StateTable
+from overlay.tree_name import root_of, version_of
 
 
 @dataclass(frozen=True, slots=True)

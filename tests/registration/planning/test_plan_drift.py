@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from overlay.topology import parse_topology
+from registration.planning.drift import Drift, Measured
 from registration.planning.need_reader import NeedReader
 from registration.planning.plan import Placer, Plan
-from registration.planning.plan_drift import Drift, DriftCount, Measured, PlacedProfile
+from registration.planning.plan_drift import DriftCount, PlacedProfile
 from registration.planning.planner import PlanOptions, make_plan
 from registration.planning.value_loads import LocalPopulation, ProfileNeeds
 
