@@ -67,7 +67,6 @@ class Limits:
     max_disjuncts               of one link's routing query on one tree (generalise)
     needs_max_bytes             told about one link and tree, of what is needed of messages (widen)
     evaluation_ms_max           milliseconds of processor time for a profile and a message (tell)
-    user_evaluation_ms_per_s    the same a second, of a user's profiles that reach that (suspend)
     profile_length_max          characters in the text of one profile (refuse)
     link_down_after_s           seconds after which a link without a connection counts as down, and
                                 is taken out of use as long as others connect the network
@@ -97,6 +96,9 @@ class Limits:
     principal_bytes_s_max       bytes of these; 0: any number (refuse)
     principal_waiting_bytes_max bytes that wait for a user at one broker, of all their profiles; 0:
                                 any number (drop)
+    principal_processor_ms_s_max
+                                milliseconds of processor time in a second that a broker spends on
+                                the profiles of one user, of ten seconds at once (suspend)
     """
 
     message: MessageLimits = field(default_factory=MessageLimits)
@@ -110,7 +112,7 @@ class Limits:
     max_disjuncts: int = 1_000_000
     needs_max_bytes: int = 4 * MIB
     evaluation_ms_max: int = 50
-    user_evaluation_ms_per_s: int = 100
+    principal_processor_ms_s_max: int = 100
     profile_length_max: int = 64 * KIB
     link_down_after_s: float = 30.0
     connections_max: int = 0
@@ -190,7 +192,7 @@ _BOUNDS: Mapping[str, tuple[int, int]] = {
     "routing_table_max_bytes": (1, 2**40),
     "needs_max_bytes": (1, 2**40),
     "evaluation_ms_max": (1, 60_000),
-    "user_evaluation_ms_per_s": (1, 1_000_000),
+    "principal_processor_ms_s_max": (1, 1_000_000),
     "profile_length_max": (1, 64 * KIB),
     "connections_max": (0, 1_000_000),
     "link_connections_max": (0, 1_000_000),

@@ -6,7 +6,7 @@ is handled at once, and what the core sends back is kept at the peer it was for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from typing import Protocol, TypeVar
 
@@ -15,6 +15,7 @@ from formats.schema_questions import answer
 from overlay.link.events import (
     Action,
     ArchiveMessage,
+    AskEvaluation,
     AskSchemaWorker,
     BatchHandled,
     CallAgain,
@@ -25,6 +26,7 @@ from overlay.link.events import (
     ConnectionOpened,
     DataReceived,
     Delete,
+    Evaluated,
     Event,
     Put,
     ReadArchive,
@@ -49,6 +51,7 @@ from overlay.link.limits import DEFAULT_LINK_LIMITS, LinkLimits
 from overlay.link.link_layer import LinkLayer
 from overlay.link.principal import Principal
 from overlay.link.subscription import Subscription
+from yfilter.late_evaluation import evaluate_profile
 
 Got = TypeVar("Got")
 
@@ -238,6 +241,9 @@ class Beside:
         self.archive_asked: list[ReadArchive] = []
         self._limits = limits
         self.now = 0.0
+        self.processor: Callable[[], float] = lambda: 0.0  # of the process that evaluates
+        self.evaluations = 0  # that it was asked for
+        self.evaluations_asked: list[AskEvaluation] | None = None  # a list: likewise
         self.schemas_asked: list[AskSchemaWorker] | None = None  # a list: they are not answered
         self._waiting: list[Event] = []
         self._busy = False
@@ -300,6 +306,12 @@ class Beside:
                 self.schemas_asked.append(action)
             elif isinstance(action, AskSchemaWorker):
                 self._waiting.append(SchemaAnswered(action.key, answer(action.question)))
+            elif isinstance(action, AskEvaluation) and self.evaluations_asked is not None:
+                self.evaluations_asked.append(action)
+            elif isinstance(action, AskEvaluation):
+                self.evaluations += 1
+                found = evaluate_profile(action.question, self.processor)
+                self._waiting.append(Evaluated(action.key, found))
         for action in actions:
             if isinstance(action, ReadRows):
                 self._waiting.insert(0, rows_read(action, self.rows))

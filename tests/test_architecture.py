@@ -16,7 +16,7 @@ FILE_LINES_MAX = 550  # a file may be long where it is one idea told in order
 SHELLS = {
     "formats/build.py",
     "formats/schema_process.py",
-    "formats/schema_worker.py",
+    "formats/helper_process.py",
     "overlay/link/client_connection.py",
     "overlay/link/connections.py",
     "overlay/link/credentials.py",
@@ -29,10 +29,12 @@ SHELLS = {
     "overlay/link/processor_clock.py",
     "overlay/link/node.py",
     "overlay/link/question.py",
+    "overlay/link/evaluation_desk.py",
     "overlay/link/schema_desk.py",
     "overlay/link/store.py",
     "overlay/topology.py",
     "registration/service.py",
+    "yfilter/late_process.py",
 }
 WORLD = {"trio", "socket", "time", "random", "os", "subprocess", "threading", "sqlite3", "uuid"}
 

@@ -24,6 +24,7 @@ from onyx.broker.moves.standbys import StandbyEvent, Standbys
 from onyx.broker.moves.watersheds import WatershedEvent, Watersheds
 from onyx.broker.shape.shape_stages import ShapeStage, ShapeStages, StageEvent
 from onyx.broker.shape.tree_versions import TreeEvent, TreeVersions
+from onyx.broker.user_budgets import BURST_SECONDS, AccountEvent, UserBudgets
 from overlay.link.catalog_frames import HELD, SETTLED
 from overlay.link.events import Put, TimePassed
 from overlay.link.frame import Frame
@@ -483,6 +484,34 @@ class OfRoot(ShapeWorld):
         self.ready("B4@2", "B1", "B5", "B6")
 
 
+class Spending(BrokerWorld):
+    """A user whose profiles take processor time."""
+
+    thing = "ann"
+    spaces = ("suspended",)
+
+    def __init__(self) -> None:
+        super().__init__(Setting())
+        self.setting.announce()
+        for number in range(3):
+            self.setting.place(SF, profile=f"p{number}")
+        self.machine = self.setting.core.budgets
+        self.profiles = iter(["p0", "p1", "p2"])
+        self.causes = {
+            AccountEvent.HALF: lambda: self.spend(0.6),
+            AccountEvent.SPENT: lambda: self.spend(1.0),
+            AccountEvent.FILLED: self.wait,
+        }
+
+    def spend(self, part: float) -> None:
+        seconds = part * BURST_SECONDS * 0.1
+        self.setting.core.budgets.spent("s1", 1, [next(self.profiles)], seconds)
+
+    def wait(self) -> None:
+        self.setting.beside.now += 2 * BURST_SECONDS
+        self.setting.beside.tell(TimePassed())
+
+
 WORLDS: Mapping[type[Machine], tuple[Callable[[], World], ...]] = {
     Moves: (Moved,),
     Standbys: (Coming,),
@@ -491,6 +520,7 @@ WORLDS: Mapping[type[Machine], tuple[Callable[[], World], ...]] = {
     ShapeChanges: (Changing,),
     ShapeStages: (Staged, StagedAtOnce),
     TreeVersions: (BelowRoot, OfRoot),
+    UserBudgets: (Spending,),
 }
 
 

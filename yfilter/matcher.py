@@ -31,6 +31,7 @@ from yfilter.errors import MatchLimitExceeded, ProfileRefused
 from yfilter.explain import explain
 from yfilter.explanation import Explanation
 from yfilter.index.index import Index
+from yfilter.language.budget import too_much_time
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile, too_deep
 from yfilter.language.result_writer import ResultWriter
@@ -51,6 +52,7 @@ from yfilter.message_match import MessageMatch
 from yfilter.plan_graph import NODES_MAX, PlanGraph
 from yfilter.projection.needs import Need
 from yfilter.projection.transformations import Transformations, Transforming
+from yfilter.query_costs import QueryCosts
 
 __all__ = ["LinkTarget", "Matcher", "Transforming", "check_profile"]
 
@@ -76,6 +78,7 @@ class Matcher:
         self._transformations = Transformations(self._index, limits=limits.evaluation)
         self._generated = 0
         self._work = Work()
+        self._costs = QueryCosts(limits.evaluation.late_messages)
 
     def add(self, profile: str | Profile, profile_id: str | None = None) -> str:
         """Register a profile; gives its id, "p1", "p2", ... unless one is named.
@@ -100,6 +103,7 @@ class Matcher:
         gone = self._local.remove(profile_id)
         if gone:
             self._answers.forget(gone)
+            self._costs.forget(gone)
         self._stamp += 1
 
     def add_route(self, conjunction: Conjunction, target: LinkTarget) -> None:
@@ -268,20 +272,27 @@ class Matcher:
     def _made(
         self, stream: ElementStream, query: int, writer: ResultWriter, numbers: array[int]
     ) -> Delivered:
+        if self._costs.is_late(query):
+            return Delivered(numbers, [], too_much_time(self._limits.evaluation))
+        before = writer.seconds
         try:
             self._index.show(stream)  # the caller may have matched another meanwhile
             return Delivered(numbers, self._answers.results_by(writer, self._answer(query)))
         except MatchLimitExceeded as exceeded:
             self._work.over_limit += 1
+            if exceeded.code == "too-much-time":
+                self._costs.note_late(query)
             return Delivered(numbers, [], exceeded)
+        finally:
+            self._costs.add(query, writer.seconds - before)
 
     def _given_up(self, stamp: int) -> list[Delivered]:
         """Queries of which the index does not know whether they match, as that costs too much."""
         found = []
-        for number in self._index.unsure:
+        for number, limit in self._index.unsure.items():
             numbers = array("i", self._local.open_since(number, stamp))
             if numbers:
-                found.append(Delivered(numbers, [], self._index.operators.exceeded))
+                found.append(Delivered(numbers, [], limit))
         return found
 
     def _delivered(
@@ -319,6 +330,15 @@ class Matcher:
     def number_of(self, profile_id: str) -> int:
         """The number of a registered profile, from 1; KeyError if it is not known."""
         return self._local.number_of(profile_id)
+
+    def take_costs(self, least: float) -> list[tuple[list[str], float]]:
+        """(the ids of equal profiles, seconds) of those that have taken at least so many seconds of
+        processor time, about, since they were told here last; what is less is told later."""
+        costs = {query: nanos * 1e-9 for query, nanos in self._index.dear(int(least * 1e9))}
+        for query, seconds in self._costs.take(least).items():
+            costs[query] = costs.get(query, 0.0) + seconds
+        found = ((self._local.names_of(query), seconds) for query, seconds in costs.items())
+        return [(names, seconds) for names, seconds in found if names]
 
     @property
     def changes(self) -> int:

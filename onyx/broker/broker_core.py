@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from formats import WireFormat
 from onyx.broker.access_rules import AccessRules
@@ -27,6 +28,7 @@ from onyx.broker.broker_requests import BrokerRequests
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.data_plane import DataPlane, not_evaluated
 from onyx.broker.deliveries.delivery_log import ReadStore
+from onyx.broker.deliveries.late_results import LateResults
 from onyx.broker.deliveries.mailboxes import READ_SPACES, Mailboxes
 from onyx.broker.deliveries.overflow import MailboxLimits
 from onyx.broker.deliveries.result_maker import ResultMaker, results_bytes_max
@@ -59,6 +61,7 @@ from overlay.link.events import (
     CallAtEnd,
     CalledAgain,
     Delete,
+    Evaluated,
     Event,
     Flow,
     Put,
@@ -71,7 +74,7 @@ from overlay.link.link_layer import Arrival, LinkLayer
 from overlay.link.part import Agenda, FrameRefused
 from overlay.link.principal import Principal, nobody
 from overlay.link.row_log import RowLog
-from overlay.link.slices import Slice
+from overlay.link.slices import SLICE_SECONDS, Slice
 from overlay.link.stored_rows import Progress, StoredRows, unsaid
 from overlay.link.suspect import CoreFailed
 from overlay.link.token_holders import TokenHolders
@@ -79,6 +82,9 @@ from overlay.topology import Topology
 from yfilter.engine.match_limits import MatchLimits
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.matcher import Matcher
+
+LATE_MESSAGES = 256
+"""For which a profile that took more than a slice of a message is evaluated late at once."""
 
 Rows = Iterable[tuple[str, str, bytes]]
 
@@ -131,11 +137,15 @@ class BrokerCore:
         self._dead = dead = DeadLetters(self._links, self._rows, wall)
         self.control = ControlPlane(identity, topology, self._links, self._rows)
         self._access = AccessRules(self.control, self._links, self._rows, holders, revoke)
-        evaluation = EvaluationLimits(seconds_max=limits.evaluation_ms_max / 1000, clock=clock)
+        seconds = limits.evaluation_ms_max / 1000
+        evaluation = EvaluationLimits(
+            seconds_max=min(seconds, SLICE_SECONDS), late_messages=LATE_MESSAGES, clock=clock
+        )
         matcher = Matcher(MatchLimits(evaluation=evaluation), limits.message)
         self.trained = CompressionDictionaries(self.control, self._links, self._rows)
         codebook = Codebook(self.control, self.trained)  # its counts are of no message's way
-        maker = ResultMaker(codebook, matcher, results_bytes_max(limits.link), dead)
+        late = LateResults(limits.message, seconds, clock)
+        maker = ResultMaker(codebook, matcher, results_bytes_max(limits.link), dead, late)
         bounds = MailboxLimits(
             limits.delivery_backlog_bytes_max,
             limits.delivery_store_bytes_max,
@@ -145,16 +155,19 @@ class BrokerCore:
         self.mailboxes = Mailboxes(
             *(self._links, self._rows, limits.link, bounds, maker, self._slice, wall)
         )
-        transformation = Transformation(self.control, self._links, self._rows, matcher)
+        transformation = Transformation(
+            self.control, self._links, self._rows, matcher, replace(evaluation, seconds_max=seconds)
+        )
         self.query = QueryPlane(
             *(self.control, self._links, self._rows, self.mailboxes, matcher, transformation),
             wall,
         )
-        budgets = UserBudgets(
-            *(self.query, self.mailboxes, limits.user_evaluation_ms_per_s / 1000),
-            evaluation.seconds_max,
+        self.budgets = budgets = UserBudgets(
+            *(self.query, self.mailboxes, limits.principal_processor_ms_s_max / 1000),
+            seconds,
         )
-        maker.tell_exceeded = budgets.exceeded
+        maker.text_of = self.query.text_of
+        late.tell_cost, late.seconds_for = budgets.spent, budgets.seconds_for
         self.moves = ProfileMoves(self.control, self.query, self.mailboxes, self._links, self._rows)
         shares = MatchShares(
             identity, self.query.profiles, self._links, self._rows, self.control.registration
@@ -177,6 +190,7 @@ class BrokerCore:
             self._access.table,
             self._hand_on,
         )
+        budgets.last = lambda: self.data.local.last
         trace = MessageTrace(self.control, self.query, self.data)
         cuts = TransformationRequests(self.control, transformation)
         self._archive_reads = ArchiveReads(self.control, topology.archive, self._links)
@@ -275,6 +289,9 @@ class BrokerCore:
             event = events.popleft()
             if isinstance(event, RowsRead) and event.space in READ_SPACES:
                 self.mailboxes.handle_read(event)
+                continue
+            if isinstance(event, Evaluated):
+                self.mailboxes.handle_evaluated(event)
                 continue
             if isinstance(event, SchemaAnswered):
                 self.data.validation.answered(event)

@@ -27,10 +27,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
 from formats import DecodeError, MessageRefused
-from onyx.broker.deliveries.delivery_log import Results, without_results
+from onyx.broker.deliveries.delivery_log import KeptMessage, Results, without_results
 from onyx.broker.deliveries.mailbox import Mailbox
 from onyx.broker.deliveries.mailboxes import Mailboxes
-from onyx.broker.deliveries.result_maker import ResultMaker
+from onyx.broker.deliveries.result_maker import TOO_LONG, ResultMaker
 from onyx.broker.match_shares import MatchShares
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.observers import Observers
@@ -71,14 +71,27 @@ MANY = 64  # profiles that get the same, from which on it is remembered who they
 
 class Given(NamedTuple):
     """The same results of a message for some mailboxes; None: they are made when they are taken.
-    ``is_of_now``: by the texts that the profiles have now.  No mailboxes: a pause."""
+    ``is_of_now``: by the texts that the profiles have now.  ``is_late``: it is not known whether
+    there are any.  No mailboxes: a pause."""
 
     boxes: list[Mailbox]
     results: Results | None
     is_of_now: bool
+    is_late: bool = False
 
 
 _PAUSE = Given([], None, True)
+
+
+class _Late:
+    """A message that may match."""
+
+    def __init__(self, parcel: Parcel) -> None:
+        self.payload = parcel.payload
+        self._parcel = parcel
+
+    def kept(self) -> KeptMessage:
+        return self._parcel.kept()._replace(is_late=True)
 
 
 class _Deferred(NamedTuple):
@@ -134,6 +147,7 @@ class LocalDeliveries:
         self.waiting_bytes = 0
         self.undecided: Counter[str] = Counter()
         self._steps: Iterator[None] | None = None  # of the first that waits
+        self.last = "", 0  # the message whose profiles were asked last
         self._last = 0
         self._by_number: dict[int, Mailbox] = {}  # of profiles as of so many changes
         self._by_numbers: dict[bytes, list[Mailbox]] = {}  # the same of many together
@@ -215,6 +229,7 @@ class LocalDeliveries:
     def given(self, parcel: Parcel, delivered: Iterable[Delivered]) -> Iterator[Given]:
         """What a message gives for profiles that it is whole for; then what it gives for former
         texts of the others."""
+        self.last = parcel.source, parcel.number
         takes_part = None
         if parcel.reflects != WHOLE:
             takes_part = self._transformation.takes_part(parcel)
@@ -228,13 +243,12 @@ class LocalDeliveries:
                 boxes = [box for box in boxes if takes_part(box.profile)]
             if is_restricted:
                 boxes = [box for box in boxes if self._is_seen(parcel.source, box.profile)]
-            if boxes:
+            if boxes and one.exceeded is not None and one.exceeded.code == TOO_LONG:
+                yield from self._late(parcel, boxes)
+            elif boxes:
                 made = None
                 if one.is_made:
                     made = self._maker.fitting(one.results, one.exceeded)
-                if one.exceeded is not None:
-                    names = [box.profile for box in boxes]
-                    self._maker.tell_exceeded(parcel.source, parcel.number, names, one.exceeded)
                 yield Given(boxes, made, True)
         if takes_part is not None:
             for profile, results, exceeded in self._transformation.answered_by_former(parcel):
@@ -268,7 +282,11 @@ class LocalDeliveries:
         if len(found) > 1:
             yield
         here: list[tuple[list[Mailbox], Results | None]] = []
-        for boxes, results, is_of_now in found:
+        late: list[Mailbox] = []
+        for boxes, results, is_of_now, is_late in found:
+            if is_late:
+                late += boxes
+                continue
             staying = boxes
             if self._moves.is_busy and results is not None:
                 staying = self._not_moving(parcel, boxes, results)
@@ -278,6 +296,8 @@ class LocalDeliveries:
                 self._deliver(parcel, [(staying, results)], None)
         if here:
             self._deliver(parcel, here, parcel)
+        if late:
+            self._deliver(parcel, [(late, None)], _Late(parcel))
         self._counters["matched_here"] += bool(matched)
         if self._shares.placer:
             self._shares.note_matched(box.profile for box in matched)
@@ -291,6 +311,18 @@ class LocalDeliveries:
         yield from self.deliver(parcel, [given] if profiles else [])
 
     # --- helpers --------------------------------------------------------------------------
+
+    def _late(self, parcel: Parcel, boxes: list[Mailbox]) -> Iterator[Given]:
+        """For profiles that take more than their slice: when it is taken; but what moves meanwhile
+        has to be known now."""
+        if not self._moves.is_busy:
+            self._counters["late"] += len(boxes)
+            yield Given(boxes, None, True, is_late=True)
+            return
+        names = [box.profile for box in boxes]
+        made = self._maker.at_once(parcel.source, parcel.number, parcel.stream, names)
+        if made is not None:
+            yield Given(boxes, made, True)
 
     def _suspect(self, parcel: Parcel) -> Suspect:
         return suspect_message("local delivery", parcel.source, parcel.number, parcel.payload)
@@ -362,7 +394,7 @@ class LocalDeliveries:
         self,
         parcel: Parcel,
         given: list[tuple[list[Mailbox], Results | None]],
-        message: Parcel | None,
+        message: Parcel | _Late | None,
     ) -> None:
         silence = self._mailboxes.silence
         if silence.boxes and not (given := silence.heard(given)):

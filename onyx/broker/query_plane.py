@@ -223,6 +223,11 @@ class QueryPlane(Part):
         self.profiles[profile] = hosted
         self._hosted.put(hosted, parse_profile(hosted.text))
 
+    def text_of(self, profile: str) -> str:
+        """What a profile says, "" if it is gone."""
+        hosted = self.profiles.get(profile)
+        return "" if hosted is None else hosted.text
+
     def suspend(self, profile: str, why: str) -> None:
         """Evaluate a profile no more, until its text is given again; all else of it stays."""
         self._mailboxes.keep_text(profile, self.profiles[profile].text)

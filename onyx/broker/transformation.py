@@ -42,6 +42,7 @@ from overlay.transformation.needs_table import NeedsTable
 from overlay.transformation.reflection import NOTHING, WHOLE, Reflection
 from yfilter.engine.match_limits import MatchLimits
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
+from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import Profile
 from yfilter.matcher import Matcher, Transforming
 from yfilter.matches import Match, ProfileMatch
@@ -88,13 +89,19 @@ class Transformation(Part):
     """The needs of one broker, and what is done about them."""
 
     def __init__(
-        self, control: ControlPlane, links: LinkLayer, rows: RowLog, matcher: Matcher
+        self,
+        control: ControlPlane,
+        links: LinkLayer,
+        rows: RowLog,
+        matcher: Matcher,
+        evaluation: EvaluationLimits,
     ) -> None:
-        """``matcher``: it is told of the needs of links, and leaves the rest out."""
+        """``matcher``: it is told of the needs of links, and leaves the rest out; ``evaluation``:
+        what a former text may cost."""
         self.parsed: Callable[[str], Profile | None] = lambda profile: None
         self._control = control
         self._matcher = matcher
-        self._evaluation = matcher.limits.evaluation
+        self._evaluation = evaluation
         self._links = links
         self._rows = rows
         self.is_on = self._has_parts = False
@@ -283,7 +290,10 @@ class Transformation(Part):
                 counts["not_reflected"] += 1
             else:
                 yield match
-        yield from self._by_former(parcel, counts)
+        for _, matcher in self._by_former(parcel, counts):
+            for match in matcher.match(parcel.stream):
+                if isinstance(match, ProfileMatch):
+                    yield match
 
     def takes_part(self, parcel: Parcel) -> Callable[[str], bool] | None:
         """Whether a message lacks nothing that a profile needs; None where none lacks anything."""
@@ -304,14 +314,9 @@ class Transformation(Part):
     ) -> Iterator[tuple[str, list[bytes], MatchLimitExceeded | None]]:
         """(profile, results, the limit that left it without any) where a message lacks something
         that a profile needs, and has what its former text needs."""
-        for match in self._by_former(parcel, self._counters):
-            try:
-                results = match.results()
-            except MatchLimitExceeded as exceeded:
-                yield match.profile_id, [], exceeded
-                continue
-            if results:
-                yield match.profile_id, results, None
+        for profile, matcher in self._by_former(parcel, self._counters):
+            for _, results, exceeded, _ in matcher.deliver(parcel.stream):
+                yield profile, results, exceeded
 
     # --- data plane -----------------------------------------------------------------------
 
@@ -396,7 +401,8 @@ class Transformation(Part):
         """The own branch on whose tree a message was cut; None where profiles here lack nothing."""
         return None if parcel.reflects == WHOLE else self._control.branch(parcel.root)
 
-    def _by_former(self, parcel: Parcel, counts: Counter[str]) -> Iterator[ProfileMatch]:
+    def _by_former(self, parcel: Parcel, counts: Counter[str]) -> Iterator[tuple[str, Matcher]]:
+        """Profiles, each with a matcher that holds its former text alone."""
         own = self._lacking(parcel)
         if own is None:
             return
@@ -404,9 +410,7 @@ class Transformation(Part):
             counts["answered_by_former"] += 1
             matcher = Matcher(MatchLimits(lazy_bytes_max=4096, evaluation=self._evaluation))
             matcher.add(text, profile)
-            for match in matcher.match(parcel.stream):
-                if isinstance(match, ProfileMatch):
-                    yield match
+            yield profile, matcher
 
     def _cut(self, parcel: Parcel, stream: ElementStream, made: dict[object, Parcel]) -> Parcel:
         """With what is left of it, if that is not the same as for somebody else who keeps other

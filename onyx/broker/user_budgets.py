@@ -1,29 +1,57 @@
 """UserBudgets: what the evaluation of a user's profiles may cost, over all their messages.
 
 What a profile takes of a message is bounded, but there are many messages.  Each user has an account
-of processor time, which fills up steadily, to what they may spend at once; profiles that go beyond
-the bound for a message are charged with it.  Whose account is empty loses the profile that emptied
-it: it is suspended, and its user told, by a delivery that waits for them as any other.
+of processor time, which fills up steadily, to what they may spend at once, and is charged with all
+that their profiles take here.  Whoever has spent half of it is *slowed*: their profiles may take
+less of each message, the less there is.  Whoever has spent all of it loses the profile that has
+taken most: it is suspended.  Both are told by a delivery that waits for them as any other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping
+from enum import StrEnum
 
 from onyx.broker.deliveries.delivery_log import without_results
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.query_plane import QueryPlane
 from overlay.link.part import Part
-from yfilter.errors import MatchLimitExceeded
+from overlay.state_table import StateMachine, StateTable
 
 BURST_SECONDS = 10.0  # for so long what a user has a second may be saved
 ACCOUNTS_MAX = 4096
-OTHERS = 5  # bounds but those of time are reached in a part of it
-_TIMED = ("too-much-time", "too-many-visits")
+COUNTED_SECONDS = 0.001  # what profiles have taken that is not late is charged in so much at least
+SHARES = ((0.5, 1.0), (0.75, 0.5), (1.0, 0.2))
+"""(so much of the account is spent, so much of what is allowed a profile may take of a message)."""
 
 
-class UserBudgets(Part):
-    """``exceeded`` is told of profiles that cost too much on a message."""
+class AccountState(StrEnum):
+    LIVE = "live"
+    SLOWED = "slowed"
+
+
+class AccountEvent(StrEnum):
+    HALF = "half is spent"
+    SPENT = "all is spent"
+    FILLED = "it has filled up"
+
+
+class _Account:
+    """``spent`` as of ``at``, and ``by`` which profiles since it was full."""
+
+    __slots__ = ("at", "by", "is_slowed", "last", "spent")
+
+    def __init__(self, at: float) -> None:
+        self.at = at
+        self.spent = 0.0
+        self.by: defaultdict[str, float] = defaultdict(float)
+        self.last = "", 0  # the message that was charged last
+        self.is_slowed = False
+
+
+class UserBudgets(Part, StateMachine[str, AccountState, AccountEvent]):
+    """Is told what profiles have ``spent``; ``seconds_for`` says what one may take."""
 
     section = "budgets"
 
@@ -35,51 +63,138 @@ class UserBudgets(Part):
         self._mailboxes = mailboxes
         self._per_second = per_second
         self._for_message = for_message
-        self._accounts: dict[str, tuple[float, float]] = {}  # by user: spent, and when that was
-        self._due: dict[str, tuple[str, int]] = {}  # profiles to suspend, with the last message
+        self._accounts: dict[str, _Account] = {}  # by user, whoever was charged last at the end
+        self._told: dict[str, tuple[str, int, str, str]] = {}  # by profile: a message, code and why
+        self.last: Callable[[], tuple[str, int]] = lambda: ("", 0)
+        """The message that met local profiles last: (source, number)."""
 
-    def exceeded(
-        self, source: str, number: int, profiles: Collection[str], limit: MatchLimitExceeded
-    ) -> None:
-        """Equal profiles are evaluated once: each is charged its share."""
-        cost = self._for_message if limit.code in _TIMED else self._for_message / OTHERS
+    # --- the table ------------------------------------------------------------------------
+
+    def _slow(self, user: str) -> None:
+        why = (
+            f"the profiles of {_named(user)} have spent half of the {self._most:g} s of processor "
+            f"time that may be saved, where {1000 * self._per_second:g} ms a second are allowed: "
+            "they may take less of each message until they have taken less for a while"
+        )
+        self._tell(self._worst(user), "slowed", why)
+
+    def _suspend(self, user: str) -> None:
+        account, profile = self._accounts[user], self._worst(user)
+        why = (
+            f"the profile is suspended until it is updated: of what {_named(user)} has spent it "
+            f"has taken most, {account.by[profile]:.2g} of {self._most:g} s of processor time, "
+            f"where {1000 * self._per_second:g} ms a second are allowed"
+        )
+        account.spent = max(0.0, account.spent - account.by.pop(profile))
+        self._tell(profile, "suspended", why)
+
+    def _let_go(self, user: str) -> None:
+        """They are charged as everybody else."""
+
+    steps = StateTable(
+        AccountState.LIVE,
+        {
+            (AccountState.LIVE, AccountEvent.SPENT): (_suspend, AccountState.SLOWED),
+            (AccountState.LIVE, AccountEvent.HALF): (_slow, AccountState.SLOWED),
+            (AccountState.SLOWED, AccountEvent.SPENT): (_suspend, AccountState.SLOWED),
+            (AccountState.SLOWED, AccountEvent.FILLED): (_let_go, AccountState.LIVE),
+        },
+    )
+
+    def state(self, thing: str) -> AccountState:
+        account = self._accounts.get(thing)
+        is_slowed = account is not None and account.is_slowed
+        return AccountState.SLOWED if is_slowed else AccountState.LIVE
+
+    def enter(self, thing: str, state: AccountState) -> None:
+        account = self._accounts[thing]
+        account.is_slowed = state is AccountState.SLOWED
+        if not account.is_slowed:
+            account.by.clear()
+
+    # --- what is spent --------------------------------------------------------------------
+
+    def spent(self, source: str, number: int, profiles: Collection[str], seconds: float) -> None:
+        """Of a message, or of several up to it; equal profiles are evaluated once: each is charged
+        its share."""
         for profile in profiles:
             hosted = self._query.profiles.get(profile)
-            if hosted is None or profile in self._due:
+            if hosted is None or profile in self._query.suspensions.why:
                 continue
-            if self._spent(hosted.user, cost / len(profiles)):
-                self._due[profile] = source, number
-                self.flush_soon()
+            account = self._account(hosted.user)
+            account.spent += seconds / len(profiles)
+            account.by[profile] += seconds / len(profiles)
+            account.last = source, number
+            if account.spent >= self._most:
+                self.happen(hosted.user, AccountEvent.SPENT)
+            elif account.spent >= self._most / 2:
+                self.happen(hosted.user, AccountEvent.HALF)
+
+    def seconds_for(self, profile: str) -> float:
+        """What a profile may take of a message: nothing, if it is suspended."""
+        hosted = self._query.profiles.get(profile)
+        account = None if hosted is None else self._accounts.get(hosted.user)
+        if profile in self._query.suspensions.why:
+            return 0.0
+        if account is None or hosted is None:
+            return self._for_message
+        part = self._account(hosted.user).spent / self._most
+        return self._for_message * next((share for most, share in SHARES if part < most), 0.2)
+
+    def tick(self, now: float) -> None:
+        """What was spent on the way, and who has taken less for a while."""
+        for profiles, seconds in self._query.matcher.take_costs(COUNTED_SECONDS):
+            self.spent(*self.last(), profiles, seconds)
+        for user in [user for user, account in self._accounts.items() if account.is_slowed]:
+            account = self._accounts[user]
+            if account.spent - (now - account.at) * self._per_second < self._most / 4:
+                self.happen(user, AccountEvent.FILLED)
 
     def flush(self) -> None:
         """Nothing is asked any more in this event, so that profiles can be taken out."""
-        due, self._due = self._due, {}
-        for profile, (source, number) in due.items():
+        told, self._told = self._told, {}
+        for profile, (source, number, code, why) in told.items():
             if profile not in self._query.profiles:
                 continue
-            why = (
-                f"the profile is suspended until it is updated: with it {self._of(profile)} has "
-                f"spent {BURST_SECONDS * self._per_second:g} s of processor time on messages "
-                f"beyond the bound, where {1000 * self._per_second:g} ms a second are allowed"
-            )
-            self._query.suspend(profile, why)
-            told = without_results("suspended", why)
+            if code == "suspended":
+                self._query.suspend(profile, why)
             boxes = self._mailboxes.boxes([profile])
-            self._mailboxes.deliver_message(source, number, [(boxes, told)], None)
+            said = without_results(code, why)
+            self._mailboxes.deliver_message(source, number, [(boxes, said)], None)
 
     def statistics(self) -> Mapping[str, object]:
-        return {"suspended": dict(self._query.suspensions.why)}
+        slowed = [user for user, account in self._accounts.items() if account.is_slowed]
+        return {"suspended": dict(self._query.suspensions.why), "slowed": slowed}
 
-    def _of(self, profile: str) -> str:
-        user = self._query.profiles[profile].user
-        return f"user {user}" if user else "its user"
+    # --- helpers --------------------------------------------------------------------------
 
-    def _spent(self, user: str, seconds: float) -> bool:
-        """Whether that was more than there is."""
+    @property
+    def _most(self) -> float:
+        return BURST_SECONDS * self._per_second
+
+    def _account(self, user: str) -> _Account:
+        """As of now."""
         now = 0.0 if self.agenda is None else self.agenda.now
-        spent, before = self._accounts.pop(user, (0.0, now))
-        spent = max(0.0, spent - (now - before) * self._per_second) + seconds
+        account = self._accounts.pop(user, None) or _Account(now)
+        account.spent = max(0.0, account.spent - (now - account.at) * self._per_second)
+        account.at = now
+        if not account.spent and not account.is_slowed:
+            account.by.clear()
         if len(self._accounts) >= ACCOUNTS_MAX:
             del self._accounts[next(iter(self._accounts))]  # the one that was charged longest ago
-        self._accounts[user] = spent, now
-        return spent >= BURST_SECONDS * self._per_second
+        self._accounts[user] = account
+        return account
+
+    def _worst(self, user: str) -> str:
+        """Of a user's profiles the one that has taken most."""
+        by = self._accounts[user].by
+        return max(by, key=by.__getitem__)
+
+    def _tell(self, profile: str, code: str, why: str) -> None:
+        account = self._accounts[self._query.profiles[profile].user]
+        self._told[profile] = *account.last, code, why
+        self.flush_soon()
+
+
+def _named(user: str) -> str:
+    return f"user {user}" if user else "a user"

@@ -38,7 +38,8 @@ Of a process that fails again and again: why, and when it is started again. Of o
 failed at inputs, and passes over them: how many ("onyx dead list" says more).
 
 Of a broker that has suspended profiles, as their users have spent the processor time that
-messages may cost them: which, and why ("onyx profile update" gives them another text).
+messages may cost them: which, and why ("onyx profile update" gives them another text). Of one
+that has slowed users, who have spent half of it: whom.
 
 Exit code 69 when a process does not answer or is down.
 {NETWORK_HELP}"""
@@ -97,6 +98,14 @@ def _suspended(found: Mapping[str, tuple[str, Mapping[str, Any] | None]]) -> lis
     ]
 
 
+def _slowed(found: Mapping[str, tuple[str, Mapping[str, Any] | None]]) -> list[str]:
+    return [
+        f"{node}: user {user} is slowed, whose profiles have spent half of their processor time"
+        for node, (_, statistics) in found.items()
+        for user in (statistics or {}).get("budgets", {}).get("slowed", ())
+    ]
+
+
 def run(arguments: argparse.Namespace) -> int:
     found = trio.run(_collect, arguments)
     if arguments.json:
@@ -113,7 +122,7 @@ def run(arguments: argparse.Namespace) -> int:
         for node, (_, statistics) in found.items():
             if kept := (statistics or {}).get("dead", {}).get("kept"):
                 print(f"\n{node} has failed at {counted(kept, 'input')}: onyx dead list")
-        for line in _suspended(found):
+        for line in (*_suspended(found), *_slowed(found)):
             print(f"\n{line}")
         for node, (_, statistics) in found.items():
             for child, choice in _choices(statistics).items():

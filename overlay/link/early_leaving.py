@@ -23,6 +23,7 @@ from typing import TypeAlias
 
 from overlay.link.events import (
     ArchiveMessage,
+    AskEvaluation,
     CloseConnection,
     DialPeers,
     Failed,
@@ -32,7 +33,14 @@ from overlay.link.events import (
 )
 
 Leaving: TypeAlias = (
-    SendData | CloseConnection | PeerKnown | ArchiveMessage | DialPeers | ReadArchive | Failed
+    SendData
+    | CloseConnection
+    | PeerKnown
+    | ArchiveMessage
+    | DialPeers
+    | ReadArchive
+    | AskEvaluation
+    | Failed
 )
 
 EARLY_MAX = 16

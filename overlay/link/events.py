@@ -18,6 +18,7 @@ from typing import TypeAlias
 
 from formats.schema_questions import SchemaAnswer, SchemaQuestion
 from overlay.link.principal import Principal
+from yfilter.late_questions import EvaluateProfile, ProfileEvaluated
 
 
 class Flow(IntEnum):
@@ -102,6 +103,14 @@ class ArchiveRead:
     next: str
 
 
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """The answer to AskEvaluation with this key, ahead of all other events."""
+
+    key: str
+    answer: ProfileEvaluated
+
+
 Event: TypeAlias = (
     ConnectionOpened
     | DataReceived
@@ -112,6 +121,7 @@ Event: TypeAlias = (
     | RowsRead
     | SchemaAnswered
     | ArchiveRead
+    | Evaluated
 )
 
 
@@ -229,6 +239,15 @@ class AskSchemaWorker:
 
 
 @dataclass(frozen=True, slots=True)
+class AskEvaluation:
+    """Have a process of its own evaluate a profile that takes long, and say Evaluated; in the order
+    of asking."""
+
+    key: str
+    question: EvaluateProfile
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """Log what went wrong with an input, under its id; it has been contained."""
 
@@ -251,5 +270,6 @@ Action: TypeAlias = (
     | ReadArchive
     | DialPeers
     | AskSchemaWorker
+    | AskEvaluation
     | Failed
 )

@@ -11,7 +11,7 @@
     committing task (group_commit.py): Put, Delete: one transaction, in a thread; ReadRows ────────┤
               v                                                                                    |
     SendData, CloseConnection handed to the connections, which write ─── if CallAgain ─────────────┘
-    ArchiveMessage, ReadArchive handed to the archive
+    ArchiveMessage, ReadArchive handed to the archive, AskEvaluation to a process of its own
 
 AskSchemaWorker is handed at once to a process of its own: nobody is told anything by it.
 
@@ -33,11 +33,13 @@ from overlay.link.connections import Connect, Connections, open_stream
 from overlay.link.credentials import Credentials
 from overlay.link.door import Door
 from overlay.link.early_leaving import Leaving
+from overlay.link.evaluation_desk import EvaluationDesk
 from overlay.link.event_queue import EventQueue
 from overlay.link.events import (
     Action,
     ArchiveMessage,
     ArchiveRead,
+    AskEvaluation,
     AskSchemaWorker,
     BatchHandled,
     CallAtEnd,
@@ -140,6 +142,7 @@ class _Node:
         )
         self._schemas = SchemaDesk(self._inbox.put_ahead_nowait)
         self._readers = trio.CapacityLimiter(1)  # of the archive
+        self._evaluations = EvaluationDesk(self._inbox.put_ahead_nowait)
         self._nursery: trio.Nursery
 
     async def run(
@@ -154,6 +157,7 @@ class _Node:
                 self._nursery.start_soon(self._process)
                 self._nursery.start_soon(self._commits.run)
                 self._nursery.start_soon(self._schemas.run)
+                self._nursery.start_soon(self._evaluations.run)
                 self._nursery.start_soon(self._tick)
                 await self._nursery.start(self._connections.run, doors, dials)
                 task_status.started()
@@ -225,6 +229,9 @@ class _Node:
                 continue
             if isinstance(action, ReadArchive):
                 self._nursery.start_soon(self._read_archive, action)
+                continue
+            if isinstance(action, AskEvaluation):
+                self._evaluations.ask_nowait(action)
                 continue
             if isinstance(action, Failed):
                 log.error("%s: %s\n%s", action.id, action.what, action.trace)

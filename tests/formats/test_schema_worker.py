@@ -90,7 +90,7 @@ def test_a_message_that_a_pattern_is_tried_on_for_ever_is_told_so(worker: Schema
 
 def test_what_died_is_started_again(worker: SchemaWorker) -> None:
     assert isinstance(worker.ask(ReadSchema("a.xsd", GOOD)), SchemaFound)
-    process = worker._process
+    process = worker._process._process
     assert process is not None
     process.kill()
     process.wait()

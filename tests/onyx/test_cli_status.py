@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onyx.cli.status import HEADING, _row, _suspended
+from onyx.cli.status import HEADING, _row, _slowed, _suspended
 
 
 def test_what_waits_is_for_brokers_and_for_users() -> None:
@@ -31,3 +31,10 @@ def test_profiles_that_are_suspended_are_named() -> None:
         "B3": ("127.0.0.1:3", None),
     }
     assert _suspended(found) == ["B1: p1: it is suspended"]
+
+
+def test_users_who_are_slowed_are_named() -> None:
+    found = {"B1": ("127.0.0.1:1", {"budgets": {"slowed": ["ann"]}}), "B2": ("127.0.0.1:2", None)}
+    assert _slowed(found) == [
+        "B1: user ann is slowed, whose profiles have spent half of their processor time"
+    ]

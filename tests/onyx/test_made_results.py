@@ -115,7 +115,7 @@ def test_users_get_what_the_release_of_before_would_have_given_them(
     assert capsys.readouterr().out == f'{{"broker": "B1", "messages": {MESSAGES}}}\n'
     # another release, that makes other results
     monkeypatch.setattr(delivery_log, "RULES", 2)
-    monkeypatch.setattr(ResultMaker, "make", lambda *arguments: iter(()))
+    monkeypatch.setattr(ResultMaker, "make", lambda *arguments, **how: iter(()))
     assert waiting.got() == waiting.expected
     assert waiting.make("--broker", "B1") == EXIT_OK, "there is nothing to do any more"
 

@@ -20,6 +20,7 @@ from overlay.link.early_leaving import EarlyLeaving, Leaving
 from overlay.link.events import (
     Action,
     ArchiveMessage,
+    AskEvaluation,
     AskSchemaWorker,
     BatchHandled,
     CallAgain,
@@ -31,6 +32,7 @@ from overlay.link.events import (
     DataReceived,
     Delete,
     DialPeers,
+    Evaluated,
     Event,
     Put,
     ReadOn,
@@ -41,6 +43,7 @@ from overlay.link.events import (
 )
 from overlay.link.suspect import CoreFailed
 from tests.beside import rows_read
+from yfilter.late_evaluation import evaluate_profile
 
 Rows = list[tuple[str, str, bytes]]
 
@@ -297,6 +300,8 @@ class SimNetwork:
         for action in actions:
             if isinstance(action, ArchiveMessage):
                 self.archived.append(action)
+            elif isinstance(action, AskEvaluation):
+                self._ask(node, life, action)
             elif isinstance(action, ReadRows):
                 node.inbox.insert(0, rows_read(action, node.disk))
             elif isinstance(action, SendData):
@@ -315,11 +320,16 @@ class SimNetwork:
             self._begin_commit(node)
         self._wake(node)
 
-    def _ask(self, node: SimNode, life: int, asked: AskSchemaWorker) -> None:
+    def _ask(self, node: SimNode, life: int, asked: AskSchemaWorker | AskEvaluation) -> None:
         """A process of its own answers, some time."""
 
         def tell() -> None:
-            if node.life == life:
+            if node.life != life:
+                return
+            if isinstance(asked, AskEvaluation):
+                found = evaluate_profile(asked.question, lambda: self.now)
+                self.tell(node, Evaluated(asked.key, found))
+            else:
                 self.tell(node, SchemaAnswered(asked.key, answer(asked.question)))
 
         self.after(self.random.uniform(0, 0.5), tell)

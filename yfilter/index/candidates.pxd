@@ -14,7 +14,7 @@ cdef class Candidates(Offers):
     cdef Twigs _twigs
     cdef public int[::1] found
     cdef public int count
-    cdef public list unsure
+    cdef public dict unsure
     cdef public long long candidates
     cdef public long long visits
     cdef public long long passed_over
@@ -28,8 +28,12 @@ cdef class Candidates(Offers):
     cdef int[::1] _query
     cdef int[::1] _record
     cdef int[::1] _where
+    cdef public long long[::1] costs
+    cdef bint is_spent
 
     cpdef int begin(self, int epoch, long long visits_max, object groups) except -1
+    cpdef list dear(self, long long least)
+    cpdef forget(self, int query)
     cpdef int end(self) except -1
     cpdef object registrations(self, SubscriberRuns runs)
     cdef int _take_groups(self, int at, int end, int element) except -1

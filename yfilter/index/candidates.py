@@ -15,7 +15,8 @@ except ImportError:
 
 from array import array
 
-from yfilter.index.columns import grown, ints
+from yfilter.errors import MatchLimitExceeded
+from yfilter.index.columns import grown, ints, longs
 
 if cython.compiled:
     from cython.cimports.yfilter.index.accept_lists import AcceptLists
@@ -60,14 +61,14 @@ from yfilter.index.target_groups import TargetGroups
 
 class Candidates(Offers):
     """``begin`` a message, ``offer`` and ``settle``; ``found`` has ``count`` queries in the end,
-    ``unsure`` those of which a condition was given up, as it costs too much."""
+    ``unsure`` those of which a condition was given up, as it costs too much, with the limit."""
 
     def __init__(self, view: MessageView, residuals: Residuals, trie: Trie) -> None:
         super().__init__(view, residuals)
         self._twigs = residuals.twigs
         self.trie = trie
         self.found = ints(1024)
-        self.unsure: list[int] = []
+        self.unsure: dict[int, MatchLimitExceeded] = {}
         self.count = 0
         self.candidates = 0
         self.visits = 0
@@ -77,6 +78,8 @@ class Candidates(Offers):
         self._stamp = 0
         self._group_of = self._verdict = self.found
         self._marks = array("Q", bytes(64))
+        self.costs = longs(512)
+        self.is_spent = False
         self._waiting = 0
         self._query = ints(256)
         self._record = ints(256)
@@ -98,9 +101,10 @@ class Candidates(Offers):
             self._marks[self.found[i] >> 6] = 0
         if len(self._marks) < words:
             self._marks = array("Q", bytes(16 * words))
+            self.costs = grown(self.costs, 128 * words)
         self.count = 0
         if self.unsure:
-            self.unsure = []
+            self.unsure = {}
         self._offered = 0
         self._waiting = 0
         self.residuals.begin(visits_max)
@@ -119,12 +123,33 @@ class Candidates(Offers):
         """How many queries were found in the message."""
         self.visits += self.residuals.visits
         if self.unsure:
-            self.unsure = [query for query in sorted(set(self.unsure)) if not self._is_found(query)]
+            self.unsure = {
+                query: limit for query, limit in self.unsure.items() if not self._is_found(query)
+            }
         return self.count
 
     def registrations(self, runs: SubscriberRuns) -> array[int]:
         """The registrations of all queries found."""
         return runs.collect(self.found, self.count)
+
+    def dear(self, least: cython.longlong) -> list[tuple[int, int]]:
+        """(query, nanoseconds) of those whose conditions have taken at least so many since they
+        were told last."""
+        query: cython.int
+        found: list[tuple[int, int]] = []
+        if not self.is_spent:
+            return found
+        self.is_spent = False
+        for query in range(len(self.costs)):
+            if self.costs[query] >= least:
+                found.append((query, self.costs[query]))
+                self.costs[query] = 0
+        return found
+
+    def forget(self, query: cython.int) -> None:
+        """A query is gone."""
+        if query < len(self.costs):
+            self.costs[query] = 0
 
     def _take_list(self, place: cython.int, element: cython.int) -> cython.int:
         """The queries of a list at an element; those with a residual record wait."""
@@ -275,6 +300,7 @@ class Candidates(Offers):
         """Take over those waiting whose residual holds."""
         words: cython.int[::1] = self.residuals.words
         touched: cython.int = 0
+        nanos: cython.longlong
         holds: cython.bint
         i: cython.int
         for i in range(self._waiting):
@@ -282,11 +308,15 @@ class Candidates(Offers):
         self._touched = touched
         self._cover_found(self._waiting)
         for i in range(self._waiting):
+            nanos = self.residuals.operators.nanos
             holds = self.residuals.hold(self._record[i], self._where[i])
+            if self.residuals.operators.nanos != nanos:
+                self.costs[self._query[i]] += self.residuals.operators.nanos - nanos
+                self.is_spent = True
             if self.residuals.operators.gave_up:
                 self.residuals.operators.gave_up = False
                 if holds:
-                    self.unsure.append(self._query[i])
+                    self.unsure[self._query[i]] = self.residuals.operators.exceeded
             elif holds:
                 self._find(self._query[i])
         self._waiting = 0

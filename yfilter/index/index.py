@@ -77,7 +77,7 @@ class Index:
     MatchLimits); the answers do not depend on it.  ``candidates`` and
     ``passed_over`` count by class, over all messages; ``visits_last`` is what the class matched
     last has cost.  ``unsure`` are the queries that it neither found nor ruled out, as a condition
-    costs too much; ``operators.exceeded`` says why.
+    costs too much, with the limit.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Index:
         self.candidates = [0] * len(Priority)
         self.passed_over = [0] * len(Priority)
         self.visits_last = 0
-        self.unsure: list[int] = []
+        self.unsure: dict[int, MatchLimitExceeded] = {}
         self._before = 0, 0, 0  # candidates, those passed over, visits: when the last match began
 
     def add(self, ways: list[list[FilledWay]], priority: Priority = Priority.PROFILE) -> int:
@@ -160,6 +160,7 @@ class Index:
     def remove(self, query: int) -> None:
         """Take a query out, whose targets were taken from it; its memory is used again."""
         self._changes += 1
+        self._candidates.forget(query)
         self._writer.erase(query)
 
     def prepare(self) -> None:
@@ -229,6 +230,11 @@ class Index:
         self._begin(stream)
         self._match(Priority.PROFILE, visits_max, None)
         return self._candidates.registrations(runs)
+
+    def dear(self, least: int) -> list[tuple[int, int]]:
+        """(query, nanoseconds) of those whose conditions have taken at least so many since they
+        were told last."""
+        return self._candidates.dear(least)
 
     def statistics(self) -> dict[str, int]:
         """Sizes of the structure, and counts over all messages."""
@@ -318,7 +324,7 @@ class Index:
         taken = self._candidates
         if not goes_on:
             self.visits_last = 0
-            self.unsure = []
+            self.unsure = {}
             if self._run.is_empty(priority + 1):
                 return 0
             self._before = taken.candidates, taken.passed_over, taken.visits

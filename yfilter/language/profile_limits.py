@@ -52,6 +52,9 @@ class EvaluationLimits:
     calls_max    calls of declared functions in each other (``too-many-calls``)
     seconds_max  of processor time, by ``clock`` (``too-much-time``); what takes less than 512
                  visits is not timed
+    late_messages
+                 so many messages after one that took too long are not tried, ``too-much-time`` at
+                 once: whoever gives slices of time evaluates them elsewhere
     """
 
     visits_max: int = 5_000_000
@@ -60,6 +63,7 @@ class EvaluationLimits:
     memory_max: int = 16 * 1024 * 1024
     calls_max: int = 512
     seconds_max: float = 0.05
+    late_messages: int = 0
     clock: Callable[[], float] = no_time
 
 

@@ -6,10 +6,12 @@ from yfilter.language.result_plan cimport *
 
 cdef int _CONTENT, _VALUES, _STRINGS, _DOCUMENTS, _ATTRIBUTES, _IN_VALUES, _IN_TEXT
 cdef Py_ssize_t _WRITTEN_KEPT_MAX
+cdef double _PLAN_SECONDS, _VISIT_SECONDS
 
 @cython.final
 cdef class ResultWriter(PlanValues):
     cdef readonly long long copied, made
+    cdef readonly double seconds
     cdef bytes _message, _declared_always
     cdef dict _remembered, _results, _interpreted, _declared_by_scope
     cdef list _documents, _seen

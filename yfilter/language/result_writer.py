@@ -61,6 +61,7 @@ if not cython.compiled:
 _CONTENT, _VALUES, _STRINGS, _DOCUMENTS, _ATTRIBUTES = 0, 1, 2, 3, 4  # what a row is written as
 _IN_VALUES, _IN_TEXT = 1, 2  # as in subtree_writer
 _WRITTEN_KEPT_MAX = 4 << 20
+_PLAN_SECONDS, _VISIT_SECONDS = 2e-6, 1e-8  # where nobody has looked at the clock
 
 
 class _NotInPlan(Exception):
@@ -70,7 +71,8 @@ class _NotInPlan(Exception):
 class ResultWriter(PlanValues):
     """Results of one message; ``stream`` is that message.
 
-    ``copied`` and ``made`` count elements copied and results made from scratch.
+    ``copied`` and ``made`` count elements copied and results made from scratch; ``seconds``: what
+    all results have taken, about.
     """
 
     def __init__(
@@ -89,6 +91,7 @@ class ResultWriter(PlanValues):
         self._copy_columns: list[array[int]] = []
         self._kept = 0
         self._items = 0
+        self.seconds = 0.0
         declared = stream.declaration_element
         self._declared_always: bytes | None = None
         if not declared or declared[len(declared) - 1] == 0:
@@ -104,6 +107,7 @@ class ResultWriter(PlanValues):
         if self._xml.used + self._kept > _WRITTEN_KEPT_MAX:
             self._forget()
         if plan.each >= 0:
+            used: cython.Py_ssize_t = self._xml.used
             try:
                 return self._planned(plan, bindings)
             except (_NotInPlan, DynamicError, MatchLimitExceeded) as error:
@@ -112,13 +116,25 @@ class ResultWriter(PlanValues):
                 ):
                     raise
                 self._plan = NO_PLAN
+            finally:
+                if self._began == NOT_BEGUN:
+                    visits: cython.longlong = self.limits.visits_max - self._visits
+                    self.seconds += _PLAN_SECONDS + _VISIT_SECONDS * (
+                        visits + max(self._xml.used - used, 0)
+                    )
+                else:
+                    self.seconds += self.limits.clock() - self._began
         key = plan, tuple(bindings)
         documents = self._interpreted.get(key)
         if documents is None:
             began = self._began if plan.each >= 0 else NOT_BEGUN
-            documents = interpreted(
-                plan, self.stream, bindings, self.limits, self.whole_message, began
-            )
+            before = self.limits.clock()
+            try:
+                documents = interpreted(
+                    plan, self.stream, bindings, self.limits, self.whole_message, began
+                )
+            finally:
+                self.seconds += self.limits.clock() - before
             self._interpreted[key] = documents
             self._kept += sum(map(len, documents))
         return list(documents)

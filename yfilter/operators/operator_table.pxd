@@ -1,7 +1,7 @@
 from yfilter.operators.operator cimport Operator
 from yfilter.operators.scratch cimport *
 
-cdef long long _TIMED_FROM
+cdef long long _TIMED_FROM, _VISIT_NANOS, _INTERPRETED_NANOS
 cdef double _NOT_BEGUN
 
 cdef class OperatorTable:
@@ -17,12 +17,16 @@ cdef class OperatorTable:
     cdef dict _by_value
     cdef dict _spent
     cdef dict _seconds
+    cdef dict _why
+    cdef dict _dear
     cdef object _limits
     cdef public bint gave_up
     cdef public object exceeded
     cdef public long long over_limit
     cdef public long long visits
+    cdef public long long nanos
 
     cdef list _select(self, int number)
     cdef int _look(self) except -1
+    cdef bint _spend(self, Operator operator, int number, long long spent) except -1
     cdef bint holds(self, int number, int element) except -1

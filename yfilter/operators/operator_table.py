@@ -42,6 +42,7 @@ else:
 
 _NOT_BEGUN = NOT_BEGUN
 _TIMED_FROM = 512  # visits of a condition on a message, for all its elements
+_VISIT_NANOS, _INTERPRETED_NANOS = 20, 1_000
 _FEW = 8  # elements that are asked one by one for a value
 
 
@@ -89,7 +90,7 @@ class OperatorTable:
     ``over_limit`` counts conditions that cost more than EvaluationLimits on a message, on all its
     elements together: from then on they hold, as far as anybody knows.  ``gave_up``: whether the
     last answer was such a one, and ``exceeded`` why; whoever asks takes it back.  ``visits`` is
-    what the last answer cost.
+    what the last answer cost, ``nanos`` what all have taken, about.
     """
 
     def __init__(self, columns: MessageColumns, limits: EvaluationLimits) -> None:
@@ -105,11 +106,14 @@ class OperatorTable:
         self._by_value: dict[tuple[int, int], dict[bytes, list[int]]] = {}
         self._spent: dict[int, int] = {}  # visits on this message, of costly conditions
         self._seconds: dict[int, float] = {}  # of those that have spent more than a little
+        self._why: dict[int, MatchLimitExceeded] = {}  # of those that were given up
+        self._dear: dict[int, int] = {}  # messages for which they will be, untried
         self._limits = limits
         self.over_limit = 0
         self.gave_up = False
         self.exceeded = too_much_time(limits)
         self.visits = 0
+        self.nanos = 0
 
     def acquire(self, expression: Expression) -> int:
         """The number of an expression, which has one user more."""
@@ -139,6 +143,7 @@ class OperatorTable:
         entry.users -= 1
         if entry.users:
             return
+        self._dear.pop(number, None)
         del self._numbers[entry.expression]
         self._operators[number] = self._entries[number] = None
         self._free.append(number)
@@ -189,6 +194,7 @@ class OperatorTable:
             if spent > scratch.visits_max:
                 self.visits = 1
                 self.gave_up = True
+                self.exceeded = self._why[number]
                 return True
         scratch.restart(spent)
         if spent > _TIMED_FROM:
@@ -200,18 +206,8 @@ class OperatorTable:
         except MatchLimitExceeded as error:
             self.exceeded = error.with_traceback(None)
             scratch.visits = scratch.visits_max + 1
-        if not scratch._is_spent and scratch._evaluator is not None:
-            scratch.visits += scratch._evaluator.visits
-            scratch.began = scratch._evaluator.began
-        if operator.is_costly and scratch.began != _NOT_BEGUN:
-            seconds = self._seconds[number] = self._limits.clock() - scratch.began
-            if seconds > self._limits.seconds_max and scratch.visits <= scratch.visits_max:
-                self.exceeded = too_much_time(self._limits)
-                scratch.visits = scratch.visits_max + 1
-        is_over: cython.bint = scratch.visits > scratch.visits_max
+        is_over: cython.bint = self._spend(operator, number, spent)
         if is_over:
-            scratch.visits = scratch.visits_max + 1  # what was asked for at once was not done
-            self.over_limit += 1
             self.gave_up = answer = True
         self.visits = scratch.visits - spent
         if operator.is_costly:
@@ -219,6 +215,31 @@ class OperatorTable:
                 self._answers[key] = answer
             self._spent[number] = scratch.visits
         return answer
+
+    def _spend(self, operator: Operator, number: cython.int, spent: cython.longlong) -> cython.bint:
+        """Count what an answer has cost; whether that is too much."""
+        scratch: Scratch = self.scratch
+        if not scratch._is_spent and scratch._evaluator is not None:
+            scratch.visits += scratch._evaluator.visits
+            scratch.began = scratch._evaluator.began
+            self.nanos += _INTERPRETED_NANOS * scratch._evaluator.visits
+        if scratch.began == _NOT_BEGUN and scratch.visits <= scratch.visits_max:
+            self.nanos += _VISIT_NANOS * (scratch.visits - spent)
+        if operator.is_costly and scratch.began != _NOT_BEGUN:
+            seconds = self._limits.clock() - scratch.began
+            self.nanos += int((seconds - self._seconds.get(number, 0.0)) * 1e9)
+            self._seconds[number] = seconds
+            if seconds > self._limits.seconds_max and scratch.visits <= scratch.visits_max:
+                self.exceeded = too_much_time(self._limits)
+                scratch.visits = scratch.visits_max + 1
+        if scratch.visits <= scratch.visits_max:
+            return False
+        scratch.visits = scratch.visits_max + 1  # what was asked for at once was not done
+        self.over_limit += 1
+        self._why[number] = self.exceeded
+        if self.exceeded.code == "too-much-time" and self._limits.late_messages:
+            self._dear[number] = self._limits.late_messages
+        return True
 
     def elements(self, number: int, condition: cython.int = 0) -> list[int]:
         """The elements that a path from the message selects, in document order; with the number
@@ -307,11 +328,24 @@ class OperatorTable:
             self.scratch.begin(self._stream)
             self._answers.clear()
             self._spent.clear()
+            self._why.clear()
             self._seconds.clear()
             self._selected.clear()
             self._by_value.clear()
             self._is_new = False
+            if self._dear:
+                self._pass_over_dear()
         return 0
+
+    def _pass_over_dear(self) -> None:
+        """The conditions that took too long lately count as given up."""
+        for number, left in list(self._dear.items()):
+            if left > 1:
+                self._dear[number] = left - 1
+            else:
+                del self._dear[number]
+            self._spent[number] = self.scratch.visits_max + 1
+            self._why[number] = too_much_time(self._limits)
 
     def statistics(self) -> dict[str, int]:
         entries = [entry for entry in self._entries if entry is not None]

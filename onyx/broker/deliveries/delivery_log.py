@@ -98,12 +98,13 @@ NOTHING = Results([], b"")
 
 class KeptMessage(NamedTuple):
     """A message as it is kept: on the tree of ``root``, in a format that needs no dictionary that
-    may be gone when it is read."""
+    may be gone when it is read.  ``is_late``: it may not match at all."""
 
     root: str
     format: str
     payload: bytes
     pieces: bytes
+    is_late: bool = False
 
     def kept(self) -> KeptMessage:
         return self

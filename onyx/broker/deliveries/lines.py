@@ -91,6 +91,7 @@ class Lines:
         self._log = log
         self._texts = texts
         self._maker = maker
+        self.late = maker.late
         self._is_over = slice_.is_over
         self._clock = slice_.clock
         self._lines: dict[int, _Line] = {}
@@ -308,7 +309,7 @@ class Lines:
         texts = [(box.profile, self._texts.at(box.profile, position)) for box in boxes]
         made: dict[tuple[bytes, tuple[int, ...]], Results] = {}
         for profiles, results in self._maker.make(
-            record.source, record.number, record.message, texts
+            record.source, record.number, record.message, texts, at_once=is_over is never
         ):
             shared = NOTHING
             if results is not None:
@@ -367,6 +368,8 @@ class Lines:
         if left and record.message is None:
             self.read_ahead(left[0].index, left[0].ahead())
             self._reading[line.connection] = line
+        elif left and self.late.is_busy:
+            self._reading[line.connection] = line  # until it is answered
         size = count = 0
         for results, wanted in sent:
             some = wanted

@@ -51,7 +51,7 @@ from overlay.link.delivery_frames import (
     columns,
 )
 from overlay.link.errors import ProtocolError
-from overlay.link.events import RowsRead
+from overlay.link.events import Evaluated, RowsRead
 from overlay.link.limits import LinkLimits
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part
@@ -305,6 +305,9 @@ class Mailboxes(Part):
             self._put_changed()
         for asked in self._log.reads():
             self.ask_shell(asked)
+        for question in self._lines.late.asks:
+            self.ask_shell(question)
+        self._lines.late.asks.clear()
         if self._is_behind:
             self.work_soon()
 
@@ -355,6 +358,12 @@ class Mailboxes(Part):
         """Rows of READ_SPACES."""
         self.flush_soon()
         self._log.put_back(rows)
+        self._lines.resume()
+
+    def handle_evaluated(self, event: Evaluated) -> None:
+        """What takes long has been evaluated."""
+        self.flush_soon()
+        self._lines.late.answered(event)
         self._lines.resume()
 
     def make_stored(self, read: ReadStore) -> Iterator[tuple[int, int]]:

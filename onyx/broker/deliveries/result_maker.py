@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Iterator
 
 from formats import DecodeError, ElementStream, MessageRefused
 from onyx.broker.deliveries.delivery_log import KeptMessage, Results, without_results
+from onyx.broker.deliveries.late_results import LateResults
 from onyx.broker.packing.codebook import Codebook, wire_format_of
 from onyx.broker.packing.parcel import Parcel
 from overlay.link.dead_letters import DeadLetters
@@ -15,6 +15,7 @@ from overlay.link.limits import FRAME_HEADROOM_BYTES, LinkLimits
 from overlay.link.suspect import CoreFailed, Suspect, suspect_message
 from yfilter.engine.match_limits import MatchLimits
 from yfilter.errors import MatchLimitExceeded
+from yfilter.late_questions import ProfileEvaluated
 from yfilter.matcher import Matcher
 
 
@@ -24,7 +25,9 @@ def results_bytes_max(limits: LinkLimits) -> int:
     return frame - FRAME_HEADROOM_BYTES - frame // 64
 
 
-TellExceeded: TypeAlias = "Callable[[str, int, Collection[str], MatchLimitExceeded], None]"
+TOO_LONG = "too-much-time"  # for a slice, that is
+LATE = Results([], b"")
+"""Of a former text that takes more than a slice."""
 
 OPENED_BYTES = 4 * 1024 * 1024  # of the messages that stay open, as they came; one always may
 
@@ -49,14 +52,20 @@ class ResultMaker:
     """
 
     def __init__(
-        self, codebook: Codebook, matcher: Matcher, bytes_max: int, dead: DeadLetters
+        self,
+        codebook: Codebook,
+        matcher: Matcher,
+        bytes_max: int,
+        dead: DeadLetters,
+        late: LateResults,
     ) -> None:
         """``bytes_max`` of results on one message fit into a frame."""
         self._codebook = codebook
         self._matcher = matcher
         self._bytes_max = bytes_max
-        self.tell_exceeded: TellExceeded = lambda source, number, profiles, limit: None
-        """Is told of profiles that cost too much on a message."""
+        self.text_of: Callable[[str], str] = lambda profile: ""
+        """What a profile says now."""
+        self.late = late
         self._dead = dead
         self._former = Matcher(
             MatchLimits(lazy_bytes_max=4096, evaluation=matcher.limits.evaluation)
@@ -79,10 +88,17 @@ class ResultMaker:
         return Results(list(map(len, results)), payload)
 
     def make(
-        self, source: str, number: int, message: KeptMessage, profiles: Iterable[tuple[str, str]]
+        self,
+        source: str,
+        number: int,
+        message: KeptMessage,
+        profiles: Iterable[tuple[str, str]],
+        *,
+        at_once: bool = False,
     ) -> Iterator[tuple[list[str], Results | None]]:
         """The results of (profile, "" or its text of then), each when it is asked for; None for
-        profiles that get nothing after all."""
+        profiles that get nothing after all.  What takes long is left out until ``late`` has it,
+        but ``at_once``."""
         profiles = list(profiles)
         if self._dead.passed_over and self._suspect(source, number, message).id in (
             self._dead.passed_over
@@ -92,12 +108,17 @@ class ResultMaker:
             yield [profile for profile, _ in profiles], passed
             return
         try:
-            yield from self._make(source, number, message, profiles)
+            yield from self._make(source, number, message, profiles, at_once)
         except Exception as error:
             raise CoreFailed(self._suspect(source, number, message)) from error
 
     def _make(
-        self, source: str, number: int, message: KeptMessage, profiles: list[tuple[str, str]]
+        self,
+        source: str,
+        number: int,
+        message: KeptMessage,
+        profiles: list[tuple[str, str]],
+        at_once: bool,
     ) -> Iterator[tuple[list[str], Results | None]]:
         try:
             opened = self._open(source, number, message)
@@ -108,8 +129,14 @@ class ResultMaker:
             return
         lacking = []
         for profile, text in profiles:
-            if text:
-                yield [profile], self._by_former(opened.stream, profile, text)
+            if message.is_late or self._is_late(source, number, profile, text):
+                yield from self._late(source, number, opened.stream, [profile], text, at_once)
+            elif text:
+                former = self._by_former(opened.stream, profile, text)
+                if former is LATE:
+                    yield from self._late(source, number, opened.stream, [profile], text, at_once)
+                else:
+                    yield [profile], former
             elif (query := self._matcher.query_of(profile)) in opened.made:
                 yield [profile], opened.made[query]
             else:
@@ -118,8 +145,9 @@ class ResultMaker:
         for numbers, results, exceeded, _ in self._matcher.deliver_to(opened.stream, lacking):
             self._counters["made"] += 1
             names = list(map(id_of, numbers))
-            if exceeded is not None:
-                self.tell_exceeded(source, number, names, exceeded)
+            if exceeded is not None and exceeded.code == TOO_LONG:
+                yield from self._late(source, number, opened.stream, names, "", at_once)
+                continue
             fitting = self.fitting(results, exceeded) if results or exceeded else None
             opened.made[query_of(names[0])] = fitting
             yield names, fitting
@@ -137,7 +165,43 @@ class ResultMaker:
             ((_, results, exceeded, _),) = self._former.deliver_to(stream, [profile])
         finally:
             self._former.remove(profile)
+        if exceeded is not None and exceeded.code == TOO_LONG:
+            return LATE
         return self.fitting(results, exceeded) if results or exceeded else None
+
+    def _is_late(self, source: str, number: int, profile: str, text: str) -> bool:
+        late = self.late
+        return late.is_busy and late.knows(source, number, text or self.text_of(profile))
+
+    def _late(
+        self,
+        source: str,
+        number: int,
+        stream: ElementStream,
+        profiles: list[str],
+        text: str,
+        at_once: bool,
+    ) -> Iterator[tuple[list[str], Results | None]]:
+        """What takes more than a slice; nothing is known yet of what is left out."""
+        text = text or self.text_of(profiles[0])
+        if at_once:
+            found = self.late.at_once(source, number, text, stream, profiles)
+            yield profiles, self._fitting(found)
+        else:
+            answer = self.late.answer(source, number, text, stream, profiles)
+            if answer is not None:
+                yield profiles, self._fitting(answer)
+
+    def at_once(
+        self, source: str, number: int, stream: ElementStream, profiles: list[str]
+    ) -> Results | None:
+        """What equal profiles that take long get of a message, for somebody who cannot wait."""
+        text = self.text_of(profiles[0])
+        return self._fitting(self.late.at_once(source, number, text, stream, profiles))
+
+    def _fitting(self, answer: ProfileEvaluated) -> Results | None:
+        results, limit = list(answer.results), answer.limit
+        return self.fitting(results, limit) if results or limit else None
 
     def _open(self, source: str, number: int, message: KeptMessage) -> _Opened:
         key = source, number, message.root

@@ -52,6 +52,7 @@ class Setting:
         self._clock = clock
         self.identity = identity
         self.beside = Beside(f"broker/{identity}", self.new_core("run1"))
+        self.beside.processor = clock
         self.registration = self.beside.peer("registration", topology.registration[0].id)
         self.brokers = {
             name: self.beside.peer("broker", name) for name in topology.neighbours(identity)

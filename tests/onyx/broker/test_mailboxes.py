@@ -10,6 +10,7 @@ from random import Random
 
 import pytest
 
+from formats.limits import DEFAULT_LIMITS
 from onyx.broker.deliveries import delivery_log as delivery_log_module
 from onyx.broker.deliveries import lines as lines_module
 from onyx.broker.deliveries import mailboxes as mailboxes_module
@@ -23,6 +24,7 @@ from onyx.broker.deliveries.delivery_log import (
     unpack_ascending,
 )
 from onyx.broker.deliveries.former_texts import TEXTS
+from onyx.broker.deliveries.late_results import LateResults
 from onyx.broker.deliveries.lines import HELD_SECONDS_EACH
 from onyx.broker.deliveries.mailbox_rows import CHANGES, MAILBOXES
 from onyx.broker.deliveries.mailboxes import (
@@ -148,9 +150,16 @@ class Maker:
     def __init__(self) -> None:
         self.made = 0
         self.texts: dict[str, str] = defaultdict(str)
+        self.late = LateResults(DEFAULT_LIMITS, 1.0, lambda: 0.0)
 
     def make(
-        self, source: str, number: int, message: KeptMessage, profiles: list[tuple[str, str]]
+        self,
+        source: str,
+        number: int,
+        message: KeptMessage,
+        profiles: list[tuple[str, str]],
+        *,
+        at_once: bool,
     ) -> Iterator[tuple[list[str], Results | None]]:
         for profile, text in profiles:
             self.made += 1
@@ -799,10 +808,15 @@ def test_the_oldest_message_is_worked_on_for_all_first() -> None:
     make = world.maker.make
 
     def noting(
-        source: str, number: int, message: KeptMessage, profiles: list[tuple[str, str]]
+        source: str,
+        number: int,
+        message: KeptMessage,
+        profiles: list[tuple[str, str]],
+        *,
+        at_once: bool,
     ) -> Iterator[tuple[list[str], Results | None]]:
         opened.append(number)
-        return make(source, number, message, profiles)
+        return make(source, number, message, profiles, at_once=at_once)
 
     world.maker.make = noting  # type: ignore[method-assign]
     for connection, profile in enumerate(("p1", "p2", "p3"), 1):

@@ -1,0 +1,119 @@
+"""A profile that takes more than a slice of a message is evaluated later, and never in front of
+others: its host broker, B4, keeps the message for it, and asks a process of its own."""
+
+from __future__ import annotations
+
+from overlay.link.delivery_frames import Delivery, Missed
+from overlay.link.events import AskEvaluation
+from overlay.link.frames import Publish
+from tests.beside import Peer
+from tests.onyx.broker.test_broker_core import Setting
+from tests.yfilter.hostile_profiles import MESSAGE
+
+HEAVY = "for $a in /a return <r>{count(for $x in 1 to 5000 return $x)}</r>"
+HEAVY_CONDITION = "/a[count(for $x in 1 to 5000 return $x) > 7]"
+HEAVY_FOR_NOTHING = HEAVY_CONDITION.replace("> 7", "< 7")
+PLAIN = "/a[v = 7]"
+
+
+class Steady:
+    """A clock of processor time: between two looks 0.4 ms pass."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+
+    def __call__(self) -> float:
+        self.looks += 1
+        return self.looks * 4e-4
+
+
+def published(*profiles: str) -> tuple[Setting, Peer]:
+    setting = Setting(clock=Steady())
+    setting.announce(root="B4")
+    for number, text in enumerate(profiles):
+        setting.place(text, profile=f"p{number}")
+    setting.children_ready(root="B4")
+    return setting, setting.beside.peer("source", "s1")
+
+
+def publish(source: Peer, *texts: bytes) -> None:
+    for text in texts:
+        source.send("s1", Publish(source="s1", format="text", payload=text))
+
+
+def test_a_heavy_profile_gets_its_results_from_the_process() -> None:
+    setting, source = published(HEAVY, HEAVY_CONDITION, PLAIN)
+    takers = [setting.beside.subscriber(f"p{number}") for number in range(3)]
+    publish(source, MESSAGE, b"<a/>", MESSAGE)
+    assert [(one.number, one.results()) for one in takers[0].all(Delivery)] == [
+        (number, [b"<r>5000</r>"]) for number in (1, 2, 3)
+    ]
+    assert [(one.number, one.results()) for one in takers[1].all(Delivery)] == [
+        (1, [MESSAGE]),
+        (2, [b"<a/>"]),
+        (3, [MESSAGE]),
+    ]
+    assert [one.number for one in takers[2].all(Delivery)] == [1, 3]
+    assert setting.beside.evaluations == 6
+
+
+def test_what_does_not_match_after_all_gives_nothing() -> None:
+    setting, source = published(HEAVY_FOR_NOTHING)
+    taker = setting.beside.subscriber("p0")
+    publish(source, MESSAGE, MESSAGE)
+    assert taker.all(Delivery) == []
+    assert [(one.through, one.lost) for one in taker.all(Missed)] == [(1, 0), (2, 0)]
+
+
+def test_others_have_their_results_before_the_process_is_asked() -> None:
+    setting, source = published(HEAVY_CONDITION, PLAIN)
+    setting.beside.subscriber("p0")
+    other = setting.beside.subscriber("p1")
+    asked: list[AskEvaluation] = []
+    setting.beside.evaluations_asked = asked
+    publish(source, MESSAGE, MESSAGE, MESSAGE)
+    assert [one.number for one in other.all(Delivery)] == [1, 2, 3]
+    assert len(asked) == 1  # of a connection one at a time
+
+
+def test_nothing_is_evaluated_for_who_is_away() -> None:
+    setting, source = published(HEAVY, HEAVY_CONDITION)
+    publish(source, MESSAGE, MESSAGE)
+    assert setting.beside.evaluations == 0
+    (first, second) = setting.beside.subscriber("p0").all(Delivery)
+    assert (first.results(), second.number) == ([b"<r>5000</r>"], 2)
+    assert setting.beside.evaluations == 2
+
+
+def test_what_was_asked_is_asked_again_after_a_restart_and_arrives_once() -> None:
+    setting, source = published(HEAVY_CONDITION, HEAVY_FOR_NOTHING)
+    for number in range(2):
+        setting.beside.subscriber(f"p{number}")
+    asked: list[AskEvaluation] = []
+    setting.beside.evaluations_asked = asked
+    publish(source, MESSAGE)
+    assert len(asked) == 2
+    source.disconnect()
+    setting.restart()
+    setting.beside.evaluations_asked = None
+    (delivery,) = setting.beside.subscriber("p0").all(Delivery)
+    assert (delivery.number, delivery.results()) == (1, [MESSAGE])
+    assert setting.beside.subscriber("p1").all(Delivery) == []
+
+
+def test_equal_profiles_are_evaluated_once_for_a_connection_of_both() -> None:
+    setting, source = published(HEAVY, HEAVY)
+    takers = [setting.beside.subscriber(f"p{number}") for number in range(2)]
+    publish(source, MESSAGE)
+    assert all(taker.all(Delivery)[0].results() == [b"<r>5000</r>"] for taker in takers)
+    assert setting.beside.evaluations == 1
+
+
+def test_a_profile_that_was_updated_meanwhile_gets_what_it_said_then() -> None:
+    setting, source = published(HEAVY)
+    publish(source, MESSAGE)
+    client = setting.beside.peer("client", "c")
+    client.ask("profile.update", profile="p0", text="/a[nothing]")
+    setting.place("/a[nothing]", profile="p0", version=2)
+    (delivery,) = setting.beside.subscriber("p0").all(Delivery)
+    assert delivery.results() == [b"<r>5000</r>"]

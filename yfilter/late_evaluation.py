@@ -1,0 +1,51 @@
+"""Evaluates one profile on one message, as late_questions.py asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+from formats.binary import decode_binary, encode_binary
+from formats.element_stream import ElementStream
+from formats.limits import MessageLimits
+from yfilter.engine.match_limits import MatchLimits
+from yfilter.errors import MatchLimitExceeded
+from yfilter.language.profile_limits import EvaluationLimits
+from yfilter.late_questions import EvaluateProfile, ProfileEvaluated
+from yfilter.matcher import Matcher
+from yfilter.projection.pieces import PIECES_BYTES_MAX, pack_pieces, unpack_pieces
+
+PROFILES_KEPT = 64
+
+
+def question_about(
+    text: str, stream: ElementStream, limits: MessageLimits, seconds: float
+) -> EvaluateProfile:
+    """About a profile and a message that is here."""
+    pieces = pack_pieces(stream.pieces) if stream.pieces else b""
+    return EvaluateProfile(text, encode_binary(stream), pieces, limits, seconds)
+
+
+def evaluate_profile(question: EvaluateProfile, clock: Callable[[], float]) -> ProfileEvaluated:
+    """The answer; ``clock``: seconds of processor time."""
+    began = clock()
+    stream = decode_binary(question.message, question.limits)
+    if question.pieces:
+        stream.pieces = unpack_pieces(question.pieces, len(stream), PIECES_BYTES_MAX)
+    results: tuple[bytes, ...] = ()
+    exceeded = None
+    try:
+        for delivered in _matcher(question.text, question.seconds, clock).deliver(stream):
+            results, exceeded = tuple(delivered.results), delivered.exceeded
+    except MatchLimitExceeded as error:
+        exceeded = error
+    limit = None if exceeded is None else (exceeded.code, exceeded.reason)
+    return ProfileEvaluated(results, limit, clock() - began)
+
+
+@lru_cache(PROFILES_KEPT)
+def _matcher(text: str, seconds: float, clock: Callable[[], float]) -> Matcher:
+    evaluation = EvaluationLimits(seconds_max=seconds, clock=clock)
+    matcher = Matcher(MatchLimits(lazy_bytes_max=4096, evaluation=evaluation))
+    matcher.add(text)
+    return matcher

@@ -1,0 +1,56 @@
+"""What is asked about one profile and one message, where that takes too long among other things.
+
+Whoever serves many gives a profile a slice of time; what is not done by then is done by a process
+of its own (late_worker.py), from the beginning, within the whole of EvaluationLimits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgpack
+
+from formats.limits import MessageLimits
+from yfilter.errors import MatchLimitExceeded
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluateProfile:
+    """Does the profile of a text match a message, and what are the results?  ``message``: in the
+    binary form, with its ``pieces``; at most ``seconds`` of processor time."""
+
+    text: str
+    message: bytes
+    pieces: bytes
+    limits: MessageLimits
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileEvaluated:
+    """``results``: none where the message does not match; ``exceeded``: the limit, (code, reason),
+    that left it without; ``seconds`` of processor time were spent."""
+
+    results: tuple[bytes, ...]
+    exceeded: tuple[str, str] | None
+    seconds: float
+
+    @property
+    def limit(self) -> MatchLimitExceeded | None:
+        return None if self.exceeded is None else MatchLimitExceeded(*self.exceeded)
+
+
+def pack_answer(answer: ProfileEvaluated) -> bytes:
+    """For a pipe: plain values only, as whoever evaluates is not trusted."""
+    packed: bytes = msgpack.packb((list(answer.results), answer.exceeded, answer.seconds))
+    return packed
+
+
+def unpack_answer(data: bytes) -> ProfileEvaluated:
+    """ValueError for what is no answer."""
+    match msgpack.unpackb(data):
+        case [[*results], None, float(seconds)] if all(isinstance(one, bytes) for one in results):
+            return ProfileEvaluated(tuple(results), None, seconds)
+        case [[], [str(code), str(reason)], float(seconds)]:
+            return ProfileEvaluated((), (code, reason), seconds)
+    raise ValueError("no answer about a profile")
