@@ -5,16 +5,28 @@ from __future__ import annotations
 import base64
 import hmac
 import json
+import ssl
 import time
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import IPv4Address
+from pathlib import Path
 from threading import Thread
 from types import TracebackType
 from typing import Any, Self
 
 import jwt
+from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
+from cryptography.x509.oid import NameOID
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 
 from overlay.oidc import OidcOptions, oidc_to_toml
@@ -30,9 +42,10 @@ KEYS: dict[str, tuple[Any, Any, str]] = {
 
 
 class Issuer:
-    """``with Issuer() as issuer``: ``answer`` is what is at ``options.jwks``, with ``status``."""
+    """``with Issuer() as issuer``: ``answer`` is what is at ``options.jwks``, with ``status``; over
+    TLS with a ``certificate`` (``own_certificate``)."""
 
-    def __init__(self, *names: str) -> None:
+    def __init__(self, *names: str, certificate: Path | None = None) -> None:
         self.status, self.reads, self.answer = 200, 0, b""
         self.publish(*(names or ("rsa", "elliptic", "edwards")))
         issuer = self
@@ -51,7 +64,13 @@ class Issuer:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._thread = Thread(target=self._server.serve_forever, daemon=True)
-        jwks = f"http://127.0.0.1:{self._server.server_port}/keys"
+        scheme = "http"
+        if certificate is not None:
+            scheme = "https"
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+        jwks = f"{scheme}://127.0.0.1:{self._server.server_port}/keys"
         self.options = OidcOptions(URL, AUDIENCE, jwks)
 
     def __enter__(self) -> Self:
@@ -75,6 +94,24 @@ class Issuer:
     def publish(self, *names: str) -> None:
         """The keys with these names, and no others."""
         self.answer = json.dumps({"keys": list(map(public, names))}).encode()
+
+
+def own_certificate(file: Path) -> Path:
+    """A key, and a certificate of 127.0.0.1 that it has signed itself."""
+    key = KEYS["elliptic"][0]
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "issuer")])
+    address = x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(address, critical=False)
+        .sign(key, SHA256())
+    )
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    file.write_bytes(private + certificate.public_bytes(Encoding.PEM))
+    return file
 
 
 def public(name: str) -> dict[str, object]:

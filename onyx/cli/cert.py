@@ -68,7 +68,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "revoke",
         "take certificates back",
         details="The registration service reads which (identity/revoked) and tells every broker:\n"
-        "within about two seconds all close their connections. What is in the data directory is\n"
+        "within about three seconds all close their connections. What is in the data directory is\n"
         "issued anew, for the processes and the operator.",
     )
     revoke.add_argument(

@@ -18,7 +18,17 @@ from onyx.identity.oidc_issuer import LEEWAY_SECONDS, READ_SECONDS_MIN, OidcIssu
 from overlay.link.errors import ProtocolError
 from overlay.oidc import OidcOptions
 from overlay.topology import TopologyError, parse_topology, to_toml
-from tests.issuer import KEYS, URL, Issuer, encoded, public, public_key_as_secret, signed, token
+from tests.issuer import (
+    KEYS,
+    URL,
+    Issuer,
+    encoded,
+    own_certificate,
+    public,
+    public_key_as_secret,
+    signed,
+    token,
+)
 from tests.onyx.networks import small_topology_text
 
 NOW = int(time.time())
@@ -129,6 +139,20 @@ async def test_keys_may_be_in_a_file(tmp_path: Path) -> None:
     issuer = OidcIssuer(OidcOptions(URL, "onyx-small", str(file)))
     await issuer.read()
     assert str(issuer.principal(token())) == "user/ann"
+
+
+async def test_keys_come_over_tls_from_whom_this_machine_trusts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificate = own_certificate(tmp_path / "issuer.pem")
+    with Issuer(certificate=certificate) as server:
+        assert server.options.jwks.startswith("https://")
+        issuer = OidcIssuer(server.options)
+        await issuer.read()
+        assert refusal(issuer, token())[0] == "keys-awaited", "it may be anybody"
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        await issuer.read()
+        assert str(issuer.principal(token())) == "user/ann"
 
 
 async def until(condition: Callable[[], bool]) -> None:
