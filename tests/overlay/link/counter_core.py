@@ -66,6 +66,7 @@ class CounterCore:
         self.known = {"s1", "u1", "u2", "A", "B", "c1"}
         self.mailboxes = {"p7": CounterMailbox(), "p8": CounterMailbox()}
         self.hold = False
+        self.refused_first: list[str] = []  # codes for the first hellos
         self.links = LinkLayer(
             role="broker",
             identity=identity,
@@ -81,7 +82,9 @@ class CounterCore:
     def handle(self, event: Event, now: float) -> list[Action]:
         for arrival in self.links.handle(event, now):
             frame = arrival.frame
-            if isinstance(frame, Hello) and frame.peer not in self.known:
+            if isinstance(frame, Hello) and self.refused_first:
+                self.links.refuse(arrival.connection, self.refused_first.pop(), "not now")
+            elif isinstance(frame, Hello) and frame.peer not in self.known:
                 self.links.refuse(arrival.connection, "unknown-peer", f"who is {frame.peer}?")
             elif isinstance(frame, Message | Publish):
                 self._take(frame.payload)

@@ -82,6 +82,19 @@ async def test_refused_at_the_hello(tmp_path: Path) -> None:
     assert caught.value.code == "unknown-peer"
 
 
+@pytest.mark.parametrize("code", ["keys-awaited", "hello-timeout"])
+async def test_who_is_told_to_come_again_does(tmp_path: Path, code: str) -> None:
+    network = Network(tmp_path)
+    async with network.run("B") as core:
+        core.refused_first = [code, code]
+        with trio.fail_after(20):
+            async with open_client(
+                "127.0.0.1", network.ports["B"], role="client", identity="c1"
+            ) as client:
+                assert await client.call("echo", {"a": 1}) == {"a": 1}
+        assert not core.refused_first
+
+
 async def test_an_error_in_the_block_comes_out_as_it_is(tmp_path: Path) -> None:
     network = Network(tmp_path)
     async with network.run("B"):
