@@ -30,8 +30,8 @@ class UserBacklogs:
     def leave(self, box: Mailbox) -> None:
         """It is empty."""
         box.user.boxes.discard(box)
-        if not box.user.boxes:
-            self._users.pop(box.user.name, None)
+        if not box.user.boxes and self._users.get(box.user.name) is box.user:
+            del self._users[box.user.name]
 
     def shrink(self, boxes: Iterable[Mailbox], drop: Callable[[Mailbox, float], int]) -> int:
         """Where one of the users of some mailboxes has too much waiting, the oldest goes of those

@@ -8,6 +8,8 @@ from random import Random
 
 import pytest
 
+from onyx.broker.deliveries.mailbox import Mailbox, append_to_all
+from onyx.broker.deliveries.user_backlogs import UserBacklogs
 from overlay.link.frames import Delivery, Missed, PlaceProfile, Publish
 from tests.onyx.broker.test_broker_core import FIGURE4, Setting
 
@@ -139,3 +141,14 @@ def test_the_sum_of_a_user_is_that_of_their_mailboxes_whatever_happens(seed: int
                 kept = box.user
                 assert kept.bytes == sum(other.backlog_bytes for other in kept.boxes) <= BOUND
         assert all(total <= BOUND for total in sums.values())
+
+
+def test_a_mailbox_whose_user_is_not_known_is_no_business_of_those_without_a_name() -> None:
+    backlogs = UserBacklogs(BOUND)
+    first, second, unknown = (Mailbox(name, index) for index, name in enumerate("abc", 1))
+    backlogs.give(first, "")
+    append_to_all([unknown], 1, 2 * BOUND)
+    assert not backlogs.shrink([unknown], lambda box, size: 1)
+    backlogs.leave(unknown)
+    backlogs.give(second, "")
+    assert second.user is first.user
