@@ -16,12 +16,12 @@ from onyx.registration_client import NetworkClient, RegistrationClient
 DETAILS = f"""\
 Prints the messages of a source that its root broker has archived (onyx up --archive), the
 oldest first, one a line as an archive has them: JSON with name, source, number, time and
-message, which onyx backtest reads as a .jsonl file. What was published in the last second
-or two may be missing. It takes the role read-archive (onyx access).
+message, which onyx backtest reads in a folder of .jsonl.gz files. What was published in
+the last second or two may be missing. It takes the role read-archive (onyx access).
 {NETWORK_HELP}"""
 
 EXAMPLES = """\
-  onyx archive read s1-w7d4bz3h > weather.jsonl
+  onyx archive read s1-w7d4bz3h | gzip > news/weather.jsonl.gz
   onyx archive read s1-w7d4bz3h --from 2026-11-21T17:00Z --to 2026-11-21T18:00Z
 """
 
