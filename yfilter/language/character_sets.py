@@ -134,6 +134,7 @@ def with_case_variants(characters: Characters) -> Characters:
         for start, end in ranges_of(characters)
         for cased_code in cased[_first(cased, start) : _first(cased, end)]
         for code in variants[cased_code]
+        if not start <= code < end
     ]
     return characters_of((*ranges_of(characters), *found))
 

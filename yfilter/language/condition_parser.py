@@ -90,6 +90,10 @@ class ConditionParser(OperatorParser):
     def user_call(self, given: tuple[Expression, ...] = ()) -> UserCall | None:
         """A call of a declared function, if the next token is the name of one."""
 
+    # Of the whole profile, with their flags, and what they come to; see ProfileLimits.
+    _patterns: frozenset[tuple[str, ...]] = frozenset()
+    _ranges = 0
+
     def condition(self) -> Expression:
         return self.sequence()
 
@@ -438,12 +442,17 @@ class ConditionParser(OperatorParser):
             if isinstance(argument, Literal)
         ]
         try:
-            check_pattern(
+            ranges = check_pattern(
                 pattern,
                 "".join(flags),
                 self.limits.pattern_max,
                 for_matches=name == "matches",
             )
+            if (pattern, *flags) not in self._patterns:
+                self._patterns |= {(pattern, *flags)}
+                self._ranges += ranges
+            if self._ranges > self.limits.ranges_max:
+                raise PatternError("the regular expressions are too large together")
             if name == "replace" and isinstance(arguments[2], Literal):
                 check_replacement(str(arguments[2].value), "".join(flags))
         except PatternError as error:

@@ -35,6 +35,7 @@ _COUNTS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 _PROPERTY = re.compile(r"\{(?:Is([a-zA-Z0-9-]+)|([A-Z][a-z]?))\}")
 _BACK = re.compile("[1-9][0-9]*")
 _SINGLES = {"n": "\n", "r": "\r", "t": "\t", **{c: c for c in "\\|.?*+(){}-[]^$"}}
+_CASE_LOOKS = 400  # at ranges, that take as long as finding the case variants of a class
 _BLANKS = "\t\n\r "
 _ANY = complement(characters_of([(10, 11), (13, 14)]))
 
@@ -68,10 +69,12 @@ class Fragment(NamedTuple):
 
 
 class ParsedPattern(NamedTuple):
-    """A pattern as a fragment; how many groups it has; whether with back-references, and with ^."""
+    """A pattern as a fragment; how many groups it has; whether with back-references, and with ^;
+    how many ranges of characters were looked at for it."""
 
     whole: Fragment
     groups: int
+    looked: int
     has_backs: bool
     has_starts: bool
 
@@ -88,7 +91,7 @@ def parse_pattern(pattern: str, flags: str) -> ParsedPattern:
     check_flags(flags)
     parser = _PatternParser(pattern, flags)
     whole = parser.quoted() if "q" in flags else parser.whole()
-    return ParsedPattern(whole, parser.opened, parser.has_backs, parser.has_starts)
+    return ParsedPattern(whole, parser.opened, parser.looked, parser.has_backs, parser.has_starts)
 
 
 class _PatternParser:
@@ -105,6 +108,7 @@ class _PatternParser:
         self._depth = 0
         self._closed: set[int] = set()
         self.opened = 0
+        self.looked = 0
         self.has_backs = False
         self.has_starts = False
 
@@ -215,6 +219,7 @@ class _PatternParser:
             except KeyError:
                 raise self._error(f"'\\{letter}' is not an escape") from None
             self._at += 2
+            self.looked += len(found) // 2
             return found
         named = _PROPERTY.match(self._pattern, start + 2)
         if named is None:
@@ -224,6 +229,7 @@ class _PatternParser:
         except KeyError:
             raise self._error(f"there is no category or block {named[0]}") from None
         self._at = named.end()
+        self.looked += len(found) // 2
         return found if letter == "p" else complement(found)
 
     def _class(self) -> Characters:
@@ -240,7 +246,10 @@ class _PatternParser:
         if self._at == first:
             raise self._error("an empty class", start)
         plain = characters_of(ranges)
-        found = union((with_case_variants(plain) if self._ignores_case else plain, *sets.values()))
+        if self._ignores_case:
+            plain = with_case_variants(plain)
+            self.looked += _CASE_LOOKS
+        found = union((plain, *sets.values()))
         if is_complement:
             found = complement(found)
         if self._next() == "-":

@@ -35,6 +35,9 @@ from yfilter.language.re2_patterns import Re2Pattern, compile_re2, written_for_r
 
 STATES_MAX = REPEATS_MAX  # of one pattern, after {n,m} is written out (code "pattern")
 FEW_STATES = 64  # RE2 keeps most sets of these at hand; else a character may take each of them
+# RE2 compiles some thousand ranges of characters a millisecond.
+RE2_RANGES_MAX = 65_536
+FEW_RANGES = 16_384
 RE2_STATES_MAX = 200  # beyond, a search by RE2 that cannot be interrupted may take too long
 STEPS = 256  # of RE2, a character and a state each, at the price of a visit: it takes few of them
 MANY_STEPS = 16  # if there are many states
@@ -51,16 +54,18 @@ Slots: TypeAlias = tuple[int | None, ...]  # start and end of the match, then of
 Found: TypeAlias = tuple[int, int, tuple[Span | None, ...]]
 
 
-def check_pattern(pattern: str, flags: str, length_max: int, *, for_matches: bool = True) -> None:
-    """Raises PatternError for what is wrong or too large.
+def check_pattern(pattern: str, flags: str, length_max: int, *, for_matches: bool = True) -> int:
+    """How many ranges of characters it has; PatternError for what is wrong or too large.
 
     ``for_matches`` False: it may not match the empty text either.
     """
     check_flags(flags)
     if len(pattern) > length_max:
         raise PatternError(f"a regular expression of more than {length_max} characters")
-    if compile_pattern(pattern, flags).is_nullable and not for_matches:
+    compiled = compile_pattern(pattern, flags)
+    if compiled.is_nullable and not for_matches:
         raise PatternError("a regular expression that matches the empty string", code="FORX0003")
+    return compiled.ranges
 
 
 def check_replacement(text: str, flags: str) -> None:
@@ -98,6 +103,7 @@ class Pattern:
     """A compiled pattern.
 
     ``is_linear``: a search takes time linear in the text; else ``charge`` must be given.
+    ``size``, ``ranges``: how many states, and ranges of characters, it has written out, about.
     ``is_nullable``: it matches the empty text.
     ``is_quick``: and not much more than reading it, so that nothing need be charged.
     """
@@ -109,7 +115,8 @@ class Pattern:
         self.groups = parsed.groups
         self.is_linear = not parsed.has_backs
         self.is_nullable = _is_nullable(parsed.whole)
-        self.size = _size(parsed.whole)
+        self.size = _written_out(parsed.whole, _states_of)
+        self.ranges = parsed.looked + _written_out(parsed.whole, _ranges_of)
         if self.size > STATES_MAX:
             raise PatternError(f"a regular expression of more than {STATES_MAX} states")
         self._multiline = "m" in flags
@@ -120,7 +127,7 @@ class Pattern:
     @property
     def is_quick(self) -> bool:
         is_exact = self._re2 is not None and not self._at_last_newline
-        return self.size <= FEW_STATES and is_exact
+        return self.size <= FEW_STATES and self.ranges <= FEW_RANGES and is_exact
 
     @cached_property
     def _states(self) -> list[_State]:
@@ -128,7 +135,7 @@ class Pattern:
 
     @cached_property
     def _re2(self) -> Re2Pattern | None:
-        if self.size > RE2_STATES_MAX:
+        if self.size > RE2_STATES_MAX or self.ranges > RE2_RANGES_MAX:
             return None
         written = written_for_re2(self._parsed, self._flags)
         return None if written is None else compile_re2(written)
@@ -346,16 +353,20 @@ def _in_characters(text: str, found: Iterator[Found]) -> Iterator[Found]:
         )
 
 
-def _size(fragment: Fragment) -> int:
-    """How many states a fragment has when its repetitions are written out, about."""
-    inside = sum(map(_size, fragment.parts))
-    match fragment.kind:
-        case "repeat":
-            return max(inside, 1) * max(fragment.least, fragment.most or 0, 1)
-        case "sequence":
-            return inside
-        case _:
-            return inside + 1
+def _written_out(fragment: Fragment, own: Callable[[Fragment], int]) -> int:
+    """What the parts of a fragment come to when its repetitions are written out, about."""
+    inside = sum(_written_out(part, own) for part in fragment.parts)
+    if fragment.kind == "repeat":
+        return max(inside, 1) * max(fragment.least, fragment.most or 0, 1)
+    return inside + own(fragment)
+
+
+def _states_of(fragment: Fragment) -> int:
+    return 0 if fragment.kind == "sequence" else 1
+
+
+def _ranges_of(fragment: Fragment) -> int:
+    return len(fragment.characters) // 2
 
 
 def _is_nullable(fragment: Fragment) -> bool:

@@ -21,6 +21,8 @@ class ProfileLimits:
     steps_max     location steps in the whole profile (``too-many-steps``)
     clauses_max   for and let clauses in the whole profile (``too-many-clauses``)
     pattern_max   characters of a regular expression (``pattern``)
+    ranges_max    ranges of characters in all regular expressions, repetitions written out
+                  (``pattern``)
     uri_max       characters of a namespace (``too-long``)
 
     ``idle_paths_refused``: whether a path that can never select anything is refused (``type``).
@@ -31,6 +33,7 @@ class ProfileLimits:
     steps_max: int = 1_024
     clauses_max: int = 256
     pattern_max: int = 256
+    ranges_max: int = 262_144
     uri_max: int = 1_024
     idle_paths_refused: bool = True
 

@@ -1,0 +1,101 @@
+"""Registration checks end in a bounded number of steps, whatever the text says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from random import Random
+
+import pytest
+
+from tests.fuzz.cost import Meter, a_profile
+from yfilter import ProfileRefused
+from yfilter.language.profile_limits import DEFAULT_PROFILE_LIMITS
+from yfilter.matcher import check_profile
+
+NINES = "9" * 5_000
+MANY = range(200)
+BOTH = r"[\w\W-[\w]]"
+
+
+def any_of(conditions: Iterable[str]) -> str:
+    return f"//a[{' or '.join(conditions)}]"
+
+
+def cased(number: int) -> str:
+    return "".join(f"[!-{chr(0xE000 + 45 * number + each)}]" for each in range(45))
+
+
+TEXTS = {
+    "an integer of 5,000 digits": f"//a[b = {NINES}]",
+    "a decimal of 5,000 digits": f"//a[b = 0.{NINES}]",
+    "an exponent beyond all": "//a[b = 1e999999999 or b = 1e-999999999]",
+    "an exponent of 5,000 digits": f"//a[b = 1e{NINES}]",
+    "casts of 60,000 digits": f"//a[xs:integer('{'9' * 60_000}') = b]",
+    "a year of 5,000 digits": f"//a[xs:dateTime('{NINES}-01-01T00:00:00') = b]",
+    "parentheses": "(" * 100_000 + "1" + ")" * 100_000,
+    "fewer parentheses": "(" * 30_000 + "1" + ")" * 30_000,
+    "brackets": "//a" + "[b" * 20_000 + "]" * 20_000,
+    "predicates": "//a" + "[1]" * 5_000,
+    "signs": f"//a[b = {'-' * 60_000}1]",
+    "calls in calls": f"//a[{'not(' * 10_000}b{')' * 10_000}]",
+    "constructors": f"for $x in //a return {'<a>' * 10_000}{'</a>' * 10_000}",
+    "attributes": "for $x in //a return <a" + "".join(f" a{n}='x'" for n in range(6_000)) + "/>",
+    "comments in comments": "(:" * 15_000 + ":)" * 15_000 + "//a",
+    "a reference to a character": f"//a[b = '&#{'9' * 60_000};']",
+    "steps": "//a" * 20_000,
+    "unions": "|".join(f"//a{n}" for n in range(2_000)),
+    "alternatives": any_of(f"b{n} = 1" for n in range(4_000)),
+    "alternatives of pairs": "//a[" + " and ".join(f"(b{n} = 1 or c = {n})" for n in MANY) + "]",
+    "a list": f"//a[@b = ({', '.join(f'{n}' for n in range(4_000))})]",
+    "a range": "//a[b = (1 to 1000000000000)]",
+    "doubling variables": "declare variable $v0 := 1; "
+    + "".join(f"declare variable $v{n + 1} := $v{n} + $v{n}; " for n in MANY)
+    + "//a[b = $v200]",
+    "repeats of repeats": "//a[matches(., '((a{1,1000}){1,1000}){1,1000}')]",
+    "repeats of nothing": "//a[matches(., '(?:(?:(?:){2000}){2000}){2000}')]",
+    "stars of stars": f"//a[matches(., '{'(?:' * 16}a{')*' * 16}')]",
+    "back-references": rf"//a[replace(., '{'(a*)*' * 30}\1b', 'x') = 'x']",
+    "large classes": any_of(rf"matches(., '\w{{64}}{n}')" for n in range(1_000)),
+    "classes less classes": any_of(f"matches(., '{BOTH * 19}{n}')" for n in MANY),
+    "cases of classes": any_of(f"matches(., '{cased(n)}', 'i')" for n in MANY),
+    "many patterns": any_of(f"matches(., '{'[a-c]?' * 40}{n}')" for n in range(60)),
+}  # fmt: skip
+
+
+def check(text: str) -> bool:
+    """Whether it is accepted; TooCostly."""
+    with Meter() as meter:
+        try:
+            check_profile(text)
+            is_accepted = True
+        except ProfileRefused:
+            is_accepted = False
+    meter.check()
+    return is_accepted
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_no_text_costs_much_before_it_is_accepted_or_refused(name: str) -> None:
+    check(TEXTS[name])
+
+
+def test_the_patterns_of_a_profile_are_bounded_together() -> None:
+    each = r"\w{64}"
+    few = DEFAULT_PROFILE_LIMITS.ranges_max // 60_000
+    assert check(any_of(f"matches(., '{each}{n}')" for n in range(few)))
+    assert check(any_of(f"matches(., '{each}')" for _ in range(100)))
+    with pytest.raises(ProfileRefused, match="too large together"):
+        check_profile(any_of(f"matches(., '{each}{n}')" for n in range(100)))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_texts(seed: int) -> None:
+    print("seed", seed)
+    chance = Random(seed)
+    for _ in range(60):
+        text = a_profile(chance)
+        for _ in range(chance.randrange(4)):
+            start = chance.randrange(len(text))
+            part = text[start : start + chance.randrange(1, 12)]
+            text = text[:start] + part * chance.choice((0, 2, 40, 2_000)) + text[start:]
+        check(text)
