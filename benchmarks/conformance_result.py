@@ -15,8 +15,13 @@ from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.evaluator import effective_boolean
 from yfilter.language.item_kinds import ANYTHING
 from yfilter.language.nodes import DynamicError, Focus, Item
+from yfilter.language.profile_limits import ProfileLimits
 from yfilter.language.query_parser import parse_expression
 from yfilter.language.sequence_functions import deep_equal
+
+LIMITS = ProfileLimits(
+    length_max=1 << 20, steps_max=10_000, clauses_max=10_000, idle_paths_refused=False
+)
 
 
 @dataclass
@@ -108,14 +113,14 @@ def _check_value(
 def _asserted(evaluator: MessageEvaluator, value: list[Item], condition: str) -> str:
     """What is wrong where a condition of ``$result`` does not hold."""
     focus = Focus(None, 1, 1, {"result": value})
-    parsed = parse_expression(condition, variables={"result": ANYTHING}, context=ANYTHING)
+    parsed = parse_expression(condition, LIMITS, {"result": ANYTHING}, ANYTHING)
     held = effective_boolean(evaluator.value(parsed, focus))
     return "" if held else f"{_shown(evaluator, value)}: {condition} does not hold"
 
 
 def _evaluated(expression: str) -> list[Item]:
     evaluator = MessageEvaluator(parse_text(b"<none/>"), strict=True)
-    parsed = parse_expression(expression, context=ANYTHING)
+    parsed = parse_expression(expression, LIMITS, context=ANYTHING)
     return list(evaluator.value(parsed, Focus(None, 1, 1, {})))
 
 

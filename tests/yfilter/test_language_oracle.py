@@ -213,6 +213,12 @@ FLWORS = (
     "for $a in //a return <r>{round(1.256, 2), string-join($a/b), tokenize(' a b ')}</r>",
     "for $a in //a return <r>{head($a/*), tail($a/b)}</r>",
     "//a[head(b/@n) = 2]",
+    "for $a in //a let $n := $a/@n for $a in $a/b let $n := ($n, $a/@n) return <r>{$n, $a}</r>",
+    (
+        "declare variable $n := sum((1, 2)); declare function local:f($n) { $n * 2 }; "
+        "for $a in //a return <r>{$n, local:f($n), let $n := local:f(3) return $n, $n}</r>"
+    ),
+    "for $a in //a[some $a in b satisfies $a/@n] return <r>{$a//element(b, xs:untyped)}</r>",
     "<r>{for $x in <e><a/><b/></e> let $y := ($x/b, $x/a, $x/b) return $y/.}</r>",
     "<r>{let $n := //@n for $a in //a[@n = max($n)] return $a/@n}</r>",
     "declare namespace p = 'urn:p'; for $a in //a return element {'p:e'} {attribute {'p:x'} {1}}",

@@ -176,7 +176,12 @@ def comparable(left: Atom, right: Atom) -> tuple[Any, Any]:
         return left, right
     if is_number(left) and is_number(right):
         if isinstance(left, float) or isinstance(right, float):
-            return to_double(left), to_double(right)
+            one, other = to_double(left), to_double(right)
+            if isinstance(left, Float) != isinstance(right, Float) and not (
+                type(left) is float or type(right) is float
+            ):  # of an xs:float and an exact number the latter is made one
+                return Float(one), Float(other)
+            return one, other
         return left, right
     if isinstance(left, bool) and isinstance(right, bool):
         return left, right

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
+from collections.abc import Container
 from decimal import Decimal
 from itertools import count
 from math import isinf
@@ -285,8 +286,8 @@ class ConditionParser(OperatorParser):
         return Quantified(token.text == "every", tuple(bindings), condition)
 
     @abstractmethod
-    def new_variable(self) -> str:
-        """The name of a variable about to be bound."""
+    def new_variable(self, beside: Container[str] = ()) -> str:
+        """The name in the tree of a variable about to be bound; none of ``beside``."""
 
     @abstractmethod
     def declared_type(self) -> SequenceType | None:

@@ -106,14 +106,14 @@ def holder(item: Detached) -> tuple[ElementStream, NodeType]:
     return builder.finish(), NodeType.ATTRIBUTE if is_attribute else NodeType.CONTENT
 
 
-def name_of_value(value: Opaque) -> QualifiedName:
-    """The name that an xs:QName is; DynamicError for one that nothing can have."""
+def name_of_value(value: Opaque, wrong: str = "XQDY0096") -> QualifiedName:
+    """The name that an xs:QName is; a DynamicError ``wrong`` for one that nothing can have."""
     prefix, _, local = value.text.rpartition(":")
     namespace = value.key[0]
     if prefix == "xmlns" or namespace == XMLNS_NAMESPACE:
-        raise DynamicError("XQDY0044", f"{value.text} is a declaration")
+        raise DynamicError(wrong, f"{value.text} is a declaration")
     if (prefix == "xml") != (namespace == XML_NAMESPACE) and prefix:
-        raise DynamicError("XQDY0096", f"{value.text} has a prefix of another namespace")
+        raise DynamicError(wrong, f"{value.text} has a prefix of another namespace")
     return QualifiedName("xml" if namespace == XML_NAMESPACE else prefix, namespace, local)
 
 
@@ -123,13 +123,15 @@ def _computed_name(evaluator: Evaluator, expression: Computed, focus: Focus) -> 
     assert expression.name is not None
     atom = evaluator.one_atom(evaluator.value(expression.name, focus))
     if isinstance(atom, Opaque) and atom.type == "xs:QName":
-        return name_of_value(atom)
+        is_element = expression.kind is NodeKind.ELEMENT
+        return name_of_value(atom, "XQDY0096" if is_element else "XQDY0044")
     if not isinstance(atom, str):
         raise DynamicError("XPTY0004", "a name is a string or an xs:QName")
     text = str(atom).strip()
     prefix, colon, local = text.rpartition(":")
     if not is_ncname(local) or (colon and not is_ncname(prefix)):
-        raise DynamicError("XQDY0074", f"{text[:80]!r} is no name")
+        is_target = expression.kind is NodeKind.PROCESSING_INSTRUCTION
+        raise DynamicError("XQDY0041" if is_target else "XQDY0074", f"{text[:80]!r} is no name")
     if expression.kind is NodeKind.PROCESSING_INSTRUCTION and colon:
         raise DynamicError("XQDY0041", f"{text[:80]!r} is no name without a prefix")
     known = {**INITIAL_NAMESPACES, **dict(expression.namespaces)}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import replace
+from itertools import count
 
 from yfilter.language.computed_parser import ComputedParser
 from yfilter.language.item_kinds import ATOMS, ItemKind
@@ -54,19 +56,28 @@ class FlworParser(ComputedParser):
             return self._flwor()
         return self.computed()
 
-    def new_variable(self) -> str:
+    def new_variable(self, beside: Container[str] = ()) -> str:
+        """Its name in the tree, another one for each of those in each other; ``beside`` must not
+        have the name."""
         token = self.lexer.peek()
         if token.kind is not TokenKind.VARIABLE:
             raise self.unexpected("a variable")
         self.lexer.take()
         name = self.variable_name(token)
-        if name == MESSAGE_VARIABLE or name in (*self.scope.variables, *self.declared):
+        if name in beside or name == MESSAGE_VARIABLE:
             raise self.refusal(
                 "duplicate-variable",
                 f"${token.text} is bound already",
                 token.offset,
                 "another name",
             )
+        if name in self.scope.variables or name in self.declared:
+            written = name
+            for number in count(2):
+                name = f"{written}.{number}"
+                if not (name in self.scope.variables or name in self.renamed):
+                    break
+            self.renamed[name] = written
         self._clause_count += 1
         if self._clause_count > self.limits.clauses_max:
             raise self.refusal(
@@ -130,7 +141,7 @@ class FlworParser(ComputedParser):
             following.is_symbol(":=") or following.is_word("as")
         ):
             self.lexer.take()
-            name, value = self.variable_name(token), None
+            name, value = self.bound_name(self.variable_name(token)), None
             if name not in self.scope.variables:
                 raise self.refusal(
                     "unbound-variable", f"the variable ${token.text} is not bound", token.offset
@@ -162,7 +173,7 @@ class FlworParser(ComputedParser):
             if self.lexer.peek().is_word("at"):
                 self.lexer.take()
                 self.scope = outer.with_variable(name, ItemKind.NUMBER)
-                position = self.new_variable()
+                position = self.new_variable((self.renamed.get(name, name),))
                 self.scope = outer
             self.expect_word("in")
         else:

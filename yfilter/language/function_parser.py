@@ -111,7 +111,7 @@ class FunctionParser(FlworParser):
         """``$name as type := expression``; what is short stands where its name does, of the rest
         the value is found once."""
         token = self.lexer.peek()
-        name = self.new_variable()
+        name = self.new_variable(self.declared)
         declared = self.declared_type()
         if self.lexer.peek().is_word("external"):
             raise self.unsupported("an external variable is", self.lexer.peek(), "':=' and a value")
@@ -161,7 +161,8 @@ class FunctionParser(FlworParser):
         while not self.lexer.peek().is_symbol(")"):
             if parameters:
                 self.expect(",", " or ')'")
-            name = self.new_variable()
+            named = [self.renamed.get(one, one) for one, _ in parameters]
+            name = self.new_variable(named)
             type_ = self.declared_type()
             parameters.append((name, type_))
             self.scope = self.scope.with_variable(name, kinds_of_type(type_))

@@ -16,7 +16,7 @@ from yfilter.language.item_kinds import (
     kinds_after_step,
     kinds_of,
 )
-from yfilter.language.namespaces import INITIAL_NAMESPACES, braced
+from yfilter.language.namespaces import INITIAL_NAMESPACES, SCHEMA_NAMESPACE, braced
 from yfilter.language.path_assembly import ANY_DEPTH, normal, with_filter, with_step
 from yfilter.language.positions import is_positional
 from yfilter.language.profile_limits import ProfileLimits
@@ -47,6 +47,11 @@ KIND_TESTS = {
     "attribute": NodeKind.ATTRIBUTE,
     "processing-instruction": NodeKind.PROCESSING_INSTRUCTION,
     "document-node": NodeKind.DOCUMENT,
+}
+# Types that all nodes of messages have.
+_UNTYPED = {
+    NodeKind.ELEMENT: ("untyped", "anyType"),
+    NodeKind.ATTRIBUTE: ("untypedAtomic", "anyAtomicType", "anySimpleType"),
 }
 _TYPE_TESTS = frozenset(("item", "schema-element", "schema-attribute"))
 _AXES = {axis.value: axis for axis in Axis}
@@ -83,6 +88,7 @@ class PathParser(ABC):
         self.scope = Scope(dict(INITIAL_NAMESPACES), {})
         # Declared variables: with its size what stands where the name does, None for a call.
         self.declared: dict[str, tuple[Expression, int] | None] = {}
+        self.renamed: dict[str, str] = {}  # variables in the tree: what the text calls them
         self.strips_space = True  # of constructors, where it is alone between tags and braces
         self.empty_greatest = False  # in order by, where nothing is said
         self._depth = 0
@@ -277,7 +283,7 @@ class PathParser(ABC):
             self.lexer.take()
             if token.text == MESSAGE_VARIABLE:
                 return PathExpression(Origin.MESSAGE, ())
-            name = self.variable_name(token)
+            name = self.bound_name(self.variable_name(token))
             if name not in self.scope.variables:
                 if name in self.declared:
                     return self._declared_value(name, token)
@@ -296,6 +302,14 @@ class PathParser(ABC):
             prefix, colon, local = token.text.rpartition(":")
             namespace = self.namespace_of(prefix, token.offset) if colon else ""
         return braced(namespace) + local if namespace else local
+
+    def bound_name(self, name: str) -> str:
+        """What the variable that a name means here is called in the tree: the innermost one."""
+        if self.renamed:
+            for bound in reversed(self.scope.variables):
+                if self.renamed.get(bound, bound) == name:
+                    return bound
+        return name
 
     @abstractmethod
     def variable_call(self, name: str) -> UserCall:
@@ -427,9 +441,19 @@ class PathParser(ABC):
         elif test is not None and not inside.is_symbol(")"):
             test = self._name_test(attribute=attribute or kind is NodeKind.ATTRIBUTE)
             if self.lexer.peek().is_symbol(","):
-                raise self.unsupported("a type in a test is", self.lexer.peek(), "the name alone")
+                self._type_of_test(self.lexer.take(), kind)
         self.expect(")")
         return kind, test
+
+    def _type_of_test(self, place: Token, kind: NodeKind) -> None:
+        """``element(a, xs:untyped)``: what every element, or attribute, of a message is."""
+        token = self.lexer.take()
+        prefix, colon, local = token.text.rpartition(":")
+        namespace = self.namespace_of(prefix, token.offset) if colon else ""
+        if namespace != SCHEMA_NAMESPACE or local not in _UNTYPED[kind]:
+            raise self.unsupported("a type in a test is", place, "the name alone")
+        if kind is NodeKind.ELEMENT and self.lexer.peek().is_symbol("?"):
+            self.lexer.take()
 
     def _name_test(self, *, attribute: bool) -> NameTest:
         token = self.lexer.peek()
