@@ -9,6 +9,7 @@ option       what is run                                                  held a
 ``DIR``      the queries of XMark, which are there, too (xmark.py)        the same, and Saxon
 ``--random`` profiles by chance on messages (conformance_random.py)       lxml, elementpath, Saxon
 ``--real``   profiles for real messages (conformance_real.py)             Saxon
+``--rules``  rule sets in Schematron, on mutations (rules/comparison.py)  Saxon
 ===========  ===========================================================  ======================
 """
 
@@ -24,6 +25,7 @@ from benchmarks.benchmark import Benchmark, BenchmarkError, Result, count
 from benchmarks.conformance import NAMED, SuiteResult, run_suite
 from benchmarks.conformance_random import compare_at_random
 from benchmarks.conformance_real import compare_real
+from benchmarks.rules.comparison import compare_rules
 from benchmarks.xmark import run_xmark
 
 
@@ -58,12 +60,27 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="N random profiles of each level against lxml, elementpath and Saxon",
     )
-    parser.add_argument("--seed", type=count, default=1, help="of the random profiles (1)")
+    parser.add_argument(
+        "--seed", type=count, default=1, help="of the random profiles and the mutations (1)"
+    )
     parser.add_argument(
         "--real",
         type=Path,
         metavar="DATA",
         help="folders of messages that profiles were written for, against Saxon",
+    )
+    parser.add_argument(
+        "--rules",
+        type=Path,
+        metavar="FOLDER",
+        help="folders of rule sets in Schematron and messages, against Saxon",
+    )
+    parser.add_argument(
+        "--mutations",
+        type=count,
+        default=1_000,
+        metavar="N",
+        help="of the messages, for each rule set (1000)",
     )
     parser.add_argument("--set", action="append", default=[], metavar="NAME", help="only this set")
     parser.add_argument("--all", action="store_true", help="all sets, not just the named ones")
@@ -73,8 +90,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> LanguageResult:
     """Runs what the options name; BenchmarkError when that is nothing, or not there."""
-    if options.directory is None and not options.random and options.real is None:
-        raise BenchmarkError("language: nothing to do; give DIR, --random N or --real DATA")
+    asked = options.directory, options.real, options.rules
+    if not options.random and not any(asked):
+        raise BenchmarkError(
+            "language: nothing to do; give DIR, --random N, --real DATA or --rules FOLDER"
+        )
     if options.real is not None and find_spec("saxonche") is None:
         raise BenchmarkError("language: --real needs saxonche")
     parts: dict[str, Result] = {}
@@ -94,6 +114,11 @@ def run(options: argparse.Namespace) -> LanguageResult:
         parts["random"] = compare_at_random(options.random, options.seed)
     if options.real is not None:
         parts["real"] = compare_real(options.real)
+    if options.rules is not None:
+        rules = compare_rules(options.rules, options.mutations, options.seed)
+        parts["rules"] = rules
+        figures["schematron_accepted"] = rules.accepted
+        figures["schematron_wrong"] = rules.wrong
     return LanguageResult(parts, figures)
 
 

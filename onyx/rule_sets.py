@@ -8,7 +8,7 @@ profile, one that is gone is named, and removed where that is asked for.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -33,27 +33,34 @@ class ImportedRules:
     missing: Sequence[str]
 
 
-def read_rule_set(file: Path, phase: str | None = None) -> RuleSet:
-    """The rule set in a file; it may include files of its folder and below, and nothing else.
+def read_rule_set(file: Path, phase: str | None = None, top: Path | None = None) -> RuleSet:
+    """The rule set in a file; it may include what is in the folder ``top`` and below (None: its
+    own), and nothing else.
 
     SchematronRefused; UnreadableInput.
     """
-    folder = file.parent.resolve()
+    try:
+        text = file.read_bytes()
+    except OSError as error:
+        raise UnreadableInput(f"{file}: {error.strerror}") from None
+    read = folder_reader(file.parent, top or file.parent)
+    return compile_schematron(text, file=file.name, phase=phase, read=read)
+
+
+def folder_reader(folder: Path, top: Path) -> Callable[[str], bytes]:
+    """Reads files by their names as seen from a folder; SchematronRefused if not below ``top``."""
+    within = top.resolve()
 
     def read(name: str) -> bytes:
         path = (folder / name).resolve()
-        if not path.is_relative_to(folder):
-            raise SchematronRefused(f"{name} is not in the folder of {file.name}")
+        if not path.is_relative_to(within):
+            raise SchematronRefused(f"{name} is not in {top}")
         try:
             return path.read_bytes()
         except OSError as error:
             raise SchematronRefused(f"{name}: {error.strerror}") from None
 
-    try:
-        text = file.read_bytes()
-    except OSError as error:
-        raise UnreadableInput(f"{file}: {error.strerror}") from None
-    return compile_schematron(text, file=file.name, phase=phase, read=read)
+    return read
 
 
 async def import_rules(

@@ -50,6 +50,12 @@ def add_import(verbs: Subparsers) -> None:
     parser.add_argument(
         "--phase", metavar="ID", help="only patterns of this phase; #ALL: of all (default: its own)"
     )
+    parser.add_argument(
+        "--top",
+        metavar="FOLDER",
+        type=Path,
+        help="where the files are that it may include (default: its own folder, and below)",
+    )
     parser.add_argument("--skip-bad", action="store_true", help="leave out what cannot be taken")
     parser.add_argument(
         "--prune", action="store_true", help="remove profiles of assertions that are gone"
@@ -74,7 +80,7 @@ def run_import(arguments: argparse.Namespace) -> int:
     if not _NAME.fullmatch(name):
         raise UsageError(f"the name is {name!r}; expected letters, digits, '.', '-' and '_'")
     try:
-        rules = read_rule_set(file, arguments.phase)
+        rules = read_rule_set(file, arguments.phase, arguments.top)
     except SchematronRefused as refusal:
         print(f"onyx: {refusal}", file=sys.stderr)
         return EXIT_DATA

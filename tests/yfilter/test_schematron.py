@@ -154,7 +154,9 @@ def test_functions_and_keys_of_xslt_and_current() -> None:
            <xsl:key name="by-no" match="item" use="@no"/>
            <xsl:function name="u:twice" as="xs:integer"><xsl:param name="n" as="xs:integer"/>
              <xsl:variable name="two" select="2"/>
-             <xsl:choose><xsl:when test="$n gt 0"><xsl:sequence select="$n * $two"/></xsl:when>
+             <xsl:variable name="product" as="xs:integer"><xsl:value-of select="$n * $two"/>
+             </xsl:variable>
+             <xsl:choose><xsl:when test="$n gt 0"><xsl:sequence select="$product"/></xsl:when>
                <xsl:otherwise><xsl:value-of select="0"/></xsl:otherwise></xsl:choose>
            </xsl:function>
            <pattern><rule context="item">

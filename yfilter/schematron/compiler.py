@@ -47,7 +47,7 @@ from yfilter.schematron.schema_reader import (
 from yfilter.schematron.stylesheet import function_text, key_text, literal, value_of
 
 SVRL = "http://purl.oclc.org/dsdl/svrl"
-_KNOWN = {"fn", "xs", "xml", "local", "svrl", "xmlns"}
+_KNOWN = {"fn", "xs", "xml", "local"}
 _BRACKETS = re.compile(r"\[[^\[\]]*\]")
 _NOT_RELATIVE = re.compile(
     r"\$\s*[\w.:-]+|(?:true|false)\s*\(\s*\)|[\w.:-]+\s*\((?!\s*\))|'[^']*'|\d[\w.]*"
@@ -112,15 +112,11 @@ def compile_schematron(
     schema = read_schema(text, file, phase, read)
     profiles: list[RuleProfile] = []
     refused: list[RefusedRule] = []
-    keys = Counter[str]()
-    for pattern_at, pattern in enumerate(schema.patterns, 1):
+    for pattern, keys in zip(schema.patterns, keys_of(schema), strict=True):
         writer = _Writer(schema, pattern)
-        for rule_at, (rule, context) in enumerate(writer.contexts(), 1):
-            for check_at, check in enumerate(rule.checks, 1):
-                name = check.get("id") or f"{pattern.id or pattern_at}/{rule_at}/{check_at}"
-                key = re.sub(r"[^\w./-]+", "-", name)
-                keys[key] += 1
-                key += f".{keys[key]}" if keys[key] > 1 else ""
+        for (rule, context), of_rule in zip(writer.contexts(), keys, strict=True):
+            for check, key in zip(rule.checks, of_rule, strict=True):
+                name = check.get("id") or key
                 where = place(check)
                 try:
                     profile = writer.profile(rule, context, check, name)
@@ -136,6 +132,27 @@ def compile_schematron(
                         RuleProfile(key, name, role, *where, rule.context, test, profile)
                     )
     return RuleSet(tuple(profiles), tuple(refused))
+
+
+def keys_of(schema: Schema) -> list[list[list[str]]]:
+    """By pattern and rule: the id of an assertion, else its place; numbered if it comes again."""
+    seen = Counter[str]()
+
+    def key(name: str) -> str:
+        name = re.sub(r"[^\w./-]+", "-", name)
+        seen[name] += 1
+        return name if seen[name] == 1 else f"{name}.{seen[name]}"
+
+    return [
+        [
+            [
+                key(check.get("id") or f"{pattern.id or pattern_at}/{rule_at}/{check_at}")
+                for check_at, check in enumerate(rule.checks, 1)
+            ]
+            for rule_at, rule in enumerate(pattern.rules, 1)
+        ]
+        for pattern_at, pattern in enumerate(schema.patterns, 1)
+    ]
 
 
 class Context(NamedTuple):

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
+from posixpath import dirname, join, normpath
 from typing import TypeAlias
 
 import lxml.etree
@@ -31,7 +32,8 @@ _ALL, _DEFAULT = "#ALL", "#DEFAULT"
 _SUBSTITUTED = ("context", "test", "value", "select", "path", "subject", "match", "use")
 
 Read: TypeAlias = Callable[[str], bytes]
-"""What is in the file that a schema names so; SchematronRefused if it may not be read."""
+"""What is in the file of that name, seen from the schema's; SchematronRefused if it may not be
+read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +148,7 @@ class _Includes:
 
     def _other(self, element: Element, above: tuple[str, ...]) -> Element:
         href, _, fragment = element.get("href", "").partition("#")
+        href = normpath(join(dirname(above[-1]), href))
         if href in above:
             raise refusal(element, f"{href} includes itself")
         try:

@@ -6,6 +6,7 @@ A ``xsl:function`` whose body is variables, conditions and sequences becomes a d
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 import lxml.etree
@@ -14,6 +15,7 @@ from yfilter.schematron.contexts import alternatives, path_of
 from yfilter.schematron.expressions import as_xquery, key_function
 from yfilter.schematron.schema_reader import XSLT, Element, refusal
 
+_ATOMIC = re.compile(r"(xs:(?:string|boolean|integer|decimal|double|date|dateTime|time))\??")
 _SPACE = " \t\r\n"
 _ESCAPES = str.maketrans(
     {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;", "{": "{{", "}": "}}"}
@@ -39,7 +41,14 @@ def key_text(name: str, keys: Iterable[Element]) -> str:
 
 
 def value_of(element: Element) -> str:
-    """A variable's expression: its attribute, or what is in it."""
+    """A variable's expression, which its type converts as an argument's does."""
+    declared = _ATOMIC.fullmatch(element.get("as", ""))
+    value = _value_of(element)
+    return f"data({value}) cast as {declared[1]}?" if declared else value
+
+
+def _value_of(element: Element) -> str:
+    """Its attribute, or what is in it."""
     value = element.get("value", element.get("select"))
     if value is not None:
         return as_xquery(value)
@@ -63,7 +72,7 @@ def _body(children: Sequence[Element], parent: Element) -> str:
     parts: list[str] = []
     for at, each in enumerate(children):
         if _is(each, "variable"):
-            value = f"let ${each.get('name', '')}{_type(each)} := {value_of(each)}"
+            value = f"let ${each.get('name', '')} := {value_of(each)}"
             parts.append(f"{value} return ({_body(children[at + 1 :], parent)})")
             break
         parts.append(_instruction(each))
