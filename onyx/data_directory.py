@@ -9,6 +9,7 @@
     └── nodes/
         ├── B1/
         │   ├── lock         held by the broker process
+        │   ├── work, fault  what it is at, and how it died (onyx/node_deaths.py)
         │   └── store.sqlite everything that B1 must not forget
         └── registration/ ...
 

@@ -23,9 +23,10 @@ import trio
 
 from onyx.background import lone_error
 from onyx.child_process import RestartPolicy
+from onyx.node_deaths import Death, ProcessDied
 from overlay.link.dead_letters import keep_aside
 from overlay.link.group_commit import RowStore
-from overlay.link.suspect import CoreFailed
+from overlay.link.suspect import CoreFailed, marked
 
 CAUTIOUS_TURNS = 10_000
 
@@ -37,10 +38,12 @@ async def run_lives(
     store: RowStore,
     policy: RestartPolicy,
     wall: Callable[[], float] = time.time,
+    death: Death | None = None,
 ) -> None:
     """Run ``life(caution)`` again whenever its core falls over; the pause between two grows while
-    they are short."""
-    caution = failures = 0
+    they are short.  ``death``: that of the process before."""
+    failures = 0
+    caution = 0 if death is None else _take_back(death, store, wall())
     while True:
         began = trio.current_time()
         try:
@@ -56,6 +59,21 @@ async def run_lives(
         gc.unfreeze()
         gc.collect()
         await trio.sleep(policy.pause_seconds(failures))
+
+
+def _take_back(death: Death, store: RowStore, at: float) -> int:
+    """Keep aside what the process before died of, if that is known; how cautious the first life
+    has to be."""
+    if not death.blame:
+        log.warning("died at %s the last time; if it does again, that is passed over", death.at)
+        return CAUTIOUS_TURNS if death.is_vague else 0
+    suspect = marked(death.at)
+    keep_aside(store, suspect, ProcessDied(death.blame), at)
+    log.error(
+        "%s: died at %s, which is passed over from now on (onyx dead show %s)\n%s",
+        *(suspect.id, death.at, suspect.id, death.blame),
+    )
+    return 0
 
 
 def _take_down(failure: CoreFailed, store: RowStore, at: float) -> int:

@@ -36,6 +36,7 @@ from onyx.doors import doors_of, node_limits
 from onyx.errors import EXIT_CONFIG, EXIT_OK, NotAuthenticated, StoreUnusable, UserError
 from onyx.garbage import leave_survivors_alone
 from onyx.listening import NodeSockets
+from onyx.node_deaths import watched_deaths
 from onyx.node_lives import run_lives
 from onyx.open_files import allow_connections
 from overlay.link.credentials import Credentials, CredentialsError
@@ -100,7 +101,8 @@ async def run_node_process(
     ``sockets`` are bound and listening, and are closed at the end; ``credentials`` is the file of
     its own (None: it runs without TLS), beside which are those ``revoked``; ``ready`` is called
     once, ``progress`` before that, now and then as the rows of the store are taken back.  A core
-    that falls over at an input is made anew, and passes over it (node_lives.py).
+    that falls over at an input is made anew, and passes over it (node_lives.py); so is what the
+    process died of (node_deaths.py).
     DataDirectoryInUse when the node is running already, StoreUnusable when its store cannot be
     used, TopologyError when the system does not allow as many connections as were asked for.
     """
@@ -114,6 +116,7 @@ async def run_node_process(
         sockets,
         directory.node_locked(node_id),
         opened_store(directory.store_file(node_id)) as store,
+        watched_deaths(directory.node_directory(node_id)) as (mark, death),
     ):
         is_ready = False
         async with background_tasks() as nursery:
@@ -138,9 +141,9 @@ async def run_node_process(
                 doors = doors_of(sockets, connections, limits)  # which the life closes
                 reports = say_ready, _now_and_then(progress if not is_ready else unsaid)
                 of_node = topology, node_id, doors, store
-                await run(*of_node, *reports, node_limits(limits, caution), shown, issuer)
+                await run(*of_node, *reports, node_limits(limits, caution), shown, issuer, mark)
 
-            await run_lives(life, store, RestartPolicy())
+            await run_lives(life, store, RestartPolicy(), death=death)
 
 
 def _load(path: Path, topology: Topology, node_id: str) -> Credentials:

@@ -31,8 +31,9 @@ from overlay.link.request_server import RequestServer, Result, Verb
 from overlay.link.row_log import RowLog
 from overlay.link.slices import Slice
 from overlay.link.stored_rows import Progress, StoredRows, unsaid
-from overlay.link.suspect import CoreFailed
+from overlay.link.suspect import CoreFailed, mark_of
 from overlay.link.token_holders import TokenHolders
+from overlay.link.work_mark import AT, BEHIND, IDLE, MARK, WorkMark
 from overlay.topology import Topology
 from registration.access_control import AccessControl
 from registration.audit_log import AuditLog
@@ -73,13 +74,15 @@ class RegistrationCore:
         say: Callable[[str], None] = lambda text: None,
         issuer: Callable[[str], Principal] = nobody,
         revoked: Callable[[], frozenset[int]] = frozenset,
+        mark: WorkMark | None = None,
     ) -> None:
         """``instance`` is new for every start; ``rows`` is what the store held; ``node`` says how
         the shell fares, for statistics; ``progress`` is told how far the rows are taken;
         ``clock`` gives seconds of processor time, by which work is done in slices, ``wall``
         those of the calendar; ``new_secret`` gives random bytes (Ids); ``caution``: see
         slices.py; ``say`` is told what people should know; ``issuer``: see TokenHolders;
-        ``revoked`` gives the serial numbers of certificates that nobody may show."""
+        ``revoked`` gives the serial numbers of certificates that nobody may show; ``mark``: where
+        it says what it is at."""
         self.identity = identity
         self._node = node
         self._rows = RowLog()
@@ -97,7 +100,7 @@ class RegistrationCore:
             is_over=self._slice.is_over,
             holder=holders.holder,
         )
-        self._dead = dead = DeadLetters(self._links, self._rows, wall)
+        self._dead = dead = DeadLetters(self._links, self._rows, wall, mark)
         self.moves = Moves(self.catalog, self._rows, self._send)
         self.shapes = ShapeChanges(topology, self.catalog, self._links, self._rows, self.moves.lost)
         audit = AuditLog(self._rows, wall, say)
@@ -170,6 +173,8 @@ class RegistrationCore:
         self._slice.until = 0.0
         if not isinstance(event, BatchHandled):
             self._arrival = None
+        else:
+            self._dead.mark[0] = BEHIND if self._arrival is None else AT
         try:
             if isinstance(event, CalledAgain):
                 agenda.work()
@@ -188,6 +193,8 @@ class RegistrationCore:
         except Exception as error:
             suspect = None if self._arrival is None else self._dead.suspect(self._arrival)
             raise CoreFailed(suspect) from error
+        finally:
+            self._dead.mark[0] = IDLE
         if agenda.working:
             actions.append(CallAgain())
         if agenda.due_at_end:
@@ -225,10 +232,12 @@ class RegistrationCore:
             taker = self._takers.get(type(frame))
             if taker is not None and role in taker.senders:
                 self._arrival = arrival
+                MARK.pack_into(self._dead.mark, 0, AT, mark_of(arrival).encode())
                 if not (self._dead.passed_over and self._dead.passes(arrival)):
                     taker.take(frame, arrival)
                 if not self._slice.caution:  # what fails behind it may have to do with others
                     self._arrival = None
+                    self._dead.mark[0] = BEHIND
                 return
             self._counters["not-expected"] += 1
             detail = f"{type(frame).__name__} from {arrival.peer} is not expected here"

@@ -25,6 +25,7 @@ from overlay.link.processor_clock import ProcessorClock
 from overlay.link.store import Store
 from overlay.link.stored_rows import Progress
 from overlay.link.turns import Turns
+from overlay.link.work_mark import WorkMark
 from overlay.topology import Topology
 from registration.registration_core import RegistrationCore
 
@@ -41,6 +42,7 @@ async def run_registration(
     limits: NodeLimits,
     credentials: Credentials | None,
     issuer: Callable[[str], Principal],
+    mark: WorkMark,
 ) -> None:
     """Run the registration service until cancelled; ``ready`` is called when it listens,
     ``progress`` before that, as it takes back what is stored.  Connections have TLS where it has
@@ -61,6 +63,7 @@ async def run_registration(
         log.info,
         issuer,
         frozenset if credentials is None else lambda: credentials.revoked,
+        mark,
     )
     watch = PeerWatch(core, (), ready)
     async with trio.open_nursery() as nursery:

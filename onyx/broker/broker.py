@@ -31,6 +31,7 @@ from overlay.link.processor_clock import ProcessorClock
 from overlay.link.store import Store
 from overlay.link.stored_rows import Progress
 from overlay.link.turns import Turns
+from overlay.link.work_mark import WorkMark
 from overlay.topology import Topology
 
 log = logging.getLogger("onyx.broker")
@@ -46,6 +47,7 @@ async def run_broker(
     limits: NodeLimits,
     credentials: Credentials | None,
     issuer: Callable[[str], Principal],
+    mark: WorkMark,
 ) -> None:
     """Run a broker until cancelled; KeyError if the topology has no such broker.
 
@@ -71,6 +73,7 @@ async def run_broker(
         limits.cautious_turns,
         issuer,
         (lambda serials: None) if credentials is None else credentials.revoke,
+        mark,
     )
     peers = [f"registration/{node.id}" for node in topology.registration]
     peers += [f"broker/{neighbour}" for neighbour in topology.neighbours(broker_id)]

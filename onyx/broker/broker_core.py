@@ -76,8 +76,9 @@ from overlay.link.principal import Principal, nobody
 from overlay.link.row_log import RowLog
 from overlay.link.slices import SLICE_SECONDS, Slice
 from overlay.link.stored_rows import Progress, StoredRows, unsaid
-from overlay.link.suspect import CoreFailed
+from overlay.link.suspect import CoreFailed, mark_of
 from overlay.link.token_holders import TokenHolders
+from overlay.link.work_mark import AT, BEHIND, IDLE, MARK, WorkMark
 from overlay.topology import Topology
 from yfilter.engine.match_limits import MatchLimits
 from yfilter.language.profile_limits import EvaluationLimits
@@ -107,6 +108,7 @@ class BrokerCore:
         caution: int = 0,
         issuer: Callable[[str], Principal] = nobody,
         revoke: Callable[[frozenset[int]], None] = lambda serials: None,
+        mark: WorkMark | None = None,
     ) -> None:
         """``instance`` is new for every start; ``rows`` is what the store held; ``clock`` gives
         seconds of processor time, by which links with the format "auto" choose (one that stands
@@ -114,7 +116,8 @@ class BrokerCore:
         calendar, by which what waits for users is too old; ``archive`` and ``node`` say how the
         shell fares, for statistics; ``progress`` is told how far the rows are taken, ``say`` what
         people should know; ``caution``: see slices.py; ``issuer``: see TokenHolders;
-        ``revoke`` is told which certificates nobody may show any more."""
+        ``revoke`` is told which certificates nobody may show any more; ``mark``: where it says
+        what it is at."""
         limits = topology.limits
         self.identity = identity
         self._archive = archive
@@ -134,7 +137,7 @@ class BrokerCore:
             is_over=self._slice.is_over,
             holder=holders.holder,
         )
-        self._dead = dead = DeadLetters(self._links, self._rows, wall)
+        self._dead = dead = DeadLetters(self._links, self._rows, wall, mark)
         self.control = ControlPlane(identity, topology, self._links, self._rows)
         self._access = AccessRules(self.control, self._links, self._rows, holders, revoke)
         seconds = limits.evaluation_ms_max / 1000
@@ -256,6 +259,8 @@ class BrokerCore:
         self._slice.until = 0.0
         if not isinstance(event, BatchHandled):
             self._arrival = None
+        else:
+            self._dead.mark[0] = BEHIND if self._arrival is None else AT
         try:
             if isinstance(event, CalledAgain):
                 agenda.work(self._slice.is_over)
@@ -275,6 +280,8 @@ class BrokerCore:
         except Exception as error:
             suspect = None if self._arrival is None else self._dead.suspect(self._arrival)
             raise CoreFailed(suspect) from error
+        finally:
+            self._dead.mark[0] = IDLE
         actions += agenda.take_actions()
         if agenda.working:
             actions.append(CallAgain())
@@ -377,6 +384,9 @@ class BrokerCore:
         if self.data.deferred and not taker.is_aside:
             self.data.finish()
         self._arrival = arrival
+        number = arrival.sequence
+        at = frame.called(arrival.peer, arrival.key, number) if number else mark_of(arrival)
+        MARK.pack_into(self._dead.mark, 0, AT, at.encode())
         why = self._passes(arrival) if self._dead.passed_over else ""
         if why and isinstance(frame, Message):  # others wait for it
             frame, why = not_evaluated(frame, f"at {self.identity}: {why}"), ""
@@ -387,6 +397,7 @@ class BrokerCore:
                 self._refuse(arrival, refusal)
         if not self._slice.caution:  # what fails behind it may have to do with others
             self._arrival = None
+            self._dead.mark[0] = BEHIND
         if self.trees.ending:
             self.trees.end_if_complete(arrival.key)
 

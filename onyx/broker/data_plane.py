@@ -65,6 +65,7 @@ from overlay.link.part import FrameRefused, Part, Taker, takes
 from overlay.link.row_log import RowLog
 from overlay.link.slices import Slice, never
 from overlay.link.stored_rows import StoredRows
+from overlay.link.work_mark import BEHIND
 from overlay.transformation.reflection import WHOLE
 from yfilter.errors import MatchLimitExceeded
 from yfilter.matches import (
@@ -123,6 +124,7 @@ class DataPlane(Part):
         """``clock``: seconds of processor time; ``slice_``: of the event under way; ``hand_on`` a
         message that was held until it was validated."""
         self._is_over = slice_.is_over
+        self._dead = dead
         self._maker = maker
         self._control = control
         self._links = links
@@ -327,6 +329,7 @@ class DataPlane(Part):
     def work(self) -> None:
         """Local profiles see the messages that were sent on before they were looked at."""
         self.local.run(self._is_over)
+        self._dead.mark[0] = BEHIND
         if self.deferred:
             self.work_soon()
 

@@ -42,8 +42,9 @@ from overlay.link.frames import Delivery
 from overlay.link.row_log import RowLog, number_key
 from overlay.link.slices import SLICE_SECONDS
 from overlay.link.stored_rows import StoredRows
-from overlay.link.suspect import CoreFailed, Suspect, suspect_message
+from overlay.link.suspect import CoreFailed, suspect_message
 from overlay.link.tables import Table
+from overlay.link.work_mark import AT, MARK
 from overlay.transformation.reflection import WHOLE
 from yfilter.errors import MatchLimitExceeded
 from yfilter.matches import PAUSE, Delivered, MakesNow
@@ -190,16 +191,20 @@ class LocalDeliveries:
             is_over()  # it begins now: the first step may be long
         while self.waiting:
             key, parcel, given, is_undecided = self.waiting[0]
+            what = f"local delivery of message {parcel.number} of {parcel.source}"
+            MARK.pack_into(self._dead.mark, 0, AT, what.encode())
             if self._steps is None:
                 self._steps = self.deliver(parcel, given, is_undecided=is_undecided)
-                if self._dead.passed_over and self._is_dead(parcel):
-                    self._steps = self._pass_over(parcel, is_undecided)
+                if self._dead.passed_over:
+                    suspect = suspect_message(what, parcel.source, parcel.payload)
+                    if self._dead.passes_stored(suspect):
+                        self._steps = self._pass_over(parcel, is_undecided, said_of(suspect.id))
             try:
                 for _ in self._steps:
                     if is_over():
                         return
             except Exception as error:
-                raise CoreFailed(self._suspect(parcel)) from error
+                raise CoreFailed(suspect_message(what, parcel.source, parcel.payload)) from error
             self._steps = None
             self.waiting.popleft()
             self._rows.delete(DEFERRED.space, key)
@@ -324,18 +329,10 @@ class LocalDeliveries:
         if made is not None:
             yield Given(boxes, made, True)
 
-    def _suspect(self, parcel: Parcel) -> Suspect:
-        return suspect_message("local delivery", parcel.source, parcel.number, parcel.payload)
-
-    def _is_dead(self, parcel: Parcel) -> bool:
-        """Whether a message has ended this broker before, when its profiles were asked."""
-        return self._suspect(parcel).id in self._dead.passed_over
-
-    def _pass_over(self, parcel: Parcel, is_undecided: bool) -> Iterator[None]:
-        """Its source is told if it still can be; else every profile, as none was asked."""
-        self._dead.passed()
+    def _pass_over(self, parcel: Parcel, is_undecided: bool, said: str) -> Iterator[None]:
+        """A message that has ended this broker before, when its profiles were asked: its source is
+        told if it still can be; else every profile, as none was asked."""
         self._counters["abandoned"] += 1
-        said = said_of(self._suspect(parcel).id)
         if is_undecided:
             self._decided(parcel, False, MessageRefused(INTERNAL, said))
             return

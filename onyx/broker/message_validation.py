@@ -29,8 +29,9 @@ from overlay.link.events import AskSchemaWorker, Flow, SchemaAnswered
 from overlay.link.frames import Publish
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part
-from overlay.link.suspect import CoreFailed
+from overlay.link.suspect import CoreFailed, mark_of
 from overlay.link.unfinished_frames import UnfinishedFrames
+from overlay.link.work_mark import AT, MARK
 
 HELD_BYTES_MAX = 64 * 1024 * 1024
 ASKED_BYTES_MAX = 64 * 1024 * 1024  # in questions that are not answered; then nothing is asked
@@ -193,7 +194,7 @@ class MessageValidation(Part):
         source, frame = arrival.sender, arrival.frame
         assert isinstance(frame, Publish)
         self._links.journal(arrival.peer).hold(Flow.MESSAGE, arrival.key, arrival.sequence)
-        if self._dead.passed_over and self._dead.knows(arrival):
+        if self._dead.passed_over and self._dead.known(arrival):
             held.decide(None)
         elif self._quota.is_on and self.agenda is not None:
             try:
@@ -235,6 +236,7 @@ class MessageValidation(Part):
     def _text(self, held: Held) -> bytes | None:
         """As it was written; None, and it is decided, if it cannot be read."""
         arrival = held.arrival
+        MARK.pack_into(self._dead.mark, 0, AT, mark_of(arrival).encode())
         try:
             if held.parcel is None:
                 assert isinstance(arrival.frame, Publish)

@@ -28,6 +28,9 @@ class CarriedMessage(Frame):
     reflects: SequenceNumber = 0
     pieces: Pieces = b""
 
+    def called(self, peer: str, key: str, sequence: int) -> str:
+        return f"{self.type} {self.number} of {self.source} on tree {self.root}"
+
     def carried_by(self, kind: type[_Carrier]) -> _Carrier:
         """The same in a frame of another kind."""
         return kind(*(getattr(self, field.name) for field in fields(CarriedMessage)))

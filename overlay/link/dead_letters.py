@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from traceback import format_exception
 
 from overlay.access import Right
@@ -33,8 +33,9 @@ from overlay.link.principal import NOBODY
 from overlay.link.request_server import RequestRefused, Result, Verb, name_argument
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
-from overlay.link.suspect import Suspect, id_of, suspect_of
+from overlay.link.suspect import Suspect, id_of, mark_of, marked, suspect_of
 from overlay.link.tables import Table
+from overlay.link.work_mark import WorkMark, unshared_mark
 
 INTERNAL = "internal"
 KEPT_MAX = 256
@@ -85,8 +86,15 @@ class DeadLetters(Part):
 
     section = "dead"
 
-    def __init__(self, links: LinkLayer, rows: RowLog, wall: Callable[[], float]) -> None:
-        """``wall``: seconds of the calendar."""
+    def __init__(
+        self,
+        links: LinkLayer,
+        rows: RowLog,
+        wall: Callable[[], float],
+        mark: WorkMark | None = None,
+    ) -> None:
+        """``wall``: seconds of the calendar; ``mark``: where a core says what it is at."""
+        self.mark = unshared_mark() if mark is None else mark
         self._links = links
         self._rows = rows
         self._wall = wall
@@ -133,17 +141,25 @@ class DeadLetters(Part):
     def gone(self, arrival: Arrival) -> None:
         self._failures.pop(arrival.connection, None)
 
-    def knows(self, arrival: Arrival) -> bool:
-        """Whether an arrival has ended a core."""
-        return id_of(arrival) in self.passed_over
+    def known(self, arrival: Arrival) -> str:
+        """The id of an arrival that has ended a core, or its process; else ""."""
+        names = id_of(arrival), marked(mark_of(arrival)).id
+        return next((name for name in names if name in self.passed_over), "")
+
+    def passes_stored(self, suspect: Suspect) -> bool:
+        """Whether a message that is in the store is not to be looked at."""
+        is_passed = suspect.id in self.passed_over
+        if is_passed:
+            self._pass(suspect.id, suspect)
+        return is_passed
 
     def passes(self, arrival: Arrival) -> str:
         """Why an arrival is not to be handled, "" if it is; whoever has sent it is told, if they
         can be."""
-        name = id_of(arrival)
-        if name not in self.passed_over:
+        name = self.known(arrival)
+        if not name:
             return ""
-        self.passed()
+        self._pass(name, self.suspect(arrival))
         frame = arrival.frame
         if isinstance(frame, Request):
             self._answer(arrival.connection, frame, name)
@@ -154,9 +170,6 @@ class DeadLetters(Part):
         elif not arrival.sequence:
             self._links.refuse(arrival.connection, INTERNAL, said_of(name))
         return said_of(name)
-
-    def passed(self) -> None:
-        self._counters["passed_over"] += 1
 
     def answer_failed(self, connection: int, request: Request, error: Exception) -> None:
         """Nothing was changed by a request that has failed: it is answered and kept, no more."""
@@ -178,6 +191,17 @@ class DeadLetters(Part):
         return {"kept": len(self._letters), **self._counters}
 
     # --- helpers --------------------------------------------------------------------------
+
+    def _pass(self, name: str, suspect: Suspect) -> None:
+        """Of an input that has ended the process nothing was kept before it comes again."""
+        self._counters["passed_over"] += 1
+        letter = self._letters.get(name)
+        if letter is not None and not letter.size:
+            size, data = len(suspect.data), suspect.data[:DATA_BYTES_MAX]
+            what, who = suspect.what, suspect.who
+            letter = replace(letter, what=what, who=who, size=size, data=data)
+            self._letters[name] = letter
+            DEAD.put(self._rows, name, letter)
 
     def _answer(self, connection: int, request: Request, name: str) -> None:
         result = {"code": INTERNAL, "message": said_of(name)}

@@ -29,6 +29,10 @@ class Frame:
     def check(self) -> None:
         """Conditions between fields; raises ProtocolError.  Single fields are checked before."""
 
+    def called(self, peer: str, key: str, sequence: int) -> str:
+        """What people call it, which is the same for no other sequenced frame."""
+        return f"{self.type} from {peer}, number {sequence} of channel {key!r}"
+
 
 @dataclass(frozen=True, slots=True)
 class CatalogFrame(Frame):

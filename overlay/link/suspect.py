@@ -3,7 +3,7 @@
 A core that raises what nobody expected (``CoreFailed``) is of no use any more: some of its memory
 may be changed and some not.  The shell makes a new one from the store, as after any crash, and
 keeps the input aside under the suspect's id (dead_letters.py), so that it is passed over when it
-comes again.
+comes again.  Of a process that died without a word only a mark is left, by which it is known.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import msgpack
 
 from overlay.link.arrival import Arrival
 from overlay.link.frame_codec import encode
-from overlay.link.frames import Message, MessageAgain, Request
+from overlay.link.frames import Message, Request
+from overlay.link.work_mark import cut_text
 
 ID_DIGITS = 16
 
@@ -42,17 +43,30 @@ def suspect_of(arrival: Arrival, who: str) -> Suspect:
     frame = arrival.frame
     assert frame is not None
     data = encode(frame, arrival.key, arrival.sequence)
-    if isinstance(frame, Request):
-        what = f"request {frame.verb!r} of {arrival.peer}"
-    elif isinstance(frame, Message | MessageAgain):
-        what = f"message {frame.number} of {frame.source} on tree {frame.root}"
+    what = what_of(arrival)
+    if isinstance(frame, Message):
         who = f"source/{frame.source}"
-    elif arrival.sequence:
-        place = f"number {arrival.sequence} of channel {arrival.key!r}"
-        what = f"{frame.type} from {arrival.peer}, {place}"
-    else:
-        what = f"{frame.type} from {arrival.peer}"
     return Suspect(id_of(arrival), what, who, data)
+
+
+def what_of(arrival: Arrival) -> str:
+    """As people are told."""
+    frame = arrival.frame
+    assert frame is not None
+    if arrival.sequence:
+        return frame.called(arrival.peer, arrival.key, arrival.sequence)
+    if isinstance(frame, Request):
+        return f"request {frame.verb!r} of {arrival.peer}"
+    return f"{frame.type} from {arrival.peer}"
+
+
+def mark_of(arrival: Arrival) -> str:
+    """What is worked on, to be known when the process has died: the same for the same input."""
+    if arrival.sequence:
+        return what_of(arrival)
+    if isinstance(arrival.frame, Request):
+        return f"request {arrival.frame.verb!r} ({id_of(arrival)})"
+    return f"{what_of(arrival)} ({id_of(arrival)})"
 
 
 def id_of(arrival: Arrival) -> str:
@@ -62,15 +76,19 @@ def id_of(arrival: Arrival) -> str:
     assert frame is not None
     if isinstance(frame, Request):
         return _id(frame.verb, msgpack.packb(frame.arguments))
-    if isinstance(frame, Message | MessageAgain):
+    if isinstance(frame, Message):
         return _id("message", frame.root, frame.source, frame.number)
     return _id(arrival.peer, encode(frame, arrival.key, arrival.sequence))
 
 
-def suspect_message(doing: str, source: str, number: int, data: bytes) -> Suspect:
-    """``doing`` something with a message that is in the store."""
-    told = f"{doing} of message {number} of {source}"
-    return Suspect(_id(doing, source, number), told, f"source/{source}", data)
+def suspect_message(what: str, source: str, data: bytes) -> Suspect:
+    """``what`` is done with which message that is in the store."""
+    return marked(what)._replace(who=f"source/{source}", data=data)
+
+
+def marked(text: str) -> Suspect:
+    """Of a process that has died: all that is known before the input comes again."""
+    return Suspect(_id("mark", cut_text(text)), text, "", b"")
 
 
 def _id(*parts: object) -> str:

@@ -15,12 +15,17 @@ from tests.onyx.networks import SAFETY_SECONDS
 from tests.onyx.networks import small_topology as topology_in
 
 FAULT = """
+import faulthandler, os, signal
 from onyx.broker.data_plane import DataPlane
 from onyx.broker.query_plane import QueryPlane
 
 match, update = DataPlane._match, QueryPlane.update
 
 def faulty_match(self, parcel):
+    if b"sigkill" in parcel.payload:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if b"sigsegv" in parcel.payload:
+        faulthandler._sigsegv()
     if parcel.stream is not None and (b"poison", b"venom")[parcel.hops] in parcel.payload:
         raise ZeroDivisionError("a fault")
     return match(self, parcel)
@@ -91,6 +96,25 @@ async def test_users_are_told_of_a_message_that_fells_a_broker_on_its_way(
             found = [await anext(results) for _ in range(3)]
     assert [one.results for one in found] == [[texts[0]], [], [texts[2]]]
     assert found[1].limit.startswith("at B2: an error in this process")
+
+
+@pytest.mark.parametrize(("how", "deaths"), [("sigsegv", 1), ("sigkill", 2)])
+async def test_what_a_broker_dies_of_without_an_exception_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, deaths: int
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(FAULT, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    said: list[str] = []
+    async with launch(topology_in(tmp_path / "data", brokers=1), write_line=said.append) as network:
+        async with await DataSource.register(network.registration) as source:
+            texts = [b"<n>1</n>", f"<n>{how}</n>".encode(), b"<n>3</n>"]
+            outcomes = [outcome async for outcome in source.publish_all(_each(texts))]
+            assert [outcome.code for outcome in outcomes] == ["", "internal", ""]
+        async with NetworkClient(str(network.topology.address("B1"))) as client:
+            (letter,) = (await client.call("dead.list"))["letters"]
+    assert letter["who"] == f"source/{source.info.id}" and letter["size"] > 0
+    assert letter["id"] in outcomes[1].reason
+    assert sum("died at publish from source/" in line for line in said) == deaths
 
 
 async def test_a_message_that_its_schema_is_tried_on_for_ever_is_refused_and_the_next_is_not(

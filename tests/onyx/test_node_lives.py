@@ -8,6 +8,7 @@ import pytest
 import trio
 
 from onyx.child_process import RestartPolicy
+from onyx.node_deaths import Death
 from onyx.node_lives import CAUTIOUS_TURNS, run_lives
 from overlay.link.dead_letters import DEAD
 from overlay.link.events import Delete, Put
@@ -67,6 +68,29 @@ async def test_the_input_is_kept_aside_and_the_pauses_grow(
     assert "ZeroDivisionError" in letter.trace
     assert "abc: failed at request 'x' of client/c" in caplog.text
     assert "Traceback" in caplog.text
+
+
+async def test_what_the_process_before_died_of_is_kept_aside(
+    autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    lives, store = Lives(None), Store()
+    death = Death("attach from subscriber/p1 (abc)", "Fatal Python error", is_vague=False)
+    await run_lives(lives, store, RestartPolicy(), lambda: 7.0, death)
+    assert lives.cautions == [0]
+    ((name, row),) = store.rows.items()
+    letter = DEAD.read(name, row)
+    assert (letter.what, letter.error) == (death.at, "ProcessDied: Fatal Python error")
+    assert (letter.has_ended, letter.size) == (True, 0)
+    assert f"{name}: died at attach from subscriber/p1 (abc)" in caplog.text
+
+
+@pytest.mark.parametrize(("is_vague", "caution"), [(False, 0), (True, CAUTIOUS_TURNS)])
+async def test_of_what_it_died_is_not_known_after_one_death(
+    autojump_clock: trio.testing.MockClock, is_vague: bool, caution: int
+) -> None:
+    lives, store = Lives(None), Store()
+    await run_lives(lives, store, RestartPolicy(), lambda: 7.0, Death("it", "", is_vague))
+    assert (lives.cautions, store.rows) == ([caution], {})
 
 
 async def test_a_life_after_a_failure_at_nothing_known_is_cautious(

@@ -12,7 +12,8 @@ from onyx.broker.packing.codebook import Codebook, wire_format_of
 from onyx.broker.packing.parcel import Parcel
 from overlay.link.dead_letters import DeadLetters
 from overlay.link.limits import FRAME_HEADROOM_BYTES, LinkLimits
-from overlay.link.suspect import CoreFailed, Suspect, suspect_message
+from overlay.link.suspect import CoreFailed, suspect_message
+from overlay.link.work_mark import AT, BEHIND, MARK
 from yfilter.engine.match_limits import MatchLimits
 from yfilter.errors import MatchLimitExceeded
 from yfilter.late_questions import ProfileEvaluated
@@ -100,17 +101,24 @@ class ResultMaker:
         profiles that get nothing after all.  What takes long is left out until ``late`` has it,
         but ``at_once``."""
         profiles = list(profiles)
-        if self._dead.passed_over and self._suspect(source, number, message).id in (
-            self._dead.passed_over
-        ):
-            self._dead.passed()
+        what = f"results of message {number} of {source}"
+        suspect = suspect_message(what, source, message.payload)
+        if self._dead.passed_over and self._dead.passes_stored(suspect):
             passed = without_results("passed-over", "to make them has ended the broker before")
             yield [profile for profile, _ in profiles], passed
             return
-        try:
-            yield from self._make(source, number, message, profiles, at_once)
-        except Exception as error:
-            raise CoreFailed(self._suspect(source, number, message)) from error
+        made = self._make(source, number, message, profiles, at_once)
+        while True:
+            MARK.pack_into(self._dead.mark, 0, AT, suspect.what.encode())
+            try:
+                one = next(made)
+            except StopIteration:
+                return
+            except Exception as error:
+                raise CoreFailed(suspect) from error
+            finally:
+                self._dead.mark[0] = BEHIND
+            yield one
 
     def _make(
         self,
@@ -154,9 +162,6 @@ class ResultMaker:
 
     def statistics(self) -> dict[str, int]:
         return {f"results_{name}": count for name, count in self._counters.items()}
-
-    def _suspect(self, source: str, number: int, message: KeptMessage) -> Suspect:
-        return suspect_message("results", source, number, message.payload)
 
     def _by_former(self, stream: ElementStream, profile: str, text: str) -> Results | None:
         self._counters["made_by_former_text"] += 1

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -16,18 +17,22 @@ from onyx.broker.local_deliveries import Given, LocalDeliveries
 from onyx.broker.match_shares import MatchShares
 from onyx.broker.packing.parcel import Parcel
 from onyx.broker.query_plane import QueryPlane
+from onyx.node_deaths import ProcessDied
 from overlay.link.arrival import Arrival
 from overlay.link.dead_letters import FAILURES_MAX, FELLED_MAX, KEPT_MAX, PASSED_MAX, keep_aside
 from overlay.link.events import Action, BatchHandled, CallAtEnd, ConnectionLost, Delete, Put
+from overlay.link.frame_codec import encode
 from overlay.link.frames import (
     Delivery,
     Hello,
     Message,
     Publish,
     Refused,
+    Request,
 )
 from overlay.link.principal import Principal
-from overlay.link.suspect import CoreFailed, Suspect
+from overlay.link.suspect import CoreFailed, Suspect, mark_of, marked
+from overlay.link.work_mark import AT, BEHIND, IDLE, read_mark
 from tests.beside import Beside, Peer
 from tests.onyx.broker.test_broker_core import NEWS, SF, Setting, delta, message
 
@@ -169,6 +174,51 @@ def test_users_below_a_broker_that_a_message_fells_are_told_that_it_was_not_eval
     for _ in range(2):  # what left early comes again
         other.brokers["B1"].send("B1", replace(told, number=3))
     assert other.delivered() == [2, 3]
+
+
+def test_a_core_says_what_it_is_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    setting = Falling(child="B5")
+    seen: list[tuple[int, str]] = []
+
+    def look(function: Callable[..., Any]) -> Callable[..., Any]:
+        def looked(*given: Any, **named: Any) -> Any:
+            seen.append(read_mark(bytes(setting.core._dead.mark)))
+            return function(*given, **named)
+
+        return looked
+
+    monkeypatch.setattr(DataPlane, "_match", look(DataPlane._match))
+    monkeypatch.setattr(LocalDeliveries, "deliver", look(LocalDeliveries.deliver))
+    monkeypatch.setattr(QueryPlane, "flush", look(QueryPlane.flush))
+    setting.brokers["B1"].send("B1", message(number=7))
+    at = "message 7 of s1 on tree B1"
+    assert seen == [(AT, at), (AT, "local delivery of message 7 of s1")]
+    seen.clear()
+    setting.brokers["B5"].send("B1", delta("//new"))
+    assert seen[0] == (BEHIND, "routing-delta from broker/B5, number 3 of channel 'B1'")
+    assert setting.core._dead.mark[0] == IDLE
+
+
+def test_what_the_process_died_of_is_known_by_its_mark_when_it_comes_again() -> None:
+    setting = Falling()
+    request = Arrival(1, "client/c", Request("q", "profile.update", {"profile": "p1"}))
+    for mark in (
+        "message 3 of s1 on tree B1",
+        "local delivery of message 4 of s1",
+        mark_of(request),
+    ):
+        keep_aside(setting, marked(mark), ProcessDied("without a word"), 1.0)
+    setting.live_on(CoreFailed(None))
+    for number in (3, 4, 5):
+        setting.brokers["B1"].send("B1", message(number=number))
+    told = [(delivery.number, 0 in delivery.lengths) for delivery in setting.user.all(Delivery)]
+    assert told == [(3, True), (4, False), (5, False)]  # the fourth was not deferred
+    answer = setting.beside.peer("client", "c").ask("profile.update", profile="p1")
+    assert answer is not None and answer.result["code"] == "internal"
+    letters = {letter["what"]: (letter["who"], letter["size"]) for letter in setting.letters()}
+    size = len(encode(message(number=3), "B1", 1))
+    assert letters["message 3 of s1 on tree B1"] == ("source/s1", size)
+    assert letters["local delivery of message 4 of s1"] == ("", 0)
 
 
 def test_a_source_is_told_which_of_its_messages_was_passed_over(falling_match: None) -> None:
