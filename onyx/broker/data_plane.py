@@ -231,11 +231,12 @@ class DataPlane(Part):
             if comes_again or not self.give_backs.give_back(frame, refusal):
                 self._counters["abandoned"] += 1
             return
-        except MatchLimitExceeded:
+        except MatchLimitExceeded as exceeded:
             self._counters["match_over_limit"] += 1
             links = list(self._control.children(frame.root))
             left = self._matcher.transformed(parcel.stream, parcel.root, links)
-            taken = Taken(links, left, [])
+            untold = self.local.untold(parcel, exceeded.code, exceeded.reason)
+            taken = Taken(links, left, untold)
         self._query.note_arrival(frame)
         if not (taken.links or taken.local):
             self._note_useless(parcel)

@@ -282,6 +282,8 @@ class LocalDeliveries:
         except MatchLimitExceeded as error:
             self._counters["match_over_limit"] += 1
             exceeded = error
+            if not is_undecided:  # else its source is told
+                found += self.untold(parcel, error.code, error.reason, matched)
         except (MessageRefused, DecodeError):
             self._counters["abandoned"] += 1
         if len(found) > 1:
@@ -311,9 +313,22 @@ class LocalDeliveries:
 
     def pass_over(self, parcel: Parcel, why: str) -> Iterator[None]:
         """Every profile is told that a message was not evaluated, as none was asked."""
-        profiles = [profile for profile in self._profiles if self._is_seen(parcel.source, profile)]
-        given = Given(self._boxes_named(profiles), without_results(INTERNAL, why), True)
-        yield from self.deliver(parcel, [given] if profiles else [])
+        yield from self.deliver(parcel, self.untold(parcel, INTERNAL, why))
+
+    def untold(
+        self, parcel: Parcel, code: str, why: str, asked: Iterable[Mailbox] = ()
+    ) -> list[Given]:
+        """What all profiles but those that were ``asked`` are told of a message that is too much:
+        nobody knows who would have got it."""
+        known = {box.profile for box in asked}
+        profiles = [
+            profile
+            for profile in self._profiles
+            if profile not in known and self._is_seen(parcel.source, profile)
+        ]
+        if not profiles:
+            return []
+        return [Given(self._boxes_named(profiles), without_results(code, why), True)]
 
     # --- helpers --------------------------------------------------------------------------
 

@@ -412,7 +412,11 @@ class ResultWriter(PlanValues):
             markup: bytes = written(evaluator, value)
             self._xml.put(markup)
         else:
-            text = " ".join(evaluator.string(item) for item in value)
+            texts = [evaluator.string(item) for item in value]
+            size = sum(map(len, texts)) + len(texts)
+            evaluator.charge_memory(size)
+            evaluator.charge_text(size)
+            text = " ".join(texts)
             where = _IN_VALUES if mode == _VALUES else _IN_TEXT
             self._xml.put_escaped(text.encode(), where)
         self._began = evaluator.began
