@@ -36,6 +36,7 @@ EXPRESSIONS = (
         "parse-ietf-date('Wed, 06 Jun 1994 07:29:35 GMT')",
         "xs:float('1.1') + 1",
         "xs:float(1) div 3",
+        "(xs:float('0.000001'), xs:float('1.1') = 1.1)",
         "(-xs:float(2), abs(xs:float(-3)), max((1, xs:float(2.5)))) ! (. instance of xs:float)",
         "xs:dayTimeDuration('PT24H')",
         "xs:yearMonthDuration(/o/@y)",

@@ -235,6 +235,10 @@ class MessageEvaluator(Evaluator):
             case Origin.CONTEXT:
                 if focus.item is None:
                     raise DynamicError("XPDY0002", "no context item")
+                if path.steps and not isinstance(focus.item, NODES):
+                    first = path.steps[0]
+                    if first.kind is not NodeKind.SELF or first.axis is not None:
+                        raise DynamicError("XPTY0020", "a step from what is no node")
                 return [focus.item]
             case Origin.EXPRESSION:
                 assert path.start is not None

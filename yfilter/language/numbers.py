@@ -53,6 +53,8 @@ def number_text(value: float | int) -> str:
     """
     if isinstance(value, int):
         return str(value)
+    if type(value) is not float:  # an xs:float is what its shortest text says
+        value = float(repr(value))
     if isnan(value):
         return "NaN"
     if isinf(value):

@@ -442,6 +442,8 @@ class PathParser(ABC):
             test = self._name_test(attribute=attribute or kind is NodeKind.ATTRIBUTE)
             if self.lexer.peek().is_symbol(","):
                 self._type_of_test(self.lexer.take(), kind)
+        if kind is NodeKind.DOCUMENT and self.lexer.peek().is_word("element", "schema-element"):
+            raise self.unsupported("a test in document-node() is", self.lexer.peek(), "')'")
         self.expect(")")
         return kind, test
 

@@ -14,6 +14,7 @@ from yfilter.language.nodes import (
     Construction,
     Detached,
     DynamicError,
+    Float,
     Item,
     Node,
     NodeType,
@@ -27,11 +28,14 @@ _CHILDREN = LocationStep(False, NodeKind.NODE, None)
 
 def _distinct_values(atoms: list[Atom]) -> list[Atom]:
     found: dict[Any, Atom] = {}
-    has_double = any(isinstance(atom, float) for atom in atoms)
+    floats = [atom for atom in atoms if isinstance(atom, float)]
+    are_single = all(isinstance(atom, Float) for atom in floats)
     for atom in atoms:
-        # As doubles if there is one, which an xs:decimal is converted to where they are compared.
-        is_exact = isinstance(atom, Decimal) and has_double
-        found.setdefault(identity_of(to_double(atom) if is_exact else atom), atom)
+        # As floats if there is one, which an xs:decimal is converted to where they are compared.
+        key = atom
+        if floats and isinstance(atom, Decimal):
+            key = Float(to_double(atom)) if are_single else to_double(atom)
+        found.setdefault(identity_of(key), atom)
     return list(found.values())
 
 
