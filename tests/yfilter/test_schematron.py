@@ -195,11 +195,14 @@ def test_diagnostics_roles_and_subjects() -> None:
 def test_what_is_an_error_has_failed() -> None:
     rules = _rules(
         """<pattern><rule context="item"><assert id="a" test="xs:decimal(@price) + 1 > 0">a</assert>
+           <assert id="or" test="xs:decimal(@price) + 1 > 0 or @no = 2">or</assert>
+           <assert id="if" test="if (@no = 3) then true() else @no = 1 or @no = 2">if</assert>
            <report id="r" test="xs:decimal(@price) + 1 > 0">r</report></rule></pattern>"""
     )
     assert [(id_, place) for id_, place, _ in _fired(rules)] == [
         ("a", "/o[1]/extra[1]/item[1]"),
         ("a", "/o[1]/item[2]"),
+        ("or", "/o[1]/extra[1]/item[1]"),
         ("r", "/o[1]/item[1]"),
     ]
 

@@ -3,7 +3,7 @@
 An assertion ``test`` of a rule with the context ``ram:ID | ram:Name`` becomes::
 
     declare namespace ram = "…"; declare variable $schema-level := …;
-    for $_context in (//ram:ID | //ram:Name)[let $rule := … return not(every $_test in . satisfies
+    for $_context in (//ram:ID | //ram:Name)[let $rule := … return not(some $_test in . satisfies
     (test))][not(an earlier rule's)]
     return <svrl:failed-assert id="…" location="{…}"><svrl:text>…{…}…</svrl:text></…>
 
@@ -30,6 +30,7 @@ from yfilter.schematron.expressions import (
     calls,
     key_function,
     prefixes,
+    split,
     variables,
 )
 from yfilter.schematron.messages import location, message
@@ -49,6 +50,8 @@ from yfilter.schematron.stylesheet import function_text, key_text, literal, valu
 SVRL = "http://purl.oclc.org/dsdl/svrl"
 _KNOWN = {"fn", "xs", "xml", "local"}
 _BRACKETS = re.compile(r"\[[^\[\]]*\]")
+_GROUPS = re.compile(r"\[[^\[\]()]*\]|\([^\[\]()]*\)")
+_LOOSER = re.compile(r"(?<![\w$/@:.-])(?:if|for|some|every|let|return|satisfies|else)(?![\w:.-])")
 _NOT_RELATIVE = re.compile(
     r"\$\s*[\w.:-]+|(?:true|false)\s*\(\s*\)|[\w.:-]+\s*\((?!\s*\))|'[^']*'|\d[\w.]*"
     r"|\b(?:castable\s+as|cast\s+as|treat\s+as|instance\s+of)\s+[\w:]+[?*+]?"
@@ -192,10 +195,9 @@ class _Writer:
         if not (test := check.get("test", "").strip()):
             raise refusal(check, "an assertion without a test")
         is_report = local(check) == "report"
-        # In a quantifier an error is no error of the whole: what cannot be shown has failed.
-        asked = f"some $_test in . satisfies ({as_xquery(test)})"
+        asked = _shown(as_xquery(test))
         if not is_report:
-            asked = f"not(every{asked.removeprefix('some')})"
+            asked = f"not({asked})"
         own = {each.get("name", ""): each for each in rule.lets}
         said = message(check, self._schema)
         bound = self._bound(own, asked, "let ${} := {}")
@@ -248,6 +250,16 @@ class _Writer:
             if prefix in known
         )
         return spaces + declared
+
+
+def _shown(test: str) -> str:
+    """Whether a test holds; what is an error does not.  In a quantifier an error is no error of the
+    whole, so each side of an ``or`` has its own."""
+    left, before = bare(test), ""
+    while left != before:
+        left, before = _GROUPS.sub("", left), left
+    sides = [test] if _LOOSER.search(left) else [side for _, side in split(test, (" or ",))]
+    return " or ".join(f"(some $_test in . satisfies ({side}))" for side in sides)
 
 
 def _closure(
