@@ -279,8 +279,9 @@ class Matcher:
             self._index.show(stream)  # the caller may have matched another meanwhile
             return Delivered(numbers, self._answers.results_by(writer, self._answer(query)))
         except MatchLimitExceeded as exceeded:
-            self._work.over_limit += 1
-            if exceeded.code == "too-much-time":
+            if self._limits.evaluation.is_final(exceeded.code):
+                self._work.over_limit += 1
+            else:
                 self._costs.note_late(query)
             return Delivered(numbers, [], exceeded)
         finally:

@@ -22,8 +22,7 @@ class QueryCosts:
 
     def note_late(self, query: int) -> None:
         """It has taken too long."""
-        if self._late_messages:
-            self._late[query] = self._late_messages
+        self._late[query] = self._late_messages
 
     def is_late(self, query: int) -> bool:
         """Whether it is not tried this time, as it took too long lately."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from itertools import count
 
 import pytest
 
 from formats.limits import DEFAULT_LIMITS
 from formats.text import parse_text
 from tests.yfilter.hostile_profiles import HOSTILE, MESSAGE
-from yfilter import Matcher
+from yfilter import Matcher, MatchLimits
+from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.late_evaluation import question_about
 from yfilter.late_questions import (
     EvaluateProfile,
@@ -56,6 +58,20 @@ def test_a_limit_is_told_with_what_was_spent(worker: LateWorker) -> None:
     found = worker.ask(about(HOSTILE["pairs that never sum"], 0.01))
     assert found.exceeded == ("too-much-time", "a profile takes more than 10 ms for this message")
     assert found.seconds > 0.0
+
+
+@pytest.mark.parametrize(("late_messages", "over_limit"), [(0, 2), (8, 0)])
+def test_what_is_evaluated_again_elsewhere_is_beyond_no_limit(
+    late_messages: int, over_limit: int
+) -> None:
+    seconds = count()
+    limits = EvaluationLimits(late_messages=late_messages, clock=lambda: float(next(seconds)))
+    matcher = Matcher(MatchLimits(evaluation=limits))
+    matcher.add(HOSTILE["pairs that never sum"])
+    matcher.add("for $v in /a return <r>{for $x in 1 to 90000 return $x * 2}</r>")
+    told = [one.exceeded for one in matcher.deliver(STREAM)]
+    assert [limit and limit.code for limit in told] == ["too-much-time"] * 2
+    assert matcher.statistics()["over_limit"] == over_limit
 
 
 def test_a_process_that_died_is_an_answer_and_another_one_begins() -> None:

@@ -69,6 +69,10 @@ class EvaluationLimits:
     late_messages: int = 0
     clock: Callable[[], float] = no_time
 
+    def is_final(self, code: str) -> bool:
+        """Whether what ended with this code is not evaluated again elsewhere."""
+        return code != "too-much-time" or not self.late_messages
+
 
 DEFAULT_PROFILE_LIMITS = ProfileLimits()
 

@@ -235,9 +235,10 @@ class OperatorTable:
         if scratch.visits <= scratch.visits_max:
             return False
         scratch.visits = scratch.visits_max + 1  # what was asked for at once was not done
-        self.over_limit += 1
         self._why[number] = self.exceeded
-        if self.exceeded.code == "too-much-time" and self._limits.late_messages:
+        if self._limits.is_final(self.exceeded.code):
+            self.over_limit += 1
+        else:
             self._dear[number] = self._limits.late_messages
         return True
 
