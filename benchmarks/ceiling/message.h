@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of an accept list, and of a second in it: yfilter/index/accept_lists.py. */
+enum { LIST_QUERIES = 6, SECOND_COUNT = 4, SECOND_QUERIES = 7 };
+
 typedef struct {
     const int64_t *slots;
     const int32_t *states;

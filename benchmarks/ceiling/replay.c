@@ -108,10 +108,21 @@ static void take_groups(int32_t *group, const int32_t *end, int element)
     }
 }
 
+/* Rows with a residual each, from one up to before another. */
+static void take_rows(const int32_t *at, const int32_t *end, int element)
+{
+    for (; at < end; at += 3) {
+        if (at[1] < 0)
+            wait_for(at[0], -at[1], at[2], element);
+        else if (at[1] == 0 || ancestor_holds(at[1], element))
+            find(at[0]);
+    }
+}
+
 static void take_list(int32_t *list, int element)
 {
     int sure = list[1], quick = list[2], slow = list[3];
-    int32_t *at = list + 5;
+    int32_t *at = list + LIST_QUERIES;
     R.candidates += quick + slow;
     if (list[0] != epoch_now) {
         list[0] = epoch_now;
@@ -122,9 +133,16 @@ static void take_list(int32_t *list, int element)
     for (int i = 0; i < quick; i++, at += 2)
         if (ancestor_holds(at[1], element))
             find(at[0]);
-    for (int i = 0; i < slow; i++, at += 3)
-        wait_for(at[0], -at[1], at[2], element);
+    take_rows(at, at + 3 * slow, element);
+    at += 3 * slow;
     take_groups(at, at + list[4], element);
+    at += list[4];
+    /* Those of a second access are all verified, which finds the same. */
+    for (const int32_t *end = at + list[5]; at < end;) {
+        int32_t *rows = at + SECOND_QUERIES;
+        at = rows + 3 * at[SECOND_COUNT];
+        take_rows(rows, at, element);
+    }
 }
 
 static int first_bound(const double *bounds, int count, double number, int above)
@@ -150,12 +168,8 @@ static void take_range(const int32_t *list, int operator, double number, int ele
     else
         high = bound;
     R.candidates += high - low;
-    for (const int32_t *at = list + 5 + 3 * low; low < high; low++, at += 3) {
-        if (at[1] < 0)
-            wait_for(at[0], -at[1], at[2], element);
-        else if (at[1] == 0 || ancestor_holds(at[1], element))
-            find(at[0]);
-    }
+    const int32_t *rows = list + LIST_QUERIES;
+    take_rows(rows + 3 * low, rows + 3 * high, element);
 }
 
 static void settle(void)

@@ -60,7 +60,7 @@ static void make_row(int element, uint64_t *row)
         int32_t *list = T.twig_lists + made[1];
         if (state && made[1] && list[0] != stamp) {
             list[0] = stamp;
-            for (int i = 5; i < 5 + list[1]; i++)
+            for (int i = LIST_QUERIES; i < LIST_QUERIES + list[1]; i++)
                 row[list[i] >> 6] |= 1ull << (list[i] & 63);
         }
         walk[depth] = state;

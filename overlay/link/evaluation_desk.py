@@ -11,7 +11,6 @@ from collections.abc import Callable
 import trio
 
 from overlay.link.events import AskEvaluation, Evaluated, Event
-from yfilter.late_worker import LateWorker
 
 
 class EvaluationDesk:
@@ -28,6 +27,9 @@ class EvaluationDesk:
 
     async def run(self) -> None:
         """Until cancelled; the process is started when there is something to ask."""
+        # PERF: here, as whoever evaluates nothing loads no engine.
+        from yfilter.late_worker import LateWorker  # noqa: PLC0415
+
         worker = LateWorker()
         try:
             while True:

@@ -14,11 +14,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from formats.schema_questions import SchemaAnswer, SchemaQuestion
 from overlay.link.principal import Principal
-from yfilter.late_questions import EvaluateProfile, ProfileEvaluated
+
+if TYPE_CHECKING:
+    from yfilter.late_questions import EvaluateProfile, ProfileEvaluated
 
 
 class Flow(IntEnum):
