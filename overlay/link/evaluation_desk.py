@@ -5,8 +5,8 @@ Nobody waits for it: a core is told with an event.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
+from math import inf
 
 import trio
 
@@ -18,12 +18,10 @@ class EvaluationDesk:
 
     def __init__(self, tell: Callable[[list[Event]], None]) -> None:
         self._tell = tell
-        self._asked: deque[AskEvaluation] = deque()
-        self._arrived = trio.Event()
+        self._put, self._asked = trio.open_memory_channel[AskEvaluation](inf)
 
     def ask_nowait(self, action: AskEvaluation) -> None:
-        self._asked.append(action)
-        self._arrived.set()
+        self._put.send_nowait(action)
 
     async def run(self) -> None:
         """Until cancelled; the process is started when there is something to ask."""
@@ -32,14 +30,10 @@ class EvaluationDesk:
 
         worker = LateWorker()
         try:
-            while True:
-                await self._arrived.wait()
-                while self._asked:
-                    asked = self._asked.popleft()
-                    found = await trio.to_thread.run_sync(
-                        worker.ask, asked.question, abandon_on_cancel=True
-                    )
-                    self._tell([Evaluated(asked.key, found)])
-                self._arrived = trio.Event()
+            async for asked in self._asked:
+                found = await trio.to_thread.run_sync(
+                    worker.ask, asked.question, abandon_on_cancel=True
+                )
+                self._tell([Evaluated(asked.key, found)])
         finally:
             worker.close()

@@ -7,8 +7,8 @@ messages are quick waits for those once.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
+from math import inf
 
 import trio
 
@@ -27,7 +27,9 @@ class SchemaDesk:
     def __init__(self, tell: Callable[[list[Event]], None]) -> None:
         self._tell = tell
         self._slow: dict[Schema, float] = {}  # until when
-        self._lanes = _Lane(), _Lane()  # of those that are not, and that are
+        # Of those that are not, and that are; each has a process.
+        self._quick, self._quick_asked = trio.open_memory_channel[AskSchemaWorker](inf)
+        self._held_up, self._held_up_asked = trio.open_memory_channel[AskSchemaWorker](inf)
 
     def ask_nowait(self, action: AskSchemaWorker) -> None:
         question = action.question
@@ -35,19 +37,18 @@ class SchemaDesk:
             not isinstance(question, ReadSchema)
             and self._slow.get(question.schema, 0.0) > trio.current_time()
         )
-        self._lanes[is_slow].put_nowait(action)
+        (self._held_up if is_slow else self._quick).send_nowait(action)
 
     async def run(self) -> None:
         """Until cancelled; a process is started when there is something to ask."""
         async with trio.open_nursery() as nursery:
-            for lane in self._lanes:
-                nursery.start_soon(self._answer, lane)
+            nursery.start_soon(self._answer, self._quick_asked)
+            nursery.start_soon(self._answer, self._held_up_asked)
 
-    async def _answer(self, lane: _Lane) -> None:
+    async def _answer(self, lane: trio.MemoryReceiveChannel[AskSchemaWorker]) -> None:
         worker = SchemaWorker()
         try:
-            while True:
-                asked = await lane.next()
+            async for asked in lane:
                 found = await trio.to_thread.run_sync(
                     worker.ask, asked.question, abandon_on_cancel=True
                 )
@@ -62,21 +63,3 @@ class SchemaDesk:
         now = trio.current_time()
         self._slow = {other: until for other, until in self._slow.items() if until > now}
         self._slow[schema] = now + SLOW_FOR
-
-
-class _Lane:
-    """What is asked of one process."""
-
-    def __init__(self) -> None:
-        self._asked: deque[AskSchemaWorker] = deque()
-        self._arrived = trio.Event()
-
-    def put_nowait(self, action: AskSchemaWorker) -> None:
-        self._asked.append(action)
-        self._arrived.set()
-
-    async def next(self) -> AskSchemaWorker:
-        while not self._asked:
-            self._arrived = trio.Event()
-            await self._arrived.wait()
-        return self._asked.popleft()
