@@ -67,7 +67,7 @@ class Matcher:
         limits: MatchLimits = DEFAULT_MATCH_LIMITS,
         message_limits: MessageLimits = DEFAULT_LIMITS,
     ) -> None:
-        self.limits = self._limits = limits
+        self.limits = limits
         self._message_limits = message_limits
         self._index = Index(limits.lazy_bytes_max, limits.evaluation)
         self._local = LocalQueries(self._index)
@@ -88,9 +88,9 @@ class Matcher:
         registrations = self._local.registrations
         if profile_id is not None and registrations.find(profile_id):
             raise ValueError(f"the profile id {profile_id!r} is in use")
-        if len(registrations) >= self._limits.profiles_max:
+        if len(registrations) >= self.limits.profiles_max:
             raise ProfileRefused(
-                "too-many-profiles", f"{self._limits.profiles_max} profiles are registered already"
+                "too-many-profiles", f"{self.limits.profiles_max} profiles are registered already"
             )
         parsed = parse_profile(profile) if isinstance(profile, str) else profile
         self._stamp += 1
@@ -240,7 +240,7 @@ class Matcher:
             message = parse_text(message, self._message_limits)
         self._work.messages += 1
         self._work.local_asked += 1
-        local, visits_max = self._local, self._limits.visits_max
+        local, visits_max = self._local, self.limits.visits_max
         if not local.remainders:
             found = self._index.match_runs(message, visits_max, local.runs)
         else:
@@ -266,20 +266,20 @@ class Matcher:
             message = parse_text(message, self._message_limits)
         self._work.messages += 1
         self._work.local_asked += 1
-        found = self._index.match(message, self._limits.visits_max)
+        found = self._index.match(message, self.limits.visits_max)
         return chain(self._given_up(self._stamp), self._delivered(message, found, self._stamp))
 
     def _made(
         self, stream: ElementStream, query: int, writer: ResultWriter, numbers: array[int]
     ) -> Delivered:
         if self._costs.is_late(query):
-            return Delivered(numbers, [], too_much_time(self._limits.evaluation))
+            return Delivered(numbers, [], too_much_time(self.limits.evaluation))
         before = writer.seconds
         try:
             self._index.show(stream)  # the caller may have matched another meanwhile
             return Delivered(numbers, self._answers.results_by(writer, self._answer(query)))
         except MatchLimitExceeded as exceeded:
-            if self._limits.evaluation.is_final(exceeded.code):
+            if self.limits.evaluation.is_final(exceeded.code):
                 self._work.over_limit += 1
             else:
                 self._costs.note_late(query)
@@ -367,7 +367,7 @@ class Matcher:
             profile = self._local.profile_of(profile) or parse_profile(profile)
         if isinstance(message, bytes):
             message = parse_text(message, self._message_limits)
-        return explain(profile, self._served_by(profile), message, self._limits.evaluation)
+        return explain(profile, self._served_by(profile), message, self.limits.evaluation)
 
     def statistics(self) -> dict[str, int]:
         """Sizes of the structure, and counts over all messages; see docs/engine.md."""
@@ -431,7 +431,7 @@ class Matcher:
         self._work.messages += 1
         matching = MessageMatch(
             *(self._index, self._link_queries, self._transformations),
-            *(message, root, self._limits),
+            *(message, root, self.limits),
         )
         if not self._link_queries.is_empty:
             self._unfinished.add(matching)

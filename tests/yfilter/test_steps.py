@@ -119,8 +119,8 @@ def test_what_costs_too_much_does_so_in_pieces_too() -> None:
     message = parse_text(b"<x><a><b><c/></b></a><a><b><c/></b></a></x>")
     at_once(matcher, message)
     visits = matcher.statistics()["index_visits"]
-    matcher._limits = replace(matcher._limits, visits_max=visits - 1)
+    matcher.limits = replace(matcher.limits, visits_max=visits - 1)
     with pytest.raises(MatchLimitExceeded):
         in_steps(matcher, message, lambda: None)
-    matcher._limits = replace(matcher._limits, visits_max=visits)
+    matcher.limits = replace(matcher.limits, visits_max=visits)
     in_steps(matcher, message, lambda: None)

@@ -576,7 +576,7 @@ def test_a_message_beyond_the_matchers_bound_still_reaches_the_children() -> Non
     setting.brokers["B5"].send("B1", delta("//a//a[b]//a[c]//a"))
     deep = b"<a>" * 200 + b"<b/><c/>" + b"</a>" * 200
     matcher = setting.core.query.matcher
-    matcher._limits = replace(matcher._limits, visits_max=100)
+    matcher.limits = replace(matcher.limits, visits_max=100)
     setting.brokers["B1"].send("B1", message(deep))
     for child in ("B5", "B6"):
         assert len(setting.brokers[child].all(Message)) == 1

@@ -248,7 +248,7 @@ def test_what_comes_between_two_slices_is_delivered_in_order() -> None:
 def test_a_large_message_that_costs_too_much_is_refused_before_its_source_hears_anything() -> None:
     setting = Root()
     matcher = setting.core.query.matcher
-    matcher._limits = replace(matcher._limits, visits_max=1)
+    matcher.limits = replace(matcher.limits, visits_max=1)
     setting.watched.hold = True
     setting.publish()
     assert setting.source.all(Ack) == setting.source.all(Refused) == []
@@ -258,7 +258,7 @@ def test_a_large_message_that_costs_too_much_is_refused_before_its_source_hears_
         (1, "too-many-visits")
     ]
     assert setting.source.links.acknowledged("broker/B4", Flow.MESSAGE, "s1") == 1
-    matcher._limits = replace(matcher._limits, visits_max=1_000_000)
+    matcher.limits = replace(matcher.limits, visits_max=1_000_000)
     setting.publish(2)
     assert setting.got() == setting.all_of(2)
 

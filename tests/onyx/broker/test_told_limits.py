@@ -91,7 +91,7 @@ def test_a_message_that_is_too_much_for_all_profiles_together_is_told_to_all() -
     for number, text in enumerate(["/a[v = 7]", "//v[@k = 1]/@k", "/b"]):
         setting.place(text, profile=f"p{number}")
     matcher = setting.core.query.matcher
-    matcher._limits = replace(matcher.limits, visits_max=20)
+    matcher.limits = replace(matcher.limits, visits_max=20)
     takers = [setting.beside.subscriber(f"p{number}") for number in range(3)]
     setting.brokers["B1"].send("B1", message(MESSAGE))
     for taker in takers:
