@@ -32,10 +32,17 @@ def evaluate_profile(question: EvaluateProfile, clock: Callable[[], float]) -> P
     stream = decode_binary(question.message, question.limits)
     if question.pieces:
         stream.pieces = unpack_pieces(question.pieces, len(stream), PIECES_BYTES_MAX)
+    return evaluate(question.text, stream, question.seconds, clock, began)
+
+
+def evaluate(
+    text: str, stream: ElementStream, seconds: float, clock: Callable[[], float], began: float
+) -> ProfileEvaluated:
+    """The same of a message that is here; ``began``: when, by the clock, it was asked for."""
     results: tuple[bytes, ...] = ()
     exceeded = None
     try:
-        for delivered in _matcher(question.text, question.seconds, clock).deliver(stream):
+        for delivered in _matcher(text, seconds, clock).deliver(stream):
             results, exceeded = tuple(delivered.results), delivered.exceeded
     except MatchLimitExceeded as error:
         exceeded = error

@@ -30,7 +30,7 @@ from formats import DecodeError, MessageRefused
 from onyx.broker.deliveries.delivery_log import KeptMessage, Results, without_results
 from onyx.broker.deliveries.mailbox import Mailbox
 from onyx.broker.deliveries.mailboxes import Mailboxes
-from onyx.broker.deliveries.result_maker import TOO_LONG, ResultMaker
+from onyx.broker.deliveries.result_maker import ResultMaker
 from onyx.broker.match_shares import MatchShares
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.observers import Observers
@@ -248,7 +248,7 @@ class LocalDeliveries:
                 boxes = [box for box in boxes if takes_part(box.profile)]
             if is_restricted:
                 boxes = [box for box in boxes if self._is_seen(parcel.source, box.profile)]
-            if boxes and one.exceeded is not None and one.exceeded.code == TOO_LONG:
+            if boxes and one.exceeded is not None and self._maker.is_late(one.exceeded):
                 yield from self._late(parcel, boxes)
             elif boxes:
                 made = None

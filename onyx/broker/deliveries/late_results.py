@@ -16,7 +16,7 @@ from typing import TypeAlias
 from formats.element_stream import ElementStream
 from formats.limits import MessageLimits
 from overlay.link.events import AskEvaluation, Evaluated
-from yfilter.late_evaluation import evaluate_profile, question_about
+from yfilter.late_evaluation import evaluate, question_about
 from yfilter.late_questions import ProfileEvaluated
 
 ANSWERS_MAX = 256  # that wait for the connection that asked; the oldest go, and are asked for again
@@ -69,8 +69,7 @@ class LateResults:
         seconds = self.seconds_for(profiles[0])
         if not seconds:
             return SUSPENDED
-        question = question_about(text, stream, self._limits, seconds)
-        found = evaluate_profile(question, self._clock)
+        found = evaluate(text, stream, seconds, self._clock, self._clock())
         self.tell_cost(source, number, profiles, found.seconds)
         return found
 

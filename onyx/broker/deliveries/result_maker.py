@@ -26,9 +26,8 @@ def results_bytes_max(limits: LinkLimits) -> int:
     return frame - FRAME_HEADROOM_BYTES - frame // 64
 
 
-TOO_LONG = "too-much-time"  # for a slice, that is
 LATE = Results([], b"")
-"""Of a former text that takes more than a slice."""
+"""What takes more than a slice."""
 
 OPENED_BYTES = 4 * 1024 * 1024  # of the messages that stay open, as they came; one always may
 
@@ -137,26 +136,27 @@ class ResultMaker:
             return
         lacking = []
         for profile, text in profiles:
-            if message.is_late or self._is_late(source, number, profile, text):
-                yield from self._late(source, number, opened.stream, [profile], text, at_once)
+            if message.is_late or self._is_asked(source, number, profile, text):
+                results: Results | None = LATE
             elif text:
-                former = self._by_former(opened.stream, profile, text)
-                if former is LATE:
-                    yield from self._late(source, number, opened.stream, [profile], text, at_once)
-                else:
-                    yield [profile], former
+                results = self._by_former(opened.stream, profile, text)
             elif (query := self._matcher.query_of(profile)) in opened.made:
-                yield [profile], opened.made[query]
+                results = opened.made[query]
             else:
                 lacking.append(profile)
+                continue
+            if results is LATE:
+                yield from self._late(source, number, opened.stream, [profile], text, at_once)
+            else:
+                yield [profile], results
         id_of, query_of = self._matcher.id_of, self._matcher.query_of
-        for numbers, results, exceeded, _ in self._matcher.deliver_to(opened.stream, lacking):
+        for numbers, written, exceeded, _ in self._matcher.deliver_to(opened.stream, lacking):
             self._counters["made"] += 1
             names = list(map(id_of, numbers))
-            if exceeded is not None and exceeded.code == TOO_LONG:
+            if exceeded is not None and self.is_late(exceeded):
                 yield from self._late(source, number, opened.stream, names, "", at_once)
                 continue
-            fitting = self.fitting(results, exceeded) if results or exceeded else None
+            fitting = self.fitting(written, exceeded) if written or exceeded else None
             opened.made[query_of(names[0])] = fitting
             yield names, fitting
 
@@ -170,11 +170,15 @@ class ResultMaker:
             ((_, results, exceeded, _),) = self._former.deliver_to(stream, [profile])
         finally:
             self._former.remove(profile)
-        if exceeded is not None and exceeded.code == TOO_LONG:
+        if exceeded is not None and self.is_late(exceeded):
             return LATE
         return self.fitting(results, exceeded) if results or exceeded else None
 
-    def _is_late(self, source: str, number: int, profile: str, text: str) -> bool:
+    def is_late(self, exceeded: MatchLimitExceeded) -> bool:
+        """Whether what left a profile without results is only its slice."""
+        return not self._matcher.limits.evaluation.is_final(exceeded.code)
+
+    def _is_asked(self, source: str, number: int, profile: str, text: str) -> bool:
         late = self.late
         return late.is_busy and late.knows(source, number, text or self.text_of(profile))
 
@@ -188,21 +192,17 @@ class ResultMaker:
         at_once: bool,
     ) -> Iterator[tuple[list[str], Results | None]]:
         """What takes more than a slice; nothing is known yet of what is left out."""
-        text = text or self.text_of(profiles[0])
-        if at_once:
-            found = self.late.at_once(source, number, text, stream, profiles)
-            yield profiles, self._fitting(found)
-        else:
-            answer = self.late.answer(source, number, text, stream, profiles)
-            if answer is not None:
-                yield profiles, self._fitting(answer)
+        ask = self.late.at_once if at_once else self.late.answer
+        answer = ask(source, number, text or self.text_of(profiles[0]), stream, profiles)
+        if answer is not None:
+            yield profiles, self._fitting(answer)
 
     def at_once(
         self, source: str, number: int, stream: ElementStream, profiles: list[str]
     ) -> Results | None:
         """What equal profiles that take long get of a message, for somebody who cannot wait."""
-        text = self.text_of(profiles[0])
-        return self._fitting(self.late.at_once(source, number, text, stream, profiles))
+        ((_, results),) = self._late(source, number, stream, profiles, "", at_once=True)
+        return results
 
     def _fitting(self, answer: ProfileEvaluated) -> Results | None:
         results, limit = list(answer.results), answer.limit
