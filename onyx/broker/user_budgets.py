@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from enum import StrEnum
+from math import inf
 
 from onyx.broker.deliveries.delivery_log import without_results
 from onyx.broker.deliveries.mailboxes import Mailboxes
@@ -22,8 +23,8 @@ from overlay.state_table import StateMachine, StateTable
 BURST_SECONDS = 10.0  # for so long what a user has a second may be saved
 ACCOUNTS_MAX = 4096
 COUNTED_SECONDS = 0.001  # what profiles have taken that is not late is charged in so much at least
-SHARES = ((0.5, 1.0), (0.75, 0.5), (1.0, 0.2))
-"""(so much of the account is spent, so much of what is allowed a profile may take of a message)."""
+SHARES = ((0.5, 1.0), (0.75, 0.5), (inf, 0.2))
+"""(of whose account less is spent, how much of what is allowed a profile may take of a message)."""
 
 
 class AccountState(StrEnum):
@@ -139,7 +140,7 @@ class UserBudgets(Part, StateMachine[str, AccountState, AccountEvent]):
         if account is None or hosted is None:
             return self._for_message
         part = self._account(hosted.user).spent / self._most
-        return self._for_message * next((share for most, share in SHARES if part < most), 0.2)
+        return self._for_message * next(share for most, share in SHARES if part < most)
 
     def tick(self, now: float) -> None:
         """What was spent on the way, and who has taken less for a while."""
