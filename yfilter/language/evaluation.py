@@ -305,14 +305,7 @@ class MessageEvaluator(Evaluator):
             return False
 
     def mapped(self, mapped: Mapped, focus: Focus) -> Value:
-        left = self.nodes(self.value(mapped.left, focus))
-        found: list[Item] = []
-        for position, node in enumerate(left, 1):
-            inner = Focus(node, position, len(left), focus.variables, focus.functions)
-            value = self.value(mapped.right, inner)
-            self.charge_memory(POINTER_BYTES * len(value))
-            self.charge(1 + len(value))
-            found += value
+        found = self._each(self.nodes(self.value(mapped.left, focus)), mapped.right, focus)
         is_node = [isinstance(item, NODES) for item in found]
         if not any(is_node):
             return found
@@ -321,11 +314,14 @@ class MessageEvaluator(Evaluator):
         return sorted(set(self.nodes(found)), key=document_order)
 
     def simple_map(self, mapped: SimpleMap, focus: Focus) -> Value:
-        left = self.value(mapped.left, focus)
+        return self._each(self.value(mapped.left, focus), mapped.right, focus)
+
+    def _each(self, items: Value, expression: Expression, focus: Focus) -> list[Item]:
+        """The values of an expression with each of some items as its context."""
         found: list[Item] = []
-        for position, item in enumerate(left, 1):
-            inner = Focus(item, position, len(left), focus.variables, focus.functions)
-            value = self.value(mapped.right, inner)
+        for position, item in enumerate(items, 1):
+            inner = Focus(item, position, len(items), focus.variables, focus.functions)
+            value = self.value(expression, inner)
             self.charge_memory(POINTER_BYTES * len(value))
             self.charge(1 + len(value))
             found += value
