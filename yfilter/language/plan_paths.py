@@ -134,18 +134,11 @@ class PlanPaths:
         return self._spend()
 
     def _spend(self) -> cython.int:
-        if (
-            self._visits >= self._look_at
-            and self._tuples >= 0
-            and self._xml.used - self._settled <= self._bytes
-        ):
-            return 0
-        if (
-            self._visits >= 0
-            and self._tuples >= 0
-            and self._xml.used - self._settled <= self._bytes
-        ):
-            return self._look()
+        if self._tuples >= 0 and self._xml.used - self._settled <= self._bytes:
+            if self._visits >= self._look_at:
+                return 0
+            if self._visits >= 0:
+                return self._look()
         self._plan = NO_PLAN
         if self._visits < 0:
             raise MatchLimitExceeded(

@@ -53,7 +53,7 @@ class EvaluationLimits:
     memory_max   bytes of the values that it builds on the way, about, the small ones not counted
                  (``too-much-memory``)
     calls_max    calls of declared functions in each other (``too-many-calls``)
-    seconds_max  of processor time, by ``clock`` (``too-much-time``); what takes less than 512
+    seconds_max  of processor time, by ``clock`` (``too-much-time``); what takes few
                  visits is not timed
     late_messages
                  so many messages after one that took too long are not tried, ``too-much-time`` at
