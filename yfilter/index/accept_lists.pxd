@@ -46,12 +46,13 @@ cpdef enum:
     SLOW_WIDTH = 3
     GROUPED_WIDTH = 2
 
-    # Sections of a list while it is laid out; from SECTION_GROUPS on one a position.
+    # Sections of a list while it is laid out; from SECTION_GROUPS to SECTION_SECONDS one a position.
     SECTION_SURE = 0
     SECTION_QUICK = 1
     SECTION_SLOW = 2
     SECTION_GROUPS = 3
-    SECTIONS = 67
+    SECTION_SECONDS = 67
+    SECTIONS = 68
 
 
 cdef class AcceptLists:
@@ -73,9 +74,9 @@ cdef class AcceptLists:
     cdef long long used_bytes(self) noexcept
     cdef int _gather(self, int[::1] members, int first, int count) except -1
     cdef int _cover(self, int room) except -1
-    cdef int _lay_out(self, int seconds) except -1
+    cdef int _lay_out(self) except -1
     cdef int _divide(self, int found) except -1
-    cdef int _write_seconds(self, int place) except -1
+    cdef int _write_seconds(self) except -1
     cdef int _write_row(self, int at, int query) except -1
     cdef int _keep_bounds(self, double[::1] numbers, int first, int count) except -1
     cdef int _write(self, int query, int residual) except -1

@@ -63,7 +63,7 @@ if not cython.compiled:
     QUICK_WIDTH, SLOW_WIDTH, GROUPED_WIDTH = 2, 3, 2
 
     SECTION_SURE, SECTION_QUICK, SECTION_SLOW, SECTION_GROUPS = range(4)
-    SECTIONS = 67
+    SECTION_SECONDS, SECTIONS = 67, 68
 
 
 class AcceptLists:
@@ -95,14 +95,15 @@ class AcceptLists:
             self._next[i] = 0
         for i in range(found):
             self._next[_section(queries[QUERY_WIDTH * self._queries[i] + QUERY_RESIDUAL])] += 1
-        seconds: cython.int = self._divide(found)
-        place = self._lay_out(seconds)
+        self._divide(found)
+        divided: cython.bint = self._next[SECTION_SECONDS] != 0
+        place = self._lay_out()
         for i in range(found):
             query = self._queries[i]
-            if seconds == 0 or self._second.group_of[i] < 0:
+            if not divided or self._second.group_of[i] < 0:
                 self._write(query, queries[QUERY_WIDTH * query + QUERY_RESIDUAL])
-        if seconds:
-            self._write_seconds(place)
+        if divided:
+            self._write_seconds()
         return place
 
     def make_range(
@@ -197,30 +198,23 @@ class AcceptLists:
         return 0
 
     def _divide(self, found: cython.int) -> cython.int:
-        """Take those that a second access finds out of the slow ones of so many queries; the
-        length of its section."""
-        length: cython.int = 0
+        """Take those that a second access finds out of the slow ones of so many queries."""
         group: cython.int
         if self._next[SECTION_SLOW] < CROWD_MIN:
             return 0
         self._second.divide(self._queries, found, self.trie.queries)
         for group in range(self._second.groups):
             if self._second.size[group]:
-                length += SECOND_QUERIES + SLOW_WIDTH * self._second.size[group]
+                self._next[SECTION_SECONDS] += (
+                    SECOND_QUERIES + SLOW_WIDTH * self._second.size[group]
+                )
                 self._next[SECTION_SLOW] -= self._second.size[group]
-        return length
+        return 0
 
-    def _write_seconds(self, place: cython.int) -> cython.int:
-        """The section of what was divided, at the end of a list."""
+    def _write_seconds(self) -> cython.int:
+        """The section of what was divided."""
         second: SecondAccess = self._second
-        at: cython.int = (
-            place
-            + LIST_QUERIES
-            + self.lists[place + LIST_SURE]
-            + QUICK_WIDTH * self.lists[place + LIST_QUICK]
-            + SLOW_WIDTH * self.lists[place + LIST_SLOW]
-            + self.lists[place + LIST_GROUPS]
-        )
+        at: cython.int = self._next[SECTION_SECONDS]
         group: cython.int
         count: cython.int
         i: cython.int
@@ -263,19 +257,18 @@ class AcceptLists:
         self._bounds_used = place + count
         return place
 
-    def _lay_out(self, seconds: cython.int) -> cython.int:
-        """Room for as many of each section as ``next`` says; then it says where they begin.
-
-        ``seconds``: the length of their section.
-        """
+    def _lay_out(self) -> cython.int:
+        """Room for as many of each section as ``next`` says, that of seconds by its length; then
+        it says where they begin."""
         following: cython.int[::1] = self._next
         sure: cython.int = following[SECTION_SURE]
         quick: cython.int = following[SECTION_QUICK]
         slow: cython.int = following[SECTION_SLOW]
+        seconds: cython.int = following[SECTION_SECONDS]
         groups: cython.int = 0
         section: cython.int
         at: cython.int
-        for section in range(SECTION_GROUPS, SECTIONS):
+        for section in range(SECTION_GROUPS, SECTION_SECONDS):
             if following[section]:
                 groups += GROUP_QUERIES + GROUPED_WIDTH * following[section]
         at = self._reserve(
@@ -292,7 +285,7 @@ class AcceptLists:
         following[SECTION_QUICK] = following[SECTION_SURE] + sure
         following[SECTION_SLOW] = following[SECTION_QUICK] + QUICK_WIDTH * quick
         at = following[SECTION_SLOW] + SLOW_WIDTH * slow
-        for section in range(SECTION_GROUPS, SECTIONS):
+        for section in range(SECTION_GROUPS, SECTION_SECONDS):
             if following[section]:
                 groups = following[section]
                 self.lists[at + GROUP_POSITION] = section - SECTION_GROUPS
@@ -300,6 +293,7 @@ class AcceptLists:
                 self.lists[at + GROUP_EPOCH] = 0
                 following[section] = at + GROUP_QUERIES
                 at += GROUP_QUERIES + GROUPED_WIDTH * groups
+        following[SECTION_SECONDS] = at
         return place
 
     def _write(self, query: cython.int, residual: cython.int) -> cython.int:
