@@ -32,7 +32,7 @@ cdef class Candidates(Offers):
     cdef bint is_spent
 
     cpdef int begin(self, int epoch, long long visits_max, object groups) except -1
-    cpdef list dear(self, long long least)
+    cpdef list take_costs(self, long long least)
     cpdef forget(self, int query)
     cpdef int end(self) except -1
     cpdef object registrations(self, SubscriberRuns runs)

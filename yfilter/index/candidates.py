@@ -132,7 +132,7 @@ class Candidates(Offers):
         """The registrations of all queries found."""
         return runs.collect(self.found, self.count)
 
-    def dear(self, least: cython.longlong) -> list[tuple[int, int]]:
+    def take_costs(self, least: cython.longlong) -> list[tuple[int, int]]:
         """(query, nanoseconds) of those whose conditions have taken at least so many since they
         were told last."""
         query: cython.int

@@ -231,10 +231,10 @@ class Index:
         self._match(Priority.PROFILE, visits_max, None)
         return self._candidates.registrations(runs)
 
-    def dear(self, least: int) -> list[tuple[int, int]]:
+    def take_costs(self, least: int) -> list[tuple[int, int]]:
         """(query, nanoseconds) of those whose conditions have taken at least so many since they
         were told last."""
-        return self._candidates.dear(least)
+        return self._candidates.take_costs(least)
 
     def statistics(self) -> dict[str, int]:
         """Sizes of the structure, and counts over all messages."""

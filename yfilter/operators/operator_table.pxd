@@ -18,7 +18,7 @@ cdef class OperatorTable:
     cdef dict _spent
     cdef dict _seconds
     cdef dict _why
-    cdef dict _dear
+    cdef dict _late
     cdef object _limits
     cdef public bint gave_up
     cdef public object exceeded

@@ -107,7 +107,7 @@ class OperatorTable:
         self._spent: dict[int, int] = {}  # visits on this message, of costly conditions
         self._seconds: dict[int, float] = {}  # of those that have spent more than a little
         self._why: dict[int, MatchLimitExceeded] = {}  # of those that were given up
-        self._dear: dict[int, int] = {}  # messages for which they will be, untried
+        self._late: dict[int, int] = {}  # messages for which they will be, untried
         self._limits = limits
         self.over_limit = 0
         self.gave_up = False
@@ -143,7 +143,7 @@ class OperatorTable:
         entry.users -= 1
         if entry.users:
             return
-        self._dear.pop(number, None)
+        self._late.pop(number, None)
         del self._numbers[entry.expression]
         self._operators[number] = self._entries[number] = None
         self._free.append(number)
@@ -239,7 +239,7 @@ class OperatorTable:
         if self._limits.is_final(self.exceeded.code):
             self.over_limit += 1
         else:
-            self._dear[number] = self._limits.late_messages
+            self._late[number] = self._limits.late_messages
         return True
 
     def elements(self, number: int, condition: cython.int = 0) -> list[int]:
@@ -334,17 +334,17 @@ class OperatorTable:
             self._selected.clear()
             self._by_value.clear()
             self._is_new = False
-            if self._dear:
-                self._pass_over_dear()
+            if self._late:
+                self._pass_over_late()
         return 0
 
-    def _pass_over_dear(self) -> None:
+    def _pass_over_late(self) -> None:
         """The conditions that took too long lately count as given up."""
-        for number, left in list(self._dear.items()):
+        for number, left in list(self._late.items()):
             if left > 1:
-                self._dear[number] = left - 1
+                self._late[number] = left - 1
             else:
-                del self._dear[number]
+                del self._late[number]
             self._spent[number] = self.scratch.visits_max + 1
             self._why[number] = too_much_time(self._limits)
 
