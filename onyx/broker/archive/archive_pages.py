@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import json
 import re
-import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from onyx.broker.archive.archive_segments import GZIP, PART_SUFFIX, SEGMENT_SUFFIX
+from onyx.broker.archive.archive_segments import PART_SUFFIX, SEGMENT_SUFFIX, read_members
 from overlay.link.events import ArchiveRead, ReadArchive
 
 FOUND_BYTES_MAX = 512 * 1024  # then a page ends
 READ_BYTES_MAX = 8 * 1024 * 1024  # or then, however little there is; compressed
 WAITED_SECONDS_MAX = 60.0  # from when a message comes until it is written
-_PIECE_BYTES = 64 * 1024
 
 
 class _Segment(NamedTuple):
@@ -91,16 +89,7 @@ def _members(path: Path, start: int) -> Iterator[tuple[int, bytes]]:
         return
     with file:
         file.seek(start)
-        member, lines, rest = zlib.decompressobj(wbits=GZIP), [], b""
-        while piece := rest or file.read(_PIECE_BYTES):
-            try:
-                lines.append(member.decompress(piece))
-            except zlib.error:
-                return
-            rest = member.unused_data
-            if member.eof:
-                yield file.tell() - len(rest), b"".join(lines)
-                member, lines = zlib.decompressobj(wbits=GZIP), []
+        yield from read_members(file)
 
 
 def _is_between(line: bytes, asked: ReadArchive) -> bool:

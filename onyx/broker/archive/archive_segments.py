@@ -24,14 +24,15 @@ import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from overlay.archive import DROP, ArchiveOptions
 
 SEGMENT_SUFFIX = ".jsonl.gz"
 PART_SUFFIX = ".part"
 _DAY_SECONDS = 86_400.0
-GZIP = 31  # zlib's wbits for gzip with its largest window
-_PIECE_BYTES = 4096
+_GZIP = 31  # zlib's wbits for gzip with its largest window
+_PIECE_BYTES = 64 * 1024
 
 
 class ArchiveSegments:
@@ -188,28 +189,26 @@ def _write_all(file: int, data: bytes) -> None:
         view = view[os.write(file, view) :]
 
 
-def _cut_back(part: Path) -> None:
-    data = part.read_bytes()
-    end = max(_member_ends(data), default=0)
-    if end < len(data):
-        os.truncate(part, end)
-
-
-def _member_ends(data: bytes) -> Iterator[int]:
-    """Where each whole gzip member ends, up to the first that is damaged or cut off."""
-    member = zlib.decompressobj(wbits=GZIP)
-    place = 0
-    while place < len(data):
-        piece = data[place : place + _PIECE_BYTES]
-        place += len(piece)
+def read_members(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """(where it ends, its lines) of each whole gzip member from here on, up to the first that is
+    damaged or cut off."""
+    member, lines, rest = zlib.decompressobj(wbits=_GZIP), [], b""
+    while piece := rest or file.read(_PIECE_BYTES):
         try:
-            member.decompress(piece)
+            lines.append(member.decompress(piece))
         except zlib.error:
             return
+        rest = member.unused_data
         if member.eof:
-            place -= len(member.unused_data)
-            yield place
-            member = zlib.decompressobj(wbits=GZIP)
+            yield file.tell() - len(rest), b"".join(lines)
+            member, lines = zlib.decompressobj(wbits=_GZIP), []
+
+
+def _cut_back(part: Path) -> None:
+    with part.open("rb") as file:
+        end = max((end for end, _ in read_members(file)), default=0)
+    if end < part.stat().st_size:
+        os.truncate(part, end)
 
 
 def _sync(path: Path, flags: int) -> None:
