@@ -94,11 +94,17 @@ def build_parser(words: Sequence[str]) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"onyx {_version()}, {build_info()}")
     subparsers = parser.add_subparsers(title="verbs", metavar="VERB")
-    # PERF: loading all verbs takes a second.
-    for name in words[:1] if words and words[0] in VERBS else VERBS:
-        if words != ["--version"]:
-            load_verb(name).add_parser(subparsers)
+    for name in _needed(words):
+        load_verb(name).add_parser(subparsers)
     return parser
+
+
+def _needed(words: Sequence[str]) -> Sequence[str]:
+    """The verbs that a command line may have to do with."""
+    # PERF: loading all of them takes a second.
+    if words == ["--version"]:
+        return ()
+    return words[:1] if words and words[0] in VERBS else VERBS
 
 
 def load_verb(name: str) -> Verb:
