@@ -64,7 +64,9 @@ class AccessControl(Part):
         self._rows = rows
         self._audit = audit
         self._granted: dict[Rule, None] = {}
-        self._told: dict[str, tuple[Access, frozenset[int]]] = {}  # in this run, by broker
+        self._told: dict[str, AccessAnnounced] = {}  # in this run, by broker
+        self._of: tuple[Access, frozenset[int]] | None = None  # what brokers are to know
+        self._announced = AccessAnnounced([], [], [])  # that
         self.table = holders.table
         self.verbs = {
             "access.list": Verb(Right.ADMIN, self._list),
@@ -86,13 +88,10 @@ class AccessControl(Part):
 
     def tell(self, broker: str) -> None:
         """Tell a broker that is here what it does not know."""
-        access, revoked = told = self.table.now, self._revoked()
-        if self._told.get(broker) != told:
-            self._told[broker] = told
-            fitting = [serial for serial in sorted(revoked) if serial < 1 << 8 * SERIAL_BYTES]
-            serials = [serial.to_bytes(SERIAL_BYTES) for serial in fitting[:REVOKED_MAX]]
-            frame = AccessAnnounced(list(access.rules), list(access.tokens.values()), serials)
-            self._links.send(f"broker/{broker}", REGISTRATION_KEY, frame)
+        self._renew()
+        if self._told.get(broker) is not self._announced:
+            self._told[broker] = self._announced
+            self._links.send(f"broker/{broker}", REGISTRATION_KEY, self._announced)
 
     def statistics(self) -> dict[str, object]:
         return {
@@ -177,6 +176,16 @@ class AccessControl(Part):
         self._use()
         self._audit.note(self._links.principal(connection), request.verb, detail)
         self._tell_all()
+
+    def _renew(self) -> None:
+        """PERF: what all brokers are to know is made once, not for each."""
+        now = access, revoked = self.table.now, self._revoked()
+        if now == self._of:
+            return
+        self._of = now
+        fitting = [serial for serial in sorted(revoked) if serial < 1 << 8 * SERIAL_BYTES]
+        serials = [serial.to_bytes(SERIAL_BYTES) for serial in fitting[:REVOKED_MAX]]
+        self._announced = AccessAnnounced(list(access.rules), list(access.tokens.values()), serials)
 
     def _tell_all(self) -> None:
         for broker in self._brokers:
