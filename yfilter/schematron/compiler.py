@@ -221,7 +221,7 @@ class _Writer:
 
     def _bound(self, lets: Mapping[str, Element], text: str, form: str) -> str:
         """Those variables of the rule that the text needs, by way of others too."""
-        needed = _closure(text, lets, value_of, variables)
+        needed = _closure(text, lets, lambda name: value_of(lets[name]), variables)
         return "".join(f"{form.format(name, value)} " for name, value in needed.items())
 
     def _prolog(self, check: Element, body: str) -> str:
@@ -255,17 +255,15 @@ class _Writer:
 def _shown(test: str) -> str:
     """Whether a test holds; what is an error does not.  In a quantifier an error is no error of the
     whole, so each side of an ``or`` has its own."""
-    left, before = bare(test), ""
-    while left != before:
-        left, before = _GROUPS.sub("", left), left
-    sides = [test] if _LOOSER.search(left) else [side for _, side in split(test, (" or ",))]
+    is_looser = _LOOSER.search(_outside(_GROUPS, test))
+    sides = [test] if is_looser else [side for _, side in split(test, (" or ",))]
     return " or ".join(f"(some $_test in . satisfies ({side}))" for side in sides)
 
 
 def _closure(
     text: str,
     named: Mapping[str, object],
-    written: Callable[..., str],
+    written: Callable[[str], str],
     names: Callable[[str], Iterable[str]],
 ) -> dict[str, str]:
     """What of ``named`` the text needs, by way of others too, as it is ``written``; in order."""
@@ -274,17 +272,23 @@ def _closure(
     while texts:
         for name in names(texts.pop()):
             if name in named and name not in found:
-                found[name] = written(named[name] if written is value_of else name)
+                found[name] = written(name)
                 texts.append(found[name])
     return {name: found[name] for name in named if name in found}
 
 
 def _from_message(value: str) -> str:
     """A value that may be relative, where the message is what it is relative to."""
-    left, before = bare(value), ""
+    left = _NOT_RELATIVE.sub(" ", _outside(_BRACKETS, value))
+    return f"/({value})" if re.search(r"[\w.*]", left) else value
+
+
+def _outside(innermost: re.Pattern[str], text: str) -> str:
+    """What is left of an expression without all that is nested so."""
+    left, before = bare(text), ""
     while left != before:
-        left, before = _BRACKETS.sub("", left), left
-    return f"/({value})" if re.search(r"[\w.*]", _NOT_RELATIVE.sub(" ", left)) else value
+        left, before = innermost.sub("", left), left
+    return left
 
 
 def _reason(refused: ProfileRefused) -> str:

@@ -52,7 +52,7 @@ def as_xquery(text: str) -> str:
     SchematronRefused for one that would end elsewhere than the text does."""
     depth = 0
     for character in bare(text):
-        depth += (character in "[({") - (character in "])}")
+        depth += _nesting(character)
         if depth < 0:
             break
     if depth or any(token in ('"', "'") for token in tokens(text)):
@@ -80,14 +80,14 @@ def split(text: str, separators: Sequence[str]) -> list[tuple[str, str]]:
     depth = 0
     for token in tokens(text):
         at = 0
-        whole = token[0] in "\"'" or token.startswith("(:")
+        whole = _is_whole(token)
         while at < len(token):
             found = "" if depth or whole else _begins(token, at, separators)
             if found:
                 parts.append([found, ""])
             else:
                 found = token if whole else token[at]
-                depth += (found in "[({") - (found in "])}")
+                depth += _nesting(found)
                 parts[-1][1] += found
             at += len(found)
     return [(separator, part) for separator, part in parts]
@@ -97,9 +97,9 @@ def closing(text: str) -> int:
     """Behind the bracket that closes the one at the beginning; the end where none does."""
     depth = at = 0
     for token in tokens(text):
-        if token[0] not in "\"'" and not token.startswith("(:"):
+        if not _is_whole(token):
             for offset, character in enumerate(token):
-                depth += (character in "[({") - (character in "])}")
+                depth += _nesting(character)
                 if depth == 0:
                     return at + offset + 1
         at += len(token)
@@ -108,3 +108,13 @@ def closing(text: str) -> int:
 
 def _begins(text: str, at: int, separators: Sequence[str]) -> str:
     return next((each for each in separators if text.startswith(each, at)), "")
+
+
+def _is_whole(token: str) -> bool:
+    """Whether it is a string or a comment."""
+    return token[0] in "\"'" or token.startswith("(:")
+
+
+def _nesting(character: str) -> int:
+    """By how much it goes deeper into brackets."""
+    return (character in "[({") - (character in "])}")
