@@ -13,8 +13,8 @@ from tests.simulation.scenario import Scenario
 from tests.simulation.test_exactly_once import (
     change_something,
     live_through,
-    random_message,
     random_path,
+    refused_at_times,
 )
 
 RUNS = int(os.environ.get("ONYX_SIMULATION_RUNS", "24"))
@@ -35,17 +35,10 @@ def fault(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     return
 
 
-def some_poison(scenario: Scenario) -> bytes:
-    """One message in eight; the line end makes the scenario expect that it is refused."""
-    if scenario.random.random() < 1 / 8:
-        return b"<m a='%d'><poison/></m>\n" % scenario.random.randrange(1_000_000)
-    return random_message(scenario)
-
-
 @pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + RUNS))
 def test_all_but_the_poison_comes_once_and_its_source_is_told(seed: int) -> None:
     scenario = Scenario(seed, brokers=1 + seed % 5)
-    live_through(scenario, 1, random_path, some_poison, change_something)
+    live_through(scenario, 1, random_path, refused_at_times("poison"), change_something)
     poison = [message for message in scenario.published if b"poison" in message.xml]
     assert not scenario.missing()
     assert not scenario.wrong()

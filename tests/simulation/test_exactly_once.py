@@ -47,6 +47,19 @@ def random_message(scenario: Scenario) -> bytes:
     return f'<m {random.choice("abc")}="{random.randrange(3)}">{parts}</m>'.encode()
 
 
+def refused_at_times(element: str) -> Callable[[Scenario], bytes]:
+    """One message in eight has this element; the line end makes the scenario expect that it is
+    refused."""
+
+    def message(scenario: Scenario) -> bytes:
+        random = scenario.random
+        if random.random() < 1 / 8:
+            return f"<m a='{random.randrange(1_000_000)}'><{element}/></m>\n".encode()
+        return random_message(scenario)
+
+    return message
+
+
 def change_something(scenario: Scenario, profile: Callable[[Scenario], str] = random_path) -> None:
     """One of the things that users do."""
     random = scenario.random

@@ -11,8 +11,8 @@ from tests.simulation.sim_clients import SourceClient
 from tests.simulation.test_exactly_once import (
     change_something,
     live_through,
-    random_message,
     random_path,
+    refused_at_times,
 )
 
 RUNS = int(os.environ.get("ONYX_SIMULATION_RUNS", "24"))
@@ -29,17 +29,10 @@ class Validated(Scenario):
         return self.registered(schema_name="m.rng", schema=SCHEMA, validate="reject")
 
 
-def some_wrong(scenario: Scenario) -> bytes:
-    """One message in eight; the line end makes the scenario expect that it is refused."""
-    if scenario.random.random() < 1 / 8:
-        return b"<m a='%d'><wrong/></m>\n" % scenario.random.randrange(1_000_000)
-    return random_message(scenario)
-
-
 @pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + RUNS))
 def test_what_is_valid_comes_once_and_of_the_others_their_source_is_told(seed: int) -> None:
     scenario = Validated(seed, brokers=1 + seed % 5)
-    live_through(scenario, 1, random_path, some_wrong, change_something)
+    live_through(scenario, 1, random_path, refused_at_times("wrong"), change_something)
     assert not scenario.missing()
     assert not scenario.wrong()
     assert not scenario.unexplained()

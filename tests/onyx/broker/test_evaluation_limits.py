@@ -9,8 +9,8 @@ import pytest
 from onyx.broker import user_budgets
 from overlay.link.delivery_frames import Delivery
 from overlay.link.events import TimePassed
-from overlay.link.frames import Publish
 from tests.beside import Peer, SubscriberPeer
+from tests.onyx.broker.hosting import hosting, publish
 from tests.onyx.broker.test_broker_core import Setting
 from tests.yfilter.hostile_profiles import HOSTILE, MESSAGE
 from tests.yfilter.test_hostile_profiles import Ticking
@@ -20,17 +20,7 @@ TOLD = b"a profile takes more than 50 ms for this message [too-much-time]"
 
 
 def published(*profiles: str) -> tuple[Setting, Peer]:
-    setting = Setting(clock=Ticking(10))
-    setting.announce(root="B4")
-    for number, text in enumerate(profiles):
-        setting.place(text, profile=f"p{number}")
-    setting.children_ready(root="B4")
-    return setting, setting.beside.peer("source", "s1")
-
-
-def publish(source: Peer, *texts: bytes) -> None:
-    for text in texts:
-        source.send("s1", Publish(source="s1", format="text", payload=text))
+    return hosting(Ticking(10), *profiles)
 
 
 def told(delivery: Delivery) -> bytes:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from overlay.link.delivery_frames import Delivery, Missed
 from overlay.link.events import AskEvaluation
-from overlay.link.frames import Publish
 from tests.beside import Peer
+from tests.onyx.broker.hosting import hosting, publish
 from tests.onyx.broker.test_broker_core import Setting
 from tests.yfilter.hostile_profiles import MESSAGE
 
@@ -28,17 +28,7 @@ class Steady:
 
 
 def published(*profiles: str) -> tuple[Setting, Peer]:
-    setting = Setting(clock=Steady())
-    setting.announce(root="B4")
-    for number, text in enumerate(profiles):
-        setting.place(text, profile=f"p{number}")
-    setting.children_ready(root="B4")
-    return setting, setting.beside.peer("source", "s1")
-
-
-def publish(source: Peer, *texts: bytes) -> None:
-    for text in texts:
-        source.send("s1", Publish(source="s1", format="text", payload=text))
+    return hosting(Steady(), *profiles)
 
 
 def test_a_heavy_profile_gets_its_results_from_the_process() -> None:

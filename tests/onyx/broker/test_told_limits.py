@@ -10,6 +10,7 @@ import pytest
 from overlay.link.delivery_frames import Delivery
 from overlay.link.frames import Publish
 from tests.beside import Peer
+from tests.onyx.broker.hosting import hosting
 from tests.onyx.broker.test_broker_core import Setting, message
 from tests.yfilter.hostile_profiles import MESSAGE
 from tests.yfilter.test_hostile_profiles import Ticking
@@ -43,12 +44,7 @@ WAYS = {
 
 
 def published(*profiles: str) -> tuple[Setting, Peer]:
-    setting = Setting(clock=Ticking())
-    setting.announce(root="B4")
-    for number, text in enumerate(profiles):
-        setting.place(text, profile=f"p{number}")
-    setting.children_ready(root="B4")
-    return setting, setting.beside.peer("source", "s1")
+    return hosting(Ticking(), *profiles)
 
 
 def codes(deliveries: list[Delivery]) -> list[tuple[int, str]]:
