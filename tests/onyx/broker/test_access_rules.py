@@ -26,10 +26,16 @@ from overlay.topology import Topology
 from registration.registration_core import RegistrationCore
 from tests.beside import Beside, Peer, SubscriberPeer
 from tests.onyx.broker.test_broker_core import FIGURE4, NEWS, SF, Setting
+from tests.overlay.link.samples import SAMPLES
 from tests.registration.test_registration_core import refused
 
 BASE = AccessOptions().rules()
 NOT_ALL = AccessOptions(subscribe=()).rules()
+OF_THE_REGISTRATION_SERVICE = {
+    taker.kind.__name__
+    for taker in BrokerCore(FIGURE4, "B4", "run").takers.values()
+    if taker.senders == {"registration"}
+}
 
 
 class Guarded(Setting):
@@ -115,6 +121,21 @@ def test_a_broker_keeps_which_certificates_are_revoked() -> None:
     assert known == [{7, (1 << 160) - 1}]
     setting.restart()
     assert known[1:] == known[:1]
+
+
+@pytest.mark.parametrize("kind", sorted(OF_THE_REGISTRATION_SERVICE))
+def test_no_broker_speaks_for_the_registration_service(kind: str) -> None:
+    frame = next(frame for frame in SAMPLES if type(frame).__name__ == kind)
+    setting = Setting()
+    before = dict(setting.beside.rows)
+    neighbour = setting.brokers["B1"]
+    if frame.sequenced:
+        neighbour.send("B1", frame)
+    else:
+        neighbour.reply(frame)
+    assert neighbour.error == "not-expected"
+    changed = set(setting.beside.rows.items()) - set(before.items())
+    assert {space for (space, _), _ in changed} <= {"inbox"}, "it is known how far it was read"
 
 
 def test_every_verb_and_every_frame_from_outside_says_what_right_it_takes() -> None:
