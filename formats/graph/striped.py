@@ -1,0 +1,52 @@
+"""The names of a striped graph: an RDF graph as an element stream, one element a subject.
+
+::
+
+    <g xmlns="urn:onyx:graph" xmlns:dc="http://purl.org/dc/elements/1.1/" ...>
+      <d s="http://planet.example/post/7">           a subject; b="0": a blank node
+        <rdf:type r="http://purl.org/rss/1.0/item"/>     r: an IRI, b: a blank node
+        <dc:creator v="Ann"/>                            v: an xsd:string
+        <dc:title u="Hello" l="en"/>                     u and l: a string with its language
+        <ex:price y="9.50" t="...#decimal" n="9.5"/>     y and t: any other literal
+        <p i="http://example.org/9" v="x"/>              a property that has no XML name
+        <k><c r="http://purl.org/rss/1.0/item"/></k>     what the taxonomies make of the subject
+      </d>
+      <n g="http://example.org/g1" s="...">...</n>   a subject of a named graph; or gb="1"
+    </g>
+
+Subjects stand in order of first appearance, each once a graph, their triples in order, none twice.
+A property's IRI is split before its longest ending that is an NCName.  Blank nodes are numbered by
+first appearance in the message.  Languages are in lower case.  ``n`` is the number of a valid
+numeric literal as an xs:double in its canonical form, ``w`` the seconds since 1970 of a valid
+xsd:dateTime or xsd:date (no zone: as UTC).  Within ``k``: ``c`` is a class of the subject, stated
+or above a stated one; ``q`` (``i``: a property) one above a property of the subject, with the
+object as any property has it; ``m`` the members of a container, rdf:_1 and on, likewise.
+"""
+
+from __future__ import annotations
+
+GRAPH_NAMESPACE = "urn:onyx:graph"
+
+GRAPH = "g"  # the root element
+SUBJECT = "d"
+NAMED_SUBJECT = "n"
+OTHER_PROPERTY = "p"
+CLOSURE = "k"
+CLASS = "c"
+PROPERTY_ABOVE = "q"
+MEMBER = "m"
+
+# Attributes, in no namespace.
+IRI_SUBJECT = "s"
+BLANK = "b"
+GRAPH_IRI = "g"
+GRAPH_BLANK = "gb"
+IRI_OBJECT = "r"
+STRING = "v"
+TEXT = "u"
+LANGUAGE = "l"
+LEXICAL = "y"
+DATATYPE = "t"
+NUMBER = "n"
+SECONDS = "w"
+PROPERTY_IRI = "i"

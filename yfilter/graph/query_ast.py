@@ -1,0 +1,233 @@
+"""The abstract syntax of a graph profile: a subset of SPARQL 1.1, one tree for SPARQL and RDQL.
+
+All nodes are immutable and hashable.  ``query_text.py`` gives the text of a query, the parsers
+(``sparql_parser.py``, ``rdql_parser.py``) read one.  IRIs are absolute and prefixes are gone.  A
+blank node of a pattern is a Variable whose name begins with ``_:``; no user can write or get it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+RDFS = "http://www.w3.org/2000/01/rdf-schema#"
+RDF_TYPE = RDF + "type"
+
+
+@dataclass(frozen=True, slots=True)
+class Iri:
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class LiteralTerm:
+    """``language`` in lower case, "" without one, and then ``datatype`` is an IRI."""
+
+    lexical: str
+    datatype: str = XSD + "string"
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """``name`` without its question mark."""
+
+    name: str
+
+    @property
+    def is_blank(self) -> bool:
+        return self.name.startswith("_:")
+
+
+Term: TypeAlias = Iri | LiteralTerm | Variable
+
+
+class Closure(StrEnum):
+    """How a triple pattern looks at the taxonomies."""
+
+    NONE = ""
+    INSTANCE = "a/rdfs:subClassOf*"  # the object is a class of the subject, or above one
+    PROPERTY = "rdfs:subPropertyOf*"  # the property is the one named, or below it
+    INSTANCE_ABOVE = "rdfs:subClassOf* of"  # some class of the subject is the object or above it
+
+
+@dataclass(frozen=True, slots=True)
+class TriplePattern:
+    """``property`` is an Iri or a Variable.
+
+    With PROPERTY, ``above`` is the property that ``property`` (a Variable) is below or equal to.
+    """
+
+    subject: Term
+    property: Iri | Variable
+    object: Term
+    closure: Closure = Closure.NONE
+    above: str = ""
+
+
+class FilterOperator(StrEnum):
+    EQ = "="
+    NE = "!="
+    LT = "<"
+    LE = "<="
+    GT = ">"
+    GE = ">="
+
+
+@dataclass(frozen=True, slots=True)
+class FilterComparison:
+    left: FilterExpression
+    operator: FilterOperator
+    right: FilterExpression
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """``&&`` of two or more parts."""
+
+    parts: tuple[FilterExpression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """``||`` of two or more parts."""
+
+    parts: tuple[FilterExpression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    operand: FilterExpression
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """``operand IN (choices)``, or NOT IN."""
+
+    operand: FilterExpression
+    choices: tuple[FilterExpression, ...]
+    is_negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """``operator``: ``+ - * /``, or ``negate`` of one operand."""
+
+    operator: str
+    operands: tuple[FilterExpression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FilterCall:
+    """A built-in function, ``name`` in lower case, or a cast, ``name`` the IRI of its datatype."""
+
+    name: str
+    arguments: tuple[FilterExpression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    group: Group
+    is_negated: bool = False
+
+
+FilterExpression: TypeAlias = (
+    Term | FilterComparison | AllOf | AnyOf | Not | Membership | Arithmetic | FilterCall | Exists
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    condition: FilterExpression
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    value: FilterExpression
+    variable: Variable
+
+
+@dataclass(frozen=True, slots=True)
+class Alternatives:
+    """UNION of two or more groups."""
+
+    groups: tuple[Group, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Optionally:
+    group: Group
+
+
+@dataclass(frozen=True, slots=True)
+class Minus:
+    group: Group
+
+
+@dataclass(frozen=True, slots=True)
+class InGraph:
+    """GRAPH; ``graph`` is an Iri or a Variable."""
+
+    graph: Iri | Variable
+    group: Group
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Each row has a term for each variable, None for UNDEF."""
+
+    variables: tuple[Variable, ...]
+    rows: tuple[tuple[Iri | LiteralTerm | None, ...], ...]
+
+
+GroupElement: TypeAlias = (
+    "TriplePattern | Filter | Bind | Alternatives | Optionally | Minus | InGraph | Values | Group"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """``{ … }``; the elements as written.  A FILTER is of the whole group, wherever it stands."""
+
+    elements: tuple[GroupElement, ...]
+
+
+class QueryForm(StrEnum):
+    SELECT = "SELECT"
+    CONSTRUCT = "CONSTRUCT"
+    ASK = "ASK"
+
+
+class ResultSyntax(StrEnum):
+    """How results are written, by media type."""
+
+    JSON = "application/sparql-results+json"
+    XML = "application/sparql-results+xml"
+    N_TRIPLES = "application/n-triples"
+    TURTLE = "text/turtle"
+    RDF_XML = "application/rdf+xml"
+    AS_PUBLISHED = ""  # ASK: the message as it came
+
+
+@dataclass(frozen=True, slots=True)
+class GraphQuery:
+    """A graph profile.
+
+    ``variables`` of a SELECT in their order (``*`` is written out), ``template`` of a CONSTRUCT;
+    both are empty otherwise.  ``results`` is said by a comment in the first lines of the text,
+    ``# results: text/turtle``; by default JSON for SELECT, N-Triples for CONSTRUCT, and the
+    message for ASK.  ``whole`` is "" where the tree says all; else it is the whole query as
+    standard SPARQL (aggregates, subqueries, ORDER BY, general paths, …), ``where`` is a necessary
+    part of it, and an independent SPARQL processor answers on the one message.
+    """
+
+    form: QueryForm
+    where: Group
+    variables: tuple[Variable, ...] = ()
+    is_distinct: bool = False
+    template: tuple[TriplePattern, ...] = ()
+    results: ResultSyntax = ResultSyntax.JSON
+    whole: str = ""
