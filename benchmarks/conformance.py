@@ -20,6 +20,7 @@ what the interpreter makes of it.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -91,6 +92,7 @@ REFUSALS = {
     "pattern": frozenset(("FORX0001", "FORX0002", "FORX0003", "FORX0004")),
     "number": frozenset(("FOAR0002", "FOCA0003", "FOCA0006")),
 }
+_CODE = re.compile(r"\(([A-Z]{4}[0-9]{4})\)$")  # the error in XQuery, where a refusal names it
 _BEYOND_YEARS = frozenset(("FODT0001",))
 
 
@@ -171,6 +173,8 @@ def _outcome(case: Case, stream: ElementStream) -> Outcome | str:
         )
     except ProfileRefused as refused:
         errors = REFUSALS.get(refused.code)
+        if code := _CODE.search(refused.reason):
+            errors = frozenset((code[1],))
         if refused.code == "unknown-function" and "XPST0017" not in case.errors:
             errors = None
         if case.errors and errors:

@@ -25,6 +25,29 @@ _CASES = {
     "not-typed": ("1 div 2", "<assert-type>xs:integer</assert-type>", ""),
     "either": ("()", "<any-of><assert-true/><assert-empty/></any-of>", ""),
     "out": ("doc('x')", "<assert-true/>", ""),
+    "older": ("1", "<assert-eq>1</assert-eq>", '<dependency type="spec" value="XQ10 XQ30"/>'),
+    "named": ("declare function count() {1}; 1", '<error code="XQST0045"/>', ""),
+    "permuted": (
+        "1.2, '1.2', 1",
+        "<assert-permutation>'1.2', 1, 1.2</assert-permutation>",
+        "",
+    ),
+    "not-permuted": (
+        "1.2, '1.2', 1",
+        "<assert-permutation>'1.2', 1, '1.2'</assert-permutation>",
+        "",
+    ),
+    "carriage-return": ("'&amp;#13;'", "<assert-eq>'&#13;'</assert-eq>", ""),
+    "prefixes": (
+        '&lt;p:r xmlns:p="u"/>',
+        '<assert-xml ignore-prefixes="true">&lt;q:r xmlns:q="u"/></assert-xml>',
+        "",
+    ),
+    "other-prefixes": (
+        '&lt;p:r xmlns:p="u"/>',
+        '<assert-xml>&lt;q:r xmlns:q="u"/></assert-xml>',
+        "",
+    ),
     "newer": ("1", "<assert-eq>1</assert-eq>", '<dependency type="spec" value="XQ30+"/>'),
 }
 
@@ -46,27 +69,30 @@ def _suite(directory: Path) -> Path:
 
 def test_cases_are_classified_run_and_judged(tmp_path: Path) -> None:
     report = run_suite(_suite(tmp_path), ("s",))["s"]
-    assert report.passed == 6
-    assert set(report.failed) == {"wrong", "no-error", "other-error", "not-typed"}
+    assert report.passed == 10
+    assert set(report.failed) == {
+        *("wrong", "no-error", "other-error", "not-typed"),
+        *("not-permuted", "other-prefixes"),
+    }
     (out,) = report.out
     assert out.startswith("unsupported: doc() is not in the profile language")
     assert report.out.total() == 2
-    assert dict(report.beyond) == {"needs XQ30+": 1}
-    assert report.coverage == pytest.approx(10 / 12)
+    assert dict(report.beyond) == {"needs XQ30+": 1, "needs XQ10 XQ30": 1}
+    assert report.coverage == pytest.approx(16 / 18)
 
 
 def test_what_yields_a_value_is_delivered_as_well(tmp_path: Path) -> None:
     report = run_suite(_suite(tmp_path), ("s",))["s"]
-    assert report.delivered == 4  # right, xml, either, typed
+    assert report.delivered == 7  # right, xml, either, typed, permuted and the two behind it
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["language", str(tmp_path)]) == 2
     assert main(["language", str(_suite(tmp_path)), "--all", "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
-    assert (found["qt3_failed"], found["qt3_coverage"]) == (4, 0.8333)
+    assert (found["qt3_failed"], found["qt3_coverage"]) == (6, 0.8889)
     suite = found["suite"]
-    assert (suite["passed"], suite["failed"], suite["out"]) == (6, 4, 2)
+    assert (suite["passed"], suite["failed"], suite["out"]) == (10, 6, 2)
 
 
 def test_random_profiles_agree_with_the_oracles(capsys: pytest.CaptureFixture[str]) -> None:

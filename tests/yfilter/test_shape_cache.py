@@ -177,6 +177,7 @@ def test_every_word_that_a_parser_looks_for_is_reserved() -> None:
         "tokenize",
         "matches",
         "switch-",
+        "resolve-uri",
     }
 
 

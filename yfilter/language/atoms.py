@@ -34,11 +34,13 @@ from yfilter.language.numbers import (
     parse_double,
 )
 from yfilter.language.query_ast import Operator
+from yfilter.language.query_lexer import is_ncname
 from yfilter.language.temporal import Temporal, is_beyond, parse_temporal
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
+_NAMES = frozenset(("xs:NCName", "xs:ID", "xs:IDREF", "xs:ENTITY"))
 _LEAST = Decimal(1).scaleb(-DIGITS_MAX)
 _SPACE = " \t\n\r"
 
@@ -77,6 +79,11 @@ def cast(atom: Atom, type_name: str) -> Atom:
         return atom_text(atom)
     if type_name == "xs:untypedAtomic":
         return Untyped(atom_text(atom))
+    if type_name in _NAMES and isinstance(atom, str):
+        name = " ".join(str(atom).split())
+        if not is_ncname(name):
+            raise DynamicError("FORG0001", f"{name[:80]!r} is no {type_name}")
+        return name
     if type_name not in TYPES or isinstance(atom, Opaque):
         return _one(f"$a0 cast as {type_name}", atom)
     if isinstance(atom, AnyUri):

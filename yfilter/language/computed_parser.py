@@ -91,7 +91,10 @@ class ComputedParser(ConstructorParser):
         following = self.lexer.peek_second()
         if following.is_symbol("{"):
             return True
-        is_name = following.kind is TokenKind.NAME and token.text in _NAMED
+        is_name = following.kind is TokenKind.NAME and (
+            token.text in _NAMED
+            or (token.text == "validate" and following.is_word("lax", "strict"))
+        )
         return is_name and self.lexer.after(following).is_symbol("{")
 
     def _name(self, kind: NodeKind) -> tuple[QualifiedName | Expression, _Namespaces]:
@@ -112,6 +115,9 @@ class ComputedParser(ConstructorParser):
         if "*" in token.text or "{" in token.text:
             raise self.refusal("syntax", f"{token} is not a name", token.offset, "a name")
         if kind is NodeKind.PROCESSING_INSTRUCTION:
+            if ":" in token.text:
+                what = f"{token} is not the name of a processing instruction"
+                raise self.refusal("syntax", what, token.offset, "a name without a prefix")
             return QualifiedName("", "", token.text), ()
         is_attribute = kind is NodeKind.ATTRIBUTE
         return self._constructed_name(token.text, token.offset, attribute=is_attribute), ()

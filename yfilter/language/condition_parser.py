@@ -94,6 +94,7 @@ class ConditionParser(OperatorParser):
     # Of the whole profile, with their flags, and what they come to; see ProfileLimits.
     _patterns: frozenset[tuple[str, ...]] = frozenset()
     _ranges = 0
+    base_uri: str | None = None  # as the prolog declares it
 
     def condition(self) -> Expression:
         return self.sequence()
@@ -314,6 +315,9 @@ class ConditionParser(OperatorParser):
             self.lexer.offset = end + 2
         self.enter(self.lexer.peek())
         self.expect("{")
+        if (empty := self.lexer.peek()).is_symbol("}"):
+            what = "a pragma, which says nothing here, around nothing (XQST0079)"
+            raise self.refusal("syntax", what, empty.offset, "an expression")
         inside = self.sequence()
         self.expect("}", " or an operator")
         self.leave()
@@ -358,23 +362,19 @@ class ConditionParser(OperatorParser):
         assert signature is not None
         self.enter(token)
         self.lexer.take()
-        arguments: list[Expression] = []
+        arguments: list[Expression] = [*given]
         places: list[Token] = [token] * len(given)
-        for argument in given:
-            if not signature.arguments:
-                self._check_arity(token, name, signature, 1)
-            arguments.append(self._checked(token, argument, name, signature, len(arguments)))
         while not self.lexer.peek().is_symbol(")"):
             if len(arguments) > len(given):
                 self.expect(",", " or ')'")
             places.append(self.lexer.peek())
-            if not signature.arguments:
-                self._check_arity(token, name, signature, 1)
-            arguments.append(self._argument(name, signature, len(arguments)))
+            arguments.append(self.expression())
         self.lexer.take()
         if len(arguments) == _COLLATED.get(name):
             self._check_collation(places[-1], arguments.pop())
         self._check_arity(token, name, signature, len(arguments))
+        for index, argument in enumerate(arguments):
+            self._check_argument(places[index], argument, name, signature, index)
         if name in PATTERN_FUNCTIONS and len(arguments) > 1:
             self._check_pattern(name, places[1], arguments)
         self.leave()
@@ -383,6 +383,8 @@ class ConditionParser(OperatorParser):
         if name in CONTEXT_FUNCTIONS and len(arguments) < len(signature.arguments):
             self._check_context(token, name)
             arguments.append(PathExpression(Origin.CONTEXT, ()))
+        if name == "resolve-uri" and len(arguments) == 1 and self.base_uri is not None:
+            arguments.append(Literal(self.base_uri))
         return FunctionCall(name, tuple(arguments))
 
     def _check_collation(self, place: Token, collation: Expression) -> None:
@@ -407,15 +409,9 @@ class ConditionParser(OperatorParser):
                 f"{name}($variable)",
             )
 
-    def _argument(self, name: str, signature: Signature, index: int) -> Expression:
-        token = self.lexer.peek()
-        return self._checked(token, self.expression(), name, signature, index)
-
-    def _checked(
+    def _check_argument(
         self, token: Token, argument: Expression, name: str, signature: Signature, index: int
-    ) -> Expression:
-        if index >= len(signature.arguments) and not signature.variadic:
-            return argument  # one too many, which _check_arity says
+    ) -> None:
         expected = signature.argument(index)
         is_right = (
             isinstance(argument, Literal) and isinstance(argument.value, str)
@@ -429,7 +425,6 @@ class ConditionParser(OperatorParser):
                 token.offset,
                 expected.value,
             )
-        return argument
 
     def _is_accepted(self, kinds: Kinds, accepted: Kinds) -> bool:
         """Whether a value can be of the right kind; the empty sequence always is."""
@@ -497,6 +492,7 @@ _ACCEPTED = {
     ArgumentKind.ATOMS: ANYTHING,
     ArgumentKind.ITEMS: ANYTHING,
     ArgumentKind.NUMBER: NODES | ItemKind.NUMBER,
+    ArgumentKind.INTEGER: NODES | ItemKind.NUMBER,
     ArgumentKind.TEMPORAL: NODES | TEMPORAL,
     ArgumentKind.NODES: NODES,
     ArgumentKind.CONDITION: ANYTHING & ~(TEMPORAL | ItemKind.OTHER),

@@ -37,6 +37,7 @@ from yfilter.language.query_lexer import is_ncname
 from yfilter.language.recursion import deeply
 
 _FIXED: Final = (str, Constructor, Markup)
+OWN_PREFIX: Final = "ns"  # of an attribute whose namespace has none
 _TAG_SIZE = 16  # a start and an end tag, roughly; what is charged is an estimate
 
 
@@ -87,6 +88,10 @@ def detached(evaluator: Evaluator, expression: Markup | Computed, focus: Focus) 
             raise DynamicError("XQDY0026", "a processing instruction cannot hold this")
     elif name.local == "xmlns" and not name.namespace:
         raise DynamicError("XQDY0044", "xmlns is no attribute")
+    elif (name.namespace, name.local) == (XML_NAMESPACE, "id"):
+        text = " ".join(text.split())
+    elif name.namespace and not name.prefix:
+        name = name._replace(prefix=OWN_PREFIX)
     return [Detached(expression.kind, name, text)]
 
 
@@ -311,7 +316,7 @@ class StartTag:
         return True
 
     def _prefix(self, name: QualifiedName) -> str:
-        own = name.prefix or ("xml" if name.namespace == XML_NAMESPACE else "ns")
+        own = name.prefix or ("xml" if name.namespace == XML_NAMESPACE else OWN_PREFIX)
         prefix, count = own, 0
         while self._prefixes.setdefault(prefix, name.namespace) != name.namespace:
             count += 1

@@ -147,7 +147,7 @@ class ConstructorParser(ConditionParser):
                     "duplicate-declaration", f"{attribute.name} is given twice", attribute.offset
                 )
             value = self.lexer.text[attribute.start : attribute.end]
-            if "{" in value.replace("{{", ""):
+            if set("{}") & {*value.replace("{{", "").replace("}}", "")}:
                 raise self.refusal(
                     "syntax",
                     "the namespace of a declaration is fixed",
@@ -157,11 +157,13 @@ class ConstructorParser(ConditionParser):
             quote = self.lexer.text[attribute.end]
             uri = expand_references(self.lexer.text, attribute.start, attribute.end, quote)
             uri = " ".join(uri.replace("{{", "{").replace("}}", "}").split())
-            self.check_declaration(declared, uri, attribute.offset)
+            if (declared, uri) != ("xml", XML_NAMESPACE):
+                self.check_declaration(declared, uri, attribute.offset)
             if declared and not uri:
                 what = f"the prefix '{declared}' needs a namespace"
                 raise self.refusal("syntax", what, attribute.offset, "a URI")
             declarations[declared] = uri
+        declarations.pop("xml", None)  # so it is anyway
         return declarations
 
     def check_declaration(self, prefix: str, uri: str, offset: int) -> None:

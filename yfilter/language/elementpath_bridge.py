@@ -19,6 +19,7 @@ all others                          Opaque
 from __future__ import annotations
 
 from copy import copy
+from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
@@ -50,7 +51,10 @@ def evaluate(expression: str, *arguments: Any) -> list[Atom]:
         code = (error.code or "FOER0000").removeprefix("err:")
         raise DynamicError(code, str(error)[:200]) from None
     except _ERRORS as error:
-        raise DynamicError("FOER0000", str(error)[:200]) from None
+        is_moment = any(isinstance(argument, Temporal) for argument in arguments)
+        is_beyond = is_moment and isinstance(error, OverflowError | ValueError)
+        code = "FODT0001" if is_beyond else "FOER0000"
+        raise DynamicError(code, str(error)[:200]) from None
 
 
 @lru_cache(_EXPRESSIONS_MAX)
@@ -132,5 +136,10 @@ def _key(value: Any) -> tuple[Any, ...]:
             return (value.uri or "", value.local_name)
         case datatypes.HexBinary() | datatypes.Base64Binary():
             return (value.decode(),)
+        case datatypes.GregorianDay() | datatypes.GregorianMonthDay():
+            # As XPath has it: by when that day began in the last month of 1972, or in that year.
+            month = 12 if isinstance(value, datatypes.GregorianDay) else value.month
+            offset = (value.tzinfo and value.tzinfo.utcoffset(None)) or timedelta()
+            return (datetime(1972, month, value.day) - offset,)
         case _:
             return (str(value).removesuffix("Z"),)

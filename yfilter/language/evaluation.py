@@ -229,6 +229,8 @@ class MessageEvaluator(Evaluator):
                 )
                 if self.strict and inside:
                     raise DynamicError("XPDY0050", "the context item is in no document")
+                if self.strict and item is None and focus.functions is None:
+                    raise DynamicError("XPDY0002", "no context item")
                 return _DOCUMENTS
             case Origin.VARIABLE:
                 return focus.variables[path.variable]

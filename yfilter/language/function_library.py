@@ -5,6 +5,7 @@ ArgumentKind                    the argument arrives as
 ==============================  ==========================================================
 STRING, PATTERN, FLAGS          str
 NUMBER                          int, Decimal, float, or None for the empty sequence
+INTEGER                         int, or None
 ATOM, TEMPORAL                  an atomic value, or None
 ATOMS, STRINGS                  a list of atomic values
 NODES, ITEMS, CONDITION         the value as it is
@@ -19,10 +20,12 @@ from typing import Any
 from yfilter.language.atoms import atom_text, cast, is_number, to_double
 from yfilter.language.budget import POINTER_BYTES, TEXT_VISIT
 from yfilter.language.evaluator import Evaluator, effective_boolean
-from yfilter.language.functions import FUNCTIONS, TYPES, ArgumentKind
+from yfilter.language.functions import FUNCTIONS, NEEDED, TYPES, ArgumentKind
 from yfilter.language.namespaces import ERROR_NAMESPACE, braced
 from yfilter.language.node_functions import target_of
 from yfilter.language.nodes import (
+    NODES,
+    AnyUri,
     Atom,
     Construction,
     Detached,
@@ -47,10 +50,10 @@ FEW_ITEMS = 8  # which cost no more than the call
 def call(evaluator: Evaluator, call_: FunctionCall, focus: Focus) -> Value:
     """The value of a function call; DynamicError for arguments that it cannot take."""
     name = call_.name
-    if name == "position":
-        return [focus.position]
-    if name == "last":
-        return [focus.size]
+    if name in ("position", "last"):
+        if focus.item is None:
+            raise DynamicError("XPDY0002", f"{name}() without a context item")
+        return [focus.position if name == "position" else focus.size]
     signature = FUNCTIONS.get(name)
     if signature is None:
         return call_other(evaluator, call_, focus)
@@ -69,6 +72,8 @@ def applied(evaluator: Evaluator, name: str, values: list[Value]) -> Value:
         return _ABOUT_NODES[name](evaluator, *values)
     if name == "compare" and not all(values):
         return []
+    if evaluator.strict and not all(values):
+        _check_needed(name, values)
     arguments = [
         _converted(evaluator, name, signature.argument(index), value)
         for index, value in enumerate(values)
@@ -85,6 +90,12 @@ def applied(evaluator: Evaluator, name: str, values: list[Value]) -> Value:
             evaluator.charge_memory(POINTER_BYTES * len(argument))
             evaluator.charge(len(argument))
     return as_value(evaluator, _FUNCTIONS[name](*arguments))
+
+
+def _check_needed(name: str, values: list[Value]) -> None:
+    needed = NEEDED.get(name, ())
+    if any(not value and index in needed for index, value in enumerate(values)):
+        raise DynamicError("XPTY0004", f"{name}() takes one item, this is none")
 
 
 def as_value(evaluator: Evaluator, result: Any) -> Value:
@@ -118,6 +129,11 @@ def _converted(evaluator: Evaluator, name: str, kind: ArgumentKind, value: Value
         if not isinstance(atom, Untyped):
             raise DynamicError("XPTY0004", f"{name}() takes a number")
         return to_double(atom)
+    if kind is ArgumentKind.INTEGER:
+        whole = cast(atom, "xs:integer") if isinstance(atom, Untyped) else atom
+        if whole is not None and (not isinstance(whole, int) or isinstance(whole, bool)):
+            raise DynamicError("XPTY0004", f"{name}() takes an integer")
+        return whole
     if atom is not None and not isinstance(atom, str):
         raise DynamicError("XPTY0004", f"{name}() takes a string")
     return atom or ""
@@ -139,13 +155,13 @@ def _named(part: str) -> Callable[..., Value]:
         if len(value) > 1 and evaluator.strict:
             raise DynamicError("XPTY0004", f"{part}() takes one node, these are several")
         if not value:
-            return [""]
+            return [AnyUri("") if part == "namespace-uri" else ""]
         first = value[0]
         if isinstance(first, Construction):
             name = first.constructor.name
         elif isinstance(first, Detached):
             if first.name is None:
-                return [""]
+                return [AnyUri("") if part == "namespace-uri" else ""]
             name = first.name
         elif isinstance(first, Node):
             stream = evaluator.streams[first.tree]
@@ -154,19 +170,20 @@ def _named(part: str) -> Callable[..., Value]:
             elif first.type is NodeType.ATTRIBUTE:
                 name = stream.names[stream.attribute_name[first.number]]
             else:
-                return [target_of(evaluator, first) if part != "namespace-uri" else ""]
+                return [target_of(evaluator, first) if part != "namespace-uri" else AnyUri("")]
         else:
             raise DynamicError("XPTY0004", f"{part}() takes a node")
-        names = {"name": str(name), "local-name": name.local, "namespace-uri": name.namespace}
-        return [names[part]]
+        if part == "namespace-uri":
+            return [AnyUri(name.namespace)]
+        return [str(name) if part == "name" else name.local]
 
     return name_of
 
 
 def _root(evaluator: Evaluator, value: Value) -> Value:
-    nodes = evaluator.nodes(value)
-    if len(nodes) > 1:
+    if len(value) > 1 or not all(isinstance(item, NODES) for item in value):
         raise DynamicError("XPTY0004", "root() takes one node")
+    nodes = evaluator.nodes(value)
     if not nodes:
         return []
     return [evaluator.axes.root(nodes[0])]

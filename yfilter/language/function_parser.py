@@ -79,10 +79,13 @@ class FunctionParser(FlworParser):
         """The declaration behind ``declare function``, up to its semicolon."""
         token = self.lexer.peek()
         name = self._name_of_user(token) if token.kind is TokenKind.NAME else None
+        if token.kind is TokenKind.NAME and not self.lexer.peek_second().is_symbol("("):
+            self.lexer.take()
+            raise self.unexpected("'('")
         if token.kind is TokenKind.NAME and name is None:
             raise self.refusal(
                 "unsupported",
-                f"a profile cannot declare a function {token.text}()",
+                f"a profile cannot declare a function {token.text}() (XQST0045)",
                 token.offset,
                 f"a prefix of your own, such as local:{token.text.rpartition(':')[2]}",
             )

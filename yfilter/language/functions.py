@@ -26,15 +26,17 @@ class ResultKind(Enum):
 
 
 class ArgumentKind(Enum):
-    """STRING: nodes or a string; ATOM: also a number or date; NUMBER: nodes or a number; NODES: a
-    path; ITEMS: anything; ATOMS: any number of values; CONDITION: anything with an effective
-    boolean value; PATTERN: a string literal that is a regular expression; FLAGS: a string
-    literal with its flags; TEMPORAL: nodes, a date or a dateTime."""
+    """STRING: nodes or a string; ATOM: also a number or date; NUMBER: nodes or a number; INTEGER:
+    the same, an xs:integer; NODES: a path; ITEMS: anything; ATOMS: any number of values;
+    CONDITION: anything with an effective boolean value; PATTERN: a string literal that is a
+    regular expression; FLAGS: a string literal with its flags; TEMPORAL: nodes, a date or a
+    dateTime."""
 
     STRING = "a path or a string"
     STRINGS = "a path or strings"
     ATOM = "a path, a string, a number or a date"
     NUMBER = "a path or a number"
+    INTEGER = "a path or an integer"
     TEMPORAL = "a path, a date or a dateTime"
     NODES = "a path"
     ITEMS = "any expression"
@@ -136,8 +138,8 @@ FUNCTIONS: dict[str, Signature] = {
     "string-join": _signature(_STRING, "strings string", 1),
     "number": _signature(_NUMBER, "atom", context=True),
     "abs": _signature(_NUMBER, "number"),
-    "round": _signature(_NUMBER, "number number", 1),
-    "round-half-to-even": _signature(_NUMBER, "number number", 1),
+    "round": _signature(_NUMBER, "number integer", 1),
+    "round-half-to-even": _signature(_NUMBER, "number integer", 1),
     "floor": _signature(_NUMBER, "number"),
     "ceiling": _signature(_NUMBER, "number"),
     "count": _signature(_NUMBER, "items"),
@@ -152,8 +154,8 @@ FUNCTIONS: dict[str, Signature] = {
     "error": _signature(_ANY, "atom string items", 3),
     "reverse": _signature(_ANY, "items"),
     "subsequence": _signature(_ANY, "items number number", 1),
-    "insert-before": _signature(_ANY, "items number items"),
-    "remove": _signature(_ANY, "items number"),
+    "insert-before": _signature(_ANY, "items integer items"),
+    "remove": _signature(_ANY, "items integer"),
     "data": _signature(_ANY, "atoms"),
     "zero-or-one": _signature(_ANY, "items"),
     "one-or-more": _signature(_ANY, "items"),
@@ -174,6 +176,17 @@ FUNCTIONS: dict[str, Signature] = {
     "minutes-from-dateTime": _signature(_NUMBER, "temporal"),
     "seconds-from-dateTime": _signature(_NUMBER, "temporal"),
     **{name: _signature(result, "atom") for name, result in TYPES.items()},
+}
+
+# The arguments, counted from 0, whose value XPath does not let be the empty sequence.
+NEEDED: dict[str, frozenset[int]] = {
+    "index-of": frozenset((1,)),
+    "insert-before": frozenset((1,)),
+    "remove": frozenset((1,)),
+    "replace": frozenset((2,)),
+    "round-half-to-even": frozenset((1,)),
+    "string-join": frozenset((1,)),
+    "translate": frozenset((1, 2)),
 }
 
 # Functions of XPath 2.0 that are left out on purpose: why, and what to write instead.

@@ -18,6 +18,7 @@ INITIAL_NAMESPACES: Final[Mapping[str, str]] = {
     "": "",
     "xml": XML_NAMESPACE,
     "xs": SCHEMA_NAMESPACE,
+    "xsi": f"{SCHEMA_NAMESPACE}-instance",
     "fn": FUNCTION_NAMESPACE,
     "local": LOCAL_NAMESPACE,
     "err": ERROR_NAMESPACE,

@@ -11,6 +11,7 @@ from yfilter.language.elementpath_bridge import evaluate
 from yfilter.language.evaluator import Evaluator
 from yfilter.language.nodes import Atom, DynamicError, Node, NodeType, Value, document_order
 from yfilter.language.query_ast import ANY_NAME, Axis, LocationStep, NodeKind
+from yfilter.language.query_lexer import is_ncname
 
 _AROUND = LocationStep(False, NodeKind.ELEMENT, ANY_NAME, (), Axis.ANCESTOR_OR_SELF)
 
@@ -52,7 +53,9 @@ def _resolve_qname(evaluator: Evaluator, node: Node, text: Atom | None) -> Value
     if node.type is not NodeType.ELEMENT:
         raise DynamicError("XPTY0004", "an element is wanted")
     lexical = str(text).strip()
-    prefix = lexical.rpartition(":")[0]
+    prefix, colon, local = lexical.rpartition(":")
+    if not is_ncname(local) or (colon and not is_ncname(prefix)):
+        raise DynamicError("FOCA0002", f"{lexical[:80]!r} is no name")
     scope = evaluator.streams[node.tree].namespaces_in_scope(node.number)
     evaluator.charge(len(scope))
     namespace = XML_NAMESPACE if prefix == "xml" else scope.get(prefix, "")

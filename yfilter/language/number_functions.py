@@ -16,7 +16,7 @@ from yfilter.language.atoms import (
     is_number,
     to_double,
 )
-from yfilter.language.nodes import Atom, DynamicError, Float, Opaque, Untyped
+from yfilter.language.nodes import AnyUri, Atom, DynamicError, Float, Opaque, Untyped
 from yfilter.language.numbers import DECIMALS, DIGITS_MAX, parse_double
 
 _HALF = Decimal("0.5")
@@ -25,7 +25,7 @@ Number: TypeAlias = int | float | Decimal
 
 def _number(atom: Atom | None) -> float:
     if isinstance(atom, str):
-        number = parse_double(atom)
+        number = None if isinstance(atom, AnyUri) else parse_double(atom)
         return nan if number is None else number
     if atom is None:
         return nan
@@ -56,7 +56,7 @@ def _half_to_even(number: Number | None, precision: Number | None = 0) -> Number
         return number
     if abs(places) > DIGITS_MAX:
         return number if places > 0 else type(number)(0)
-    exact = Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
+    exact = Decimal(number)
     if places > -exact.as_tuple().exponent:  # type: ignore[operator]
         return number
     result = exact.quantize(Decimal(1).scaleb(-places), ROUND_HALF_EVEN, DECIMALS)
@@ -100,11 +100,13 @@ def _round(number: Number | None, digits: Number | None = None) -> Number | list
 
 def _added(atoms: list[Atom]) -> Atom:
     numbers = [to_double(atom) if isinstance(atom, Untyped) else atom for atom in atoms]
-    if not all(map(is_number, numbers)) and not all(isinstance(n, Opaque) for n in numbers):
-        raise DynamicError("FORG0006", "sum() and avg() take numbers")
+    types = {number.type if isinstance(number, Opaque) else "" for number in numbers}
+    if types not in _ADDED or not (types != {""} or all(map(is_number, numbers))):
+        raise DynamicError("FORG0006", "sum() and avg() take numbers, or durations of one type")
     return reduce(lambda one, other: arithmetic("+", one, other), numbers)
 
 
+_ADDED = ({""}, {"xs:dayTimeDuration"}, {"xs:yearMonthDuration"})
 _DEFAULT = object()
 
 
@@ -137,6 +139,8 @@ def _extreme(sign: int) -> Callable[[list[Atom]], Any]:
         if floats and all(map(is_number, values)):
             is_single = all(isinstance(value, Float) for value in floats)
             values = [Float(v) if is_single else to_double(v) for v in values]  # type: ignore[arg-type]
+        if any(type(value) is str for value in values):
+            values = [str(value) if isinstance(value, AnyUri) else value for value in values]
         best = values[0]
         comparable_or_error(best, best)
         _check_ordered(values)

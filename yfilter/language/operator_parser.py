@@ -25,7 +25,6 @@ from yfilter.language.query_ast import (
     Or,
     SimpleMap,
     Typed,
-    UserCall,
 )
 from yfilter.language.query_lexer import Token, TokenKind
 from yfilter.language.suggestions import type_suggestion
@@ -259,11 +258,9 @@ class OperatorParser(TypeParser):
         if signs and self.kinds_of(operand) in (ItemKind.STRING, ItemKind.BOOLEAN):
             raise self.refusal("type", "a sign before what is no number", first.offset, "a number")
         if not negative:
-            # What a function yields is only known to be a number when it is reckoned with.
-            is_unknown = bool(signs) and isinstance(operand, UserCall)
-            return (
-                Operation("negate", (Operation("negate", (operand,)),)) if is_unknown else operand
-            )
+            # An untyped value becomes a number, what is none an error.
+            is_number = not signs or self.kinds_of(operand) == ItemKind.NUMBER
+            return operand if is_number else Operation("negate", (Operation("negate", (operand,)),))
         if isinstance(operand, Literal) and not isinstance(operand.value, str):
             # An integer or a decimal has no negative zero.
             value = operand.value

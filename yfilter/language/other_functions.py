@@ -28,7 +28,7 @@ from yfilter.language.functions import (
     Signature,
 )
 from yfilter.language.node_functions import NODE_FUNCTIONS
-from yfilter.language.nodes import Atom, DynamicError, Focus, Untyped, Value
+from yfilter.language.nodes import NODES, Atom, DynamicError, Focus, Node, Untyped, Value
 from yfilter.language.query_ast import (
     Cast,
     Expression,
@@ -153,7 +153,7 @@ def call_other(evaluator: Evaluator, call: FunctionCall, focus: Focus) -> Value:
         (atom,) = _argument(evaluator, values[0], "?")
         return [] if atom is None else [cast(atom, name)]
     types = _tokens()[name].sequence_types
-    nodes = evaluator.nodes(values.pop()) if name in NODE_FUNCTIONS else []
+    nodes = _node(evaluator, name, values.pop()) if name in NODE_FUNCTIONS else []
     arguments = [
         _typed(_argument(evaluator, value, type_), type_)
         for value, type_ in zip(values, types, strict=False)
@@ -164,6 +164,13 @@ def call_other(evaluator: Evaluator, call: FunctionCall, focus: Focus) -> Value:
     for argument in arguments:
         evaluator.charge(_cost(argument))
     return evaluate(f"{name}({variables})", *arguments)
+
+
+def _node(evaluator: Evaluator, name: str, value: Value) -> list[Node]:
+    is_one = len(value) <= 1 or not evaluator.strict
+    if not is_one or not all(isinstance(item, NODES) for item in value):
+        raise DynamicError("XPTY0004", f"{name}() takes one node")
+    return evaluator.nodes(value)
 
 
 def _cost(argument: Any) -> int:

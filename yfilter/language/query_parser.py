@@ -17,6 +17,7 @@ language.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from formats.characters import find_illegal_character
@@ -58,6 +59,7 @@ _SETTINGS = {
     "default order": ("greatest", "least"),
     "ordering": ("ordered", "unordered"),
 }
+_ENCODING = re.compile("[A-Za-z][A-Za-z0-9._-]*")
 _PROFILE = "a path that starts with $msg, '/' or '//'; 'for'; or a constructor"
 
 
@@ -208,7 +210,11 @@ class QueryParser(UpdateParser):
             raise self.unsupported("another version is", place, "'\"1.0\"', '\"3.0\"' or '\"3.1\"'")
         if self.lexer.peek().is_word("encoding"):
             self.lexer.take()
-            self.expect_string("the name of an encoding")
+            place = self.lexer.peek()
+            encoding = self.expect_string("the name of an encoding")
+            if not _ENCODING.fullmatch(encoding):
+                what = f"{encoding!r} is no name of an encoding (XQST0087)"
+                raise self.refusal("syntax", what, place.offset, '"utf-8"')
         self.expect(";")
 
     def _setting(self, what: Token, declared: set[str]) -> None:
@@ -225,9 +231,12 @@ class QueryParser(UpdateParser):
             raise self.refusal("duplicate-declaration", f"{name} is declared twice", what.offset)
         declared.add(name)
         place = self.lexer.peek()
-        if name in ("base-uri", "default collation"):  # no function looks at the former
+        if name == "base-uri":
+            self.base_uri = self.expect_string("a URI, in quotation marks")
+            return
+        if name == "default collation":
             uri = self.expect_string("a URI, in quotation marks")
-            if name == "default collation" and uri != CODEPOINT_COLLATION:
+            if uri != CODEPOINT_COLLATION:
                 raise self.unsupported("a collation is", place, f'"{CODEPOINT_COLLATION}"')
             return
         choices = _SETTINGS.get(name)

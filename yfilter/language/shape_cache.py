@@ -52,10 +52,10 @@ _RESERVED = """
     collation comment context copy count declare default delete descendant descendant-or-self
     descending div document document-node element else empty empty-sequence encoding eq every
     except external false first following following-sibling for function ge greatest group gt idiv
-    if import in inherit insert instance intersect into is item last le least let lt mod modify
+    if import in inherit insert instance intersect into is item last lax le least let lt mod modify
     module namespace ne node nodes of option or order ordered ordering parent preceding
     preceding-sibling preserve processing-instruction rename replace return satisfies schema
-    schema-attribute schema-element self some stable strip switch text then to treat true try
+    schema-attribute schema-element self some stable strict strip switch text then to treat true try
     typeswitch union unordered updating validate value variable version where with xquery
 """
 RESERVED = frozenset(_RESERVED.split())

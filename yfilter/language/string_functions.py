@@ -8,9 +8,9 @@ from math import inf, isnan
 from typing import Any
 
 from formats.characters import find_illegal_character
-from yfilter.language.atoms import atom_text
+from yfilter.language.atoms import atom_text, cast
 from yfilter.language.budget import ITEM_BYTES, Budget
-from yfilter.language.nodes import Atom, DynamicError
+from yfilter.language.nodes import Atom, DynamicError, Untyped
 from yfilter.language.number_functions import rounded
 from yfilter.language.patterns import Pattern, compile_pattern
 
@@ -144,9 +144,12 @@ def _compare(one: str, other: str) -> int:
 
 
 def _codepoints_to_string(codes: list[Atom]) -> str:
+    codes = [cast(code, "xs:integer") if isinstance(code, Untyped) else code for code in codes]
+    if not all(isinstance(code, int) and not isinstance(code, bool) for code in codes):
+        raise DynamicError("XPTY0004", "codepoints-to-string() takes integers")
     try:
         text = "".join(map(chr, codes))  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
+    except (ValueError, OverflowError):
         raise DynamicError("FOCH0001", "no code point of XML") from None
     if find_illegal_character(text) >= 0:
         raise DynamicError("FOCH0001", "no code point of XML")

@@ -26,6 +26,7 @@ from typing import Any, Protocol
 from formats.names import QualifiedName
 from yfilter.engine.step_conditions import MIRRORED
 from yfilter.language.functions import FUNCTIONS
+from yfilter.language.nodes import AnyUri
 from yfilter.language.patterns import compile_pattern
 from yfilter.language.positions import is_positional, uses_position
 from yfilter.language.query_ast import (
@@ -135,7 +136,7 @@ _TEXT_FUNCTIONS = frozenset(
 _NAME_PARTS: dict[str, Callable[[QualifiedName], str]] = {
     "name": str,
     "local-name": lambda name: name.local,
-    "namespace-uri": lambda name: name.namespace,
+    "namespace-uri": lambda name: AnyUri(name.namespace),
 }
 _CONTEXT = PathExpression(Origin.CONTEXT, ())
 _ARITHMETIC = frozenset(("+", "-", "*", "div", "idiv", "mod"))

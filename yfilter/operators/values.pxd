@@ -18,6 +18,7 @@ cdef class NameOf(Operator):
     cdef Scratch _scratch
     cdef Path _path
     cdef object _said
+    cdef object _nothing
     cdef int _message
     cdef list _texts
 

@@ -115,6 +115,7 @@ class NameOf(Operator):
         self._scratch = path.scratch
         self._path = path
         self._said = said
+        self._nothing = said(QualifiedName("", "", ""))
         self._message = 0
         self._texts: list[str] = []
 
@@ -129,7 +130,7 @@ class NameOf(Operator):
             self._message = scratch.message
             self._texts = [self._said(name) for name in scratch.columns._stream.names]
         if found < 0 or found & KIND_MASK == KIND_TEXT:
-            return ""
+            return self._nothing
         if found & KIND_MASK == KIND_ATTRIBUTE:
             return self._texts[scratch.columns.attribute_name[number]]
         return self._texts[scratch.columns.name[number]]
