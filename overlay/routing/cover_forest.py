@@ -37,12 +37,15 @@ from overlay.routing.cover_index import CoverIndex
 from overlay.routing.delta import Delta, DeltaSum
 from overlay.routing.generalisation import UNBOUNDED, Budget, disjunct_bytes, generalise
 from overlay.routing.measured_costs import MeasuredCosts
+from overlay.routing.message_sample import MessageSample
 from overlay.routing.pattern_pool import PatternPool
 from yfilter.engine.containment import Pattern
 from yfilter.engine.linear_paths import ANY_MESSAGE, Conjunction
 
 # Shares of the budget: generalised down to, specialised when below, and no further than.
 _GENERALISED_TO, _SPECIALISED_AT, _SPECIALISED_TO = 0.9, 0.4, 0.6
+_COSTS = (0.001, 0.004, 0.016, 0.064, 0.25, 1.0)  # of a generalisation at most, round by round
+_USEFUL_FROM = 0.2  # of what is too much: such a round is followed by one of the same cost
 _BELOW_MIN = 2
 STEPS = 512  # of generalising, at a time: a disjunct looked at or put, or a few candidates
 SPECIALISED_MAX = 64  # at a time
@@ -68,9 +71,15 @@ class _Interest(Pattern):
 class CoverForest:
     """Interests with their takers; ``told`` is what the parent knows."""
 
-    def __init__(self, budget: Budget = UNBOUNDED, pool: PatternPool | None = None) -> None:
-        """``pool``: shared with the forests of other trees."""
+    def __init__(
+        self,
+        budget: Budget = UNBOUNDED,
+        pool: PatternPool | None = None,
+        sample: MessageSample | None = None,
+    ) -> None:
+        """``pool`` and ``sample``, of the messages of all trees, are shared with other forests."""
         self._budget = budget
+        self._sample = sample
         self._pool = PatternPool() if pool is None else pool
         self._interests: dict[Conjunction, _Interest] = {}
         self._tops: CoverIndex[_Interest] = CoverIndex()
@@ -78,6 +87,7 @@ class CoverForest:
         self._bytes = 0  # of the tops
         self._generalised = 0
         self._is_settled = True
+        self._cost = 0  # of the next round: which of _COSTS
         self._shrinking: Iterator[None] | None = None
         self._measured = MeasuredCosts()
         self._blamed = 0
@@ -270,24 +280,33 @@ class CoverForest:
             self._shrinking = None
 
     def _rounds(self) -> Iterator[None]:
+        """First what costs nearly nothing, as long as that is of use; then what costs more.  It
+        begins with what was of use the last time."""
         while len(self._tops) > 1 and not self._allows(_GENERALISED_TO):
-            yield from self._round()
+            excess = self._excess()
+            yield from self._round(excess, _COSTS[self._cost])
+            if excess - self._excess() >= _USEFUL_FROM * excess:
+                continue
+            if self._cost + 1 < len(_COSTS):
+                self._cost += 1
+            elif self._excess() >= excess:
+                self._put_general(ANY_MESSAGE, 1.0)
+        self._cost = max(0, self._cost - 1)
 
-    def _round(self) -> Iterator[None]:
-        """Wider disjuncts, enough or as many as there are; else everything.  What has changed
-        since the round began is found out when one is put."""
+    def _excess(self) -> float:
+        tops = (interest.disjunct for interest in self._tops)
+        return sum(map(self._budget.weight, tops)) - _GENERALISED_TO
+
+    def _round(self, excess: float, cost_max: float) -> Iterator[None]:
+        """Wider disjuncts, enough or as many as there are.  What has changed since the round began
+        is found out when one is put."""
         tops = [interest.disjunct for interest in self._tops]
-        excess = sum(map(self._budget.weight, tops)) - _GENERALISED_TO
-        has_saved = False
-        for wider in generalise(tops, self._budget, excess, self._measured.cost_of):
+        cost_of, sample = self._measured.cost_of, self._sample
+        for wider in generalise(tops, self._budget, excess, cost_of, sample, cost_max):
             if wider is not None:
-                before = len(self._tops), self._bytes
                 self._generalised += 1
                 self._put_general(wider.disjunct, wider.cost)
-                has_saved |= (len(self._tops), self._bytes) < before
             yield
-        if not has_saved and not self._allows(_GENERALISED_TO):
-            self._put_general(ANY_MESSAGE, 1.0)
 
     def _put_general(self, wider: Conjunction, thought: float) -> None:
         if wider in self._interests:

@@ -9,28 +9,31 @@ method                 ``/a/b[@x = "3"][@y]/c and /a/d[@z = "u"]`` becomes
 drop one part          ``/a/b[@x = "3"]/c and /a/d[@z = "u"]``, ``/a/b[@x = "3"][@y]/c``, ...
 a run of steps to //   ``//c``
 keep one equality      ``/a/b[@x = "3"]``, ``//b[@x = "3"]``, ``//*[@x = "3"]``
-a set of = to a range  ``/a/b[@x >= 3][@x <= 9][@y]/c and /a/d[@z = "u"]`` for 3, 5 and 9
+a list of values       each of these, and the whole, with ``@x = ("3", "5", "9")``
+a range of numbers     ``/a/b[@x >= 3][@x <= 9][@y]/c and /a/d[@z = "u"]`` for 3, 5 and 9
 =====================  ==========================================================================
 
 Which ones: those that save most for what they let pass.  A message passes for nothing when the
 wide disjunct holds and none of those that it stands for does; how often that is, is known where it
-was measured (``measured_costs.py``), else estimated with conditions taken to be independent
-(``_Shares``).  How many values there are is not known where only
-some of them are asked for, so an equality is taken to hold rarely whichever it is, and between two
-texts to lie many others; only whole numbers can be seen to lie close together.
+was measured (``measured_costs.py``), else counted on a sample of messages (``message_sample.py``),
+of which each disjunct says once on which it holds; that finds what matches together, too.  Without
+a sample it is estimated with conditions taken to be independent (``_Shares``): an equality is
+taken to hold rarely whichever it is, and only whole numbers can be seen to lie close together.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from math import inf, prod
+from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Sequence as SequenceOf
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from math import prod
 from typing import TypeAlias
 
-from yfilter.engine.implication import Leaf, LeafCondition, leaf_condition
+from overlay.routing.message_sample import MessageSample
+from yfilter.engine.implication import Leaf, LeafCondition, leaf_condition, value_list
 from yfilter.engine.linear_paths import (
     ANY_MESSAGE,
     Conjunction,
@@ -50,6 +53,7 @@ from yfilter.language.query_ast import (
     Operator,
     Origin,
     PathExpression,
+    Sequence,
 )
 from yfilter.language.query_text import unparse
 
@@ -91,10 +95,12 @@ class Wider:
 
 
 def generalise(
-    disjuncts: Sequence[Conjunction],
+    disjuncts: SequenceOf[Conjunction],
     budget: Budget,
     excess: float,
     cost_of: Callable[[Conjunction, float], float] = lambda disjunct, cost: cost,
+    sample: MessageSample | None = None,
+    cost_max: float = 1.0,
 ) -> Iterator[Wider | None]:
     """Wider disjuncts that take the place of some of ``disjuncts`` and make their weight in
     ``budget`` less by ``excess`` or more, if that can be done in one round; best first.
@@ -103,35 +109,40 @@ def generalise(
     less than everything.  ``cost_of``: what is known of the cost of a disjunct, given what it is
     thought to be.  None between them after some work, so that the caller can do something else.
     """
-    shares = _Shares(disjuncts)
-    left = dict.fromkeys(range(len(disjuncts)))
+    left = set(range(len(disjuncts)))
     weights = [budget.weight(disjunct) for disjunct in disjuncts]
 
-    def saving(group: _Group) -> float:
-        return sum(weights[member] for member in group.members if member in left) - group.weight
+    def weighed(group: _Group) -> _Group:
+        group.weight = budget.weight(group.made)
+        group.cost = cost_of(group.made, group.cost)
+        return group
 
+    def score(group: _Group) -> float:
+        saving = sum(weights[member] for member in group.members if member in left) - group.weight
+        return -min(saving, excess) / group.cost
+
+    costs = _Costs(disjuncts, sample)
     heap: list[tuple[float, int, _Group]] = []
-    for group in _groups(disjuncts, shares):
-        if group is not None:
-            made = group.make()
-            group.weight = budget.weight(made)
-            group.cost = cost_of(made, group.cost)
-            heap.append((-min(saving(group), excess) / group.cost, len(heap), group))
-        if group is None or len(heap) % _GROUPS_A_BREATH == 0:
+    for order, group in enumerate(_groups(disjuncts, costs)):
+        if group is not None and weighed(group).cost <= cost_max:
+            heap.append((score(group), order, group))
+        if group is None or order % _GROUPS_A_BREATH == 0:
             yield None
     heapq.heapify(heap)
     while heap and excess > 0:
-        score, order, group = heapq.heappop(heap)
-        now = -min(saving(group), excess) / group.cost
+        before, order, group = heapq.heappop(heap)
+        choices = [choice for choice in group.choices if choice.number in left]
+        if 1 < len(choices) < len(group.choices):  # others have taken some of its members
+            group = weighed(_list_group(choices, costs))
+        now = score(group)
         if now >= 0:
             continue
-        if now > score and heap and now > heap[0][0]:  # others have taken some of its members
+        if now > before and heap and now > heap[0][0]:
             heapq.heappush(heap, (now, order, group))
             continue
-        excess -= saving(group)
-        for member in group.members:
-            left.pop(member, None)
-        yield Wider(group.make(), group.cost)
+        excess += group.weight - sum(weights[member] for member in left.intersection(group.members))
+        left.difference_update(group.members)
+        yield Wider(group.made, group.cost)
 
 
 _GROUPS_A_BREATH = 16
@@ -139,21 +150,18 @@ _GROUPS_A_BREATH = 16
 
 @dataclass(slots=True, eq=False)
 class _Group:
-    """Disjuncts (their numbers) that ``make`` covers; ``cost``: the messages that pass for
-    nothing, as a share of all."""
+    """Disjuncts (their numbers) that ``made`` covers; ``cost``: the messages that pass for
+    nothing, as a share of all; ``choices``: what a list is made of, one for each member."""
 
     members: list[int]
-    make: Callable[[], Conjunction]
+    made: Conjunction
     cost: float
+    choices: list[_Choice] = field(default_factory=list)
     weight: float = 0.0
 
 
 _MISSED_MIN = 1e-4  # so that of two that seem to cost nothing the narrower one is better
 _Paths: TypeAlias = tuple[LinearPath, ...]
-
-
-def _same(made: Conjunction) -> Conjunction:
-    return made
 
 
 class _Texts:
@@ -173,29 +181,29 @@ class _Texts:
         return text
 
 
-def _groups(disjuncts: Sequence[Conjunction], shares: _Shares) -> Iterator[_Group | None]:
-    """All groups of at least two; None for each disjunct that was looked at."""
+def _groups(disjuncts: SequenceOf[Conjunction], costs: _Costs) -> Iterator[_Group | None]:
+    """All groups of at least two; None now and then in between."""
     texts = _Texts()
     wider: dict[str, tuple[_Paths, list[int]]] = {}
-    values: dict[tuple[str, Leaf], list[_Equality]] = defaultdict(list)
+    choices: dict[tuple[str, Leaf], dict[int, _Choice]] = defaultdict(dict)
     for number, disjunct in enumerate(disjuncts):
         wider_paths = map(without_implied, _wider(disjunct.paths))
         candidates = {texts.of(paths): paths for paths in wider_paths}
         for text, paths in candidates.items():
             if text not in (disjunct.text, ANY_MESSAGE.text):
                 wider.setdefault(text, (paths, []))[1].append(number)
-        for equality in _equalities(number, disjunct):
-            values[equality.pattern, equality.leaf].append(equality)
+        for choice in _choices(number, disjunct):
+            choices[choice.pattern, choice.leaf].setdefault(number, choice)
         yield None
-    for paths, members in wider.values():
-        if len(members) > 1:
-            made = Conjunction(paths)
-            share = shares.of(made)
-            parts = [min(1.0, shares.of(disjuncts[member]) / share) for member in members]
-            missed = prod(1 - part for part in parts)
-            yield _Group(members, partial(_same, made), share * max(missed, _MISSED_MIN))
-    for equalities in values.values():
-        yield from _ranges(equalities, shares)
+    shared = {key: list(found.values()) for key, found in choices.items() if len(found) > 1}
+    made = [(Conjunction(paths), members) for paths, members in wider.values() if len(members) > 1]
+    asked = (choice.made for found in shared.values() for choice in found)
+    yield from costs.measure(chain(disjuncts, (one for one, _ in made), asked))
+    for one, members in made:
+        yield _Group(members, one, costs.of_wider(one, members))
+    for found in shared.values():
+        yield from _lists(found, costs)
+        yield from _ranges(found, costs)
 
 
 # --- structure and parts ----------------------------------------------------------------------
@@ -224,17 +232,23 @@ def _without_a_part(path: LinearPath) -> Iterator[LinearPath]:
 
 
 def _essences(path: LinearPath) -> Iterator[LinearPath]:
-    """One equality with the way to it, with its element only, or alone; the last name alone."""
+    """One equality alone; the last name alone."""
     for at, step in enumerate(path.steps):
         for condition in step.selections:
-            if _is_equality(leaf_condition(condition)):
-                bare = tuple(LinearStep(above.descendant, above.test) for above in path.steps[:at])
-                yield LinearPath((*bare, replace(step, selections=(condition,))))
-                yield LinearPath((LinearStep(True, step.test, (condition,)),))
-                yield LinearPath((LinearStep(True, ANY_NAME, (condition,)),))
+            if _asked_values(condition) is not None:
+                yield from _alone(path, at, condition)
     named = [step.test for step in path.steps if step.test.local != ANY]
     if named:
         yield LinearPath((LinearStep(True, named[-1]),))
+
+
+def _alone(path: LinearPath, at: int, condition: Expression) -> Iterator[LinearPath]:
+    """One condition with the way to it, with its element only, and with nothing."""
+    step = path.steps[at]
+    bare = tuple(LinearStep(above.descendant, above.test) for above in path.steps[:at])
+    yield LinearPath((*bare, replace(step, selections=(condition,))))
+    yield LinearPath((LinearStep(True, step.test, (condition,)),))
+    yield LinearPath((LinearStep(True, ANY_NAME, (condition,)),))
 
 
 def _with_step(path: LinearPath, at: int, step: LinearStep) -> LinearPath:
@@ -245,82 +259,135 @@ def _with_step(path: LinearPath, at: int, step: LinearStep) -> LinearPath:
 
 
 @dataclass(frozen=True, slots=True)
-class _Equality:
-    """``leaf = value`` at a step of a path of disjunct ``number``; ``pattern``: all the rest."""
+class _Choice:
+    """``leaf`` is one of ``values`` at a step of a path of ``made``, which disjunct ``number`` is
+    (``is_whole``), or a wider one with that equality; ``pattern``: all the rest."""
 
     number: int
-    disjunct: Conjunction
+    made: Conjunction
     place: tuple[int, int, Expression]
     leaf: Leaf
-    value: str
+    values: frozenset[str]
     pattern: str
+    is_whole: bool
+
+    def with_values(self, values: Iterable[str]) -> Conjunction:
+        """With a list of other values."""
+        parts = tuple(map(Literal, sorted(values)))
+        return self._with((Comparison(_path_of(self.leaf), Operator.EQ, Sequence(parts)),))
 
     def as_range(self, low: str, high: str) -> Conjunction:
-        """The disjunct with a range instead of the value."""
+        """With a range of numbers instead."""
+        return self._with(
+            (_bound(self.leaf, Operator.GE, low), _bound(self.leaf, Operator.LE, high))
+        )
+
+    def _with(self, conditions: tuple[Expression, ...]) -> Conjunction:
         path_at, step_at, condition = self.place
-        path = self.disjunct.paths[path_at]
+        path = self.made.paths[path_at]
         step = path.steps[step_at]
         others = tuple(other for other in step.selections if other != condition)
-        bounds = (_bound(self.leaf, Operator.GE, low), _bound(self.leaf, Operator.LE, high))
-        ranged = _with_step(path, step_at, replace(step, selections=others + bounds))
-        paths = self.disjunct.paths
-        return Conjunction((*paths[:path_at], ranged, *paths[path_at + 1 :]))
+        changed = _with_step(path, step_at, replace(step, selections=others + conditions))
+        paths = self.made.paths
+        return Conjunction((*paths[:path_at], changed, *paths[path_at + 1 :]))
 
 
-def _equalities(number: int, disjunct: Conjunction) -> Iterator[_Equality]:
+def _choices(number: int, disjunct: Conjunction) -> Iterator[_Choice]:
+    """Each equality of a disjunct, and of what it becomes when only that one is kept."""
     for path_at, path in enumerate(disjunct.paths):
         for step_at, step in enumerate(path.steps):
             for condition in step.selections:
-                known = leaf_condition(condition)
-                if known is None or not _is_equality(known):
+                asked = _asked_values(condition)
+                if asked is None:
                     continue
-                rest = disjunct.text.replace(unparse(condition), "=", 1)
-                place = (path_at, step_at, condition)
-                yield _Equality(number, disjunct, place, known.leaf, str(known.value), rest)
+                leaf, values = asked
+                wider = [Conjunction((kept,)) for kept in _alone(path, step_at, condition)]
+                for made in (disjunct, *wider):
+                    at = (
+                        (path_at, step_at)
+                        if made is disjunct
+                        else (0, len(made.paths[0].steps) - 1)
+                    )
+                    pattern = made.text.replace(unparse(condition), "=", 1)
+                    whole = made is disjunct
+                    yield _Choice(number, made, (*at, condition), leaf, values, pattern, whole)
 
 
-def _ranges(equalities: list[_Equality], shares: _Shares) -> Iterator[_Group]:
-    """Disjuncts that are equal but for one value, halved again and again at the widest gap."""
+def _asked_values(condition: Expression) -> tuple[Leaf, frozenset[str]] | None:
+    """Of an equality with a text, or a list of texts."""
+    listed = value_list(condition)
+    if listed is not None:
+        return listed.leaf, listed.values
+    known = leaf_condition(condition)
+    if known is None or not _is_equality(known):
+        return None
+    return known.leaf, frozenset((str(known.value),))
+
+
+_LISTED_MAX = 64  # values; the index looks up each
+
+
+def _lists(choices: list[_Choice], costs: _Costs) -> Iterator[_Group]:
+    """Disjuncts that differ in one value: those whose value costs least, then more and more."""
+    ordered = sorted(choices, key=lambda choice: (costs.of_list([choice]), sorted(choice.values)))
+    while len(ordered) > 1:
+        count, values = 0, set[str]()
+        for choice in ordered:
+            if len(values | choice.values) > _LISTED_MAX:
+                break
+            values |= choice.values
+            count += 1
+        lengths = [2**power for power in range(1, count.bit_length()) if 2**power < count]
+        for length in (*lengths, count) if count > 1 else ():
+            yield _list_group(ordered[:length], costs)
+        ordered = ordered[max(1, count) :]
+
+
+def _list_group(choices: list[_Choice], costs: _Costs) -> _Group:
+    values = frozenset[str]().union(*(choice.values for choice in choices))
+    one = choices[0]
+    made = one.with_values(values) if len(values) > 1 else one.made
+    return _Group([choice.number for choice in choices], made, costs.of_list(choices), choices)
+
+
+def _ranges(choices: list[_Choice], costs: _Costs) -> Iterator[_Group]:
+    """Disjuncts that are equal but for one number, halved again and again at the widest gap."""
     by_value: dict[str, list[int]] = defaultdict(list)
-    for equality in equalities:
-        by_value[equality.value].append(equality.number)
+    for choice in choices:
+        if choice.is_whole and len(choice.values) == 1:
+            (value,) = choice.values
+            if _is_numeric(value):
+                by_value[value].append(choice.number)
     if len(by_value) < _RANGE_VALUES_MIN:
         return
-    one = equalities[0]
-    share = shares.without_equality(one.disjunct, one.leaf)
-    ordered = sorted(by_value, key=_order)
+    one = next(choice for choice in choices if choice.is_whole)
+    ordered = sorted(by_value, key=float)
     pending = [(0, len(ordered))]
     while pending:
         start, end = pending.pop()
         if end - start < _RANGE_VALUES_MIN:
             continue
         low, high = ordered[start], ordered[end - 1]
-        if _is_numeric(low) is _is_numeric(high):
-            cost = share * shares.missed_between(one.leaf, low, high, end - start)
-            members = [number for value in ordered[start:end] for number in by_value[value]]
-            yield _Group(members, partial(one.as_range, low, high), cost)
+        members = [number for value in ordered[start:end] for number in by_value[value]]
+        yield _Group(members, one.as_range(low, high), costs.of_range(one, low, high, end - start))
         middle = max(
             range(start + max(1, (end - start) // 4), end - max(1, (end - start) // 4) + 1),
-            key=lambda at: _distance(ordered[at - 1], ordered[at]),
+            key=lambda at: float(ordered[at]) - float(ordered[at - 1]),
         )
         pending += [(start, middle), (middle, end)]
-
-
-def _distance(low: str, high: str) -> float:
-    """How far two neighbouring values are apart; nothing is known of texts."""
-    if _is_numeric(low) and _is_numeric(high):
-        return float(high) - float(low)
-    return 0.0 if _is_numeric(low) is _is_numeric(high) else inf
 
 
 _RANGE_VALUES_MIN = 2
 
 
 def _bound(leaf: Leaf, relation: Operator, value: str) -> Expression:
-    """``leaf >= value``, as a number where the value is one."""
+    """``leaf >= value``."""
+    return Comparison(_path_of(leaf), relation, Literal(_number(value)))
+
+
+def _path_of(leaf: Leaf) -> PathExpression:
     steps = (LocationStep(False, leaf.kind, leaf.test),)
-    path = PathExpression(Origin.CONTEXT, () if leaf.kind is NodeKind.SELF else steps)
-    return Comparison(path, relation, Literal(_number(value) if _is_numeric(value) else value))
+    return PathExpression(Origin.CONTEXT, () if leaf.kind is NodeKind.SELF else steps)
 
 
 def _number(value: str) -> int | float:
@@ -337,10 +404,6 @@ _EXACT_BELOW = 2**53
 _NUMBERS_BELOW = 1e300  # so that neither NaN nor an infinity is written
 
 
-def _order(value: str) -> tuple[bool, float, str]:
-    return (False, float(value), value) if _is_numeric(value) else (True, 0.0, value)
-
-
 def _is_equality(known: LeafCondition | None) -> bool:
     return known is not None and known.operator is Operator.EQ and isinstance(known.value, str)
 
@@ -352,7 +415,59 @@ def _is_equality(known: LeafCondition | None) -> bool:
 _SHARE_OF_RANGE, _SHARE_OF_CONDITION = 0.95, 0.9
 _SHARE_OF_NAME = 0.95  # so that of two paths the one that says more is the narrower
 _VALUES_LEAST = 200  # of any leaf
-_TEXTS_BETWEEN = 10  # values that exist for each that is asked for
+_NUMBERS_BETWEEN = 10.0  # values that exist for each that is asked for
+
+
+class _Costs:
+    """The share of messages that a group lets pass for nothing: counted on the sample as far as
+    that goes, else guessed."""
+
+    def __init__(self, disjuncts: SequenceOf[Conjunction], sample: MessageSample | None) -> None:
+        self._disjuncts = disjuncts
+        self._guessed = _Shares(disjuncts)
+        self._sample = sample if sample is not None and len(sample) >= _SAMPLED_MIN else None
+        self._holdings: dict[Conjunction, int] = {}
+
+    def measure(self, disjuncts: Iterable[Conjunction]) -> Iterator[None]:
+        """Find out on which messages of the sample they hold, in steps."""
+        if self._sample is not None:
+            for disjunct, holding in self._sample.holdings(disjuncts):
+                self._holdings[disjunct] = holding
+                yield None
+
+    def of_wider(self, made: Conjunction, members: SequenceOf[int]) -> float:
+        share = self._guessed.of(made)
+        parts = [min(1.0, self._guessed.of(self._disjuncts[member]) / share) for member in members]
+        guess = share * max(prod(1 - part for part in parts), _MISSED_MIN)
+        return self._useless(self._holdings.get(made, 0), members, guess)
+
+    def of_choice(self, choice: _Choice) -> float:
+        return self.of_list([choice])
+
+    def of_list(self, choices: SequenceOf[_Choice]) -> float:
+        holding = 0
+        for choice in choices:
+            holding |= self._holdings.get(choice.made, 0)
+        wider = (self._guessed.of(choice.made) for choice in choices if not choice.is_whole)
+        guess = max(min(1.0, sum(wider)), _MISSED_MIN)
+        return self._useless(holding, [choice.number for choice in choices], guess)
+
+    def of_range(self, one: _Choice, low: str, high: str, asked: int) -> float:
+        """``asked``: how many values of the range are."""
+        share = self._guessed.without_equality(one.made, one.leaf)
+        return share * self._guessed.missed_between(one.leaf, low, high, asked)
+
+    def _useless(self, holding: int, members: SequenceOf[int], guess: float) -> float:
+        if self._sample is None:
+            return guess
+        for member in members:
+            holding &= ~self._holdings[self._disjuncts[member]]
+        counted = holding.bit_count() + _GUESS_WEIGHT * guess
+        return max(counted / (len(self._sample) + _GUESS_WEIGHT), _MISSED_MIN)
+
+
+_SAMPLED_MIN = 32  # messages
+_GUESS_WEIGHT = 1.0  # a guess counts as so many messages
 
 
 class _Shares:
@@ -360,9 +475,11 @@ class _Shares:
 
     def __init__(self, disjuncts: Iterable[Conjunction]) -> None:
         values: dict[Leaf, set[str]] = defaultdict(set)
-        for number, disjunct in enumerate(disjuncts):
-            for equality in _equalities(number, disjunct):
-                values[equality.leaf].add(equality.value)
+        for disjunct in disjuncts:
+            for path in disjunct.paths:
+                for step in path.steps:
+                    for leaf, asked in filter(None, map(_asked_values, step.selections)):
+                        values[leaf] |= asked
         self._values = {leaf: max(_VALUES_LEAST, len(found)) for leaf, found in values.items()}
         self._known: dict[Conjunction, float] = {}
 
@@ -378,11 +495,9 @@ class _Shares:
 
     def missed_between(self, leaf: Leaf, low: str, high: str, asked: int) -> float:
         """The share of the values of a leaf that lie in a range without being asked for."""
-        there = asked * float(_TEXTS_BETWEEN)
-        if _is_numeric(low) and _is_numeric(high):
-            width = float(high) - float(low) + 1
-            whole = float(low).is_integer() and float(high).is_integer()
-            there = width if whole else max(width, there)
+        width = float(high) - float(low) + 1
+        whole = float(low).is_integer() and float(high).is_integer()
+        there = width if whole else max(width, asked * _NUMBERS_BETWEEN)
         return max(min(1.0, (there - asked) / self._values_of(leaf)), _MISSED_MIN)
 
     def _values_of(self, leaf: Leaf) -> int:
@@ -395,9 +510,10 @@ class _Shares:
         )
 
     def _of_condition(self, condition: Expression) -> float:
+        asked = _asked_values(condition)
+        if asked is not None:
+            return min(_SHARE_OF_RANGE, len(asked[1]) / self._values_of(asked[0]))
         known = leaf_condition(condition)
         if known is None or known.operator is None:
             return _SHARE_OF_CONDITION
-        if known.operator is Operator.EQ:
-            return 1 / self._values_of(known.leaf)
         return _SHARE_OF_RANGE

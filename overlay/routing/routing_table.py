@@ -32,6 +32,7 @@ from overlay.routing.branches import Branch
 from overlay.routing.cover_forest import CoverForest
 from overlay.routing.delta import Delta
 from overlay.routing.generalisation import Budget, disjunct_bytes
+from overlay.routing.message_sample import MessageSample
 from overlay.routing.pattern_pool import PatternPool
 from yfilter.engine.linear_paths import Conjunction
 from yfilter.matcher import LinkTarget, Matcher
@@ -59,6 +60,7 @@ class RoutingTable:
         self._wanted: dict[Branch, set[Conjunction]] = {}  # a child's branch -> disjuncts
         self._local: Counter[Conjunction] = Counter()  # disjunct -> profiles here
         self._bytes = 0  # of the entries
+        self._sample = MessageSample()
         self.pool = PatternPool()
 
     @property
@@ -85,7 +87,7 @@ class RoutingTable:
         self._own[root] = own
         if own.name in self._upward:
             return Delta()
-        forest = self._upward[own.name] = CoverForest(pool=self.pool)
+        forest = self._upward[own.name] = CoverForest(pool=self.pool, sample=self._sample)
         self._branches[own.name] = own
         known = [*self._local, *(d for branch in self._trees[root] for d in self._wanted[branch])]
         return forest.change(known, ())
@@ -99,7 +101,7 @@ class RoutingTable:
     def keep_own(self, own: Branch) -> None:
         """After a restart: the parent knows something of a branch, though no tree of it be open."""
         if own.name not in self._upward:
-            self._upward[own.name] = CoverForest(pool=self.pool)
+            self._upward[own.name] = CoverForest(pool=self.pool, sample=self._sample)
             self._branches[own.name] = own
 
     def keep_child(self, branch: Branch) -> None:
@@ -181,6 +183,12 @@ class RoutingTable:
         delta = Delta() if own is None else self._upward[own.name].blame(message)
         return {own.name: delta} if own is not None and delta else {}
 
+    def take_sample(self, root: str, message: ElementStream) -> list[str]:
+        """A message is one of the sample; the links that it is to be sent over for that."""
+        if root in self._own:
+            self._sample.add(message)
+        return [branch.broker for branch in self._trees.get(root, ()) if self._wanted[branch]]
+
     @property
     def is_working(self) -> bool:
         """Whether some routing query is still being generalised."""
@@ -247,6 +255,7 @@ class RoutingTable:
             "entries": entries,
             "shared_entries": trees - entries,
             "table_bytes": self._bytes,
+            "sampled": len(self._sample),
             **upward,
         }
 

@@ -185,6 +185,16 @@ def test_covering_is_transitive_on_a_sample() -> None:
         ("@s > 5 and @s < 7", "@s > 4", True),
         ("not(@s)", "not(@s)", True),
         ("not(@s)", "@s", False),
+        ('@s = "abc"', '@s = ("abc", "d")', True),
+        ('@s = "abcd"', '@s = ("abc", "d")', False),
+        ('@s = ("a", "b")', '@s = ("c", "b", "a")', True),
+        ('@s = ("a", "b")', '@s = ("b", "c")', False),
+        ('@s = ("ab", "ac")', 'starts-with(@s, "a")', True),
+        ('@s = ("ab", "ac")', '@s = "ab"', False),
+        ("@s = 5", '@s = ("5", "6")', False),
+        ('@s = ("5", 6)', '@s = ("5", "6")', False),
+        ('@*  = "5"', '@s = ("5", "6")', False),
+        ('@s = "5"', '@* = ("5", "6")', True),
     ],
 )
 def test_implication_of_conditions(special: str, general: str, expected: bool) -> None:

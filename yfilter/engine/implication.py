@@ -7,7 +7,8 @@ on a line::
 
     @n = 3      implies  @n > 2, @n <= 3, @n != 4, @n
     @n < 3      implies  @n < 5, @n <= 3, @n != 3, @n
-    @s = "abc"  implies  starts-with(@s, "ab"), contains(@s, "c"), @s != "x", @s < "b"
+    @s = "abc"  implies  starts-with(@s, "ab"), contains(@s, "c"), @s != "x", @s < "b",
+                         @s = ("abc", "d")
 
 The answer yes is always right.  No can be wrong: for functions it does not know, and where several
 conditions together imply what none does alone.
@@ -19,8 +20,9 @@ import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from math import isnan
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from yfilter.engine.step_conditions import MIRRORED
 from yfilter.language.atoms import compare, to_double
@@ -37,6 +39,7 @@ from yfilter.language.query_ast import (
     Or,
     Origin,
     PathExpression,
+    Sequence,
 )
 
 Value: TypeAlias = str | float
@@ -74,6 +77,38 @@ class LeafCondition:
     value: Value = ""
 
 
+class ValueList(NamedTuple):
+    """``path = (values)``: an equality with one of several texts."""
+
+    path: PathExpression
+    leaf: Leaf
+    values: frozenset[str]
+
+
+def equal_to(listed: ValueList, value: str) -> Comparison:
+    """The equality with one of them."""
+    return Comparison(listed.path, Operator.EQ, Literal(value))
+
+
+def value_list(condition: Expression) -> ValueList | None:
+    """The condition as a comparison of one leaf with a list of texts, if it is one."""
+    if isinstance(condition, Comparison) and isinstance(condition.right, Sequence):
+        return _value_list(condition)
+    return None
+
+
+@lru_cache(maxsize=4_096)
+def _value_list(condition: Comparison) -> ValueList | None:
+    match condition:
+        case Comparison(PathExpression() as path, Operator.EQ, Sequence(parts)):
+            leaf = _leaf(path)
+            texts = [one.value for one in parts if isinstance(one, Literal)]
+            values = frozenset(text for text in texts if isinstance(text, str))
+            if leaf is not None and values and len(values) == len(parts):
+                return ValueList(path, leaf, values)
+    return None
+
+
 def leaf_condition(condition: Expression) -> LeafCondition | None:
     """The condition as a comparison of one leaf with a literal, if it is one."""
     match condition:
@@ -100,7 +135,19 @@ def implies(special: Expression, general: Expression) -> bool:
         return True
     if isinstance(special, And):
         return any(implies(part, general) for part in special.parts)
+    listed, choices = value_list(special), value_list(general)
+    if listed is not None and choices is not None and listed.leaf == choices.leaf:
+        return listed.values <= choices.values
+    if listed is not None:
+        return all(implies(equal_to(listed, value), general) for value in listed.values)
     known = leaf_condition(special)
+    if choices is not None:
+        return (
+            known is not None
+            and known.operator is Operator.EQ
+            and choices.leaf.accepts(known.leaf)
+            and known.value in choices.values
+        )
     wanted = leaf_condition(general)
     if known is not None and wanted is not None:
         return wanted.leaf.accepts(known.leaf) and _passes(known, wanted)

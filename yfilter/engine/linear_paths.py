@@ -107,7 +107,8 @@ class LinearPath:
         return len(other.steps) <= len(self.steps) and all(
             mine.text == theirs.text
             or (
-                mine.structure == theirs.structure
+                len(theirs.selections) < len(mine.selections)
+                and mine.structure == theirs.structure
                 and set(theirs.selections) <= set(mine.selections)
             )
             for mine, theirs in zip(self.steps, other.steps, strict=False)

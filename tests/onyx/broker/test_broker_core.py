@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from overlay.link.frames import (
     SourceReady,
     TreeReady,
 )
+from overlay.routing.message_sample import SAMPLE_EVERY
 from overlay.topology import Topology, load_topology, parse_topology
 from tests.beside import Beside, Peer
 from yfilter.engine.linear_paths import routing_query
@@ -200,6 +201,21 @@ def test_equal_interests_cost_one_entry_upward() -> None:
     assert answer is not None and answer.ok
     assert [f.removed for f in setting.brokers["B1"].take(RoutingDelta)] == [query(SF)]
     assert setting.registration.take(ProfilesChanged)[-1].profiles == [("p1", 2, None)]
+
+
+def test_one_message_in_many_goes_to_all_who_want_anything() -> None:
+    """So that they see what else there is, and generalise by that."""
+    setting = Setting()
+    setting.announce()
+    setting.brokers["B5"].send("B1", delta("/nitf/body"))
+    setting.children_ready()
+    for number in range(1, SAMPLE_EVERY + 1):
+        setting.brokers["B1"].send("B1", message(number=number))
+    assert [one.number for one in setting.brokers["B5"].take(Message)] == [SAMPLE_EVERY]
+    assert setting.brokers["B6"].all(Message) == []  # which wants nothing
+    counted = setting.core.statistics()
+    assert isinstance(counted["data"], Mapping)
+    assert counted["data"]["matched_nothing"] == SAMPLE_EVERY - 1
 
 
 def test_an_update_sends_what_differs_and_answers_when_live() -> None:
