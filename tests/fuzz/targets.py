@@ -35,8 +35,11 @@ from tests.issuer import AUDIENCE, KEYS, URL, encoded, public
 from tests.onyx.broker.test_odd_frames import Odd
 from tests.overlay.link.pair import Hand, hello, make_links
 from tests.overlay.link.samples import SAMPLES
+from tests.yfilter.graph.random_queries import RandomQuery
 from yfilter import MatchLimits
 from yfilter.errors import ProfileRefused
+from yfilter.graph.graph_query import parse_graph_query
+from yfilter.graph.query_text import unparse
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_parser import parse_profile
 
@@ -133,6 +136,16 @@ def _profile(data: bytes) -> None:
         assert refusal.code and refusal.line >= 1
 
 
+def _graph_query(data: bytes) -> None:
+    """What is read says the same when it is written."""
+    try:
+        query = parse_graph_query(data.decode("utf-8", "replace"))
+    except ProfileRefused as refusal:
+        assert refusal.code and refusal.line >= 1
+    else:
+        assert parse_graph_query(unparse(query)) == query
+
+
 def _topology(data: bytes) -> None:
     try:
         parse_topology(data.decode("utf-8", "replace"), "fuzz.toml")
@@ -207,6 +220,10 @@ def _profiles() -> list[bytes]:
     return _files("demo/profiles", "*.xq") + [a_profile(random).encode() for _ in range(40)]
 
 
+def _graph_queries() -> list[bytes]:
+    return [RandomQuery(Random(number)).text().encode() for number in range(60)]
+
+
 def _tokens() -> list[bytes]:
     claims = {"iss": URL, "aud": AUDIENCE, "sub": "ann", "exp": 4e9, "nbf": 0, "iat": 1}
     header = {"alg": "EdDSA", "kid": "edwards", "typ": "JWT"}
@@ -250,6 +267,7 @@ TARGETS = {
         Target("text", _text, DOCUMENTS),
         Target("binary", _binary, _encoded()),
         Target("profile", _profile, _profiles()),
+        Target("graph query", _graph_query, _graph_queries()),
         Target(
             "topology",
             _topology,

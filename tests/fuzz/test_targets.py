@@ -26,6 +26,7 @@ INPUTS = {
     "text": 4_000,
     "binary": 4_000,
     "profile": 2_000,
+    "graph query": 2_000,
     "topology": 1_000,
     "schema": 2_000,
     "token": 2_000,

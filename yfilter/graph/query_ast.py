@@ -15,6 +15,9 @@ XSD = "http://www.w3.org/2001/XMLSchema#"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 RDF_TYPE = RDF + "type"
+INSTANCE_PROPERTY = "urn:onyx:graph:instance"
+"""Stands for ``a/rdfs:subClassOf*`` in ``GraphQuery.whole``: who answers that has such a triple
+for each class of a subject, stated or above a stated one."""
 
 
 @dataclass(frozen=True, slots=True)

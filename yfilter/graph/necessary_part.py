@@ -1,0 +1,140 @@
+"""What must hold of a message for a query that the tree has no words for all of.
+
+The parser makes one tree of any query: aggregates and other functions are FilterCalls, and where a
+pattern says less than the text it is Weakened.  ``necessary_part`` leaves out all that, and what
+depends on it, such that each solution of the query is, for the variables that are left, a solution
+of what is left.
+
+A variable is *lost* where the query may give it a value and what is left does not.  FILTER, BIND,
+OPTIONAL and MINUS that mention a lost variable go, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import cast
+
+from yfilter.graph.query_ast import (
+    XSD,
+    AllOf,
+    Alternatives,
+    Bind,
+    Filter,
+    FilterCall,
+    FilterExpression,
+    Group,
+    GroupElement,
+    InGraph,
+    LiteralTerm,
+    Minus,
+    Optionally,
+    TriplePattern,
+    Values,
+    Variable,
+)
+from yfilter.graph.tree_walk import nodes_of, variables_of
+
+SAID_FUNCTIONS = frozenset(
+    (
+        *("regex", "contains", "strstarts", "strends", "strlen", "ucase", "lcase", "str", "lang"),
+        *("langmatches", "datatype", "isiri", "isliteral", "isblank", "isnumeric", "bound"),
+        *("sameterm", "if", "coalesce", "abs", "ceil", "floor", "round"),
+        *("year", "month", "day", "hours", "minutes", "seconds"),
+    )
+)
+"""The functions that a tree may have, beside the casts."""
+CASTS = frozenset(
+    XSD + name
+    for name in ("string", "boolean", "integer", "decimal", "float", "double", "dateTime", "date")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Weakened:
+    """``group`` is a necessary part of what was written; ``lost``: see above."""
+
+    group: Group
+    lost: tuple[Variable, ...] = ()
+
+
+def weakened(group: Group, lost: Iterable[Variable] = ()) -> GroupElement:
+    """A member of a draft; no tree that leaves the parser has one."""
+    return cast(GroupElement, Weakened(group, tuple(lost)))
+
+
+def is_said(call: FilterCall) -> bool:
+    """Whether the tree has this function, for what it is called with."""
+    if call.name == "regex":
+        return all(isinstance(argument, LiteralTerm) for argument in call.arguments[1:])
+    return call.name in SAID_FUNCTIONS or call.name in CASTS
+
+
+def necessary_part(draft: Group) -> Group:
+    """The part of a draft that a tree can say."""
+    return _necessary(draft)[0]
+
+
+def _necessary(draft: Group) -> tuple[Group, set[Variable]]:
+    """What is left of a group, and the variables that are lost in it."""
+    kept: list[GroupElement] = []
+    lost: set[Variable] = set()
+    bound: set[Variable] = set()  # by a triple of the group itself
+    for element in cast("tuple[GroupElement | Weakened, ...]", draft.elements):
+        match element:
+            case TriplePattern():
+                kept.append(element)
+                bound.update(variables_of(element))
+            case Weakened(group, more):
+                part, lost_there = _necessary(group)
+                kept += part.elements
+                lost |= lost_there | set(more)
+            case Group():
+                part, lost_there = _necessary(element)
+                if part.elements:
+                    kept.append(part)
+                lost |= lost_there
+            case Alternatives(groups):
+                parts = [_necessary(group) for group in groups]
+                kept.append(Alternatives(tuple(part for part, _ in parts)))
+                lost |= {variable for _, lost_there in parts for variable in lost_there}
+            case InGraph(graph, group):
+                part, lost_there = _necessary(group)
+                kept.append(InGraph(graph, part))
+                lost |= lost_there
+            case Values():
+                kept.append(element)
+            case Filter():
+                pass
+            case Optionally() | Bind() | Minus():
+                if _is_all_said(element) and lost.isdisjoint(variables_of(element)):
+                    kept.append(element)
+                elif not isinstance(element, Minus):
+                    lost.update(variables_of(element))
+    lost -= bound
+    for element in draft.elements:
+        if isinstance(element, Filter):
+            conditions = [part for part in _conjuncts(element.condition) if _is_kept(part, lost)]
+            if conditions:
+                whole = conditions[0] if len(conditions) == 1 else AllOf(tuple(conditions))
+                kept.append(Filter(whole))
+    return Group(tuple(kept)), lost
+
+
+def _conjuncts(condition: FilterExpression) -> Iterator[FilterExpression]:
+    if isinstance(condition, AllOf):
+        for part in condition.parts:
+            yield from _conjuncts(part)
+    else:
+        yield condition
+
+
+def _is_kept(condition: FilterExpression, lost: set[Variable]) -> bool:
+    return _is_all_said(condition) and lost.isdisjoint(variables_of(condition))
+
+
+def _is_all_said(tree: object) -> bool:
+    return not any(
+        isinstance(node, Weakened) or (isinstance(node, FilterCall) and not is_said(node))
+        for node in nodes_of(tree)
+    )

@@ -1,0 +1,190 @@
+"""The text of a graph profile: ``parse_graph_query(unparse(query)) == query``.
+
+It is standard SPARQL and says all by itself: IRIs are in full.  A blank node of a pattern is
+written as a variable that no user may select, ``_:0`` as ``?__0``, as it may stand in several
+groups, which a blank node in SPARQL may not.
+
+::
+
+    # results: application/sparql-results+xml
+    SELECT ?i WHERE { ?i <http://purl.org/dc/elements/1.1/creator> "Ann" . FILTER(?i != ?j) . }
+"""
+
+from __future__ import annotations
+
+import re
+
+from yfilter.graph.query_ast import (
+    RDF_TYPE,
+    RDFS,
+    XSD,
+    AllOf,
+    Alternatives,
+    AnyOf,
+    Arithmetic,
+    Bind,
+    Closure,
+    Exists,
+    Filter,
+    FilterCall,
+    FilterComparison,
+    FilterExpression,
+    GraphQuery,
+    Group,
+    GroupElement,
+    InGraph,
+    Iri,
+    LiteralTerm,
+    Membership,
+    Minus,
+    Not,
+    Optionally,
+    QueryForm,
+    ResultSyntax,
+    Term,
+    TriplePattern,
+    Values,
+    Variable,
+)
+
+DEFAULT_RESULTS = {
+    QueryForm.SELECT: ResultSyntax.JSON,
+    QueryForm.CONSTRUCT: ResultSyntax.N_TRIPLES,
+    QueryForm.ASK: ResultSyntax.AS_PUBLISHED,
+}
+_WRITTEN_BLANK = re.compile("__[0-9]+")
+_ESCAPED = re.compile(r'[\\"\n\r\t]')
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def unparse(query: GraphQuery) -> str:
+    """The canonical text of a query."""
+    results = ""
+    if query.results is not DEFAULT_RESULTS[query.form]:
+        results = f"# results: {query.results.value}\n"
+    if query.whole:
+        return results + query.whole
+    match query.form:
+        case QueryForm.SELECT:
+            distinct = "DISTINCT " if query.is_distinct else ""
+            variables = " ".join(map(term_text, query.variables)) or "*"
+            head = f"SELECT {distinct}{variables}"
+        case QueryForm.CONSTRUCT:
+            template = "".join(f" {_template_text(triple)} ." for triple in query.template)
+            head = f"CONSTRUCT {{{template} }}"
+        case QueryForm.ASK:
+            head = "ASK"
+    return f"{results}{head} WHERE {group_text(query.where)}"
+
+
+def is_written_blank(name: str) -> bool:
+    """Whether a variable of this name is how ``unparse`` writes a blank node."""
+    return name.startswith("__") and _WRITTEN_BLANK.fullmatch(name) is not None
+
+
+def quoted(text: str) -> str:
+    """A string of SPARQL."""
+    return f'"{_ESCAPED.sub(lambda found: _ESCAPES[found[0]], text)}"'
+
+
+def term_text(term: Term) -> str:
+    match term:
+        case Iri(value):
+            return f"<{value}>"
+        case Variable(name):
+            return f"?__{name[2:]}" if term.is_blank else f"?{name}"
+        case LiteralTerm(lexical, datatype, language):
+            if language:
+                return f"{quoted(lexical)}@{language}"
+            suffix = "" if datatype == _STRING else f"^^<{datatype}>"
+            return quoted(lexical) + suffix
+
+
+_STRING = XSD + "string"
+
+
+def group_text(group: Group) -> str:
+    return "{" + "".join(f" {_element_text(element)} ." for element in group.elements) + " }"
+
+
+def _element_text(element: GroupElement) -> str:
+    match element:
+        case TriplePattern():
+            return _triple_text(element)
+        case Filter(condition):
+            return f"FILTER({expression_text(condition)})"
+        case Bind(value, variable):
+            return f"BIND({expression_text(value)} AS {term_text(variable)})"
+        case Alternatives(groups):
+            return " UNION ".join(map(group_text, groups))
+        case Optionally(group):
+            return f"OPTIONAL {group_text(group)}"
+        case Minus(group):
+            return f"MINUS {group_text(group)}"
+        case InGraph(graph, group):
+            return f"GRAPH {term_text(graph)} {group_text(group)}"
+        case Values(variables, rows):
+            names = " ".join(map(term_text, variables))
+            return f"VALUES ({names}) {{{''.join(map(_row_text, rows))} }}"
+        case Group():
+            return group_text(element)
+
+
+def _row_text(row: tuple[Iri | LiteralTerm | None, ...]) -> str:
+    return f" ({' '.join('UNDEF' if term is None else term_text(term) for term in row)})"
+
+
+def _triple_text(triple: TriplePattern) -> str:
+    subject, value = term_text(triple.subject), term_text(triple.object)
+    match triple.closure:
+        case Closure.NONE:
+            return f"{subject} {term_text(triple.property)} {value}"
+        case Closure.INSTANCE:
+            return f"{subject} <{RDF_TYPE}>/<{RDFS}subClassOf>* {value}"
+        case Closure.PROPERTY:
+            above = term_text(triple.property)
+            return f"{subject} {above} {value} . {above} <{RDFS}subPropertyOf>* <{triple.above}>"
+        case Closure.INSTANCE_ABOVE:
+            return f"{subject} <{RDF_TYPE}>/^<{RDFS}subClassOf>* {value}"
+
+
+def _template_text(triple: TriplePattern) -> str:
+    terms = (triple.subject, triple.property, triple.object)
+    return " ".join(
+        term.name if isinstance(term, Variable) and term.is_blank else term_text(term)
+        for term in terms
+    )
+
+
+def expression_text(expression: FilterExpression) -> str:
+    """Parts are in parentheses wherever they might be needed."""
+    match expression:
+        case FilterComparison(left, operator, right):
+            return f"{_part_text(left)} {operator.value} {_part_text(right)}"
+        case AllOf(parts):
+            return " && ".join(map(_part_text, parts))
+        case AnyOf(parts):
+            return " || ".join(map(_part_text, parts))
+        case Not(operand):
+            return f"!{_part_text(operand)}"
+        case Membership(operand, choices, is_negated):
+            word = "NOT IN" if is_negated else "IN"
+            return f"{_part_text(operand)} {word} ({', '.join(map(expression_text, choices))})"
+        case Arithmetic(operator, operands):
+            if operator == "negate":
+                return f"- {_part_text(operands[0])}"
+            return f" {operator} ".join(map(_part_text, operands))
+        case FilterCall(name, arguments):
+            called = f"<{name}>" if ":" in name else name
+            return f"{called}({', '.join(map(expression_text, arguments))})"
+        case Exists(group, is_negated):
+            return f"{'NOT ' if is_negated else ''}EXISTS {group_text(group)}"
+        case Iri() | LiteralTerm() | Variable():
+            return term_text(expression)
+
+
+def _part_text(expression: FilterExpression) -> str:
+    text = expression_text(expression)
+    if isinstance(expression, Iri | LiteralTerm | Variable | FilterCall):
+        return text
+    return f"({text})"
