@@ -1,5 +1,6 @@
-"""XML in and out: the element stream, its text and its wire forms.
+"""XML and graphs in and out: the element stream, its text and its wire forms.
 
+``read_graph`` and ``write_graph`` do for RDF what ``parse_text`` and ``to_text`` do for XML.
 ``parse_text`` and ``decode`` make an ElementStream of bytes from a stranger or a peer, ``to_text``
 and ``encode`` go back, ``XmlWriter`` writes results.  Nothing here does I/O, and no input, however
 hostile, can do more than raise MessageRefused, DecodeError or SchemaRefused.
@@ -46,6 +47,10 @@ from formats.dictionary import (
 from formats.element_stream import ContentKind, ElementStream
 from formats.element_stream_builder import ElementStreamBuilder
 from formats.errors import DecodeError, FormatError, MessageRefused, SchemaRefused
+from formats.graph.graph_limits import DEFAULT_GRAPH_LIMITS, GraphLimits
+from formats.graph.reader import read_graph
+from formats.graph.syntaxes import GraphSyntax
+from formats.graph.writer import write_graph
 from formats.limits import DEFAULT_LIMITS, MessageLimits
 from formats.names import XML_NAMESPACE, QualifiedName
 from formats.schema import Schema, SchemaKind, read_schema
@@ -55,6 +60,7 @@ from formats.xml_writer import XmlWriter
 
 __all__ = [
     "COMPRESSION_DICTIONARY_BYTES_MAX",
+    "DEFAULT_GRAPH_LIMITS",
     "DEFAULT_LEVELS",
     "DEFAULT_LIMITS",
     "EMPTY_DICTIONARY",
@@ -73,6 +79,8 @@ __all__ = [
     "ElementStream",
     "ElementStreamBuilder",
     "FormatError",
+    "GraphLimits",
+    "GraphSyntax",
     "MessageLimits",
     "MessageRefused",
     "QualifiedName",
@@ -100,9 +108,11 @@ __all__ = [
     "only",
     "parse_text",
     "read_compression_dictionary",
+    "read_graph",
     "read_schema",
     "to_text",
     "train",
     "trained_version",
     "unpack",
+    "write_graph",
 ]

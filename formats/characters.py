@@ -14,6 +14,8 @@ _NAME_START = (
 )
 _NAME = _NAME_START + "\\-.0-9\u00b7\u0300-\u036f\u203f\u2040"
 _COLONLESS_NAME = re.compile(f"[{_NAME_START}][{_NAME}]*")
+_NAME_START_CHARACTER = re.compile(f"[{_NAME_START}]")
+_NAME_CHARACTERS = re.compile(f"[{_NAME}]*")
 # An XML declaration that says UTF-8, or nothing, of the encoding.
 UTF_8_DECLARATION = re.compile(
     rb"""<\?xml[ \t\r\n]+version[ \t\r\n]*=[ \t\r\n]*(?:"1\.0"|'1\.0')"""
@@ -28,6 +30,14 @@ _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 def is_colonless_name(value: str) -> bool:
     """Whether this is an NCName: a prefix, or the local part of a qualified name."""
     return _COLONLESS_NAME.fullmatch(value) is not None
+
+
+def colonless_ending(value: str) -> int:
+    """Where the longest ending that is an NCName begins; the length if there is none."""
+    run = _NAME_CHARACTERS.match(value[::-1])
+    assert run is not None
+    found = _NAME_START_CHARACTER.search(value, len(value) - run.end())
+    return found.start() if found else len(value)
 
 
 def find_illegal_character(value: str) -> int:

@@ -17,7 +17,7 @@
 Subjects stand in order of first appearance, each once a graph, their triples in order, none twice.
 A property's IRI is split before its longest ending that is an NCName.  Blank nodes are numbered by
 first appearance in the message.  Languages are in lower case.  ``n`` is the number of a valid
-numeric literal as an xs:double in its canonical form, ``w`` the seconds since 1970 of a valid
+numeric literal as an xs:double in its fewest digits, ``w`` the seconds since 1970 of a valid
 xsd:dateTime or xsd:date (no zone: as UTC).  Within ``k``: ``c`` is a class of the subject, stated
 or above a stated one; ``q`` (``i``: a property) one above a property of the subject, with the
 object as any property has it; ``m`` the members of a container, rdf:_1 and on, likewise.

@@ -1,0 +1,98 @@
+"""Graphs read by pyoxigraph, which does no I/O of its own: what it reads is the bytes it is given.
+
+Its errors become MessageRefused, with the place where it says one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TypeAlias
+
+import pyoxigraph
+
+from formats.errors import MessageRefused
+from formats.graph.striping import GraphBuilder
+from formats.graph.syntaxes import GraphSyntax
+from formats.graph.terms import Terms
+
+FORMATS = {
+    GraphSyntax.TURTLE: pyoxigraph.RdfFormat.TURTLE,
+    GraphSyntax.TRIG: pyoxigraph.RdfFormat.TRIG,
+    GraphSyntax.N_TRIPLES: pyoxigraph.RdfFormat.N_TRIPLES,
+    GraphSyntax.N_QUADS: pyoxigraph.RdfFormat.N_QUADS,
+    GraphSyntax.JSON_LD: pyoxigraph.RdfFormat.JSON_LD,
+    GraphSyntax.RDF_XML: pyoxigraph.RdfFormat.RDF_XML,
+}
+_Term: TypeAlias = (
+    pyoxigraph.NamedNode | pyoxigraph.BlankNode | pyoxigraph.Literal | pyoxigraph.Triple
+)
+_NO_GRAPH = -1
+_PREAMBLE = re.compile(r"Parser error (?:at|between) line .*?[0-9]: ")
+# What is in its errors, the code for it, and a better sentence.
+_FAULTS = (
+    (
+        "No scheme found in an absolute IRI",
+        "relative-iri",
+        "a relative IRI, and nothing that it is relative to: say @base",
+    ),
+    (
+        "No LoadDocumentCallback",
+        "remote-context",
+        "a context is named by its address, and none is ever fetched: put it into the message",
+    ),
+    ("has not been declared", "undeclared-prefix", ""),
+    ("Invalid UTF-8", "unknown-encoding", ""),
+    ("Max stack size", "too-deep", ""),
+)
+
+
+def add_triples(
+    builder: GraphBuilder, data: bytes, syntax: GraphSyntax, base: str | None = None
+) -> None:
+    """Add all triples of a graph to a builder.  ``base``: what relative IRIs are relative to.
+
+    Raises MessageRefused: ``malformed``, ``relative-iri``, ``undeclared-prefix``,
+    ``remote-context``, ``unknown-encoding``, ``triple-term``, ``text-direction`` and what the
+    builder does not take.
+    """
+    terms, add = builder.terms, builder.add
+    try:
+        for quad in pyoxigraph.parse(data, FORMATS[syntax], base_iri=base):
+            graph = quad.graph_name
+            add(
+                _number(terms, quad.subject),
+                terms.iri(quad.predicate.value.encode()),
+                _number(terms, quad.object),
+                _NO_GRAPH if type(graph) is pyoxigraph.DefaultGraph else _number(terms, graph),
+            )
+    except SyntaxError as error:
+        raise _refusal(error) from None
+
+
+def _number(terms: Terms, term: _Term) -> int:
+    if isinstance(term, pyoxigraph.Triple):
+        raise MessageRefused("triple-term", "a triple as a term (RDF 1.2) is not taken")
+    number: int
+    value = term.value.encode()
+    if isinstance(term, pyoxigraph.NamedNode):
+        number = terms.iri(value)
+    elif isinstance(term, pyoxigraph.BlankNode):
+        number = terms.blank(value)
+    elif term.direction is not None:
+        raise MessageRefused(
+            "text-direction", "a string with the direction of its text (RDF 1.2) is not taken"
+        )
+    elif term.language is not None:
+        number = terms.text(value, term.language.encode())
+    else:
+        number = terms.literal(value, terms.iri(term.datatype.value.encode()))
+    return number
+
+
+def _refusal(error: SyntaxError) -> MessageRefused:
+    said = str(error.msg)
+    line, column = error.lineno or 0, error.offset or 0
+    for words, code, reason in _FAULTS:
+        if words in said:
+            return MessageRefused(code, reason or _PREAMBLE.sub("", said), line, column)
+    return MessageRefused("malformed", _PREAMBLE.sub("", said), line, column)

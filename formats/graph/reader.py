@@ -1,0 +1,62 @@
+"""read_graph: a graph in any of its syntaxes, from bytes of a stranger to a striped ElementStream.
+
+Nothing outside the bytes given is ever read.  Bytes are counted before, triples, terms and names
+while they come; what is beyond a bound, or is not taken, is refused as a whole.
+"""
+
+from __future__ import annotations
+
+from formats.element_stream import ElementStream
+from formats.errors import MessageRefused
+from formats.graph import json_ld, oxigraph
+from formats.graph.graph_limits import DEFAULT_GRAPH_LIMITS, GraphLimits
+from formats.graph.striping import Closure, GraphBuilder
+from formats.graph.syntaxes import GraphSyntax
+
+
+def read_graph(
+    data: bytes,
+    syntax: GraphSyntax,
+    limits: GraphLimits = DEFAULT_GRAPH_LIMITS,
+    context: bytes | None = None,
+    closure: Closure | None = None,
+    base: str | None = None,
+) -> ElementStream:
+    """The striped form (``striped.py``) of a graph.
+
+    ``context``: what JSON-LD of this source means by its words, a document with an ``@context``;
+    no other syntax looks at it.  ``closure``: what taxonomies make of types and properties.
+    ``base``: the IRI that relative ones are relative to, where the graph does not say one; without
+    either they are refused.
+
+    Raises MessageRefused; the codes are in docs/graphs.md.
+    """
+    bytes_max = limits.message.bytes_max
+    if len(data) > bytes_max:
+        raise MessageRefused(
+            "too-large", f"the graph has {len(data)} bytes; at most {bytes_max} allowed"
+        )
+    builder = GraphBuilder(limits)
+    if syntax is GraphSyntax.JSON_LD:
+        _add_json_ld(builder, data, limits, context, base)
+    else:
+        oxigraph.add_triples(builder, data, syntax, base)
+    return builder.finish(closure)
+
+
+def _add_json_ld(
+    builder: GraphBuilder,
+    data: bytes,
+    limits: GraphLimits,
+    context: bytes | None,
+    base: str | None,
+) -> None:
+    json_ld.check_bounds(data, limits)
+    if context is not None:
+        data = json_ld.with_context(data, context)
+    oxigraph.add_triples(builder, data, GraphSyntax.JSON_LD, base or json_ld.RELATIVE_BASE)
+    # Without a base relative IRIs would be left out without a word.
+    if builder.terms.has_iri_below(json_ld.RELATIVE_BASE.encode()):
+        raise MessageRefused(
+            "relative-iri", "a relative IRI, and nothing that it is relative to: say @base"
+        )

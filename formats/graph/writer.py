@@ -1,0 +1,101 @@
+"""The way back: a striped ElementStream as triples, and as bytes in any syntax.
+
+What taxonomies made of a graph (CLOSURE) is no part of it and left out.  Blank nodes are labelled
+by their numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+import pyoxigraph
+from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad
+
+from formats.element_stream import ElementStream
+from formats.errors import FormatError
+from formats.graph import striped
+from formats.graph.oxigraph import FORMATS
+from formats.graph.syntaxes import GraphSyntax
+from formats.names import QualifiedName
+
+_Attributes: TypeAlias = dict[str, str]
+_ROOT = (striped.GRAPH_NAMESPACE, striped.GRAPH)
+
+
+def is_graph(stream: ElementStream) -> bool:
+    """Whether a message is a striped graph."""
+    return stream.name_of(0)[1:] == _ROOT
+
+
+def has_named_graphs(stream: ElementStream) -> bool:
+    """Whether some triple of a striped graph is in a named one."""
+    return any(
+        name.namespace == striped.GRAPH_NAMESPACE and name.local == striped.NAMED_SUBJECT
+        for name in stream.names
+    )
+
+
+def triples_of(stream: ElementStream) -> Iterator[Quad]:
+    """All triples of a striped graph, those of one subject after the other."""
+    for subject in stream.children_of(0):
+        said = _attributes(stream, subject)
+        node = _node(said, striped.IRI_SUBJECT, striped.BLANK)
+        graph: NamedNode | BlankNode | DefaultGraph = DefaultGraph()
+        if stream.name_of(subject).local == striped.NAMED_SUBJECT:
+            graph = _node(said, striped.GRAPH_IRI, striped.GRAPH_BLANK)
+        for child in stream.children_of(subject):
+            name = stream.name_of(child)
+            if name[1:] != (striped.GRAPH_NAMESPACE, striped.CLOSURE):
+                values = _attributes(stream, child)
+                yield Quad(node, _property(name, values), _object(values), graph)
+
+
+def write_graph(stream: ElementStream, syntax: GraphSyntax) -> bytes:
+    """A striped graph as bytes.
+
+    Raises FormatError: ``named-graphs`` where the syntax has none but the graph has,
+    ``not-writable`` where it cannot say the graph (a property without an XML name in RDF/XML).
+    """
+    if not syntax.has_named_graphs and has_named_graphs(stream):
+        raise FormatError("named-graphs", f"{syntax} cannot say in which graph a triple is")
+    prefixes = {prefix: namespace for prefix, namespace in stream.declarations_of(0) if prefix}
+    try:
+        written = pyoxigraph.serialize(
+            triples_of(stream), format=FORMATS[syntax], prefixes=prefixes
+        )
+    except (ValueError, OSError) as error:
+        raise FormatError("not-writable", f"{syntax} cannot say it: {error}") from None
+    assert written is not None
+    return written
+
+
+def _attributes(stream: ElementStream, element: int) -> _Attributes:
+    return {
+        stream.names[stream.attribute_name[each]].local: stream.attribute_value(each)
+        for each in stream.attributes_of(element)
+    }
+
+
+def _node(values: _Attributes, iri: str, blank: str) -> NamedNode | BlankNode:
+    named = values.get(iri)
+    return NamedNode(named) if named is not None else BlankNode(f"b{values[blank]}")
+
+
+def _property(name: QualifiedName, values: _Attributes) -> NamedNode:
+    if name.namespace == striped.GRAPH_NAMESPACE:
+        return NamedNode(values[striped.PROPERTY_IRI])
+    return NamedNode(name.namespace + name.local)
+
+
+def _object(values: _Attributes) -> NamedNode | BlankNode | Literal:
+    text = values.get(striped.STRING)
+    if text is not None:
+        return Literal(text)
+    text = values.get(striped.TEXT)
+    if text is not None:
+        return Literal(text, language=values[striped.LANGUAGE])
+    text = values.get(striped.LEXICAL)
+    if text is not None:
+        return Literal(text, datatype=NamedNode(values[striped.DATATYPE]))
+    return _node(values, striped.IRI_OBJECT, striped.BLANK)
