@@ -30,7 +30,7 @@ from typing import Concatenate, Generic, ParamSpec, Self, TypeVar
 import trio
 
 from onyx import clients
-from onyx.client_values import Delivery, Outcome, SourceInfo
+from onyx.client_values import Delivery, Outcome, Publication, SourceInfo
 from onyx.profile_batches import ProfileBatch, ProfileBatches
 from onyx.registration_client import Where
 
@@ -186,7 +186,7 @@ class DataSource(_Blocking[clients.DataSource]):
     def address(self) -> str:
         return self._client.address
 
-    def publish_all(self, messages: Iterable[bytes]) -> Iterator[Outcome]:
+    def publish_all(self, messages: Iterable[Publication]) -> Iterator[Outcome]:
         """As ``onyx.DataSource.publish_all``; ``messages`` is iterated over in this thread."""
         pipeline = clients.Pipeline(self._client)
         for message in messages:
@@ -226,6 +226,6 @@ class User(_Blocking[clients.User]):
 
 
 def _sender(
-    pipeline: clients.Pipeline, message: bytes
+    pipeline: clients.Pipeline, message: Publication
 ) -> Callable[[clients.DataSource], Awaitable[list[Outcome]]]:
     return lambda _: pipeline.send(message)

@@ -9,6 +9,9 @@ from typing import Any
 Location = tuple[float, float]
 """(latitude, longitude) in degrees, north and east positive."""
 
+Publication = bytes | tuple[bytes, str]
+"""A message: the text of an XML document, or what it is with its media type."""
+
 
 @dataclass(frozen=True, slots=True)
 class SourceInfo:

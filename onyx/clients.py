@@ -40,8 +40,9 @@ from typing import Any, Self, TypeVar
 
 import trio
 
+from formats.media_types import XML, publish_format
 from onyx.background import background_tasks, forever, hold
-from onyx.client_values import Location, Outcome, ProfileInfo, SourceInfo
+from onyx.client_values import Location, Outcome, ProfileInfo, Publication, SourceInfo
 from onyx.errors import RequestFailed, UserError
 from onyx.profile_batches import (
     NewProfile,
@@ -168,19 +169,21 @@ class DataSource:
         self._connection = None
         return await self._stack.__aexit__(kind, error, traceback)
 
-    async def publish(self, xml: bytes) -> Outcome:
-        """Publish one message, the text of an XML document; returns what became of it.
+    async def publish(self, data: bytes, media_type: str = XML) -> Outcome:
+        """Publish one message, the text of an XML document, or of a graph in the syntax of
+        ``media_type`` (docs/graphs.md); returns what became of it.
 
         Accepted means that the root broker has it on disk.  When this is cancelled the message
         may be published or not.
         """
-        number = await self._send(xml)
+        number = await self._send(data, media_type)
         return number if isinstance(number, Outcome) else await self._outcome(number)
 
     async def publish_all(
-        self, messages: Iterable[bytes] | AsyncIterable[bytes]
+        self, messages: Iterable[Publication] | AsyncIterable[Publication]
     ) -> AsyncGenerator[Outcome, None]:
-        """Publish many without waiting for each; yields their outcomes in order."""
+        """Publish many without waiting for each; yields their outcomes in order.  One that is not
+        XML comes with its media type."""
         pipeline = Pipeline(self)
         async for message in _iterate(messages):
             for outcome in await pipeline.send(message):
@@ -191,10 +194,10 @@ class DataSource:
     def statistics(self) -> dict[str, object]:
         return self._open_connection().statistics()
 
-    async def _send(self, xml: bytes) -> int | Outcome:
+    async def _send(self, data: bytes, media_type: str) -> int | Outcome:
         """Its number, or the outcome at once for a message that no frame can carry."""
         try:
-            return await self._open_connection().publish(xml, "text")
+            return await self._open_connection().publish(data, publish_format(media_type))
         except ProtocolError as error:
             return Outcome(0, False, error.code, error.detail)
         except RemoteError as error:
@@ -233,9 +236,10 @@ class Pipeline:
         self._messages_max = messages_max
         self._pending: deque[int | Outcome] = deque()
 
-    async def send(self, message: bytes) -> list[Outcome]:
+    async def send(self, message: Publication) -> list[Outcome]:
         """Publish one message; returns the outcomes that are known by now."""
-        self._pending.append(await self._source._send(message))
+        data, media_type = (message, XML) if isinstance(message, bytes) else message
+        self._pending.append(await self._source._send(data, media_type))
         known = []
         while self._pending and (
             len(self._pending) >= self._messages_max or self._source._is_settled(self._pending[0])
@@ -535,8 +539,8 @@ def _waiting(profile_id: str, wait: bool, timeout_seconds: float | None) -> dict
 
 
 async def _iterate(
-    messages: Iterable[bytes] | AsyncIterable[bytes],
-) -> AsyncIterator[bytes]:
+    messages: Iterable[Publication] | AsyncIterable[Publication],
+) -> AsyncIterator[Publication]:
     if isinstance(messages, AsyncIterable):
         async for message in messages:
             yield message

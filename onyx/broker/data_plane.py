@@ -32,6 +32,7 @@ from formats import (
     encoded_bytes_max,
     trained_version,
 )
+from formats.graph.striped import GRAPH_NAMESPACE
 from onyx.broker.archive.archive_feed import ArchiveFeed
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.deliveries.mailboxes import Mailboxes
@@ -47,7 +48,7 @@ from onyx.broker.match_shares import MatchShares
 from onyx.broker.message_validation import MessageValidation
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.observers import Observers
-from onyx.broker.packing.codebook import Codebook, wire_format_of
+from onyx.broker.packing.codebook import Codebook, is_media_type, wire_format_of
 from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
 from onyx.broker.packing.give_backs import GiveBacks
 from onyx.broker.packing.link_formats import LinkFormats
@@ -181,7 +182,7 @@ class DataPlane(Part):
                 if self._quota.is_on and self.agenda is not None:
                     self._quota.check(arrival.connection, len(frame.payload), self.agenda.now)
                 parcel = self._open_published(frame, number)
-            self._check_fits(parcel.stream, frame.source)
+            self._check_fits(parcel.stream, frame)
             if held is not None:
                 self.validation.judge(held)
             taken = self._match(parcel)
@@ -380,23 +381,37 @@ class DataPlane(Part):
 
     def _open_published(self, frame: Publish, number: int) -> Parcel:
         tree = self._control.current_tree
+        if "/" in frame.format:  # PERF: is_media_type
+            what = frame.source, number, frame.format, frame.payload
+            return Parcel.of_graph(self._codebook, tree, *what)
         return self._open(tree, frame.source, number, 0, frame.format, frame.payload)
 
     def _open_dry(self, frame: Message) -> Parcel:
+        if not frame.hops and is_media_type(frame.format):
+            what = frame.root, frame.source, frame.number, frame.format, frame.payload
+            return Parcel.of_graph(self._dry_codebook, *what)
         form = wire_format_of(frame.format)
         return Parcel(
             *(self._dry_codebook, frame.root, frame.source, frame.number, frame.hops, form),
             *(frame.payload, frame.reflects, frame.pieces),
         )
 
-    def _check_fits(self, stream: ElementStream, source: str) -> None:
-        """Every broker takes the message, whatever the format of its link; MessageRefused
-        otherwise.  Entities and escapes can make a form larger than the text that came."""
+    def _check_fits(self, stream: ElementStream, frame: Publish) -> None:
+        """Every broker takes the message for what it is, whatever the format of its link;
+        MessageRefused otherwise.  Entities and escapes can make a form larger than the text that
+        came."""
+        root = stream.names[stream.element_name[0]]
+        if root.namespace == GRAPH_NAMESPACE and "/" not in frame.format:
+            raise MessageRefused(
+                "reserved-namespace",
+                f"the root element is in {GRAPH_NAMESPACE}, which is how brokers write graphs; "
+                "publish the graph itself, under its media type",
+            )
         room = min(self._room, self._limits.message.bytes_max)
         if encoded_bytes_max(stream) <= room:
             return
         for wire_format in FORMS:
-            size = len(self._codebook.encode(source, wire_format, stream))
+            size = len(self._codebook.encode(frame.source, wire_format, stream))
             if size > room:
                 raise MessageRefused(
                     "too-large", f"the message has {size} bytes as {wire_format}; at most {room}"

@@ -21,6 +21,7 @@ from formats import DecodeError, MessageRefused, SchemaRefused, Validation, Viol
 from formats.schema_questions import CheckMessages, Finding, MessagesChecked
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.observers import Observers
+from onyx.broker.packing.codebook import is_media_type
 from onyx.broker.packing.parcel import Parcel
 from onyx.broker.publish_quota import PublishQuota
 from overlay.link.arrival import Arrival
@@ -37,6 +38,11 @@ HELD_BYTES_MAX = 64 * 1024 * 1024
 ASKED_BYTES_MAX = 64 * 1024 * 1024  # in questions that are not answered; then nothing is asked
 QUESTION_BYTES = 256 * 1024  # a question has no more messages behind so many
 QUESTION_MESSAGES = 64
+
+
+_NO_DOCUMENT = SchemaRefused(
+    "no-document", "a graph is no document that could be held against the source's XML schema"
+)
 
 
 @dataclass(slots=True)
@@ -234,13 +240,16 @@ class MessageValidation(Part):
             self.ask_shell(AskSchemaWorker(source, question))
 
     def _text(self, held: Held) -> bytes | None:
-        """As it was written; None, and it is decided, if it cannot be read."""
+        """As it was written; None, and it is decided, if it cannot be read, or is a graph."""
         arrival = held.arrival
         MARK.pack_into(self._dead.mark, 0, AT, mark_of(arrival).encode())
         try:
             if held.parcel is None:
                 assert isinstance(arrival.frame, Publish)
                 held.parcel = self._open(arrival.frame, arrival.sequence)
+                if is_media_type(arrival.frame.format):
+                    held.decide(_NO_DOCUMENT)
+                    return None
             return held.parcel.in_form(WireFormat.TEXT)
         except (MessageRefused, DecodeError) as refusal:
             held.decide(refusal)

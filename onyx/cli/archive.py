@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 
 import trio
 
+from formats.graph.syntaxes import GraphSyntax
+from onyx.cli.archived_graphs import with_graphs_as
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
 from onyx.errors import EXIT_OK
@@ -18,12 +20,29 @@ Prints the messages of a source that its root broker has archived (onyx up --arc
 oldest first, one a line as an archive has them: JSON with name, source, number, time and
 message, which onyx backtest reads in a folder of .jsonl.gz files. What was published in
 the last second or two may be missing. It takes the role read-archive (onyx access).
+
+A message that was published as a graph, and not as RDF/XML, is printed in N-Triples, or
+in N-Quads where it has named graphs, with its media_type; --graphs names another syntax,
+or "striped" for what the archive itself holds.
 {NETWORK_HELP}"""
 
 EXAMPLES = """\
   onyx archive read s1-w7d4bz3h | gzip > news/weather.jsonl.gz
   onyx archive read s1-w7d4bz3h --from 2026-11-21T17:00Z --to 2026-11-21T18:00Z
+  onyx archive read s2-k3v9q2mx --graphs turtle
 """
+
+
+_SYNTAXES = {
+    "n-triples": GraphSyntax.N_TRIPLES,
+    "n-quads": GraphSyntax.N_QUADS,
+    "turtle": GraphSyntax.TURTLE,
+    "trig": GraphSyntax.TRIG,
+    "json-ld": GraphSyntax.JSON_LD,
+    "rdf-xml": GraphSyntax.RDF_XML,
+    "striped": None,
+}
+_SYNTAX_HELP = f"of graphs: {', '.join(_SYNTAXES)} (default: n-triples)"
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -34,6 +53,9 @@ def add_parser(subparsers: Subparsers) -> None:
     for name, what in (("from", "published then or later"), ("to", "published before")):
         text = f"{what}: as 2026-11-21T17:30Z"
         read.add_argument(f"--{name}", dest=f"time_{name}", metavar="TIME", type=_time, help=text)
+    read.add_argument(
+        "--graphs", metavar="SYNTAX", choices=_SYNTAXES, default="n-triples", help=_SYNTAX_HELP
+    )
     set_run(read, run_read)
     add_client_arguments(read)
 
@@ -45,6 +67,7 @@ def run_read(arguments: argparse.Namespace) -> int:
 
 async def _read(arguments: argparse.Namespace) -> None:
     asked = {"source": arguments.source}
+    syntax = _SYNTAXES[arguments.graphs]
     for name, value in (("since", arguments.time_from), ("until", arguments.time_to)):
         if value is not None:
             asked[name] = value
@@ -53,7 +76,12 @@ async def _read(arguments: argparse.Namespace) -> None:
     async with NetworkClient(found["address"]) as root:
         while True:
             page = await root.call("archive.read", asked)
-            sys.stdout.write(page["lines"].decode())
+            lines = page["lines"]
+            if syntax is not None:
+                lines = b"".join(
+                    with_graphs_as(line, syntax) for line in lines.splitlines(keepends=True)
+                )
+            sys.stdout.write(lines.decode())
             sys.stdout.flush()
             asked["after"] = page["next"]
             if not page["next"]:

@@ -6,9 +6,11 @@ import argparse
 import sys
 from dataclasses import asdict
 
-from formats.errors import MessageRefused, SchemaRefused
+from formats.errors import DecodeError, MessageRefused, SchemaRefused
+from formats.media_types import media_type_of
+from formats.publication import read_publication
 from onyx.cli.profile_check import SCHEMA_HELP, schema_check, warning_object
-from onyx.cli.values import print_json, read_input, read_text
+from onyx.cli.values import add_media_type_argument, print_json, read_input, read_text
 from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.errors import EXIT_DATA, EXIT_OK
 from yfilter import Matcher, MatchLimitExceeded, ProfileRefused
@@ -16,6 +18,7 @@ from yfilter import Matcher, MatchLimitExceeded, ProfileRefused
 EXAMPLES = """\
   onyx profile explain storms.xq
   onyx profile explain storms.xq --message warning.xml
+  onyx profile explain fog.rq --message posts.ttl
   echo '//item[2]' | onyx profile explain - --json
 """
 
@@ -32,6 +35,7 @@ def add_explain(verbs: Subparsers) -> None:
     )
     parser.add_argument("file", metavar="FILE|-", help="the text of a profile")
     parser.add_argument("--message", metavar="FILE", help="a message to try it on")
+    add_media_type_argument(parser)
     parser.add_argument("--schema", metavar="FILE", help=SCHEMA_HELP)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     set_run(parser, run_explain)
@@ -39,9 +43,13 @@ def add_explain(verbs: Subparsers) -> None:
 
 def run_explain(arguments: argparse.Namespace) -> int:
     text = read_text(arguments.file)
-    message = None if arguments.message is None else read_input(arguments.message)
+    data = None if arguments.message is None else read_input(arguments.message)
     warning = None
     try:
+        message = None
+        if data is not None:
+            media_type = arguments.media_type or media_type_of(arguments.message)
+            message = read_publication(data, media_type)
         explanation = Matcher().explain(text, message)
         if arguments.schema is not None:
             warning = schema_check(arguments.schema).warning(text)
@@ -50,7 +58,7 @@ def run_explain(arguments: argparse.Namespace) -> int:
             print_json({"file": arguments.file, "code": refused.code, "reason": refused.reason})
         print(f"onyx: {arguments.file}: {refused}", file=sys.stderr)
         return EXIT_DATA
-    except (MessageRefused, MatchLimitExceeded) as refusal:
+    except (MessageRefused, DecodeError, MatchLimitExceeded) as refusal:
         print(f"onyx: {arguments.message}: {refusal}", file=sys.stderr)
         return EXIT_DATA
     except SchemaRefused as refusal:

@@ -8,9 +8,11 @@ from dataclasses import asdict
 
 import trio
 
-from formats.errors import MessageRefused
+from formats.errors import DecodeError, MessageRefused
+from formats.media_types import media_type_of
+from formats.publication import read_publication
 from onyx.cli.network_option import add_client_arguments, registration_address
-from onyx.cli.values import print_json, read_input
+from onyx.cli.values import add_media_type_argument, print_json, read_input
 from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.errors import EXIT_DATA, EXIT_OK
 from onyx.registration_client import RegistrationClient
@@ -33,16 +35,18 @@ def add_why_not(verbs: Subparsers) -> None:
     )
     parser.add_argument("profile", metavar="ID", help="the profile")
     parser.add_argument("message", metavar="MESSAGE|-", help="the file of the message")
+    add_media_type_argument(parser)
     set_run(parser, run_why_not)
     add_client_arguments(parser)
 
 
 def run_why_not(arguments: argparse.Namespace) -> int:
-    message = read_input(arguments.message)
+    data = read_input(arguments.message)
+    media_type = arguments.media_type or media_type_of(arguments.message)
     text = trio.run(_text, arguments)
     try:
-        explanation = Matcher().explain(text, message)
-    except (MessageRefused, MatchLimitExceeded) as refusal:
+        explanation = Matcher().explain(text, read_publication(data, media_type))
+    except (MessageRefused, DecodeError, MatchLimitExceeded) as refusal:
         print(f"onyx: {arguments.message}: {refusal}", file=sys.stderr)
         return EXIT_DATA
     failure = explanation.failure

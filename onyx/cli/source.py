@@ -12,11 +12,13 @@ from pathlib import Path
 import trio
 
 from formats import FORMS
+from formats.media_types import media_type_of
 from onyx.cli import source_train
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.values import (
     LOCATION_HELP,
     STANDARD_INPUT,
+    add_media_type_argument,
     check_once,
     expand,
     location,
@@ -40,7 +42,9 @@ REGISTER_EXAMPLES = """\
 PUBLISH_EXAMPLES = """\
   onyx source publish s1 report.xml
   onyx source publish s1 reports/ more/          every file below, in sorted order
+  onyx source publish s1 planet.ttl more.jsonld  graphs, by the names of the files
   curl -s https://example.org/feed | onyx source publish s1 -
+  curl -s https://example.org/data | onyx source publish s1 - --media-type text/turtle
 """
 
 LIST_EXAMPLES = """\
@@ -124,8 +128,10 @@ def _add_publish(verbs: Subparsers) -> None:
     parser = add_verb(
         verbs,
         "publish",
-        "publish XML messages",
-        details="Each file is one message. One that is not well-formed, or beyond a limit, is\n"
+        "publish messages",
+        details="Each file is one message: XML, or a graph in Turtle (.ttl), TriG (.trig),\n"
+        "N-Triples (.nt), N-Quads (.nq) or JSON-LD (.jsonld). RDF/XML and RSS 1.0 are XML.\n"
+        "One that is not well-formed, or beyond a limit, is\n"
         "refused whole and reported as FILE:LINE:COLUMN: reason; the others are published.\n"
         "Returns when the root broker has all of them on disk.\n"
         "Exit code 65 when any was refused.",
@@ -138,6 +144,7 @@ def _add_publish(verbs: Subparsers) -> None:
         nargs="+",
         help="a message, a directory of messages, or standard input (one message)",
     )
+    add_media_type_argument(parser)
     set_run(parser, run_publish)
     add_client_arguments(parser)
 
@@ -217,9 +224,10 @@ async def _publish(arguments: argparse.Namespace, names: list[str]) -> tuple[int
     """Publish the named files; (accepted, refused)."""
     counts = {True: 0, False: 0}
 
-    async def messages() -> AsyncIterator[bytes]:
+    async def messages() -> AsyncIterator[tuple[bytes, str]]:
         for name in names:
-            yield await trio.to_thread.run_sync(read_input, name, MESSAGE_BYTES_MAX)
+            data = await trio.to_thread.run_sync(read_input, name, MESSAGE_BYTES_MAX)
+            yield data, arguments.media_type or media_type_of(name)
 
     async with DataSource(
         registration_address(arguments), arguments.source, patience_seconds=PATIENCE_SECONDS

@@ -8,8 +8,15 @@ from typing import Any
 
 import trio
 
+from formats.media_types import media_type_of, publish_format
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
-from onyx.cli.values import counted, first_of, print_json, read_input
+from onyx.cli.values import (
+    add_media_type_argument,
+    counted,
+    first_of,
+    print_json,
+    read_input,
+)
 from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.clients import DataSource
 from onyx.errors import EXIT_DATA, EXIT_OK
@@ -27,6 +34,7 @@ Exit code 65 when the message is refused.
 
 EXAMPLES = """\
   onyx trace report.xml --source s1 --dry-run
+  onyx trace planet.ttl --source s2 --dry-run
   cat report.xml | onyx trace - --source s1 --json
 """
 
@@ -44,6 +52,7 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument("file", metavar="MESSAGE-FILE|-", help="the message")
     parser.add_argument("--source", metavar="ID", required=True, help="whose message it is")
+    add_media_type_argument(parser)
     parser.add_argument("--dry-run", action="store_true", help="publish nothing")
     set_run(parser, run)
     add_client_arguments(parser)
@@ -51,15 +60,17 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     message = read_input(arguments.file)
-    answers = trio.run(_trace, arguments, message)
-    outcome = None if arguments.dry_run else trio.run(_publish, arguments, message)
+    media_type = arguments.media_type or media_type_of(arguments.file)
+    answers = trio.run(_trace, arguments, message, media_type)
+    outcome = None if arguments.dry_run else trio.run(_publish, arguments, message, media_type)
     if arguments.json:
         for answer in answers.values():
             print_json(answer)
     else:
         root = next(iter(answers))
         tree = answers[root]["tree"]
-        print(f"message of {arguments.source}, {len(message):,} bytes as text, on the tree {tree}")
+        size = f"{len(message):,} bytes as {publish_format(media_type)}"
+        print(f"message of {arguments.source}, {size}, on the tree {tree}")
         print("\n".join(_tree(answers, root, len(message), "", "")))
     if outcome is not None:
         said = f"accepted as number {outcome.number}" if outcome.accepted else outcome.reason
@@ -70,13 +81,16 @@ def run(arguments: argparse.Namespace) -> int:
     return EXIT_OK if outcome is None or outcome.accepted else EXIT_DATA
 
 
-async def _trace(arguments: argparse.Namespace, message: bytes) -> dict[str, Answer]:
+async def _trace(
+    arguments: argparse.Namespace, message: bytes, media_type: str
+) -> dict[str, Answer]:
     """What the brokers on the way answer, each before those that it sends to."""
     async with RegistrationClient(registration_address(arguments)) as registration:
         addresses = await registration.brokers()
         source = await registration.source(arguments.source)
     answers: dict[str, Answer] = {}
-    pending: list[tuple[str, Mapping[str, object]]] = [(source.root, {"message": message})]
+    published = {"message": message, "format": publish_format(media_type)}
+    pending: list[tuple[str, Mapping[str, object]]] = [(source.root, published)]
     while pending:
         broker, carried = pending.pop()
         question = {**carried, "source": arguments.source}
@@ -88,9 +102,9 @@ async def _trace(arguments: argparse.Namespace, message: bytes) -> dict[str, Ans
     return answers
 
 
-async def _publish(arguments: argparse.Namespace, message: bytes) -> Any:
+async def _publish(arguments: argparse.Namespace, message: bytes, media_type: str) -> Any:
     async with DataSource(registration_address(arguments), arguments.source) as source:
-        return await source.publish(message)
+        return await source.publish(message, media_type)
 
 
 def _tree(

@@ -92,6 +92,12 @@ def read_input(name: str, bytes_max: int | None = None) -> bytes:
         raise UnreadableInput(f"{name} cannot be read: {error.strerror}") from None
 
 
+def add_media_type_argument(parser: argparse.ArgumentParser) -> None:
+    """``--media-type`` of messages, "" if it is not given."""
+    text = "of the messages, as text/turtle (default: by the name of the file, else XML)"
+    parser.add_argument("--media-type", metavar="TYPE", default="", help=text)
+
+
 def read_text(name: str) -> str:
     """The same as UTF-8 text."""
     try:

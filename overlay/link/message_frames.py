@@ -48,7 +48,10 @@ class TreeEnded(MessageFrame):
 @on_the_wire
 @dataclass(frozen=True, slots=True)
 class Publish(MessageFrame):
-    """A message from its source to its root broker; its number is the frame's sequence."""
+    """A message from its source to its root broker; its number is the frame's sequence.
+
+    ``format``: a wire format, or the media type of a graph, as text/turtle.
+    """
 
     type: ClassVar[str] = "publish"
 

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, TypeAlias
 
-from formats.errors import MessageRefused
-from formats.text import parse_text
+from formats.errors import DecodeError, MessageRefused
 from overlay.routing.broadcast_tree import BroadcastTree
 from registration.planning.pattern_reader import PatternReader
 from registration.planning.plan import Placer, Plan
+from registration.spark.archived_message import ARCHIVED, read_archived
 from registration.spark.inputs import read_messages, read_profiles, sampled
 from registration.spark.session import Session
 from yfilter import (
@@ -127,8 +127,8 @@ def run_population_backtest(
     A load is half for being there and half for what is delivered: 1 on average.
     """
     functions = import_module("pyspark.sql.functions")
-    messages = sampled(read_messages(session, archive), messages_max).select("message").collect()
-    data = [bytes(row["message"]) for row in messages]
+    messages = sampled(read_messages(session, archive), messages_max).select(*ARCHIVED).collect()
+    data = [(row["name"], bytes(row["message"]), row["media_type"]) for row in messages]
     frame = read_profiles(session, profiles, kind)
     counted = frame.mapInArrow(_count_matches(data), "profile string, matches long").persist()
     try:
@@ -200,9 +200,9 @@ def _replay(job: BacktestJob) -> Callable[[Iterator[Batch]], Iterator[Batch]]:
             engine = _engines[digest] = _Engine(job)
         tally = _Tally(engine)
         for batch in batches:
-            names = batch.column("name").to_pylist()
-            for name, data in zip(names, batch.column("message").to_pylist(), strict=True):
-                tally.take(name, data)
+            columns = (batch.column(name).to_pylist() for name in ARCHIVED)
+            for name, data, media_type in zip(*columns, strict=True):
+                tally.take(name, data, media_type)
         yield tally.batch()
 
     return run
@@ -217,17 +217,17 @@ class _Tally:
         self._messages = 0
         self._refused = 0
 
-    def take(self, name: str, data: bytes) -> None:
+    def take(self, name: str, data: bytes, media_type: str | None) -> None:
         self._messages += 1
         try:
-            stream = parse_text(data)
+            stream = read_archived(name, data, media_type)
             reached = self._engine.reached(stream)
             for match in self._engine.matcher.match(stream):
                 if isinstance(match, RouteMatch):
                     self._take_route(int(match.link), reached)
                 elif isinstance(match, ProfileMatch):
                     self._take_match(int(match.profile_id), name, match)
-        except (MessageRefused, MatchLimitExceeded):
+        except (MessageRefused, DecodeError, MatchLimitExceeded):
             self._refused += 1
 
     def batch(self) -> Batch:
@@ -276,7 +276,9 @@ class _Tally:
             record.samples.append((name, shown))
 
 
-def _count_matches(messages: list[bytes]) -> Callable[[Iterator[Batch]], Iterator[Batch]]:
+def _count_matches(
+    messages: list[tuple[str, bytes, str | None]],
+) -> Callable[[Iterator[Batch]], Iterator[Batch]]:
     """(profile, matches) over all messages; texts that are no profiles match nothing."""
 
     def run(batches: Iterator[Batch]) -> Iterator[Batch]:
@@ -290,11 +292,12 @@ def _count_matches(messages: list[bytes]) -> Callable[[Iterator[Batch]], Iterato
                 except ProfileRefused:
                     continue
             counts = [0] * len(texts)
-            for data in messages:
+            for archived in messages:
                 try:
-                    for name in matcher.matched_ids(data):
+                    stream = read_archived(*archived)
+                    for name in matcher.matched_ids(stream):
                         counts[int(name)] += 1
-                except (MessageRefused, MatchLimitExceeded):
+                except (MessageRefused, DecodeError, MatchLimitExceeded):
                     continue
             yield arrow.RecordBatch.from_arrays(
                 [batch.column("profile"), arrow.array(counts, arrow.int64())],

@@ -5,12 +5,13 @@ profiles       what it holds
 =============  ===================================================================================
 ``lines``      text, a profile a line; ``.gz`` as well.  Ids are line numbers of a kind: stable for
                the same files
-``files``      ``.xq`` files, a profile each; the id is the file's name
+``files``      ``.xq`` or ``.rq`` files, a profile each; the id is the file's name
 ``jsonl``      an object a line, as ``onyx profile export`` writes: ``profile``, ``text``, ...
 ``parquet``    the columns ``profile`` and ``text``, and ``near`` if it is there
 =============  ===================================================================================
 
-An archive of messages is a directory of XML files, Parquet with a column ``message``, or what
+An archive of messages is a directory of XML files, and of graphs by their names, Parquet with a
+column ``message``, and ``media_type`` if it is there, or what
 brokers have written (onyx/broker/archive/archive_segments.py): ``.jsonl.gz`` files, of which
 Spark passes over those that begin with a dot because they are not finished.
 """
@@ -30,10 +31,13 @@ FORMATS = ("lines", "files", "jsonl", "parquet")
 _FORMAT_OF_SUFFIX = {
     ".xq": "files",
     ".xquery": "files",
+    ".rq": "files",
+    ".sparql": "files",
     ".jsonl": "jsonl",
     ".json": "jsonl",
     ".parquet": "parquet",
 }
+_MESSAGE_FILES = "*.{xml,rdf,rss,ttl,trig,nt,nq,jsonld}"
 _TEXT_MAX = 2**31 - 1  # characters of an archived message
 
 
@@ -79,7 +83,8 @@ def weighted(session: Session, profiles: Frame, path: str) -> Frame:
 
 
 def read_messages(session: Session, paths: Sequence[str]) -> Frame:
-    """A frame of ``name`` and ``message`` (bytes), and ``day`` (a date, or null)."""
+    """A frame of ``name``, ``message`` (bytes), ``media_type`` (null: by the name), and ``day`` (a
+    date, or null)."""
     frames = [_read_archive(session, path) for path in paths]
     first, *others = frames
     for other in others:
@@ -118,34 +123,39 @@ def _read(session: Session, paths: list[str], kind: str) -> Frame:
 def _read_archive(session: Session, path: str) -> Frame:
     functions = import_module("pyspark.sql.functions")
     no_day = functions.lit(None).cast("date").alias("day")
+    no_type = functions.lit(None).cast("string").alias("media_type")
     if _holds(path, ".parquet"):
         frame = _checked(lambda: session.read.parquet(path), path)
         if "message" not in frame.columns:
             there = ", ".join(frame.columns)
             raise UnreadableData(f"{path}: no column message; there are {there}")
         name = "name" if "name" in frame.columns else None
+        has_type = "media_type" in frame.columns
         return frame.select(
             (functions.col(name) if name else functions.lit("")).cast("string").alias("name"),
             functions.col("message").cast("binary").alias("message"),
+            functions.col("media_type").cast("string") if has_type else no_type,
             functions.to_date("time").alias("day") if "time" in frame.columns else no_day,
         )
     if _holds(path, ".jsonl.gz"):
         # A broker may remove its oldest file while this reads.
         options = {"maxStringLen": str(_TEXT_MAX), "ignoreMissingFiles": "true"}
-        lines = session.read.schema("name string, time timestamp, message string").options(
-            **options, pathGlobFilter="*.jsonl.gz"
-        )
+        schema = "name string, time timestamp, message string, media_type string"
+        lines = session.read.schema(schema).options(**options, pathGlobFilter="*.jsonl.gz")
         return _checked(lambda: lines.json(path), path).select(
             "name",
             functions.col("message").cast("binary").alias("message"),
+            "media_type",
             functions.to_date("time").alias("day"),
         )
     reader = session.read.format("binaryFile")
     if Path(path).is_dir():
-        reader = reader.option("recursiveFileLookup", "true").option("pathGlobFilter", "*.xml")
+        reader = reader.option("recursiveFileLookup", "true")
+        reader = reader.option("pathGlobFilter", _MESSAGE_FILES)
     files = _checked(lambda: reader.load(path), path)
     name = functions.element_at(functions.split("path", "/"), -1)
-    return files.select(name.alias("name"), functions.col("content").alias("message"), no_day)
+    content = functions.col("content").alias("message")
+    return files.select(name.alias("name"), content, no_type, no_day)
 
 
 def _profile_format(path: str) -> str:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Any, TypeAlias
 
-from formats.errors import MessageRefused
-from formats.text import parse_text
+from formats.errors import DecodeError, MessageRefused
 from registration.planning.exclusiveness import Pattern
 from registration.planning.pattern_reader import PatternReader
 from registration.planning.planner import Values
+from registration.spark.archived_message import ARCHIVED, read_archived
 
 Frame: TypeAlias = Any
 Batch: TypeAlias = Any
@@ -19,7 +19,7 @@ Batch: TypeAlias = Any
 def read_samples(messages: Frame, patterns: Sequence[Pattern]) -> tuple[list[Values], int]:
     """The values that each message has at the patterns, and how many messages were refused."""
     schema = "message long, pattern int, value string"
-    rows = messages.select("message").mapInArrow(_read_values(tuple(patterns)), schema).collect()
+    rows = messages.select(*ARCHIVED).mapInArrow(_read_values(tuple(patterns)), schema).collect()
     found: dict[int, dict[Pattern, list[str]]] = {}
     refused = 0
     for number, pattern, value in rows:
@@ -47,11 +47,11 @@ def _read_values(
         message = task << 40
         for batch in batches:
             rows: list[tuple[int, int, str | None]] = []
-            for data in batch.column("message").to_pylist():
+            for archived in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                 message += 1
                 try:
-                    values = reader.values(parse_text(data))
-                except MessageRefused:
+                    values = reader.values(read_archived(*archived))
+                except (MessageRefused, DecodeError):
                     rows.append((message, _REFUSED, None))
                     continue
                 rows.append((message, _SEEN, None))

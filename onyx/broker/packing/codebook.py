@@ -21,6 +21,7 @@ from formats import (
     only,
     unpack,
 )
+from formats.publication import read_publication
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
 
@@ -41,6 +42,12 @@ class Codebook:
         known = self._control.dictionary_of(source) if takes_words(wire_format) else None
         words = only(known) if known else ONLY_EMPTY
         return decode(payload, wire_format, self._limits, words, self._trained.lookup(source))
+
+    def read_graph(self, media_type: str, payload: bytes) -> ElementStream:
+        """A graph as it was published, striped.  MessageRefused; DecodeError ``unknown-format``
+        for a media type that is no graph's."""
+        self._counters["decoded"] += 1
+        return read_publication(payload, media_type, self._limits)
 
     def encode(self, source: str, form: WireFormat, stream: ElementStream) -> bytes:
         self._counters["encoded"] += 1
@@ -72,6 +79,11 @@ class Codebook:
 def takes_words(wire_format: WireFormat) -> bool:
     """Whether it is a dictionary form."""
     return wire_format.form is WireFormat.DICTIONARY
+
+
+def is_media_type(name: str) -> bool:
+    """Whether the format of a message that is published is that of a graph, no wire format."""
+    return "/" in name
 
 
 def wire_format_of(name: str) -> WireFormat:

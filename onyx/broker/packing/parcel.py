@@ -82,6 +82,24 @@ class Parcel:
         self._forms: dict[WireFormat, bytes] = {}
         self._packed: dict[Packing, bytes] = {}
 
+    @classmethod
+    def of_graph(
+        cls,
+        codebook: Codebook,
+        root: str,
+        source: str,
+        number: int,
+        media_type: str,
+        payload: bytes,
+    ) -> Parcel:
+        """A graph as it was published, which travels in binary from here on.  MessageRefused;
+        DecodeError ``unknown-format``."""
+        stream = codebook.read_graph(media_type, payload)
+        binary = codebook.encode(source, WireFormat.BINARY, stream)
+        parcel = cls(codebook, root, source, number, 0, WireFormat.BINARY, binary)
+        parcel._stream = stream
+        return parcel
+
     def cut(self, stream: ElementStream) -> Parcel:
         """What is left of the message."""
         left = Parcel(
