@@ -221,7 +221,7 @@ def _profiles() -> list[bytes]:
 
 
 def _graph_queries() -> list[bytes]:
-    return [RandomQuery(Random(number)).text().encode() for number in range(60)]
+    return [RDQL, *(RandomQuery(Random(number)).text().encode() for number in range(60))]
 
 
 def _tokens() -> list[bytes]:
@@ -246,6 +246,8 @@ def _issuer() -> OidcIssuer:
 
 KEY_SET = json.dumps({"keys": [public(name) for name in KEYS]}).encode()
 ISSUER = _issuer()
+RDQL = b"""SELECT ?x, ?y WHERE (?x, e:p, ?y), ((?x <e:q> 'a'@en) SUCHTHAT ?y > 2003 && ?y =~ /a/i)
+AND ?x <= e:C || !(?x isa e:D) USING e FOR <http://example.org/>"""
 DTD = b"<!ELEMENT a (b|c)*><!ELEMENT b (#PCDATA)><!ATTLIST a x CDATA #IMPLIED y ID #REQUIRED>"
 PARAMETERS = b'<!ENTITY % e "b,c"><!ELEMENT a (%e;)><!ELEMENT b EMPTY><!ELEMENT c ANY>'
 XSD = b"""<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema"><xs:element name="a">

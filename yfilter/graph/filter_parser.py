@@ -90,7 +90,7 @@ _FUNCTIONS = {
 }
 _AGGREGATES = frozenset(("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"))
 _SAME = {"ISURI": "isiri", "URI": "iri"}
-_OPERATORS = {operator.value: operator for operator in FilterOperator}
+OPERATORS = {operator.value: operator for operator in FilterOperator}
 _BUILT_IN = frozenset(_FUNCTIONS) | _AGGREGATES | {"EXISTS", "NOT"}
 _VALUE = "a variable, an IRI, a literal, a function or '('"
 
@@ -159,15 +159,15 @@ class FilterParser(TermParser, ABC):
         return tuple(parts)
 
     def _conjunction(self) -> FilterExpression:
-        parts = self._chain(self._relation, "&&")
+        parts = self._chain(self.relation, "&&")
         return parts[0] if len(parts) == 1 else AllOf(_flat(AllOf, parts))
 
-    def _relation(self) -> FilterExpression:
-        left = self._sum()
+    def relation(self) -> FilterExpression:
+        left = self.sum()
         token = self.peek()
-        if token.kind is TokenKind.SYMBOL and token.text in _OPERATORS:
+        if token.kind is TokenKind.SYMBOL and token.text in OPERATORS:
             self.take()
-            return FilterComparison(left, _OPERATORS[token.text], self._sum())
+            return FilterComparison(left, OPERATORS[token.text], self.sum())
         if token.is_word("IN"):
             self.take()
             return Membership(left, self._arguments())
@@ -177,7 +177,7 @@ class FilterParser(TermParser, ABC):
             return Membership(left, self._arguments(), is_negated=True)
         return left
 
-    def _sum(self) -> FilterExpression:
+    def sum(self) -> FilterExpression:
         left = self._product(self._unary())
         for _ in range(self.limits.depth_max):
             token = self.peek()
@@ -300,7 +300,7 @@ class FilterParser(TermParser, ABC):
             raise self.refusal("syntax", "bound() takes a variable", token.offset, "bound(?x)")
         call = FilterCall(_SAME.get(name, name.lower()), arguments)
         if name in ("REGEX", "REPLACE"):
-            self._check_pattern(call, token)
+            self.check_pattern(call, token)
         if not is_said(call):
             self.is_whole = True
         return call
@@ -310,7 +310,7 @@ class FilterParser(TermParser, ABC):
         self.expect_word("EXISTS")
         return Exists(self.unseen_group(), is_negated)
 
-    def _check_pattern(self, call: FilterCall, token: Token) -> None:
+    def check_pattern(self, call: FilterCall, token: Token) -> None:
         """Refuses a regular expression that nobody could search for."""
         constants = call.arguments[1:2] + call.arguments[len(call.arguments) - 1 :]
         flagged = len(call.arguments) == (3 if call.name == "regex" else 4)

@@ -17,6 +17,7 @@ from formats.characters import find_illegal_character
 from yfilter.errors import ProfileRefused
 from yfilter.graph.query_ast import GraphQuery, QueryForm, ResultSyntax
 from yfilter.graph.query_text import DEFAULT_RESULTS
+from yfilter.graph.rdql_parser import RdqlParser, is_rdql
 from yfilter.graph.sparql_parser import SparqlParser
 from yfilter.language.profile_limits import DEFAULT_PROFILE_LIMITS, ProfileLimits
 
@@ -44,7 +45,8 @@ def parse_graph_query(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS)
     """The query that ``text`` says; raises ProfileRefused."""
     text = _checked(text, limits)
     try:
-        query = SparqlParser(text, limits).query()
+        parser = RdqlParser if is_rdql(text, _begin(text)) else SparqlParser
+        query = parser(text, limits).query()
     except RecursionError:
         raise ProfileRefused("too-deep", "nested too deep", text) from None
     return replace(query, results=_results(text, query.form))
@@ -66,10 +68,15 @@ def _checked(text: str, limits: ProfileLimits) -> str:
     return text
 
 
+def _begin(text: str) -> int:
+    """Where the comments in front end."""
+    comments = _COMMENTS.match(text)
+    return comments.end() if comments else 0
+
+
 def _results(text: str, form: QueryForm) -> ResultSyntax:
     """What a comment in front of the query says of its results, or what is so anyway."""
-    comments = _COMMENTS.match(text)
-    said = _RESULTS.search(text, 0, comments.end() if comments else 0)
+    said = _RESULTS.search(text, 0, _begin(text))
     if said is None:
         return DEFAULT_RESULTS[form]
     media_type = said[1].lower()

@@ -122,6 +122,9 @@ class SparqlLexer:
     def peek(self) -> Token:
         return self._ahead
 
+    def after(self, token: Token) -> Token:
+        return self._scan(token.end)
+
     def peek_second(self) -> Token:
         """The token after the next one."""
         return self._scan(self._ahead.end)

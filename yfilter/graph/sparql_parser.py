@@ -23,7 +23,6 @@ from yfilter.graph.query_ast import (
     Variable,
 )
 from yfilter.graph.sparql_lexer import Token, TokenKind
-from yfilter.graph.suggestions import variable_suggestion
 from yfilter.graph.tree_walk import renamed, variables_of
 
 _FORMS = "SELECT, CONSTRUCT or ASK"
@@ -67,7 +66,7 @@ class SparqlParser(GroupParser):
             raise self.unexpected(_FORMS)
         if self.peek().kind is not TokenKind.END:
             raise self.unexpected("the end of the profile")
-        self._check_bound()
+        self.check_bound()
         return self._finished(query, start)
 
     def _finished(self, query: GraphQuery, start: int) -> GraphQuery:
@@ -102,17 +101,6 @@ class SparqlParser(GroupParser):
             if token.kind is TokenKind.WORD and taken[place + 1].is_symbol("("):
                 texts[place : place + 2] = [f"{texts[place]}(", ""]
         return " ".join(filter(None, texts[start:]))
-
-    def _check_bound(self) -> None:
-        """Refuses what asks for a variable that no pattern has: it is misspelt."""
-        for name, token in self.asked.items():
-            if name not in self.given:
-                raise self.refusal(
-                    "unbound-variable",
-                    f"no pattern gives ?{name} a value",
-                    token.offset,
-                    variable_suggestion(name, self.given),
-                )
 
     def _check_classes(self, query: GraphQuery) -> None:
         """Refuses to tell which class it was that the taxonomies were asked of."""

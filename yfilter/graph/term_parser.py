@@ -10,7 +10,7 @@ from yfilter.graph.iris import is_absolute_iri, resolve
 from yfilter.graph.query_ast import XSD, Iri, LiteralTerm, Term, Variable
 from yfilter.graph.query_text import is_written_blank, quoted
 from yfilter.graph.sparql_lexer import SparqlLexer, Token, TokenKind, unescaped, unquoted
-from yfilter.graph.suggestions import instead_of, prefix_suggestion
+from yfilter.graph.suggestions import instead_of, prefix_suggestion, variable_suggestion
 from yfilter.language.profile_limits import ProfileLimits
 
 # BCP 47, but for the few tags that are registered in another form.
@@ -272,6 +272,17 @@ class TermParser:
                 token.offset,
             )
         return value
+
+    def check_bound(self) -> None:
+        """Refuses what asks for a variable that no pattern has: it is misspelt."""
+        for name, token in self.asked.items():
+            if name not in self.given:
+                raise self.refusal(
+                    "unbound-variable",
+                    f"no pattern gives ?{name} a value",
+                    token.offset,
+                    variable_suggestion(name, self.given),
+                )
 
     # -- the text of tokens, in full
 

@@ -1,0 +1,271 @@
+"""RDQL, in which the papers on filtering graphs write their subscriptions -> GraphQuery.
+
+::
+
+    SELECT ?x, ?y FROM Publications
+    WHERE  (?x, dc:creator, "Ann"), (?x, dc:date, ?y) AND ((?x, p:about, ?z) SUCHTHAT ?z isa p:C)
+    AND    ?y > 2003 && ?y != 2007
+    USING  dc FOR <http://purl.org/dc/elements/1.1/>, p FOR <http://example.org/>
+
+    query      ::= SELECT ( '*' | variables ) ( FROM sources )?
+                   WHERE part ( ( ',' | AND | SUCHTHAT ) part )*
+                   ( USING prefix FOR iri ( ',' prefix FOR iri )* )?
+    part       ::= pattern | '(' pattern SUCHTHAT condition ')' | condition
+    pattern    ::= '(' node ',' node ',' node ')'
+
+FROM is read over: a profile asks each message.  Conditions are those of SPARQL, and ``==``, ``eq``,
+``ne``, ``=~ /pattern/`` and ``!~``.  With the IRI of a class behind it, an operator asks the
+taxonomies (G-ToPSS, 3.2): ``?x <= C`` or ``?x isa C`` for what is of C or of a class below it,
+``?x = C`` for what is of C itself, ``?x >= C`` for what is of C or of a class above it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from yfilter.graph.filter_parser import OPERATORS, FilterParser
+from yfilter.graph.query_ast import (
+    RDF_TYPE,
+    AllOf,
+    Closure,
+    Exists,
+    Filter,
+    FilterCall,
+    FilterComparison,
+    FilterExpression,
+    FilterOperator,
+    GraphQuery,
+    Group,
+    GroupElement,
+    Iri,
+    LiteralTerm,
+    Not,
+    QueryForm,
+    Term,
+    TriplePattern,
+    Variable,
+)
+from yfilter.graph.sparql_lexer import SparqlLexer, Token, TokenKind
+from yfilter.language.profile_limits import ProfileLimits
+
+_RDQL = re.compile(r"SELECT\b[^{#]*?(?<![?$:])\bWHERE\s*\(", re.IGNORECASE)
+_OWN_TOKEN = re.compile(
+    r"""(?:\s+|\#[^\n]*|//[^\n]*)*+
+      (?:([=!]~)[ ]*/((?:[^/\\\n]|\\.)*+)/([a-z]*)
+      | ([A-Za-z][A-Za-z0-9+.-]*://[^\s,()<>"{}|^`\\]+)
+      | (==))
+    """,
+    re.VERBOSE,
+)
+_NODES = (TokenKind.VARIABLE, TokenKind.IRI, TokenKind.NAME)
+_WORDS = {"EQ": FilterOperator.EQ, "NE": FilterOperator.NE}
+_IS_A = {"<=": Closure.INSTANCE, "=": Closure.NONE, ">=": Closure.INSTANCE_ABOVE}
+_TYPE = Iri(RDF_TYPE)
+
+
+def is_rdql(text: str, start: int) -> bool:
+    """Whether a query that begins at ``start`` is one of RDQL: WHERE has parentheses there."""
+    return _RDQL.match(text, start) is not None
+
+
+class _RdqlLexer(SparqlLexer):
+    """SPARQL's tokens, ``==``, IRIs without brackets, and ``=~ /pattern/flags`` as one symbol."""
+
+    __slots__ = ()
+
+    def _scan(self, offset: int) -> Token:
+        match = _OWN_TOKEN.match(self.text, offset)
+        if match is None:
+            return super()._scan(offset)
+        if match[4] is not None:
+            return Token(TokenKind.IRI, match[4], match.start(4), match.end())
+        symbol = 1 if match[5] is None else 5
+        return Token(TokenKind.SYMBOL, match[symbol], match.start(symbol), match.end())
+
+
+class RdqlParser(FilterParser):
+    """One parser reads one text."""
+
+    def __init__(self, text: str, limits: ProfileLimits) -> None:
+        super().__init__(text, limits)
+        self._elements: list[GroupElement] = []
+        self._visible: dict[Variable, None] = {}
+
+    def query(self) -> GraphQuery:
+        self._declarations()
+        self.expect_word("SELECT")
+        chosen = self._chosen()
+        if self.takes_word("FROM"):
+            self._sources()
+        self.expect_word("WHERE")
+        self._part()
+        while self.takes(",") or self.takes_word("AND") or self.takes_word("SUCHTHAT"):
+            self._part()
+        if self.peek().kind is not TokenKind.END and not self.peek().is_word("USING"):
+            raise self.unexpected("',', AND, USING, or the end of the profile")
+        self.check_bound()
+        where = Group(tuple(self._elements))
+        return GraphQuery(QueryForm.SELECT, where, chosen or tuple(self._visible))
+
+    def group(self) -> Group:
+        raise self.unsupported("a group is", self.peek(), "SPARQL: SELECT … WHERE { … }")
+
+    def unseen_group(self) -> Group:
+        return self.group()
+
+    # -- around the patterns
+
+    def _declarations(self) -> None:
+        """Reads what stands behind USING, and starts again at the front."""
+        self.lexer = _RdqlLexer(self.lexer.text)
+        while self.peek().kind is not TokenKind.END and not self.peek().is_word("USING"):
+            self.take()
+        if self.takes_word("USING"):
+            self._declaration()
+            while self.takes(",") or self.peek().kind in (TokenKind.WORD, TokenKind.NAME):
+                self._declaration()
+            if self.peek().kind is not TokenKind.END:
+                raise self.unexpected("',', or the end of the profile")
+        self.lexer = _RdqlLexer(self.lexer.text)
+
+    def _declaration(self) -> None:
+        """``prefix FOR iri``; the prefix with a colon or without."""
+        token = self.peek()
+        if token.kind not in (TokenKind.WORD, TokenKind.NAME):
+            raise self.unexpected("a prefix")
+        prefix = self.take().text.removesuffix(":")
+        self.expect_word("FOR")
+        self.prefixes[prefix] = self.iri().value
+
+    def _chosen(self) -> tuple[Variable, ...]:
+        if self.takes("*"):
+            return ()
+        chosen = [self.chosen_variable()]
+        while self.takes(",") or self.peek().kind is TokenKind.VARIABLE:
+            token = self.peek()
+            chosen.append(self.chosen_variable())
+            if chosen[-1] in chosen[:-1]:
+                raise self.refusal("duplicate-variable", f"{token} is there twice", token.offset)
+        return tuple(chosen)
+
+    def _sources(self) -> None:
+        while self.peek().kind in (TokenKind.IRI, TokenKind.NAME, TokenKind.WORD):
+            if self.peek().is_word("WHERE"):
+                return
+            self.take()
+            self.takes(",")
+
+    # -- patterns and conditions
+
+    def _part(self) -> None:
+        start = self.peek()
+        if not start.is_symbol("("):
+            self._condition()
+        elif self._begins_pattern(start):
+            self._pattern()
+        elif self._begins_pattern(self.lexer.after(start)):
+            self.take()
+            self._pattern()
+            self.expect_word("SUCHTHAT")
+            self._condition()
+            self.expect(")", ", or an operator")
+        else:
+            self._condition()
+
+    def _begins_pattern(self, start: Token) -> bool:
+        """Whether two nodes follow on ``(``, perhaps with a comma."""
+        if not start.is_symbol("("):
+            return False
+        first = self.lexer.after(start)
+        second = self.lexer.after(first)
+        return first.kind in _NODES and (second.is_symbol(",") or second.kind in _NODES)
+
+    def _pattern(self) -> None:
+        token = self.expect("(")
+        subject = self._node()
+        self.takes(",")
+        place = self.peek()
+        verb = self._node()
+        if not isinstance(verb, Iri | Variable):
+            raise self.refusal("syntax", f"{place} is no property", place.offset, "an IRI")
+        self.takes(",")
+        value = self._node()
+        self.expect(")")
+        self._elements.append(TriplePattern(subject, verb, value))
+        if len(self._elements) > self.limits.steps_max:
+            raise self.refusal(
+                "too-long", f"more than {self.limits.steps_max} patterns", token.offset
+            )
+
+    def _node(self) -> Term:
+        token = self.peek()
+        if token.kind is TokenKind.IRI:
+            prefix, _, local = token.text.partition(":")
+            if prefix in self.prefixes and not local.startswith("//"):
+                self.take()
+                return Iri(self.prefixes[prefix] + local)  # <dc:title>
+        if token.kind in (TokenKind.WORD, TokenKind.BLANK):
+            raise self.unexpected("a variable, an IRI in < >, a name with a prefix, or a literal")
+        term = self.term()
+        if isinstance(term, Variable):
+            self._visible.setdefault(term)
+            self.given.add(term.name)
+        return term
+
+    def _condition(self) -> None:
+        """What is asked of the taxonomies is a triple where it is a condition by itself."""
+        condition = self.expression()
+        for part in condition.parts if isinstance(condition, AllOf) else (condition,):
+            match part:
+                case Exists(Group((TriplePattern() as triple,))):
+                    self._elements.append(triple)
+                case _:
+                    self._elements.append(Filter(part))
+
+    def relation(self) -> FilterExpression:
+        left = self.sum()
+        token = self.peek()
+        if token.kind is TokenKind.SYMBOL and token.text in ("=~", "!~"):
+            return self._search(left, self.take())
+        if token.is_word("ISA"):
+            self.take()
+            if not isinstance(left, Variable):
+                raise self.refusal("syntax", "isa behind no variable", token.offset, "?x isa C")
+            return _is_a(left, Closure.INSTANCE, self._class())
+        if token.is_word(*_WORDS):
+            self.take()
+            return FilterComparison(left, _WORDS[token.text.upper()], self.sum())
+        if token.is_symbol("=="):
+            self.take()
+            return FilterComparison(left, FilterOperator.EQ, self.sum())
+        if token.kind is not TokenKind.SYMBOL or token.text not in OPERATORS:
+            return left
+        self.take()
+        right = self.sum()
+        if isinstance(left, Variable) and isinstance(right, Iri) and token.text in _IS_A:
+            return _is_a(left, _IS_A[token.text], right)
+        return FilterComparison(left, OPERATORS[token.text], right)
+
+    def _class(self) -> Iri:
+        node = self._node()
+        if not isinstance(node, Iri):
+            raise self.unexpected("the IRI of a class")
+        return node
+
+    def _search(self, left: FilterExpression, token: Token) -> FilterExpression:
+        """``?x =~ /pattern/i``."""
+        found = _OWN_TOKEN.match(self.lexer.text, token.offset)
+        assert found is not None
+        arguments: list[FilterExpression] = [
+            FilterCall("str", (left,)),
+            LiteralTerm(found[2].replace("\\/", "/")),
+        ]
+        if found[3]:
+            arguments.append(LiteralTerm(found[3]))
+        call = FilterCall("regex", tuple(arguments))
+        self.check_pattern(call, token)
+        return call if token.text == "=~" else Not(call)
+
+
+def _is_a(left: Variable, closure: Closure, right: Iri) -> FilterExpression:
+    return Exists(Group((TriplePattern(left, _TYPE, right, closure),)))
