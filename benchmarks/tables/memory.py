@@ -7,7 +7,6 @@ import tracemalloc
 from collections.abc import Sequence
 
 from overlay.routing.branches import Branch
-from overlay.routing.delta import parse_delta
 from overlay.routing.routing_table import RoutingTable
 from yfilter import Matcher
 
@@ -23,7 +22,7 @@ def bytes_a_disjunct(texts: Sequence[str], roots: int) -> float:
             Branch(root, *ends, frozenset({root}), 1) for ends in (("P", "B"), ("B", "L"))
         )
         table.open_tree(root, own, [below])
-        table.change_child(below, parse_delta(texts, (), table.pool.parse))
+        table.change_child(below, map(table.pool.parse, texts), ())
     gc.collect()
     used, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()

@@ -113,9 +113,9 @@ class TableNetwork:
                 own = self._branches.of(root, broker)
                 below = [self._branches.of(root, child) for child in tree.children[broker]]
                 known = [branch for branch in below if branch is not None]
-                delta = self.tables[broker].open_tree(root, own, known)
-                if own is not None:
-                    news[own].update(delta)
+                opened = self.tables[broker].open_tree(root, own, known)
+                for name, delta in opened.items():
+                    news[self._branch(name, broker)].update(delta)
         for root, tree in self.trees.items():
             for broker in reversed(tree.breadth_first()):
                 own = self._branches.of(root, broker)
@@ -124,7 +124,7 @@ class TableNetwork:
                 budget = table_budget(own, self._beside(own), table_bytes_max, DISJUNCTS_MAX)
                 news[own].update(self.tables[broker].set_budget(own.name, budget))
                 delta = news.pop(own).take()
-                above = self.tables[own.parent].change_child(own, delta)
+                above = self.tables[own.parent].change_child(own, delta.added, delta.removed)
                 for name, further in above.items():
                     news[self._branch(name, own.parent)].update(further)
 
@@ -150,7 +150,7 @@ class TableNetwork:
             told += 1
             broker, name, delta = pending.pop()
             own = self._branch(name, broker)
-            further = self.tables[own.parent].change_child(own, delta)
+            further = self.tables[own.parent].change_child(own, delta.added, delta.removed)
             pending += [(own.parent, above, news) for above, news in further.items()]
         return told
 

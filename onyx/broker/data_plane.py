@@ -67,7 +67,7 @@ from overlay.link.row_log import RowLog
 from overlay.link.slices import Slice, never
 from overlay.link.stored_rows import StoredRows
 from overlay.link.work_mark import BEHIND
-from overlay.routing.message_sample import is_sampled
+from overlay.routing.message_sample import SAMPLE_EVERY
 from overlay.transformation.reflection import WHOLE
 from yfilter.errors import MatchLimitExceeded
 from yfilter.matches import (
@@ -259,7 +259,7 @@ class DataPlane(Part):
 
     def _note_useless(self, parcel: Parcel) -> None:
         """Nobody here or below wants a message that came."""
-        if is_sampled(parcel.number):
+        if parcel.number % SAMPLE_EVERY == 0:
             return
         self._counters["matched_nothing"] += 1
         self._query.note_useless(parcel.root, parcel.stream)
@@ -440,7 +440,7 @@ class DataPlane(Part):
         )
         given = self.local.given(parcel, delivered)
         links, left = _urgent(urgent)
-        if is_sampled(parcel.number):
+        if parcel.number % SAMPLE_EVERY == 0:
             sampling = self._query.table.take_sample(parcel.root, parcel.stream)
             links, left = list(dict.fromkeys((*links, *sampling))), {}
         is_later = links or len(parcel.payload) >= LARGE_BYTES

@@ -144,14 +144,15 @@ class QueryPlane(Part):
                 wanted.append([*map(self.table.pool.share, routing_query_of(parsed))])
         self.suspensions.restore(rows)
         # Most of what was told is in the pool by now, and is not read again.
-        self.table.restore_told((row.branch, self.table.pool.parse(row.disjunct)) for row in told)
+        for one in told:
+            self.table.restore_told(one.branch, self.table.pool.parse(one.disjunct))
         for disjuncts in wanted:
             self._note(self.table.change_local(disjuncts, ()))
         for _, route in rows.take(ROUTES):
-            delta = parse_delta([route.disjunct], (), self.table.pool.parse)
+            disjunct = self.table.pool.parse(route.disjunct)
             branch = self._control.branch_of(route.link, route.branch)
             self.table.keep_child(branch)
-            self._note(self.table.change_child(branch, delta))
+            self._note(self.table.change_child(branch, (disjunct,), ()))
         self._note(self.table.settle())
         self.transformation.settle()
         self.matcher.prepare()
@@ -321,7 +322,7 @@ class QueryPlane(Part):
             if branch.broker == child:
                 of_child.setdefault(branch, []).append(disjunct)
         for branch, disjuncts in of_child.items():
-            self._note(self.table.change_child(branch, Delta((), tuple(disjuncts))))
+            self._note(self.table.change_child(branch, (), disjuncts))
             for disjunct in disjuncts:
                 ROUTES.delete(self._rows, row_key(branch.name, child, disjunct.text))
 
@@ -338,7 +339,7 @@ class QueryPlane(Part):
         """ProfileRefused when it is none, KeyError when no open tree has the branch."""
         branch = self._control.branch_of(child, frame.root)
         delta = parse_delta(frame.added, frame.removed, self.table.pool.parse)
-        self._note(self.table.change_child(branch, delta))
+        self._note(self.table.change_child(branch, delta.added, delta.removed))
         for disjunct in delta.added:
             row = _RouteRow(branch.name, child, disjunct.text)
             ROUTES.put(self._rows, row_key(branch.name, child, disjunct.text), row)
@@ -481,9 +482,7 @@ class QueryPlane(Part):
         own = self._control.branch(tree)
         if own is not None:
             self._map()
-        news = self.table.open_tree(tree, own, self._control.branches_below(tree))
-        if own is not None:
-            self._note({own.name: news})
+        self._note(self.table.open_tree(tree, own, self._control.branches_below(tree)))
         self.transformation.open_tree(tree)
 
     def _share_out(self) -> None:

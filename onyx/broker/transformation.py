@@ -142,10 +142,10 @@ class Transformation(Part):
         for child, name in self._reflection.heard():
             branch = self._control.branch_of(child, name)
             self.table.keep_child(branch)
-            self.table.change_child(branch, NeedDelta(removed=(EVERYTHING,)))
+            self.table.change_child(branch, (), (EVERYTHING,))
         for _, row in rows.take(NEEDS):
             branch = self._control.branch_of(row.link, row.branch)
-            self.table.change_child(branch, NeedDelta((Need.parse(row.need),)))
+            self.table.change_child(branch, (Need.parse(row.need),), ())
         self.flush_soon()
 
     def use_shape(self, profiles: Iterable[str]) -> None:
@@ -190,7 +190,7 @@ class Transformation(Part):
     def forget_closed(self) -> None:
         """No broker needs what was told on trees that have ended."""
         self.flush_soon()
-        told, needed = self.table.forget_dead(self._control.shapes.is_alive)
+        _, told, needed = self.table.forget_dead(self._control.shapes.is_alive)
         self._reflection.forget(told, {(branch.broker, branch.name) for branch in needed})
         for own, needs in told.items():
             for need in needs:
@@ -241,7 +241,7 @@ class Transformation(Part):
         if is_first and all(branch != other for other, _ in self._arrived):
             # Until it says that it does not need everything.
             delta = replace(delta, added=(EVERYTHING, *delta.added))
-        self.table.change_child(branch, delta)
+        self.table.change_child(branch, delta.added, delta.removed)
         self._arrived.append((branch, frame.number))
         for need in delta.added:
             row = _NeedRow(branch.name, child, need.text)

@@ -47,7 +47,7 @@ class TransformationRequests:
     def _branch(self, branch: Branch, roots: list[str]) -> dict[str, object]:
         """``brokers``: those whose profiles are behind the link on these trees."""
         behind = self._transformation.table.behind(roots[0], branch.broker)
-        needs = () if behind is None else tuple(behind.needs)
+        needs = () if behind is None else tuple(behind.entries)
         tree = self._control.tree(roots[0])
         brokers = [broker for broker in tree.breadth_first() if branch.broker in tree.path(broker)]
         return {

@@ -28,11 +28,6 @@ AT_A_TIME = 512  # disjuncts that are tried together
 LAZY_BYTES_MAX = 1024 * 1024
 
 
-def is_sampled(number: int) -> bool:
-    """Whether the message of this number of its source is one for everybody's sample."""
-    return number % SAMPLE_EVERY == 0
-
-
 class MessageSample:
     """The last messages that were given to it, within the bounds."""
 

@@ -3,31 +3,19 @@
 Conceptually a table of (routing query, output link) pairs for each root broker.  A routing query
 is a set of disjuncts (``Conjunction``: absolute linear paths joined by *and*).  The table does not
 evaluate anything: the disjuncts of all links live in the broker's one Matcher, annotated with
-their link, which is the paper's Collect().
+their link, which is the paper's Collect().  How they are told is that of every BranchTable.
 
-::
-
-    profiles here ──Map()──┐
-                           ├──Aggregate()──> disjuncts this broker stands for ──> parent
-    child links ─Collect()─┘                 on the tree, as deltas
-
-What trees have in common is there once (``branches.py``): a child's routing query for each of its
-branches, and what this broker tells for each branch of its own.  So neither memory nor messages
-grow with the number of root brokers, but with that of different branches.
-
-Invariant: what the parent has been told covers local ∪ every child's disjuncts, per branch, and
-nothing of it is covered by the rest (``CoverForest``).  So equal interests, and those that a more
-general one covers, cost one entry on each link however many users share them.  It is kept within a
-budget by generalisation.
+Invariant: of what the parent has been told nothing is covered by the rest (``CoverForest``).  So
+equal interests, and those that a more general one covers, cost one entry on each link however many
+users share them.  It is kept within a budget by generalisation.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from formats import ElementStream
+from overlay.routing.branch_table import BranchTable, Changes, Forgotten
 from overlay.routing.branches import Branch
 from overlay.routing.cover_forest import CoverForest
 from overlay.routing.delta import Delta
@@ -38,30 +26,50 @@ from yfilter.engine.linear_paths import Conjunction
 from yfilter.matcher import LinkTarget, Matcher
 
 
-class Forgotten(NamedTuple):
-    """What a table has no more: ``trees``, what the parents knew by own branch, and what the
-    children wanted."""
+class LinkInterests:
+    """The routing query of a child's branch: its disjuncts, which the matcher is told of."""
 
-    trees: Collection[str]
-    told: Mapping[str, Collection[Conjunction]]
-    wanted: Mapping[Branch, Collection[Conjunction]]
+    __slots__ = ("_matcher", "_target", "bytes", "entries")
+
+    def __init__(self, matcher: Matcher, branch: Branch) -> None:
+        self._matcher = matcher
+        self._target = LinkTarget(branch.name, branch.broker, branch.roots)
+        self.entries: set[Conjunction] = set()
+        self.bytes = 0  # as ``disjunct_bytes`` counts
+
+    def change(
+        self, added: Iterable[Conjunction], removed: Iterable[Conjunction]
+    ) -> Changes[Conjunction]:
+        fresh = [one for one in dict.fromkeys(added) if one not in self.entries]
+        self.entries.update(fresh)
+        for disjunct in fresh:
+            self._matcher.add_route(disjunct, self._target)
+        gone = [one for one in dict.fromkeys(removed) if one in self.entries]
+        self.entries.difference_update(gone)
+        for disjunct in gone:
+            self._matcher.remove_route(disjunct, self._target)
+        self.bytes += sum(map(disjunct_bytes, fresh)) - sum(map(disjunct_bytes, gone))
+        return Changes(fresh, gone)
+
+    def close(self) -> None:
+        self.change((), list(self.entries))
 
 
-class RoutingTable:
+class RoutingTable(BranchTable[Conjunction, Delta, LinkInterests, CoverForest]):
     """The routing queries of all links of one broker, on every open tree."""
 
     def __init__(self, matcher: Matcher) -> None:
+        super().__init__()
         self._matcher = matcher
-        self._trees: dict[str, tuple[Branch, ...]] = {}  # root -> the children's branches
-        self._closed: set[str] = set()  # of these, the ones on which no message comes any more
-        self._upward: dict[str, CoverForest] = {}  # own branch -> what its parent knows
-        self._branches: dict[str, Branch] = {}  # those, by name
-        self._own: dict[str, Branch] = {}  # root -> own branch; none where this is the root
-        self._wanted: dict[Branch, set[Conjunction]] = {}  # a child's branch -> disjuncts
-        self._local: Counter[Conjunction] = Counter()  # disjunct -> profiles here
-        self._bytes = 0  # of the entries
+        self._closed: set[str] = set()  # trees on which no message comes any more
         self._sample = MessageSample()
         self.pool = PatternPool()
+
+    def _new_below(self, branch: Branch) -> LinkInterests:
+        return LinkInterests(self._matcher, branch)
+
+    def _new_upward(self) -> CoverForest:
+        return CoverForest(pool=self.pool, sample=self._sample)
 
     @property
     def roots(self) -> tuple[str, ...]:
@@ -71,62 +79,17 @@ class RoutingTable:
     def is_open(self, root: str) -> bool:
         return root in self._trees and root not in self._closed
 
-    def open_tree(self, root: str, own: Branch | None, below: Iterable[Branch]) -> Delta:
-        """Start a tree; returns what the parent must be told (Aggregate of what is known here).
-
-        ``own``: this broker's branch on it, None at the root broker, which has nobody to tell;
-        ``below``: its children's.  There is nothing to tell where another tree has the branch.
-        """
-        if root in self._trees:
-            return Delta()
-        self._trees[root] = tuple(below)
-        for branch in self._trees[root]:
-            self._wanted.setdefault(branch, set())
-        if own is None:
-            return Delta()
-        self._own[root] = own
-        if own.name in self._upward:
-            return Delta()
-        forest = self._upward[own.name] = CoverForest(pool=self.pool, sample=self._sample)
-        self._branches[own.name] = own
-        known = [*self._local, *(d for branch in self._trees[root] for d in self._wanted[branch])]
-        return forest.change(known, ())
-
     def close_tree(self, root: str) -> None:
         """No message comes on a tree any more.  What is known of its branches stays until it is
         certain that no other tree needs them, at this broker or at its neighbours."""
         if root in self._trees:
             self._closed.add(root)
 
-    def keep_own(self, own: Branch) -> None:
-        """After a restart: the parent knows something of a branch, though no tree of it be open."""
-        if own.name not in self._upward:
-            self._upward[own.name] = CoverForest(pool=self.pool, sample=self._sample)
-            self._branches[own.name] = own
-
-    def keep_child(self, branch: Branch) -> None:
-        """After a restart: a child wants something, though no tree of its branch be open."""
-        self._wanted.setdefault(branch, set())
-
-    def forget_closed(self, is_alive: Callable[[str], bool]) -> Forgotten:
+    def forget_closed(self, is_alive: Callable[[str], bool]) -> Forgotten[Conjunction]:
         """Forget the trees that are closed, and the branches that no tree that ``is_alive`` has."""
-        for root in self._closed:
-            del self._trees[root]
-            self._own.pop(root, None)
-        trees = list(self._closed)
+        closed = list(self._closed)
         self._closed.clear()
-        wanted = {}
-        for branch in [b for b in self._wanted if not any(map(is_alive, b.roots))]:
-            wanted[branch] = self._wanted.pop(branch)
-            target = LinkTarget(branch.name, branch.broker, branch.roots)
-            for disjunct in wanted[branch]:
-                self._matcher.remove_route(disjunct, target)
-            self._bytes -= sum(map(disjunct_bytes, wanted[branch]))
-        told = {}
-        for own in [b for b in self._branches.values() if not any(map(is_alive, b.roots))]:
-            del self._branches[own.name]
-            told[own.name] = set(self._upward.pop(own.name).told)
-        return Forgotten(trees, told, wanted)
+        return self._forget(closed, is_alive)
 
     def set_budget(self, branch: str, budget: Budget) -> Delta:
         """How large the routing query of an own branch may be; returns what its parent must be
@@ -136,39 +99,12 @@ class RoutingTable:
     def change_local(
         self, added: Iterable[Conjunction], removed: Iterable[Conjunction]
     ) -> dict[str, Delta]:
-        """A profile of this broker comes (its disjuncts), goes, or changes; per own branch, what
-        the parent must be told."""
-        fresh, gone = [], []
-        for disjunct in map(self.pool.share, dict.fromkeys(added)):
-            self._local[disjunct] += 1
-            if self._local[disjunct] == 1:
-                fresh.append(disjunct)
-        for disjunct in dict.fromkeys(removed):
-            self._local[disjunct] -= 1
-            if not self._local[disjunct]:
-                del self._local[disjunct]
-                gone.append(disjunct)
-        return self._change(self._upward, fresh, gone)
+        return super().change_local(map(self.pool.share, added), removed)
 
-    def change_child(self, branch: Branch, delta: Delta) -> dict[str, Delta]:
-        """A child's routing query changes; per own branch, what the parent must be told.
-
-        KeyError when no open tree has the branch.  Adding what is there and removing what is not
-        are ignored, so that a delta may be applied again after a restart.
-        """
-        wanted = self._wanted[branch]
-        target = LinkTarget(branch.name, branch.broker, branch.roots)
-        added = [self.pool.share(d) for d in dict.fromkeys(delta.added) if d not in wanted]
-        wanted.update(added)
-        for disjunct in added:
-            self._matcher.add_route(disjunct, target)
-        removed = [d for d in dict.fromkeys(delta.removed) if d in wanted]
-        wanted.difference_update(removed)
-        self._bytes += sum(map(disjunct_bytes, added)) - sum(map(disjunct_bytes, removed))
-        for disjunct in removed:
-            self._matcher.remove_route(disjunct, target)
-        # All trees of an own branch have the same branches below.
-        return self._change((own for own in self._upward if own in branch.roots), added, removed)
+    def change_child(
+        self, branch: Branch, added: Iterable[Conjunction], removed: Iterable[Conjunction]
+    ) -> dict[str, Delta]:
+        return super().change_child(branch, map(self.pool.share, added), removed)
 
     def arrived(self, root: str, source: str, number: int) -> None:
         """A message came from the parent on a tree, the ``number``-th of its source."""
@@ -187,7 +123,9 @@ class RoutingTable:
         """A message is one of the sample; the links that it is to be sent over for that."""
         if root in self._own:
             self._sample.add(message)
-        return [branch.broker for branch in self._trees.get(root, ()) if self._wanted[branch]]
+        return [
+            branch.broker for branch in self._trees.get(root, ()) if self._below[branch].entries
+        ]
 
     @property
     def is_working(self) -> bool:
@@ -200,63 +138,44 @@ class RoutingTable:
         deltas = {own: forest.work() for own, forest in working.items()}
         return {own: delta for own, delta in deltas.items() if delta}
 
-    def restore_told(self, told: Iterable[tuple[str, Conjunction]]) -> None:
-        """What the parents knew before a restart, as (own branch, disjunct); to be called when the
-        trees are open and nothing else is there yet, and ``settle`` when all is."""
-        for branch, disjunct in told:
-            self._upward[branch].restore(disjunct)
-
     def settle(self) -> dict[str, Delta]:
         """What the parents have to unlearn after a restart."""
         return {branch: forest.settle() for branch, forest in self._upward.items()}
 
     def entries(self) -> Iterator[tuple[Branch, Conjunction]]:
         """Every disjunct with the child's branch that wants it."""
-        for branch, wanted in self._wanted.items():
-            for disjunct in wanted:
+        for branch, wanted in self._below.items():
+            for disjunct in wanted.entries:
                 yield branch, disjunct
 
     def wanted(self, root: str, link: str) -> Collection[Conjunction]:
         """The routing query of a link on a tree."""
-        for branch in self._trees.get(root, ()):
-            if branch.broker == link:
-                return self._wanted[branch]
-        return ()
+        below = self.behind(root, link)
+        return () if below is None else below.entries
 
     def is_wanted(self, root: str) -> bool:
         """Whether anybody here or behind a child link wants messages of a tree."""
         return bool(self._local) or any(
-            self._wanted[branch] for branch in self._trees.get(root, ())
+            self._below[branch].entries for branch in self._trees.get(root, ())
         )
-
-    def aggregate(self, root: str) -> set[Conjunction]:
-        """All that this broker stands for on a tree; its parent has been told what covers it."""
-        return set(self._local).union(*(self._wanted[branch] for branch in self._trees[root]))
-
-    def told(self, root: str) -> set[Conjunction]:
-        """What the parent on a tree knows; nothing at the root broker."""
-        own = self._own.get(root)
-        return set() if own is None else set(self._upward[own.name].told)
 
     def statistics(self) -> dict[str, int]:
         """``table_bytes`` of the entries, ``told_bytes`` of what the parents keep for this broker;
         ``shared_entries``: how many more there would be, did each tree have its own."""
-        upward: Counter[str] = Counter()
-        for forest in self._upward.values():
-            upward.update(forest.statistics())
-        entries = sum(map(len, self._wanted.values()))
-        trees = sum(len(self._wanted[branch]) for below in self._trees.values() for branch in below)
+        entries = sum(len(below.entries) for below in self._below.values())
+        of_trees = (self._below[branch] for below in self._trees.values() for branch in below)
+        trees = sum(len(below.entries) for below in of_trees)
         return {
             "trees": len(self._trees),
             "branches": len(self._upward),
-            "child_branches": len(self._wanted),
+            "child_branches": len(self._below),
             "distinct_disjuncts": len(self.pool),
             "local_disjuncts": len(self._local),
             "entries": entries,
             "shared_entries": trees - entries,
-            "table_bytes": self._bytes,
+            "table_bytes": sum(below.bytes for below in self._below.values()),
             "sampled": len(self._sample),
-            **upward,
+            **self._told_statistics(),
         }
 
     def dump(self) -> str:
@@ -266,11 +185,5 @@ class RoutingTable:
             lines.append(f"tree of {root}")
             for branch in sorted(below, key=lambda branch: branch.broker):
                 lines.append(f"  {branch.broker}:")
-                lines += sorted(f"    {disjunct}" for disjunct in self._wanted[branch])
+                lines += sorted(f"    {disjunct}" for disjunct in self._below[branch].entries)
         return "\n".join(lines)
-
-    def _change(
-        self, branches: Iterable[str], added: list[Conjunction], removed: list[Conjunction]
-    ) -> dict[str, Delta]:
-        deltas = {own: self._upward[own].change(added, removed) for own in branches}
-        return {own: delta for own, delta in deltas.items() if delta}

@@ -153,10 +153,12 @@ class NeedSet:
         self._widened: list[tuple[_Group, Need]] = []  # in the order of that
         self._everything = False  # for want of room
         self._widenings = 0
+        self.is_changed = True  # since ``take``
 
     def change(self, added: Iterable[Need], removed: Iterable[Need]) -> None:
         """One taker more for each of ``added``, one less for each of ``removed``; KeyError for
         one without a taker."""
+        self.is_changed = True
         for need in added:
             self._takers[need] = self._takers.get(need, 0) + 1
             if self._takers[need] == 1:
@@ -169,10 +171,12 @@ class NeedSet:
 
     def restore(self, told: Need) -> None:
         """Something that the parent knew before a restart; before anything else is added."""
+        self.is_changed = True
         self._note(told, added=False)
 
     def take(self) -> NeedDelta:
         """What the parent must be told since the last time."""
+        self.is_changed = False
         self._fit()
         added = tuple(need for need, is_added in self._news.items() if is_added)
         removed = tuple(need for need, is_added in self._news.items() if not is_added)

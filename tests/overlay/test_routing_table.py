@@ -43,7 +43,7 @@ def opened(
 
 def child(table: RoutingTable, root: str, link: str, delta: Delta) -> Delta:
     """What the parent on a tree is told when a child on it tells something."""
-    return table.change_child(branch(root, link), delta).get(root, Delta())
+    return table.change_child(branch(root, link), delta.added, delta.removed).get(root, Delta())
 
 
 A, B, C, D = (disjunct(f"/m/{name}") for name in "abcd")
@@ -64,8 +64,8 @@ def test_a_local_profile_is_announced_on_every_tree_once() -> None:
 def test_a_tree_that_opens_later_is_told_what_is_there() -> None:
     table = RoutingTable(Matcher())
     table.change_local([A, B], [])
-    assert table.open_tree("R", own("R"), []) == Delta((A, B))
-    assert table.open_tree("R", own("R"), []) == Delta()
+    assert table.open_tree("R", own("R"), []) == {"R": Delta((A, B))}
+    assert table.open_tree("R", own("R"), []) == {}
 
 
 def test_trees_with_a_branch_in_common_have_it_once() -> None:
@@ -74,19 +74,19 @@ def test_trees_with_a_branch_in_common_have_it_once() -> None:
     matcher = Matcher()
     table = RoutingTable(matcher)
     both, below = own("R1", "R2"), branch("B", "L", "R1", "R2")
-    assert table.open_tree("B", None, [below]) == Delta()
-    assert table.change_child(below, Delta((A,))) == {}
+    assert table.open_tree("B", None, [below]) == {}
+    assert table.change_child(below, (A,), ()) == {}
     table.change_local([B], [])
-    assert table.open_tree("R1", both, [below]) == Delta((B, A))
-    assert table.open_tree("R2", both, [below]) == Delta()
-    assert table.change_child(below, Delta((C,))) == {"R1": Delta((C,))}
+    assert table.open_tree("R1", both, [below]) == {"R1": Delta((B, A))}
+    assert table.open_tree("R2", both, [below]) == {}
+    assert table.change_child(below, (C,), ()) == {"R1": Delta((C,))}
     for root in ("B", "R1", "R2"):
         assert links(matcher, b"<m><c/></m>", root) == {"L"}
         assert set(table.wanted(root, "L")) == {A, C}
     assert matcher.statistics()["routes"] == 2
     counted = table.statistics()
     assert (counted["entries"], counted["shared_entries"], counted["branches"]) == (2, 4, 1)
-    assert table.change_child(below, Delta((), (A, C))) == {"R1": Delta((), (A, C))}
+    assert table.change_child(below, (), (A, C)) == {"R1": Delta((), (A, C))}
     assert table.told("R1") == table.told("R2") == {B}
     assert matcher.statistics()["routes"] == table.statistics()["table_bytes"] == 0
 
@@ -178,7 +178,8 @@ def test_a_more_general_disjunct_swallows_the_special_ones_and_gives_them_back()
 
 def test_after_a_restart_the_parent_is_told_only_what_it_does_not_know() -> None:
     table = opened("R")
-    table.restore_told([("R", A), ("R", B)])
+    for known in (A, B):
+        table.restore_told("R", known)
     assert table.change_local([A, disjunct("/m/a[@x]"), C], [])["R"] == Delta((C,))
     assert table.settle()["R"] == Delta((), (B,))
     assert table.told("R") == {A, C}

@@ -106,7 +106,7 @@ def unexplained(scenario: Scenario) -> list[str]:
                 continue
             told = table.told(root)
             behind = cores[parent].query.transformation.table.behind(root, broker)
-            known = set() if behind is None else set(behind.needs)
+            known = set() if behind is None else set(behind.entries)
             if told != known:
                 faults.append(f"{broker} has told {told}, {parent} knows {known}")
             if bool(told) != bool(table.aggregate(root)):
