@@ -10,8 +10,10 @@ from formats.element_stream import ElementStream
 from formats.errors import MessageRefused
 from formats.graph import json_ld, oxigraph
 from formats.graph.graph_limits import DEFAULT_GRAPH_LIMITS, GraphLimits
+from formats.graph.rdf_xml import graph_of_document
 from formats.graph.striping import Closure, GraphBuilder
 from formats.graph.syntaxes import GraphSyntax
+from formats.text import parse_text
 
 
 def read_graph(
@@ -36,6 +38,8 @@ def read_graph(
         raise MessageRefused(
             "too-large", f"the graph has {len(data)} bytes; at most {bytes_max} allowed"
         )
+    if syntax is GraphSyntax.RDF_XML:
+        return graph_of_document(parse_text(data, limits.message), limits, base or "", closure)
     builder = GraphBuilder(limits)
     if syntax is GraphSyntax.JSON_LD:
         _add_json_ld(builder, data, limits, context, base)

@@ -16,6 +16,7 @@ from formats.element_stream import ElementStream
 from formats.errors import FormatError
 from formats.graph import striped
 from formats.graph.oxigraph import FORMATS
+from formats.graph.rdf_xml_writer import write_rdf_xml
 from formats.graph.syntaxes import GraphSyntax
 from formats.names import QualifiedName
 
@@ -59,6 +60,8 @@ def write_graph(stream: ElementStream, syntax: GraphSyntax) -> bytes:
     """
     if not syntax.has_named_graphs and has_named_graphs(stream):
         raise FormatError("named-graphs", f"{syntax} cannot say in which graph a triple is")
+    if syntax is GraphSyntax.RDF_XML:
+        return write_rdf_xml(stream)
     prefixes = {prefix: namespace for prefix, namespace in stream.declarations_of(0) if prefix}
     try:
         written = pyoxigraph.serialize(

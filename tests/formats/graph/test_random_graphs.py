@@ -35,7 +35,13 @@ def test_a_dataset_is_the_same_in_every_syntax(syntax: GraphSyntax, triples: lis
 @pytest.mark.parametrize("syntax", WITHOUT)
 @given(triples=quads(named=False, properties=NAMED_PROPERTIES))
 def test_a_graph_is_the_same_in_every_syntax(syntax: GraphSyntax, triples: list[Quad]) -> None:
-    stream = read_graph(written(triples, syntax), syntax)
+    if syntax is GraphSyntax.RDF_XML:  # pyoxigraph writes some types as elements without a name
+        turtle = written(triples, GraphSyntax.TURTLE)
+        data = write_graph(read_graph(turtle, GraphSyntax.TURTLE), syntax)
+        assert canonical(pyoxigraph.parse(data, FORMATS[syntax])) == canonical(triples)
+    else:
+        data = written(triples, syntax)
+    stream = read_graph(data, syntax)
     assert_invariants(stream)
     assert canonical_stream(stream) == canonical(triples)
 
