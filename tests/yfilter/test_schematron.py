@@ -196,15 +196,41 @@ def test_what_is_an_error_has_failed() -> None:
     rules = _rules(
         """<pattern><rule context="item"><assert id="a" test="xs:decimal(@price) + 1 > 0">a</assert>
            <assert id="or" test="xs:decimal(@price) + 1 > 0 or @no = 2">or</assert>
+           <assert id="every" test="every $n in @no satisfies
+             (xs:decimal(@price) + 1 > 0 or $n = 2)">every</assert>
            <assert id="if" test="if (@no = 3) then true() else @no = 1 or @no = 2">if</assert>
            <report id="r" test="xs:decimal(@price) + 1 > 0">r</report></rule></pattern>"""
     )
     assert [(id_, place) for id_, place, _ in _fired(rules)] == [
         ("a", "/o[1]/extra[1]/item[1]"),
         ("a", "/o[1]/item[2]"),
+        ("every", "/o[1]/extra[1]/item[1]"),
         ("or", "/o[1]/extra[1]/item[1]"),
         ("r", "/o[1]/item[1]"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("context", "places"),
+    [
+        ("o[upper-case(item) = 'TEA']", []),
+        ("o[contains(item/name, 'Tea') and @id]", []),
+        ("o[not(starts-with(item, 'x'))]", []),
+        ("o[item/upper-case(name) = 'TEA']", ["/o[1]"]),
+        ("o[upper-case(extra/item) = '' or upper-case(item) = 'TEA']", ["/o[1]"]),
+        ("o[fn:upper-case(item[1]) = 'TEA']", ["/o[1]"]),
+        ("item[xs:decimal(@price) > 9]", ["/o[1]/item[1]"]),
+        ("(o[number(item) = 1])/item", []),
+    ],
+)
+def test_a_context_that_is_an_error_for_a_node_does_not_match_it(
+    context: str, places: list[str]
+) -> None:
+    rule = f'<rule context="{context}"><report id="r" test="true()"/></rule>'
+    assert sorted(place for _, place, _ in _fired(_rules(f"<pattern>{rule}</pattern>"))) == places
+    later = '<rule context="o"><report id="later" test="true()"/></rule>'
+    fired = _fired(_rules(f"<pattern>{rule}{later}</pattern>"))
+    assert (("later", "/o[1]") in {found[:2] for found in fired}) is ("/o[1]" not in places)
 
 
 def test_what_is_included_is_part_of_it() -> None:

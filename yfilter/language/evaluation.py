@@ -6,7 +6,8 @@ cannot be answered with an error, so two things differ from XPath:
 - a pair of values that cannot be compared does not hold (``!=`` included), and of several items
   where a function takes one the first counts;
 - any other dynamic error means: the condition that raised it does not hold, the tuple of a FLWOR
-  expression that raised it yields nothing.
+  expression that raised it yields nothing.  In an ``or`` (``and``) a side that holds (does not)
+  decides, on whichever side the error is, as XPath allows.
 
 ``strict`` switches both off: then DynamicError is raised, as the conformance suite wants it.
 
@@ -331,6 +332,21 @@ class MessageEvaluator(Evaluator):
 
     # -- operators
 
+    def decided(self, parts: tuple[Expression, ...], focus: Focus, *, by: bool) -> bool:
+        """Whether a part is ``by``, whatever is an error in the others."""
+        error: DynamicError | None = None
+        for part in parts:
+            try:
+                if self.truth(part, focus) is by:
+                    return True
+            except DynamicError as raised:
+                if self.strict:
+                    raise
+                error = raised
+        if error is not None:
+            raise error
+        return False
+
     def comparison(self, expression: Comparison, focus: Focus) -> Value:
         if expression.operator is Operator.EQ and self.memo is not None:
             left = self.shared(expression.left, focus)
@@ -392,8 +408,8 @@ _HANDLERS: dict[type, Callable[[MessageEvaluator, Any, Focus], Value]] = {
     SimpleMap: MessageEvaluator.simple_map,
     Literal: lambda _, literal, __: [literal.value],
     Comparison: MessageEvaluator.comparison,
-    And: lambda self, node, focus: [all(self.truth(part, focus) for part in node.parts)],
-    Or: lambda self, node, focus: [any(self.truth(part, focus) for part in node.parts)],
+    And: lambda self, node, focus: [not self.decided(node.parts, focus, by=False)],
+    Or: lambda self, node, focus: [self.decided(node.parts, focus, by=True)],
     Operation: operation,
     Sequence: MessageEvaluator.sequence,
     Conditional: MessageEvaluator.conditional,

@@ -26,6 +26,7 @@ from typing import Any, Protocol
 from formats.names import QualifiedName
 from yfilter.engine.step_conditions import MIRRORED
 from yfilter.language.functions import FUNCTIONS
+from yfilter.language.item_kinds import ANYTHING, NODES, kinds_of
 from yfilter.language.nodes import AnyUri
 from yfilter.language.patterns import compile_pattern
 from yfilter.language.positions import is_positional, uses_position
@@ -88,6 +89,7 @@ from yfilter.operators.value_tests import (
 )
 from yfilter.operators.values import (
     Arithmetic,
+    AtMostOne,
     Call,
     CastTo,
     Chosen,
@@ -293,9 +295,12 @@ class Compiler:
         if _enters_below(expression.right):
             nodes = self._nodes(expression, scope)
             return Path(self._scratch, [], paths.FROM_NODES, source=nodes)
-        right = self.operator(expression.right, scope)
-        if isinstance(right, Path) or uses_position(expression.right):
+        of_any_kind = dict.fromkeys(scope, ANYTHING)
+        if kinds_of(expression.right, of_any_kind, NODES) & NODES or uses_position(
+            expression.right
+        ):
             raise NotCompiled
+        right = self.operator(expression.right, scope)
         return ForEachNode(self._nodes(expression.left, scope), right)
 
     # -- conditions
@@ -338,7 +343,7 @@ class Compiler:
         try:
             path = self.path(source, scope)
         except NotCompiled:
-            item = ItemVariable()
+            item = ItemVariable(self._scratch)
             inner = self._part(rest, {**scope, name: item})
             return RangingItems(
                 self._scratch, expression.every, item, self._part(source, scope), inner
@@ -366,6 +371,9 @@ class Compiler:
                 return self._truth(name, operand, scope)
             case "name" | "local-name" | "namespace-uri", (PathExpression() as named,):
                 return NameOf(self.path(named, scope), _NAME_PARTS[name])
+            case "zero-or-one", (PathExpression() as checked,):
+                one = AtMostOne(self.path(checked, scope))
+                return Path(self._scratch, [], paths.FROM_NODES, source=one)
             case "count", (PathExpression() as counted,):
                 return CountOf(self.path(counted, scope))
             case (_, (PathExpression() as tested, Literal(str(text)))) if name in _TEXT_TESTS:

@@ -2,7 +2,7 @@
 """Conditions: the operators whose value is true or false, and are asked for nothing else.
 
 ``or`` and ``and`` ask their parts in order up to the first that decides; an error in a part is one
-of the whole, as in the interpreter.
+of the whole where no other part decides, as in the interpreter.
 """
 
 from __future__ import annotations
@@ -83,9 +83,15 @@ class Both(Condition):
 
     def holds(self, node: cython.longlong) -> cython.bint:
         part: Operator
+        error: DynamicError | None = None
         for part in self._parts:
-            if part.holds(node) == self._wanted:
-                return self._wanted
+            try:
+                if part.holds(node) == self._wanted:
+                    return self._wanted
+            except DynamicError as raised:
+                error = raised
+        if error is not None:
+            raise error
         return not self._wanted
 
 

@@ -25,7 +25,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from yfilter.index.columns import ints
-from yfilter.language.nodes import Atom, Untyped, Value
+from yfilter.language.nodes import Atom, DynamicError, Untyped, Value
 from yfilter.language.query_ast import Operator as Relation
 
 if cython.compiled:
@@ -130,7 +130,7 @@ class Union(Nodes):
 class Selected(Nodes):
     """``(nodes)[predicate]``, where positions count among all nodes."""
 
-    def __init__(self, source: Nodes, predicates: tuple[Operator, ...]) -> None:
+    def __init__(self, source: Nodes, predicates: tuple[Operator, ...] = ()) -> None:
         super().__init__(source.scratch, (source, *predicates))
         self._source = source
         self._predicates = predicates
@@ -512,7 +512,7 @@ class Path(Nodes):
 @cython.cfunc
 @cython.exceptval(-1)
 def _filter(scratch: Scratch, predicates: tuple, base: cython.int) -> cython.int:  # type: ignore[type-arg]
-    """Keep of the nodes from ``base`` on those that all predicates accept."""
+    """Keep of the nodes from ``base`` on those that all predicates accept, none by an error."""
     predicate: Operator
     position: Position
     i: cython.int
@@ -532,8 +532,12 @@ def _filter(scratch: Scratch, predicates: tuple, base: cython.int) -> cython.int
             predicate = part
             for i in range(base, scratch.top):
                 node = scratch.nodes[i]
-                if predicate.holds(node):
-                    scratch.nodes[kept] = node
-                    kept += 1
+                try:
+                    if not predicate.holds(node):
+                        continue
+                except DynamicError:
+                    continue
+                scratch.nodes[kept] = node
+                kept += 1
         scratch.top = kept
     return 0

@@ -1,5 +1,5 @@
 from yfilter.operators.operator cimport Operator
-from yfilter.operators.path cimport Nodes, Path, Variable
+from yfilter.operators.path cimport Nodes, Path, Selected, Variable
 from yfilter.operators.scratch cimport *
 
 
@@ -11,6 +11,7 @@ cdef class Interpreted(Operator):
 
 
 cdef class ItemVariable(Operator):
+    cdef Scratch _scratch
     cdef public list _items
 
 
@@ -23,6 +24,10 @@ cdef class NameOf(Operator):
     cdef list _texts
 
 
+cdef class AtMostOne(Selected):
+    pass
+
+
 cdef class CountOf(Operator):
     cdef Path _path
 
@@ -32,6 +37,7 @@ cdef class Call(Operator):
     cdef str _name
     cdef list _arguments
     cdef bytes _takes
+    cdef bint _may_give_nodes
 
 
 cdef class TextCall(Operator):

@@ -18,7 +18,7 @@ from math import isnan, nan
 from formats.names import QualifiedName
 from yfilter.language.atoms import arithmetic, cast, compare, negate
 from yfilter.language.function_library import applied
-from yfilter.language.functions import FUNCTIONS, ArgumentKind
+from yfilter.language.functions import FUNCTIONS, ArgumentKind, ResultKind
 from yfilter.language.general_comparison import some_pair
 from yfilter.language.nodes import Atom, DynamicError, Focus, Item, Value
 from yfilter.language.query_ast import Expression
@@ -27,13 +27,13 @@ from yfilter.language.query_ast import Operator as Relation
 if cython.compiled:
     from cython.cimports.yfilter.operators.conditions import Constant
     from cython.cimports.yfilter.operators.operator import Operator
-    from cython.cimports.yfilter.operators.path import Nodes, Path, Variable
+    from cython.cimports.yfilter.operators.path import Nodes, Path, Selected, Variable
     from cython.cimports.yfilter.operators.scratch import Scratch
     from cython.cimports.yfilter.operators.value_tests import compares
 else:
     from yfilter.operators.conditions import Constant
     from yfilter.operators.operator import Operator
-    from yfilter.operators.path import Nodes, Path, Variable
+    from yfilter.operators.path import Nodes, Path, Selected, Variable
     from yfilter.operators.scratch import (
         KIND_ATTRIBUTE,
         KIND_MASK,
@@ -92,15 +92,19 @@ class Interpreted(Operator):
 
 
 class ItemVariable(Operator):
-    """A variable that ranges over items that are no nodes of the message: the one at hand."""
+    """A variable that ranges over items of any kind: the one at hand."""
 
-    def __init__(self) -> None:
+    def __init__(self, scratch: Scratch) -> None:
         super().__init__()
+        self._scratch = scratch
         self._items: list[Item] = []
         self.free = frozenset((self,))
 
     def value(self, node: cython.longlong) -> Value:
         return self._items
+
+    def items(self, node: cython.longlong) -> list[Atom]:
+        return self._scratch.evaluator().atoms(self._items)
 
     def bind(self, item: Item) -> None:
         self._items = [item]
@@ -136,6 +140,17 @@ class NameOf(Operator):
         return self._texts[scratch.columns.name[number]]
 
 
+class AtMostOne(Selected):
+    """``zero-or-one(nodes)``."""
+
+    def collect(self, node: cython.longlong) -> cython.int:
+        scratch: Scratch = self.scratch
+        base: cython.int = self._source.collect(node)
+        if scratch.top > base + 1:
+            raise DynamicError("FORG0003", "several items where one at most is wanted")
+        return base
+
+
 class CountOf(Operator):
     """How many nodes a path leads to."""
 
@@ -161,6 +176,7 @@ class Call(Operator):
         self._takes = bytes(_TAKES.get(kind, FIRST) for kind in kinds)
         if name == "string":
             self._takes = bytes((FIRST,))
+        self._may_give_nodes = signature.result is ResultKind.ANY
 
     def value(self, node: cython.longlong) -> Value:
         argument: Operator
@@ -176,6 +192,12 @@ class Call(Operator):
             else:
                 values.append(argument.value(node))
         return applied(self._scratch.evaluator(), self._name, values)
+
+    def items(self, node: cython.longlong) -> list[Atom]:
+        value = self.value(node)
+        if self._may_give_nodes:
+            return self._scratch.evaluator().atoms(value)
+        return value[:]  # type: ignore[return-value]
 
 
 class TextCall(Operator):

@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from yfilter.schematron.expressions import bare, closing, split
+from yfilter.schematron.expressions import bare, closing, split, with_errors
 
 _AXES = {"child": "", "attribute": "@"}
 _AXIS = re.compile(r"^(child|attribute)\s*::\s*")
@@ -78,9 +78,11 @@ class Alternative:
 
 
 def alternatives(context: str) -> list[Alternative]:
-    """Those of a context in XQuery's words."""
+    """Those of a context in XQuery's words.  Where it is an error for a node, the node is none of
+    its nodes, as XSLT says of patterns and the profile language of conditions."""
     found: list[Alternative] = []
-    for part in (each.strip() for _, each in split(context, ("|", " union ", "\nunion "))):
+    parts = split(with_errors(context), ("|", " union ", "\nunion "))
+    for part in (each.strip() for _, each in parts):
         if part.startswith("("):
             found.append(Alternative(_grouped(part), None))
             continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from yfilter.language.functions import FUNCTIONS, ArgumentKind, ResultKind
 from yfilter.schematron.errors import SchematronRefused
 
 _STRING = r"\"[^\"]*\"|'[^']*'"
@@ -16,6 +17,18 @@ _CALL = re.compile(_NO_NAME + r"([A-Za-z_][\w.-]*:[A-Za-z_][\w.-]*)\s*\(")
 _OF_XSLT = re.compile(
     rf"{_STRING}|\(:.*?:\)|{_NO_NAME}(?:(current)\s*\(\s*\)|key\s*\(\s*({_STRING})\s*,)", re.DOTALL
 )
+
+_ANY_CALL = re.compile(rf"{_STRING}|\(:.*?:\)|{_NO_NAME}(?:fn:)?([\w.:-]+)\s*\(", re.DOTALL)
+_ONE_VALUE = {
+    ArgumentKind.STRING,
+    ArgumentKind.ATOM,
+    ArgumentKind.NUMBER,
+    ArgumentKind.TEMPORAL,
+    ArgumentKind.NODES,
+}
+_AT_MOST_ONE = re.compile(rf"\s*(?:{_STRING}|[\d.]+|\.\.|(?:\.\s*/\s*)?@\s*[\w.:-]+)?\s*")
+_OF_ONE = {"zero-or-one", "exactly-one", "head"}  # that give one item at most
+_OF_SEVERAL = {"tokenize", "string-to-codepoints", "index-of"}
 
 CONTEXT = "_context"  # the variable of the node that a rule is about
 
@@ -71,6 +84,44 @@ def as_xquery(text: str) -> str:
 
 def key_function(name: str) -> str:
     return f"local:key.{name.replace(':', '.')}"
+
+
+def with_errors(text: str) -> str:
+    """With an error where a function of one value has several, as in XPath: the profile language
+    takes the first of them, but for ``zero-or-one(…)``."""
+    written, at = "", 0
+    while found := _ANY_CALL.search(text, at):
+        written += text[at : found.end()]
+        at = found.end()
+        if (signature := FUNCTIONS.get(found[1] or "")) is not None:
+            end = at - 2 + closing(text[at - 1 :])
+            arguments = [with_errors(each) for _, each in split(text[at:end], (",",))]
+            written += ",".join(
+                f"zero-or-one({each})"
+                if signature.arguments
+                and signature.argument(index) in _ONE_VALUE
+                and not _is_at_most_one(each)
+                else each
+                for index, each in enumerate(arguments)
+            )
+            at = end
+    return written + text[at:]
+
+
+def _is_at_most_one(argument: str) -> bool:
+    """Whether there cannot be several items, as far as its text tells."""
+    if _AT_MOST_ONE.fullmatch(argument):
+        return True
+    argument = argument.strip()
+    call = _ANY_CALL.match(argument)
+    if call is None or call.end() - 1 + closing(argument[call.end() - 1 :]) != len(argument):
+        return False
+    signature = FUNCTIONS.get(call[1] or "")
+    return call[1] in _OF_ONE or (
+        signature is not None
+        and signature.result is not ResultKind.ANY
+        and call[1] not in _OF_SEVERAL
+    )
 
 
 def split(text: str, separators: Sequence[str]) -> list[tuple[str, str]]:

@@ -247,11 +247,18 @@ def test_a_condition_holds_where_xpath_1_says(condition: str, elements: list[int
         ("not(b eq '5')", [0, 2, 3, 4, 5, 6, 7, 8]),
         ("xs:integer(@id) = 1", []),
         ("not(xs:integer(@id) = 1)", [0, 2, 3, 4, 6, 8]),
-        # the first part that decides, decides; an error before it does not hold
+        # a part that decides, decides, be others an error, before it or behind
         ("@id = 'x' or xs:integer(@id) = 1", [1, 7]),
-        ("xs:integer(@id) = 1 or @id = 'x'", []),
+        ("xs:integer(@id) = 1 or @id = 'x'", [1, 7]),
+        ("xs:integer(@id) = 1 or xs:integer(@id) = 2 or not(@id)", [0, 2, 3, 4, 6, 8]),
+        ("not(xs:integer(@id) = 1 or @id = 'q')", [0, 2, 3, 4, 6, 8]),
         ("@id = 'q' and xs:integer(@id) = 1", []),
+        ("not(xs:integer(@id) = 1 and @id = 'q')", [0, 1, 2, 3, 4, 5, 6, 7, 8]),
         ("not(@id = 'q' and xs:integer(@id) = 1)", [0, 1, 2, 3, 4, 5, 6, 7, 8]),
+        # an error within brackets is no error of what is around them
+        ("not(b[xs:integer(@n) + xs:integer(../@id) > 0])", [0, 1, 2, 3, 4, 5, 6, 7, 8]),
+        ("count(*[not(xs:integer(@id) = 1)]) = 2", [1]),
+        ("count(a[upper-case(zero-or-one(b)) = '']) = 1", [0]),
         # quantifiers; an error in the condition of one binding does not hold for that one
         ("some $b in b satisfies $b/@n = 2", [1]),
         ("every $b in b satisfies $b/@n > 0", [0, 1, 2, 3, 4, 5, 6, 7, 8]),
@@ -261,6 +268,18 @@ def test_a_condition_holds_where_xpath_1_says(condition: str, elements: list[int
         ("every $i in a/@id satisfies //c/@id = $i", [1, 2, 3, 4, 5, 6, 7, 8]),
         ("some $n in (1, 2) satisfies b/@n = $n + 1", [1]),
         ("some $b in b satisfies some $c in $b/c satisfies not($c/*)", [1]),
+        # nodes that a function or a variable hands on are values to who wants these
+        ("head(b) + 1 = 6", [1]),
+        ("concat(upper-case(head(a/@id)), '!') = 'X!'", [0]),
+        ("subsequence(b, 1, 1) eq '5'", [1]),
+        ("some $v in (c, b) satisfies $v + 1 = 6", [1]),
+        ("some $v in (@id, b) satisfies upper-case($v) = 'Y'", [5]),
+        ("a/head(b) = 5", [0]),
+        ("a/head((c, b)) = 'teapot'", [0]),
+        ("upper-case(zero-or-one(c)) = 'TEAPOT'", [5]),
+        ("contains(zero-or-one(b), '5')", []),
+        ("not(contains(zero-or-one(b), 'x'))", [0, 2, 3, 4, 5, 6, 7, 8]),
+        ("zero-or-one(b/c)/../@n = 2", [1]),
         # if, sequences, aggregates
         ("if (b) then b/@n = 2 else @id = 'y'", [1, 5]),
         ("(b, c) = 'teapot'", [5]),
