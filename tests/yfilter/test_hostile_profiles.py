@@ -58,6 +58,23 @@ def test_a_hostile_profile_ends_in_bounded_time_and_says_so(name: str) -> None:
         assert told.exceeded.code.startswith("too-") or told.exceeded.code == "result-too-large"
 
 
+def test_a_search_that_would_take_long_is_not_begun_and_its_user_is_told() -> None:
+    """A clock that stands still: what a search takes can only be known ahead."""
+    limits = EvaluationLimits(seconds_max=0.005, clock=lambda: 0.0)
+    matcher = Matcher(MatchLimits(evaluation=limits))
+    long, short = "/a[matches(t, 'a.{50}c')]/x", "/a[matches(x, 'a.{50}c')]/x"
+    texts = {matcher.add(text): text for text in (long, short, "/a[matches(t, '^ab')]/x", "/a/x")}
+    message = parse_text(f"<a><t>{'ab' * 30_000}</t><x>a{'b' * 50}c</x></a>".encode())
+    found = {
+        texts[matcher.id_of(number)]: one
+        for one in matcher.deliver(message)
+        for number in one.numbers
+    }
+    assert found.pop(long).exceeded is not None
+    assert set(found) == set(texts.values()) - {long}
+    assert all(one.results for one in found.values())
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -382,7 +382,7 @@ class Compiler:
                 compiled = compile_pattern(pattern, *(str(flag.value) for flag in flags))  # type: ignore[union-attr]
                 if not compiled.is_quick:  # that a budget must end
                     raise NotCompiled
-                return FirstValue(self.path(tested, scope), Matches(compiled.search))
+                return FirstValue(self.path(tested, scope), Matches(compiled))
             case _:
                 operators = [self._part(argument, scope) for argument in arguments]
         if name in _TEXT_FUNCTIONS:

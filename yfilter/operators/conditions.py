@@ -24,12 +24,12 @@ if cython.compiled:
     from cython.cimports.yfilter.operators.operator import Operator
     from cython.cimports.yfilter.operators.path import Path, Variable
     from cython.cimports.yfilter.operators.scratch import Scratch
-    from cython.cimports.yfilter.operators.value_tests import EqualTo, ValueTest, compares
+    from cython.cimports.yfilter.operators.value_tests import EqualTo, Matches, ValueTest, compares
 else:
     from yfilter.operators.operator import Operator
     from yfilter.operators.path import Path, Variable
     from yfilter.operators.scratch import Scratch
-    from yfilter.operators.value_tests import EqualTo, ValueTest, compares
+    from yfilter.operators.value_tests import EqualTo, Matches, ValueTest, compares
 from yfilter.operators.value_tests import RELATIONS
 
 
@@ -121,6 +121,10 @@ class SomeValue(ValueCondition):
 
 class FirstValue(ValueCondition):
     """A test accepts the value of the first node, or the empty text where there is none."""
+
+    def __init__(self, path: Path, test: ValueTest) -> None:
+        super().__init__(path, test)
+        self.is_costly |= isinstance(test, Matches)
 
     def holds(self, node: cython.longlong) -> cython.bint:
         scratch: Scratch = self._scratch

@@ -41,5 +41,7 @@ cdef class EndsWith(ValueTest):
 
 
 cdef class Matches(ValueTest):
-    cdef object _search
+    cdef object _pattern
     cdef dict _known
+    cdef long long _known_size
+    cdef bint _found(self, Scratch scratch, bytes value) except -1

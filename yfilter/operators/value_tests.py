@@ -12,8 +12,10 @@ try:
 except ImportError:
     from formats import cython_stub as cython
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
+from yfilter.language.budget import MUCH
+from yfilter.language.patterns import Pattern
 from yfilter.language.query_ast import Operator as Relation
 
 if cython.compiled:
@@ -31,7 +33,8 @@ RELATIONS = {
     Relation.GT: 4,
     Relation.GE: 5,
 }
-_KNOWN_MAX = 4_096  # values of which a test remembers whether it accepts them
+_KNOWN_MAX = 65_536  # octets of values of which a test remembers whether it accepts them
+_KNOWN_SIZE = 64  # octets that a value takes beside its own, about
 
 
 class ValueTest:
@@ -135,22 +138,40 @@ class EndsWith(ValueTest):
 
 
 class Matches(ValueTest):
-    """A regular expression is found in it; what is known of values is remembered."""
+    """A regular expression is found in it; what is known of values is remembered.
 
-    def __init__(self, search: Callable[[str], bool]) -> None:
-        self._search = search
+    A search is charged before it is begun, as RE2 cannot be interrupted: MatchLimitExceeded.
+    """
+
+    def __init__(self, pattern: Pattern) -> None:
+        self._pattern = pattern
         self._known: dict[bytes, bool] = {}
+        self._known_size = 0
 
     def accepts(self, scratch: Scratch) -> cython.bint:
         value = scratch.octets[scratch.first : scratch.last]
         known = self._known.get(value)
         if known is None:
-            known = self._search(value.decode())
-            if len(self._known) >= _KNOWN_MAX:
+            known = self._found(scratch, value)
+            size: cython.longlong = len(value) + _KNOWN_SIZE
+            if self._known_size + size > _KNOWN_MAX:
                 self._known.clear()
-            self._known[value] = known
+                self._known_size = 0
+            if size <= _KNOWN_MAX:
+                self._known[value] = known
+                self._known_size += size
         answer: cython.bint = known
         return answer
+
+    def _found(self, scratch: Scratch, value: bytes) -> cython.bint:
+        found: cython.bint
+        cost: cython.longlong = self._pattern.cost(len(value))
+        if cost > MUCH:  # whether there is the time for it is for the interpreter's budget to say
+            found = self._pattern.search(value.decode(), scratch.evaluator().charge)
+        else:
+            scratch.visit(cost)
+            found = self._pattern.search(value.decode())
+        return found
 
 
 @cython.cfunc

@@ -5,6 +5,7 @@ Where a condition means the same in XPath 1.0, lxml says which elements it holds
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterator
 from random import Random
 
@@ -426,6 +427,21 @@ def test_the_first_that_is_found_ends_the_search() -> None:
     assert Asked().visits("b/c", WIDE) <= 2_001 + 1
     assert Asked().visits("not(b/@x)", WIDE) <= 2_001 + 1
     assert Asked().visits("@y or b or .//c", WIDE) <= 2_001 + 1
+
+
+def test_values_that_a_pattern_remembers_are_bounded_by_their_size() -> None:
+    asked = Asked()
+    number = asked.table.acquire(condition_of("matches(., '^[0-9]+x')"))
+    texts = "".join(f"<b>{at}{'y' * 20_000}</b>" for at in range(200))
+    stream = parse_text(f"<a>{texts}</a>".encode())
+    asked.elements(number, parse_text(b"<a/>"))
+    tracemalloc.start()
+    try:
+        assert asked.elements(number, stream) == []
+        size, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert size < 1_000_000  # of 4 MB
 
 
 def test_what_depends_on_the_message_alone_is_found_out_once() -> None:
