@@ -13,13 +13,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from formats.element_stream import ElementStream
+from yfilter.engine.readings import Readings
 from yfilter.language.matching_path import is_path, matching_part
 from yfilter.language.positions import is_positional
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import And, Expression, PathExpression, Profile
-from yfilter.language.result import result_writer
 from yfilter.language.result_planner import plan_of_bindings, plan_of_bound
-from yfilter.language.result_writer import ResultWriter
+from yfilter.language.result_writer import ResultWriter, result_writer
 from yfilter.operators.operator_table import OperatorTable
 from yfilter.projection.parts import with_parts
 
@@ -79,14 +79,17 @@ class Answers:
         finally:
             self._release(answer)
 
-    def whole_message(self, stream: ElementStream) -> bytes:
+    def whole_message(self, message: Readings) -> bytes:
         """The result of all profiles that deliver the message."""
+        stream = message.document
+        if stream is None:
+            stream = message.carried
         return result_writer(stream, self._limits).whole_message()
 
     def results(self, answer: Answer, stream: ElementStream) -> list[bytes]:
         """The results on that message.  Raises MatchLimitExceeded."""
         if answer.is_message:
-            return [self.whole_message(stream)]
+            return [self.writer(stream).whole_message()]
         return self.results_by(result_writer(stream, self._limits), answer)
 
     def results_by(self, writer: ResultWriter, answer: Answer) -> list[bytes]:

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from formats.element_stream import ElementStream
 from yfilter.engine.linear_paths import routing_query
+from yfilter.engine.readings import Readings, reading_of
 from yfilter.engine.step_conditions import ConditionKind, main_steps, take_apart
 from yfilter.explanation import POSITIONS_MAX, Explanation, Failure, Outcome, Part
 from yfilter.index.ways import condition_of, text_test_of
@@ -31,10 +32,11 @@ _Whole: TypeAlias = Callable[[tuple[LocationStep, ...]], str]
 
 
 def explain(
-    profile: Profile, served_by: str, stream: ElementStream | None, limits: EvaluationLimits
+    profile: Profile, served_by: str, message: Readings | None, limits: EvaluationLimits
 ) -> Explanation:
     """What becomes of an accepted profile, and of a message by it.  Raises MatchLimitExceeded."""
     matching = matching_part(profile)
+    stream = None if message is None else message.of(reading_of(matching.path.steps))
     walk = _Walk(stream, limits)
     start = None if stream is None else [DOCUMENT]
     parts, selected = walk.steps(main_steps(matching.path), start, _from_message)
@@ -47,8 +49,11 @@ def explain(
         tuple(tuple(map(str, disjunct.paths)) for disjunct in routing_query(profile)),
         remainder_by=_remainder_by(matching),
     )
-    if stream is None:
+    if message is None:
         return static
+    if stream is None:  # it has no such reading
+        root = parts[0].text
+        return replace(static, matched=False, results=0, failure=Failure(root, root, "", ()))
     if walk.failure is not None or selected is None:
         return replace(static, matched=False, results=0, failure=walk.failure)
     results = len(render(profile, stream, [node.number for node in selected], limits))

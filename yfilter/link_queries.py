@@ -24,42 +24,38 @@ class _Place:
 
 
 class LinkQueries:
-    """Add and remove (query, target) pairs; each is there once."""
+    """Add and remove (query, target) pairs; each is there once.  ``routes``: by disjunct."""
 
     def __init__(self, index: Index, limits: MatchLimits) -> None:
         self._index = index
         self._limits = limits
-        self._routes: dict[Conjunction, _Place] = {}
+        self.routes: dict[Conjunction, _Place] = {}
         self._route_count = 0
 
     def add_route(self, conjunction: Conjunction, target: LinkTarget) -> None:
         """A disjunct of the target's routing query; ValueError if it is there already."""
-        place = self._routes.get(conjunction)
+        place = self.routes.get(conjunction)
         if place is not None and target in place.targets:
             raise ValueError(f"{target} has this conjunction already: {conjunction}")
         _check_room(self._route_count, self._limits.routes_max, "routes")
         if place is None:
-            place = self._routes[conjunction] = _Place(self._index.add_conjunction(conjunction))
+            place = self.routes[conjunction] = _Place(self._index.add_conjunction(conjunction))
         self._add_target(place, target)
         self._route_count += 1
 
     def remove_route(self, conjunction: Conjunction, target: LinkTarget) -> None:
         """Undo ``add_route`` of exactly this pair; KeyError if it is not there."""
-        place = self._routes[conjunction]
+        place = self.routes[conjunction]
         self._remove_target(place, target)
         self._route_count -= 1
         if not place.targets:
-            del self._routes[conjunction]
+            del self.routes[conjunction]
             self._index.remove(place.number)
-
-    @property
-    def is_empty(self) -> bool:
-        return not self._routes
 
     def statistics(self) -> dict[str, int]:
         return {
             "routes": self._route_count,
-            "route_queries": len(self._routes),
+            "route_queries": len(self.routes),
         }
 
     def _add_target(self, place: _Place, target: LinkTarget) -> None:

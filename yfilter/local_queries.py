@@ -11,6 +11,7 @@ from array import array
 from collections.abc import Iterable
 from functools import lru_cache
 
+from yfilter.engine.readings import Reading
 from yfilter.index.index import Index
 from yfilter.index.indexed_part import indexed_part
 from yfilter.index.key_table import KeyTable
@@ -27,23 +28,27 @@ class LocalQueries:
     """Add and remove registrations by their profile ids.
 
     ``remainders`` are the queries that can have no result although the index found them, ``made``
-    those whose results are made of the message, and not the message itself.  ``runs``
-    are the registrations of the queries.
+    those whose results are made of the message, and not the message itself, ``graphs`` those of the
+    graph reading.  ``runs`` are the registrations of the queries, ``changes`` counts what was added
+    and removed.
     """
 
     def __init__(self, index: Index) -> None:
         self.remainders: set[int] = set()
         self.made: set[int] = set()
+        self.graphs: set[int] = set()
         self.runs = SubscriberRuns()
+        self.changes = 0
         self.registrations = Registrations()
         self._index = index
         self._texts = KeyTable()  # of the queries, by their number in the index
 
-    def add(self, profile: Profile, name: str, stamp: int) -> None:
+    def add(self, profile: Profile, name: str) -> None:
         """Register a profile under an id that is not in use."""
         text = text_of(profile)
         number = self._texts.find(text) or self._install(profile, text)
-        self.runs.add(number, self.registrations.open(name, stamp, number))
+        self.changes += 1
+        self.runs.add(number, self.registrations.open(name, self.changes, number))
 
     def remove(self, name: str) -> int:
         """Undo ``add``; the number of a query that is gone by that, or 0.  KeyError if the id is
@@ -51,11 +56,13 @@ class LocalQueries:
         registration = self.number_of(name)
         number = self.registrations.query[registration]
         self.registrations.close(registration)
+        self.changes += 1
         if not self.runs.remove(number, registration):
             self._texts.remove(number)
             self._index.remove(number)
             self.remainders.discard(number)
             self.made.discard(number)
+            self.graphs.discard(number)
             return number
         return 0
 
@@ -84,6 +91,10 @@ class LocalQueries:
         """The number of a profile's query, 0 if it has none."""
         number: int = self._texts.find(text_of(profile))
         return number
+
+    def reading(self, number: int) -> Reading:
+        """Of what a query is."""
+        return Reading.GRAPH if number in self.graphs else Reading.DOCUMENT
 
     def text(self, number: int) -> bytes:
         """What is kept of a query; ``tree_of`` makes its profile of it."""
@@ -114,12 +125,14 @@ class LocalQueries:
     def _install(self, profile: Profile, text: bytes) -> int:
         """The number of a new query."""
         part = indexed_part(profile)
-        number = self._index.add(part.ways)
+        number = self._index.add(part.ways, part.reading)
         self._texts.insert(text, number)
         if part.has_remainder:
             self.remainders.add(number)
         if not part.is_message:
             self.made.add(number)
+        if part.reading is Reading.GRAPH:
+            self.graphs.add(number)
         return number
 
 

@@ -17,27 +17,27 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import chain
+from typing import TypeAlias
 from weakref import WeakSet
 
 from formats.element_stream import ElementStream
 from formats.limits import DEFAULT_LIMITS, MessageLimits
 from formats.text import parse_text
-from yfilter.answers import Answer, Answers
 from yfilter.engine.linear_paths import Conjunction, routing_query
 from yfilter.engine.match_limits import DEFAULT_MATCH_LIMITS, MatchLimits
+from yfilter.engine.readings import Readings, readings_of
 from yfilter.engine.targets import LinkTarget, Priority
 from yfilter.engine.work import Work
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
 from yfilter.explain import explain
 from yfilter.explanation import Explanation
 from yfilter.index.index import Index
-from yfilter.language.budget import too_much_time
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile, too_deep
-from yfilter.language.result_writer import ResultWriter
 from yfilter.language.shapes import Shape, shapes_of
 from yfilter.link_queries import LinkQueries
-from yfilter.local_queries import LocalQueries, tree_of
+from yfilter.local_delivery import LocalDelivery
+from yfilter.local_queries import LocalQueries
 from yfilter.matches import (
     PAUSE,
     Delivered,
@@ -52,11 +52,14 @@ from yfilter.message_match import MessageMatch
 from yfilter.plan_graph import NODES_MAX, PlanGraph
 from yfilter.projection.needs import Need
 from yfilter.projection.transformations import Transformations, Transforming
-from yfilter.query_costs import QueryCosts
 
 __all__ = ["LinkTarget", "Matcher", "Transforming", "check_profile"]
 
 DUMP_NODES_MAX = 2_000
+
+Message: TypeAlias = bytes | ElementStream | Readings
+"""As text, which is parsed at once; parsed, with the readings that its root element says; or as
+readings, so that all who are asked about it share the graph."""
 
 
 class Matcher:
@@ -71,14 +74,12 @@ class Matcher:
         self._message_limits = message_limits
         self._index = Index(limits.lazy_bytes_max, limits.evaluation)
         self._local = LocalQueries(self._index)
-        self._answers = Answers(self._index.operators, limits.evaluation)
-        self._stamp = 0  # counts changes; see Registrations
         self._unfinished: WeakSet[MessageMatch] = WeakSet()
         self._link_queries = LinkQueries(self._index, limits)
         self._transformations = Transformations(self._index, limits=limits.evaluation)
         self._generated = 0
         self._work = Work()
-        self._costs = QueryCosts(limits.evaluation.late_messages)
+        self._delivery = LocalDelivery(self._index, self._local, limits.evaluation, self._work)
 
     def add(self, profile: str | Profile, profile_id: str | None = None) -> str:
         """Register a profile; gives its id, "p1", "p2", ... unless one is named.
@@ -93,18 +94,15 @@ class Matcher:
                 "too-many-profiles", f"{self.limits.profiles_max} profiles are registered already"
             )
         parsed = parse_profile(profile) if isinstance(profile, str) else profile
-        self._stamp += 1
         name = self._new_id() if profile_id is None else profile_id
-        self._local.add(parsed, name, self._stamp)
+        self._local.add(parsed, name)
         return name
 
     def remove(self, profile_id: str) -> None:
         """Take a profile out; KeyError if it is not known."""
         gone = self._local.remove(profile_id)
         if gone:
-            self._answers.forget(gone)
-            self._costs.forget(gone)
-        self._stamp += 1
+            self._delivery.forget(gone)
 
     def add_route(self, conjunction: Conjunction, target: LinkTarget) -> None:
         """A disjunct of the target's routing query; ValueError if it is there already.
@@ -147,11 +145,11 @@ class Matcher:
         self._transformations.set_mode(link, transforming)
 
     def transformed(
-        self, stream: ElementStream, root: str, links: Sequence[str]
+        self, message: Message, root: str, links: Sequence[str]
     ) -> dict[str, ElementStream]:
         """What is left of a message for those of the links of a tree that are transformed; one
         object for those that keep the same, the message itself where that is nearly all."""
-        return self._transformations.left(stream, root, links)
+        return self._transformations.left(self._read(message), root, links)
 
     def prepare(self) -> None:
         """Get memory ready for the first messages, after very many profiles were added at once.
@@ -160,7 +158,7 @@ class Matcher:
         """
         self._index.prepare()
 
-    def match(self, message: bytes | ElementStream, root: str = "") -> Iterator[Match]:
+    def match(self, message: Message, root: str = "") -> Iterator[Match]:
         """What the message matches, in order of need.
 
         First a RouteMatch for each link of the tree of ``root`` whose routing query holds, then a
@@ -172,10 +170,10 @@ class Matcher:
         that as ``over_limit``.
         """
         matching = self._begin(message, root)
-        return self._finish(matching, self._stamp)
+        return self._finish(matching, self._local.changes)
 
     def match_in_stages(
-        self, message: bytes | ElementStream, root: str = ""
+        self, message: Message, root: str = ""
     ) -> tuple[list[Match], Iterator[Match]]:
         """``match`` in two: what links need, at once, and the local profiles, when they are asked
         for, which may be after other messages were matched.
@@ -183,37 +181,25 @@ class Matcher:
         Raises what ``match`` and, as to the links, its iterator raise.
         """
         urgent, matching = self._in_stages(message, root)
-        return urgent, self._finish_local(matching, self._stamp)
+        return urgent, self._finish_local(matching, self._local.changes)
 
     def deliver_in_stages(
-        self, message: bytes | ElementStream, root: str = "", makes_now: MakesNow | None = None
+        self, message: Message, root: str = "", makes_now: MakesNow | None = None
     ) -> tuple[list[Match], Iterator[Delivered]]:
         """``match_in_stages`` with finished results for the local profiles, as of ``deliver``; but
         for those for which ``makes_now`` is False.  Matching a long message has pauses: PAUSE."""
         urgent, local = self._in_stages(message, root)
-        return urgent, self._finish_delivered(local, self._stamp, makes_now)
+        return urgent, self._finish_delivered(local, self._local.changes, makes_now)
 
-    def deliver_to(
-        self, message: bytes | ElementStream, profile_ids: Iterable[str]
-    ) -> Iterator[Delivered]:
+    def deliver_to(self, message: Message, profile_ids: Iterable[str]) -> Iterator[Delivered]:
         """What some registered profiles get of a message that is known to match them; KeyError.
 
         Nothing is matched.  One ``Delivered`` for each distinct query, made when it is asked for;
         no results and no limit exceeded: it comes to nothing.
         """
-        if isinstance(message, bytes):
-            message = parse_text(message, self._message_limits)
-        numbers = self._local.by_query(profile_ids)
-        writer = self._answers.writer(message)
-        for query, registered in numbers.items():
-            if query not in self._local.made:
-                yield Delivered(registered, [self._answers.whole_message(message)])
-            else:
-                yield self._made(message, query, writer, registered)
+        return self._delivery.to(self._read(message), profile_ids)
 
-    def _in_stages(
-        self, message: bytes | ElementStream, root: str
-    ) -> tuple[list[Match], MessageMatch]:
+    def _in_stages(self, message: Message, root: str) -> tuple[list[Match], MessageMatch]:
         matching = self._begin(message, root)
         try:
             return list(self._urgent(matching)), matching
@@ -221,7 +207,7 @@ class Matcher:
             self._end(matching)
             raise
 
-    def matched_ids(self, message: bytes | ElementStream) -> list[str]:
+    def matched_ids(self, message: Message) -> list[str]:
         """The ids of all local profiles that the message matches, at once; in no order.
 
         What ``match`` says of them, without an object for each; links are not looked at.  Raises
@@ -230,31 +216,30 @@ class Matcher:
         name = self._local.registrations.name
         return [name(number) for number in self.matched_numbers(message)]
 
-    def matched_numbers(self, message: bytes | ElementStream) -> array[int]:
+    def matched_numbers(self, message: Message) -> array[int]:
         """As ``matched_ids``, by number: ``number_of`` a profile id, which ``id_of`` gives back.
 
         Thousands of ids are thousands of strings, each somewhere in memory; their numbers are one
         column.  The number of a profile that was removed is given again.
         """
-        if isinstance(message, bytes):
-            message = parse_text(message, self._message_limits)
+        readings = self._read(message)
         self._work.messages += 1
         self._work.local_asked += 1
         local, visits_max = self._local, self.limits.visits_max
         if not local.remainders:
-            found = self._index.match_runs(message, visits_max, local.runs)
+            found = self._index.match_runs(readings, visits_max, local.runs)
         else:
             kept = [
                 number
-                for number in self._index.match(message, visits_max)
+                for number in self._index.match(readings, visits_max)
                 if number not in local.remainders
-                or self._has_results(self._rendering(number, message))
+                or self._has_results(self._delivery.rendering(number, readings))
             ]
             found = local.runs.collect(array("i", kept), len(kept))
         self._work.matched[Priority.PROFILE] += len(found)
         return found
 
-    def deliver(self, message: bytes | ElementStream) -> Iterator[Delivered]:
+    def deliver(self, message: Message) -> Iterator[Delivered]:
         """What local profiles get of a message, as finished results; links are not looked at.
 
         One ``Delivered`` for all profiles that get the message itself, the last one, and one for
@@ -262,71 +247,13 @@ class Matcher:
         are treated as in ``match``.  Raises what ``match`` and its iterator raise; a query whose
         results exceed EvaluationLimits is delivered without any, and says which limit.
         """
-        if isinstance(message, bytes):
-            message = parse_text(message, self._message_limits)
+        readings = self._read(message)
         self._work.messages += 1
         self._work.local_asked += 1
-        found = self._index.match(message, self.limits.visits_max)
-        return chain(self._given_up(self._stamp), self._delivered(message, found, self._stamp))
-
-    def _made(
-        self, stream: ElementStream, query: int, writer: ResultWriter, numbers: array[int]
-    ) -> Delivered:
-        if self._costs.is_late(query):
-            return Delivered(numbers, [], too_much_time(self.limits.evaluation))
-        before = writer.seconds
-        try:
-            self._index.show(stream)  # the caller may have matched another meanwhile
-            return Delivered(numbers, self._answers.results_by(writer, self._answer(query)))
-        except MatchLimitExceeded as exceeded:
-            if self.limits.evaluation.is_final(exceeded.code):
-                self._work.over_limit += 1
-            else:
-                self._costs.note_late(query)
-            return Delivered(numbers, [], exceeded)
-        finally:
-            self._costs.add(query, writer.seconds - before)
-
-    def _given_up(self, stamp: int) -> list[Delivered]:
-        """Queries of which the index does not know whether they match, as that costs too much."""
-        found = []
-        for number, limit in self._index.unsure.items():
-            numbers = array("i", self._local.open_since(number, stamp))
-            if numbers:
-                found.append(Delivered(numbers, [], limit))
-        return found
-
-    def _delivered(
-        self, stream: ElementStream, found: list[int], stamp: int, makes_now: MakesNow | None = None
-    ) -> Iterator[Delivered]:
-        local, made = self._local, self._local.made
-        whole = [number for number in found if number not in made] if made else found
-        whole_of = local.runs.collect(array("i", whole), len(whole))
-        answered = [number for number in found if number in made]
-        writer = self._answers.writer(stream)
-        for number in answered:
-            numbers = array("i", local.open_since(number, stamp))
-            if not numbers:
-                continue  # removed meanwhile
-            if makes_now is None or makes_now(numbers, number in local.remainders):
-                one = self._made(stream, number, writer, numbers)
-            else:
-                one = Delivered(numbers, [], None, is_made=False)
-            if one.results or not one.is_made:
-                self._work.matched[Priority.PROFILE] += len(numbers)
-            if one.results or one.exceeded or not one.is_made:
-                yield one
-        if whole_of:
-            if self._stamp != stamp:
-                since, query = local.registrations.since, local.registrations.query
-                whole_of = array(
-                    "i", (one for one in whole_of if query[one] >= 0 and since[one] <= stamp)
-                )
-            self._work.matched[Priority.PROFILE] += len(whole_of)
-            if makes_now is None or makes_now(whole_of, False):
-                yield Delivered(whole_of, [self._answers.whole_message(stream)])
-            else:
-                yield Delivered(whole_of, [], None, is_made=False)
+        stamp = self._local.changes
+        found = self._index.match(readings, self.limits.visits_max)
+        given_up = list(self._delivery.given_up(stamp))
+        return chain(given_up, self._delivery.of(readings, found, None, stamp))
 
     def number_of(self, profile_id: str) -> int:
         """The number of a registered profile, from 1; KeyError if it is not known."""
@@ -336,7 +263,7 @@ class Matcher:
         """(the ids of equal profiles, seconds) of those that have taken at least so many seconds of
         processor time, about, since they were told here last; what is less is told later."""
         costs = {query: nanos * 1e-9 for query, nanos in self._index.take_costs(int(least * 1e9))}
-        for query, seconds in self._costs.take(least).items():
+        for query, seconds in self._delivery.costs.take(least).items():
             costs[query] = costs.get(query, 0.0) + seconds
         found = ((self._local.names_of(query), seconds) for query, seconds in costs.items())
         return [(names, seconds) for names, seconds in found if names]
@@ -344,7 +271,7 @@ class Matcher:
     @property
     def changes(self) -> int:
         """How often profiles have been added and removed."""
-        return self._stamp
+        return self._local.changes
 
     def query_of(self, profile_id: str) -> int:
         """A number that equal profiles share until one is added or removed; KeyError if the id is
@@ -355,9 +282,7 @@ class Matcher:
         """The profile id of a number that is in use."""
         return self._local.registrations.name(number)
 
-    def explain(
-        self, profile: str | Profile, message: bytes | ElementStream | None = None
-    ) -> Explanation:
+    def explain(self, profile: str | Profile, message: Message | None = None) -> Explanation:
         """How a profile is served, and which of its parts hold on a message; see Explanation.
 
         A registered one by its id, or any by its text.  Raises ProfileRefused, MessageRefused,
@@ -365,9 +290,8 @@ class Matcher:
         """
         if isinstance(profile, str):
             profile = self._local.profile_of(profile) or parse_profile(profile)
-        if isinstance(message, bytes):
-            message = parse_text(message, self._message_limits)
-        return explain(profile, self._served_by(profile), message, self.limits.evaluation)
+        readings = None if message is None else self._read(message)
+        return explain(profile, self._served_by(profile), readings, self.limits.evaluation)
 
     def statistics(self) -> dict[str, int]:
         """Sizes of the structure, and counts over all messages; see docs/engine.md."""
@@ -425,17 +349,22 @@ class Matcher:
         for matching in list(self._unfinished):
             matching.settle()
 
-    def _begin(self, message: bytes | ElementStream, root: str) -> MessageMatch:
-        if isinstance(message, bytes):
-            message = parse_text(message, self._message_limits)
+    def _begin(self, message: Message, root: str) -> MessageMatch:
+        readings = self._read(message)
         self._work.messages += 1
         matching = MessageMatch(
             *(self._index, self._link_queries, self._transformations),
-            *(message, root, self.limits),
+            *(readings, root, self.limits),
         )
-        if not self._link_queries.is_empty:
+        if self._link_queries.routes:
             self._unfinished.add(matching)
         return matching
+
+    def _read(self, message: Message) -> Readings:
+        """The readings of a message; one as text is parsed."""
+        if isinstance(message, bytes):
+            message = parse_text(message, self._message_limits)
+        return readings_of(message) if isinstance(message, ElementStream) else message
 
     def _end(self, matching: MessageMatch) -> None:
         self._unfinished.discard(matching)
@@ -458,11 +387,11 @@ class Matcher:
     ) -> Iterator[Delivered]:
         try:
             self._work.local_asked += 1
-            for found in self._index.match_in_steps(matching.stream, matching.visits_left):
+            for found in self._index.match_in_steps(matching.message, matching.visits_left):
                 if found is not None:
                     if self._index.unsure:
-                        yield from self._given_up(stamp)
-                    yield from self._delivered(matching.stream, found, stamp, makes_now)
+                        yield from list(self._delivery.given_up(stamp))
+                    yield from self._delivery.of(matching.message, found, makes_now, stamp)
                     break
                 yield PAUSE
         finally:
@@ -480,15 +409,15 @@ class Matcher:
     def _matched_profiles(self, matching: MessageMatch, stamp: int) -> Iterator[ProfileMatch]:
         self._work.local_asked += 1
         for number in matching.local():
-            yield from self._matches(number, matching.stream, stamp)
+            yield from self._matches(number, matching.message, stamp)
 
-    def _matches(self, number: int, stream: ElementStream, stamp: int) -> Iterator[ProfileMatch]:
+    def _matches(self, number: int, message: Readings, stamp: int) -> Iterator[ProfileMatch]:
         """The registrations of a query, without those added or removed meanwhile."""
         local = self._local
         found = local.open_since(number, stamp)
         if not found:
             return
-        rendering = self._rendering(number, stream)
+        rendering = self._delivery.rendering(number, message)
         if number in local.remainders and not self._has_results(rendering):
             return
         query, since, name = (
@@ -501,15 +430,6 @@ class Matcher:
             if query[registration] == number and since[registration] <= stamp:
                 self._work.matched[Priority.PROFILE] += 1
                 yield ProfileMatch(name(registration), rendering)
-
-    def _answer(self, number: int) -> Answer:
-        """How a local query is answered."""
-        answer = self._answers.known.get(number)
-        return answer or self._answers.learn(number, tree_of(self._local.text(number)))
-
-    def _rendering(self, number: int, stream: ElementStream) -> Rendering:
-        answer = self._answer(number) if number in self._local.made else None
-        return Rendering(self._local.text(number), answer, stream, self._answers, self._index.show)
 
     def _has_results(self, rendering: Rendering) -> bool:
         try:

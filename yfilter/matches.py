@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from formats.element_stream import ElementStream
 from yfilter.answers import Answer, Answers
+from yfilter.engine.readings import Reading, Readings
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.matching_path import is_path, matching_path
@@ -41,19 +42,30 @@ class Rendering:
     ``answers`` are about.
     """
 
-    __slots__ = ("_answer", "_answers", "_bindings", "_results", "_show", "_stream", "_text")
+    __slots__ = (
+        "_answer",
+        "_answers",
+        "_bindings",
+        "_message",
+        "_reading",
+        "_results",
+        "_show",
+        "_text",
+    )
 
     def __init__(
         self,
         text: bytes,
         answer: Answer | None,
-        stream: ElementStream,
+        message: Readings,
+        reading: Reading,
         answers: Answers,
         show: Callable[[ElementStream], None],
     ) -> None:
         self._text = text
         self._answer = answer
-        self._stream = stream
+        self._message = message
+        self._reading = reading
         self._answers = answers
         self._show = show
         self._bindings: tuple[int, ...] | None = None
@@ -63,21 +75,28 @@ class Rendering:
         if self._bindings is None:
             profile = tree_of(self._text)
             answer = self._answer or Answer(profile)
+            stream = self._stream()
             if answer.paths:
-                self._show(self._stream)
+                self._show(stream)
                 self._bindings = tuple(self._answers.bindings(answer))
             else:
-                self._bindings = _selected(profile, self._stream)
+                self._bindings = _selected(profile, stream)
         return self._bindings
 
     def results(self) -> list[bytes]:
         if self._results is None:
             if self._answer is None:
-                self._results = [self._answers.whole_message(self._stream)]
+                self._results = [self._answers.whole_message(self._message)]
             else:
-                self._show(self._stream)
-                self._results = self._answers.results(self._answer, self._stream)
+                stream = self._stream()
+                self._show(stream)
+                self._results = self._answers.results(self._answer, stream)
         return self._results
+
+    def _stream(self) -> ElementStream:
+        stream = self._message.of(self._reading)
+        assert stream is not None, "a query is found in the reading that it is of"
+        return stream
 
 
 def _selected(profile: Profile, stream: ElementStream) -> tuple[int, ...]:

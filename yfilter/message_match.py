@@ -19,6 +19,7 @@ from typing import TypeAlias
 
 from formats.element_stream import ElementStream
 from yfilter.engine.match_limits import MatchLimits
+from yfilter.engine.readings import Readings
 from yfilter.errors import MatchLimitExceeded
 from yfilter.index.index import Index
 from yfilter.link_queries import LinkQueries
@@ -36,11 +37,11 @@ class MessageMatch:
         index: Index,
         link_queries: LinkQueries,
         transformations: Transformations,
-        stream: ElementStream,
+        message: Readings,
         root: str,
         limits: MatchLimits,
     ) -> None:
-        self.stream = stream
+        self.message = message
         self._index = index
         self._transformations = transformations
         self._root = root
@@ -48,7 +49,7 @@ class MessageMatch:
         self._found: deque[Urgent] = deque()
         self._failure: MatchLimitExceeded | None = None
         self._finding: Iterator[Urgent] = iter(())
-        if not link_queries.is_empty:
+        if link_queries.routes:
             self._finding = self._find_urgent()
 
     def urgent(self) -> Iterator[Urgent]:
@@ -74,7 +75,7 @@ class MessageMatch:
 
     def local(self) -> list[int]:
         """The numbers of the local queries that match."""
-        return self._index.match(self.stream, self.visits_left)
+        return self._index.match(self.message, self.visits_left)
 
     def _find_urgent(self) -> Iterator[Urgent]:
         reached: list[str] = []
@@ -82,11 +83,11 @@ class MessageMatch:
             reached.append(link)
             yield link
         if reached and not self._transformations.is_empty:
-            yield from self._transformations.left(self.stream, self._root, reached).items()
+            yield from self._transformations.left(self.message, self._root, reached).items()
 
     def _links(self) -> Iterator[str]:
         try:
-            links = self._index.links(self.stream, self._root, self.visits_left)
+            links = self._index.links(self.message, self._root, self.visits_left)
         except MatchLimitExceeded:
             yield from self._index.reached
             raise

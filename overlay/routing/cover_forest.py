@@ -41,6 +41,7 @@ from overlay.routing.message_sample import MessageSample
 from overlay.routing.pattern_pool import PatternPool
 from yfilter.engine.containment import Pattern
 from yfilter.engine.linear_paths import ANY_MESSAGE, Conjunction
+from yfilter.engine.readings import Reading
 
 # Shares of the budget: generalised down to, specialised when below, and no further than.
 _GENERALISED_TO, _SPECIALISED_AT, _SPECIALISED_TO = 0.9, 0.4, 0.6
@@ -61,6 +62,7 @@ class _Interest(Pattern):
     def __init__(self, pattern: Pattern) -> None:
         self.pattern = pattern
         self.disjunct = pattern.disjunct
+        self.reading = pattern.reading
         self.chains = pattern.chains
         self.keys = pattern.keys
         self.takers = 0
@@ -282,7 +284,7 @@ class CoverForest:
     def _rounds(self) -> Iterator[None]:
         """First what costs nearly nothing, as long as that is of use; then what costs more.  It
         begins with what was of use the last time."""
-        while len(self._tops) > 1 and not self._allows(_GENERALISED_TO):
+        while len(self._tops) > len(self._readings()) and not self._allows(_GENERALISED_TO):
             excess = self._excess()
             yield from self._round(excess, _COSTS[self._cost])
             if excess - self._excess() >= _USEFUL_FROM * excess:
@@ -290,8 +292,13 @@ class CoverForest:
             if self._cost + 1 < len(_COSTS):
                 self._cost += 1
             elif self._excess() >= excess:
-                self._put_general(ANY_MESSAGE, 1.0)
+                for reading in self._readings():
+                    self._put_general(ANY_MESSAGE[reading], 1.0)
         self._cost = max(0, self._cost - 1)
+
+    def _readings(self) -> set[Reading]:
+        """Of the tops; nothing covers what is of both, so one of each is the least."""
+        return {top.reading for top in self._tops}
 
     def _excess(self) -> float:
         tops = (interest.disjunct for interest in self._tops)

@@ -19,6 +19,9 @@ was measured (``measured_costs.py``), else counted on a sample of messages (``me
 of which each disjunct says once on which it holds; that finds what matches together, too.  Without
 a sample it is estimated with conditions taken to be independent (``_Shares``): an equality is
 taken to hold rarely whichever it is, and only whole numbers can be seen to lie close together.
+
+What takes the place of disjuncts of the graph reading is of it, too: its paths begin with the root
+element of graphs, and ``//`` comes behind that (``graph_paths.py``).
 """
 
 from __future__ import annotations
@@ -32,15 +35,23 @@ from itertools import chain
 from math import prod
 from typing import TypeAlias
 
+from overlay.routing.graph_paths import (
+    ANYTHING,
+    has_order,
+    is_everywhere,
+    is_telling,
+    reading_of_all,
+    root_steps,
+)
 from overlay.routing.message_sample import MessageSample
 from yfilter.engine.implication import Leaf, LeafCondition, leaf_condition, value_list
 from yfilter.engine.linear_paths import (
-    ANY_MESSAGE,
     Conjunction,
     LinearPath,
     LinearStep,
     without_implied,
 )
+from yfilter.engine.readings import Reading, reading_of
 from yfilter.language.numbers import parse_double
 from yfilter.language.query_ast import (
     ANY,
@@ -190,7 +201,7 @@ def _groups(disjuncts: SequenceOf[Conjunction], costs: _Costs) -> Iterator[_Grou
         wider_paths = map(without_implied, _wider(disjunct.paths))
         candidates = {texts.of(paths): paths for paths in wider_paths}
         for text, paths in candidates.items():
-            if text not in (disjunct.text, ANY_MESSAGE.text):
+            if text not in ANYTHING | {disjunct.text} and reading_of_all(paths) is disjunct.reading:
                 wider.setdefault(text, (paths, []))[1].append(number)
         for choice in _choices(number, disjunct):
             choices[choice.pattern, choice.leaf].setdefault(number, choice)
@@ -237,18 +248,23 @@ def _essences(path: LinearPath) -> Iterator[LinearPath]:
         for condition in step.selections:
             if _asked_values(condition) is not None:
                 yield from _alone(path, at, condition)
-    named = [step.test for step in path.steps if step.test.local != ANY]
-    if named:
-        yield LinearPath((LinearStep(True, named[-1]),))
+    start = root_steps(path)
+    named = [step.test for step in path.steps[len(start) :] if step.test.local != ANY]
+    if named and not is_everywhere(named[-1], reading_of(path.steps)):
+        yield LinearPath((*start, LinearStep(True, named[-1])))
 
 
 def _alone(path: LinearPath, at: int, condition: Expression) -> Iterator[LinearPath]:
-    """One condition with the way to it, with its element only, and with nothing."""
+    """One condition with the way to it, with its element only, and with nothing; none for one that
+    would say next to nothing."""
+    asked, start = _asked_values(condition), root_steps(path)
+    if at < len(start) or (asked and not is_telling(asked[0], reading_of(path.steps))):
+        return
     step = path.steps[at]
     bare = tuple(LinearStep(above.descendant, above.test) for above in path.steps[:at])
     yield LinearPath((*bare, replace(step, selections=(condition,))))
-    yield LinearPath((LinearStep(True, step.test, (condition,)),))
-    yield LinearPath((LinearStep(True, ANY_NAME, (condition,)),))
+    yield LinearPath((*start, LinearStep(True, step.test, (condition,))))
+    yield LinearPath((*start, LinearStep(True, ANY_NAME, (condition,))))
 
 
 def _with_step(path: LinearPath, at: int, step: LinearStep) -> LinearPath:
@@ -353,6 +369,8 @@ def _list_group(choices: list[_Choice], costs: _Costs) -> _Group:
 def _ranges(choices: list[_Choice], costs: _Costs) -> Iterator[_Group]:
     """Disjuncts that are equal but for one number, halved again and again at the widest gap."""
     by_value: dict[str, list[int]] = defaultdict(list)
+    if not has_order(choices[0].leaf, choices[0].made.reading):
+        return
     for choice in choices:
         if choice.is_whole and len(choice.values) == 1:
             (value,) = choice.values
@@ -504,13 +522,20 @@ class _Shares:
         return self._values.get(leaf, _VALUES_LEAST)
 
     def _of_path(self, path: LinearPath) -> float:
-        named = sum(step.test != ANY_NAME for step in path.steps)
+        reading = reading_of(path.steps)
+        named = sum(
+            step.test != ANY_NAME and not is_everywhere(step.test, reading) for step in path.steps
+        )
         return _SHARE_OF_NAME**named * prod(
-            self._of_condition(condition) for step in path.steps for condition in step.selections
+            self._of_condition(condition, reading)
+            for step in path.steps
+            for condition in step.selections
         )
 
-    def _of_condition(self, condition: Expression) -> float:
+    def _of_condition(self, condition: Expression, reading: Reading) -> float:
         asked = _asked_values(condition)
+        if asked is not None and not is_telling(asked[0], reading):
+            return _SHARE_OF_CONDITION
         if asked is not None:
             return min(_SHARE_OF_RANGE, len(asked[1]) / self._values_of(asked[0]))
         known = leaf_condition(condition)

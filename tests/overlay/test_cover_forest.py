@@ -15,7 +15,8 @@ from overlay.routing.message_sample import SAMPLED_BYTES_MAX, SAMPLED_MAX, Messa
 from tests.overlay.test_cover_index import random_profile
 from yfilter import LinkTarget, Matcher
 from yfilter.engine.containment import Pattern, covers
-from yfilter.engine.linear_paths import ANY_MESSAGE, Conjunction, routing_query
+from yfilter.engine.linear_paths import ANY_DOCUMENT, ANY_GRAPH, Conjunction, routing_query
+from yfilter.engine.readings import Reading
 from yfilter.language.query_parser import parse_profile
 
 
@@ -146,7 +147,51 @@ def test_the_method_that_loses_least_is_chosen(profiles: list[str], expected: st
 def test_what_has_nothing_in_common_becomes_everything() -> None:
     forest = CoverForest(Budget(3, 10**9))
     forest.change([disjunct(f"/n{number}") for number in range(5)], ())
-    assert set(forest.told) == {ANY_MESSAGE}
+    assert set(forest.told) == {ANY_DOCUMENT}
+
+
+GRAPH = "/Q{urn:onyx:graph}g"
+SUBJECT = f"{GRAPH}/Q{{urn:onyx:graph}}d"
+
+
+def test_what_has_nothing_in_common_becomes_everything_of_its_reading() -> None:
+    forest = CoverForest(Budget(3, 10**9))
+    interests = [disjunct(f"/n{number}") for number in range(5)]
+    interests += [disjunct(f"{SUBJECT}/n{number}") for number in range(5)]
+    forest.change(interests, ())
+    assert set(forest.told) == {ANY_DOCUMENT, ANY_GRAPH}
+
+
+def test_one_of_each_reading_is_told_though_the_budget_has_room_for_one() -> None:
+    forest = CoverForest(Budget(1, 10**9))
+    forest.change([disjunct(f"/n{number}") for number in range(5)], ())
+    forest.change([disjunct(f"{SUBJECT}/n{number}") for number in range(5)], ())
+    while forest.is_working:
+        forest.work()
+    assert set(forest.told) == {ANY_DOCUMENT, ANY_GRAPH}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_generalisations_are_of_the_reading_of_what_they_stand_for(seed: int) -> None:
+    rng = Random(seed)
+    objects = ['r = "http://e/%d"', 'v = "w%d"', "n = %d", 'l = "l%d"', 's = "http://s/%d"']
+    interests = []
+    for number in range(150):
+        test = rng.choice(objects) % rng.randrange(20)
+        other = rng.choice(["", '[@l = "en"]', "[@n > 3]"])
+        start = SUBJECT if number % 3 else "/m/d"
+        interests.append(disjunct(f"{start}[p{rng.randrange(3)}[@{test}]{other}]"))
+    budget = Budget(25, 10**9)
+    for found in generalise(interests, budget, 5.0):
+        if found is None:
+            continue
+        wider = found.disjunct
+        assert Conjunction.parse(wider.text) == wider
+        below = [one for one in interests if covers(Pattern(wider), Pattern(one))]
+        assert len(below) > 1 and {one.reading for one in below} == {wider.reading}
+        if wider.reading is Reading.GRAPH:
+            assert wider.text.startswith(GRAPH) and wider not in (ANY_GRAPH, disjunct(SUBJECT))
+            assert not any(f"@{name} >=" in wider.text for name in "rsl")
 
 
 def test_no_budget_allows_everything() -> None:

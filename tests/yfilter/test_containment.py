@@ -9,9 +9,12 @@ from random import Random
 import pytest
 from lxml import etree
 
+from formats.text import parse_text
 from yfilter.engine.containment import Pattern, covers
 from yfilter.engine.implication import implies
 from yfilter.engine.linear_paths import Conjunction, routing_query
+from yfilter.engine.readings import readings_of
+from yfilter.language.evaluation import select
 from yfilter.language.query_ast import Expression, PathExpression
 from yfilter.language.query_parser import parse_expression, parse_profile
 
@@ -158,6 +161,52 @@ def test_yes_is_always_right(seed: int) -> None:
             said_yes += 1
             assert fewer <= more, (seed, str(general.disjunct), str(special.disjunct))
     assert said_yes > 50  # the test is about something
+
+
+def test_nothing_covers_what_is_of_the_other_reading() -> None:
+    graph = "/Q{urn:onyx:graph}g"
+    documents = [pattern(text) for text in ("/*", "//*", "//b", "/a/b", '//b[@x = "1"]')]
+    graphs = [pattern(text) for text in (graph, f"{graph}/b", f"{graph}//b", f"/* and {graph}/b")]
+    for one, other in product(documents, graphs):
+        assert not covers(one, other) and not covers(other, one)
+    assert covers(graphs[0], graphs[1]) and covers(graphs[2], graphs[1])
+    assert covers(graphs[0], graphs[3])
+
+
+def in_graph(rng: Random, text: str) -> str:
+    return f"/Q{{urn:onyx:graph}}g{text}" if rng.random() < 0.5 else text
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_yes_is_always_right_of_readings(seed: int) -> None:
+    """Random disjuncts of both readings, the interpreter deciding which messages have them: of a
+    document those of documents, of a striped graph those of graphs."""
+    rng = Random(seed)
+    messages = []
+    for _ in range(120):
+        text = random_document(rng)
+        messages.append(readings_of(parse_text(text.encode())))
+        graph = f'<k:g xmlns:k="urn:onyx:graph">{random_document(rng)}</k:g>'
+        messages.append(readings_of(parse_text(graph.encode())))
+    cases: list[tuple[Pattern, frozenset[int]]] = []
+    for _ in range(100):
+        paths = [in_graph(rng, random_linear(rng)) for _ in range(rng.choice([1, 1, 2]))]
+        one = conjunction(*paths)
+        streams = [message.of(one.reading) for message in messages]
+        found = frozenset(
+            number
+            for number, stream in enumerate(streams)
+            if stream is not None
+            and all(select(path.expression, stream) for path in one.disjunct.paths)
+        )
+        cases.append((one, found))
+    said_yes = 0
+    for (general, more), (special, fewer) in permutations(cases, 2):
+        if covers(general, special):
+            said_yes += 1
+            assert general.reading is special.reading
+            assert fewer <= more, (seed, str(general.disjunct), str(special.disjunct))
+    assert said_yes > 30
 
 
 def test_covering_is_transitive_on_a_sample() -> None:

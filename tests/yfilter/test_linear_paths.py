@@ -8,7 +8,7 @@ import pytest
 
 from tests.yfilter.random_cases import random_profile
 from yfilter.engine.linear_paths import (
-    ANY_MESSAGE,
+    ANY_DOCUMENT,
     CONJUNCTION_LIMITS,
     Conjunction,
     LinearPath,
@@ -178,4 +178,4 @@ def test_a_conjunction_too_long_for_its_neighbours_leaves_paths_out() -> None:
     assert len(conjunction.paths) == CONJUNCTION_LIMITS.length_max // 21_600
     assert Conjunction.parse(str(conjunction)) == conjunction
     (nothing_left,) = routing_query(parse_profile(f"{declaration}{'/p:a' * 256}"))
-    assert nothing_left == ANY_MESSAGE
+    assert nothing_left == ANY_DOCUMENT

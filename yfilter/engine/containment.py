@@ -12,7 +12,8 @@ that gaps fit, names are accepted and conditions implied (implication.py).  That
 when it says yes; for paths without conditions it is exact (Miklau and Suciu, JACM 2004, where the
 paths of one chain are their linear fragment).
 
-A conjunction covers another when each of its paths covers one of the other's.
+A conjunction covers another of its reading when each of its paths covers one of the other's; none
+covers one of the other reading, whatever their paths say (readings.py).
 """
 
 from __future__ import annotations
@@ -81,10 +82,11 @@ class Pattern:
     What covers a pattern has no key that it does not have.
     """
 
-    __slots__ = ("__weakref__", "chains", "disjunct", "keys")
+    __slots__ = ("__weakref__", "chains", "disjunct", "keys", "reading")
 
     def __init__(self, disjunct: Conjunction) -> None:
         self.disjunct = disjunct
+        self.reading = disjunct.reading
         self.chains = tuple(chain_of(path) for path in disjunct.paths)
         self.keys = frozenset(key for chain in self.chains for key in chain.keys)
 
@@ -92,7 +94,7 @@ class Pattern:
 def covers(general: Pattern, special: Pattern) -> bool:
     """Whether every message that satisfies ``special`` satisfies ``general``; yes is always
     right."""
-    return all(
+    return general.reading is special.reading and all(
         any(chain_covers(wanted, had) for had in special.chains) for wanted in general.chains
     )
 

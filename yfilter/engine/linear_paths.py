@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from yfilter.engine.readings import GRAPH_ROOT, Reading, reading_of
 from yfilter.engine.step_conditions import element_test, is_local
 from yfilter.engine.twigs import Branch, main_alternatives
 from yfilter.errors import ProfileRefused
@@ -138,6 +139,11 @@ class Conjunction:
     def __str__(self) -> str:
         return self.text
 
+    @property
+    def reading(self) -> Reading:
+        """Of what it is: of the graph if one of its paths is, for that holds on no document."""
+        return max(reading_of(path.steps) for path in self.paths)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Conjunction) and self.text == other.text
 
@@ -155,8 +161,10 @@ class Conjunction:
         return conjunction
 
 
-# Every message has a root element.
-ANY_MESSAGE = Conjunction((LinearPath((LinearStep(False, ANY_NAME),)),))
+# Every document has a root element, and every graph this one.
+ANY_DOCUMENT = Conjunction((LinearPath((LinearStep(False, ANY_NAME),)),))
+ANY_GRAPH = Conjunction((LinearPath((LinearStep(False, GRAPH_ROOT),)),))
+ANY_MESSAGE = {Reading.DOCUMENT: ANY_DOCUMENT, Reading.GRAPH: ANY_GRAPH}
 
 
 def routing_query(profile: Profile, disjuncts_max: int = DISJUNCTS_MAX) -> tuple[Conjunction, ...]:
@@ -166,7 +174,8 @@ def routing_query(profile: Profile, disjuncts_max: int = DISJUNCTS_MAX) -> tuple
     paths, of which one that another implies is left out.  ``or`` between nested paths becomes
     several conjunctions; where that would be more than ``disjuncts_max``, what the alternatives
     have in common is kept.  Of a condition that is no path, that is kept which it implies
-    (``implied_paths``).  What does not fit CONJUNCTION_BYTES_MAX is left out as well.
+    (``implied_paths``).  What does not fit CONJUNCTION_BYTES_MAX is left out as well.  Of a profile
+    of the graph reading all are.
     """
     return conjunctions_of(matching_path(profile), disjuncts_max)
 
@@ -189,7 +198,10 @@ def _conjunction(branch: Branch) -> Conjunction:
         if length > CONJUNCTION_BYTES_MAX:
             break
         kept.append(path)
-    return Conjunction(tuple(kept)) if kept else ANY_MESSAGE
+    anything = ANY_MESSAGE[reading_of(branch)]
+    if not kept or Conjunction(tuple(kept)).reading < anything.reading:
+        kept += anything.paths
+    return Conjunction(tuple(kept))
 
 
 def linear_paths_of(prefix: tuple[LinearStep, ...], branch: Branch) -> Iterator[LinearPath]:

@@ -24,9 +24,11 @@ next; removed rows are used again.
 Queries of all priority classes live in one index and share symbols, atoms, residuals, and the view
 of a message, which is bound once.  Each class has its own root of the trie, so that a run of one
 meets no node of the others: what a message costs the routing queries does not depend on how many
-local profiles there are.  The caller asks class by class, and only for what it needs.  Routing
-queries have targets, by which candidates are passed over (``target_groups``).  What links need is
-asked for with the elements at which it is found (``locations``).
+local profiles there are.  So has each reading (``readings``): a message that has both is run from
+both roots, on the stream of each, and its graph is derived only where a class has queries of that.
+The caller asks class by class, and only for what it needs.  Routing queries have targets, by which
+candidates are passed over (``target_groups``).  What links need is asked for with the elements at
+which it is found (``locations``).
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from formats.element_stream import ElementStream
 from yfilter.engine.linear_paths import Conjunction, StructuralStep
+from yfilter.engine.readings import Reading, Readings
 from yfilter.engine.targets import LinkTarget, Priority
 from yfilter.errors import MatchLimitExceeded
 from yfilter.index.atoms import AtomTable
@@ -54,7 +57,7 @@ from yfilter.index.subscriber_runs import SubscriberRuns
 from yfilter.index.symbols import SymbolTable
 from yfilter.index.target_groups import TargetGroups
 from yfilter.index.text_tests import TextTests
-from yfilter.index.trie import Trie
+from yfilter.index.trie import Trie, root_of
 from yfilter.index.twigs import Twigs
 from yfilter.index.ways import Conditions, way_of_path
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
@@ -124,31 +127,33 @@ class Index:
         self.unsure: dict[int, MatchLimitExceeded] = {}
         self._before = 0, 0, 0  # candidates, those passed over, visits: when the last match began
 
-    def add(self, ways: list[list[FilledWay]], priority: Priority = Priority.PROFILE) -> int:
-        """Add a query of alternatives, each of ways that all have to be found; its number, from 1.
+    def add(self, ways: list[list[FilledWay]], reading: Reading = Reading.DOCUMENT) -> int:
+        """Add a local query of alternatives, each of ways that all have to be found; its number,
+        from 1.
 
         Numbers of removed queries are given again.
         """
-        query = self._add(ways[0], priority)
+        root = root_of(Priority.PROFILE, reading)
+        query = self._add(ways[0], root)
         for alternative in ways[1:]:
             self._draft.fill(alternative)
-            self._writer.write_other(priority + 1, query)
+            self._writer.write_other(root, query)
         return query
 
     def add_conjunction(self, conjunction: Conjunction) -> int:
         """Add a routing query, all of whose paths have to be found; as ``add``."""
         ways = [WayRecipe(way_of_path(path)).fill(()) for path in conjunction.paths]
-        return self._add(ways, Priority.ROUTE)
+        return self._add(ways, root_of(Priority.ROUTE, conjunction.reading))
 
     def add_place(self, steps: Iterable[StructuralStep], conditions: Conditions = ()) -> int:
-        """Add a query of what links need: the elements at the end of a path, those on which
-        conditions hold; as ``add``."""
+        """Add a query of what links need of documents: the elements at the end of a path, those on
+        which conditions hold; as ``add``."""
         way: FilledWay = [(descendant, test, None) for descendant, test in steps]
         recipe = recipe_of(conditions)
         if recipe is not None:
             descendant, test, _ = way[-1]
             way[-1] = descendant, test, (recipe, ())
-        return self._add([way], Priority.TRANSFORMATION)
+        return self._add([way], root_of(Priority.TRANSFORMATION, Reading.DOCUMENT))
 
     def add_target(self, query: int, target: LinkTarget) -> None:
         """A routing query leads to a link, too; ``remove_target`` undoes it."""
@@ -173,63 +178,75 @@ class Index:
         wanted = _READY_BYTES_A_QUERY * self._trie.statistics()["index_queries"]
         self._run.states.get_ready(min(wanted, _READY_BYTES_MAX, self._run_bytes // 8))
 
-    def match(self, stream: ElementStream, visits_max: int) -> list[int]:
+    def match(self, message: Readings, visits_max: int) -> list[int]:
         """The numbers of the local queries that a message matches, each once, in no order.
 
         ``visits_max`` bounds the heads and elements looked at; MatchLimitExceeded beyond.
         """
-        self._begin(stream)
-        return self._numbers(self._match(Priority.PROFILE, visits_max, None))
+        found: list[int] = []
+        for root, stream in self._asked(message, Priority.PROFILE):
+            self._begin(stream)
+            found += self._numbers(self._match(root, visits_max))
+        return found
 
-    def match_in_steps(self, stream: ElementStream, visits_max: int) -> Iterator[list[int] | None]:
+    def match_in_steps(self, message: Readings, visits_max: int) -> Iterator[list[int] | None]:
         """As ``match``, with a pause (None) after each piece of a long message.  When the index was
         asked something else meanwhile, or has changed, it begins anew, and then has no pauses."""
-        self._begin(stream)
-        at = self._epoch, self._changes
-        count = self._match(Priority.PROFILE, visits_max, None, PIECE_VISITS)
-        while count == UNFINISHED:
-            yield None
-            if (self._epoch, self._changes) != at:
-                yield self.match(stream, visits_max)
-                return
-            self.show(stream)
-            count = self._match(Priority.PROFILE, visits_max, None, PIECE_VISITS, goes_on=True)
-        yield self._numbers(count)
+        found: list[int] = []
+        for root, stream in self._asked(message, Priority.PROFILE):
+            self._begin(stream)
+            at = self._epoch, self._changes
+            count = self._match(root, visits_max, PIECE_VISITS)
+            while count == UNFINISHED:
+                yield None
+                if (self._epoch, self._changes) != at:
+                    yield self.match(message, visits_max)
+                    return
+                self.show(stream)
+                count = self._match(root, visits_max, PIECE_VISITS, goes_on=True)
+            found += self._numbers(count)
+        yield found
 
-    def links(self, stream: ElementStream, root: str, visits_max: int) -> list[str]:
+    def links(self, message: Readings, root: str, visits_max: int) -> list[str]:
         """The links of the tree of ``root`` whose routing query holds, in the order found.
 
         Raises as ``match``; ``reached`` is what was found until then.
         """
+        groups = self._groups
         self.reached = []
-        if self._groups.has_tree(root):
-            self._begin(stream)
-            self._groups.begin_tree(self._epoch, root)
-            self.reached = self._groups.reached
-            self._match(Priority.ROUTE, visits_max, self._groups)
+        if groups.begin_tree(root):
+            self.reached = groups.reached
+            for start, stream in self._asked(message, Priority.ROUTE):
+                self._begin(stream)
+                if groups.begin_run(self._epoch):
+                    self._match(start, visits_max, groups=groups)
         return self.reached
 
     def locate(self, stream: ElementStream, visits_max: int) -> Locations:
-        """Where on a message the queries of what links need are found; until the next call.
+        """Where on a document the queries of what links need are found; until the next call.
 
         Raises as ``match``.
         """
         found = self.locations
+        root = root_of(Priority.TRANSFORMATION, Reading.DOCUMENT)
         self._begin(stream)
         found.begin(visits_max)
-        if not self._run.is_empty(Priority.TRANSFORMATION + 1):
-            costly = self._run.go(found, Priority.TRANSFORMATION + 1, visits_max) == TOO_COSTLY
+        if not self._run.is_empty(root):
+            costly = self._run.go(found, root, visits_max) == TOO_COSTLY
             self.candidates[Priority.TRANSFORMATION] += found.end()
-            self._check(costly, visits_max)
+            if costly:
+                raise self._too_costly(visits_max)
         return found
 
-    def match_runs(
-        self, stream: ElementStream, visits_max: int, runs: SubscriberRuns
-    ) -> array[int]:
+    def match_runs(self, message: Readings, visits_max: int, runs: SubscriberRuns) -> array[int]:
         """As ``match``, all registrations of the queries instead of their numbers."""
-        self._begin(stream)
-        self._match(Priority.PROFILE, visits_max, None)
-        return self._candidates.registrations(runs)
+        found = array("i")
+        for root, stream in self._asked(message, Priority.PROFILE):
+            self._begin(stream)
+            self._match(root, visits_max)
+            registered = self._candidates.registrations(runs)
+            found = found + registered if found else registered
+        return found
 
     def take_costs(self, least: int) -> list[tuple[int, int]]:
         """(query, nanoseconds) of those whose conditions have taken at least so many since they
@@ -278,11 +295,25 @@ class Index:
             self._twig_trie, self._symbols, self._atoms, lambda twig: [f"twig {twig}"], TWIGS
         )
 
-    def _add(self, ways: list[FilledWay], priority: Priority) -> int:
+    def _add(self, ways: list[FilledWay], root: int) -> int:
         self._changes += 1
         self._draft.fill(ways)
-        query: int = self._writer.write(priority + 1)
+        query: int = self._writer.write(root)
         return query
+
+    def _asked(self, message: Readings, priority: Priority) -> list[tuple[int, ElementStream]]:
+        """The roots of a class behind which there are queries of a reading that a message has, each
+        with that; the class is asked about it anew."""
+        self.visits_last = 0
+        self.unsure = {}
+        asked = []
+        for reading in Reading:
+            root = root_of(priority, reading)
+            if not self._run.is_empty(root):
+                stream = message.graph if reading else message.document
+                if stream is not None:
+                    asked.append((root, stream))
+        return asked
 
     def _begin(self, stream: ElementStream) -> None:
         """Begin a run on a message."""
@@ -312,41 +343,38 @@ class Index:
 
     def _match(
         self,
-        priority: Priority,
+        root: int,
         visits_max: int,
-        groups: TargetGroups | None,
         piece: int = 0,
         *,
+        groups: TargetGroups | None = None,
         goes_on: bool = False,
     ) -> int:
-        """How many queries of a class stand in the candidates' ``found``; UNFINISHED after so many
-        visits as are a ``piece``, and then again with ``goes_on``."""
+        """How many queries behind a root stand in the candidates' ``found``; UNFINISHED after so
+        many visits as are a ``piece``, and then again with ``goes_on``."""
         taken = self._candidates
+        visits_left = visits_max - self.visits_last
         if not goes_on:
-            self.visits_last = 0
-            self.unsure = {}
-            if self._run.is_empty(priority + 1):
-                return 0
             self._before = taken.candidates, taken.passed_over, taken.visits
-            taken.begin(self._epoch, visits_max, groups)
-            self._run.begin(taken, priority + 1)
-        state = self._run.go_on(visits_max, piece)
+            taken.begin(self._epoch, visits_left, groups)
+            self._run.begin(taken, root)
+        state = self._run.go_on(visits_left, piece)
         if state == MORE:
             return UNFINISHED
         candidates, passed_over, visits = self._before
         count: int = taken.end()
-        self.unsure = taken.unsure
+        priority = Priority.PROFILE if groups is None else Priority.ROUTE
+        self.unsure = {**self.unsure, **taken.unsure} if self.unsure else taken.unsure
         self.candidates[priority] += taken.candidates - candidates
         self.passed_over[priority] += taken.passed_over - passed_over
-        self.visits_last = taken.visits - visits
-        self._check(state == TOO_COSTLY, visits_max)
+        self.visits_last += taken.visits - visits
+        if state == TOO_COSTLY:
+            raise self._too_costly(visits_max)
         return count
 
-    def _check(self, costly: bool, visits_max: int) -> None:
-        if costly:
-            raise MatchLimitExceeded(
-                "too-many-visits", f"the message needs more than {visits_max} visits to be matched"
-            )
+    def _too_costly(self, visits_max: int) -> MatchLimitExceeded:
+        reason = f"the message needs more than {visits_max} visits to be matched"
+        return MatchLimitExceeded("too-many-visits", reason)
 
     def _numbers(self, count: int) -> list[int]:
         found: list[int] = memoryview(self._candidates.found)[:count].tolist()

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from yfilter.engine.readings import Reading
 from yfilter.engine.targets import Priority
 from yfilter.index.atoms import AtomTable
 from yfilter.index.symbols import SymbolTable
@@ -39,15 +40,21 @@ from yfilter.index.trie import (
     QUERY_WIDTH,
     ROOTS,
     Trie,
+    root_of,
 )
 from yfilter.language.numbers import number_text
 from yfilter.plan_graph import PlanGraph, some_of
 
+_TITLES = {
+    Priority.ROUTE: "routing queries",
+    Priority.TRANSFORMATION: "needs of links",
+    Priority.PROFILE: "local profiles",
+}
 # By root.
 QUERIES = {
-    Priority.ROUTE + 1: "routing queries",
-    Priority.TRANSFORMATION + 1: "needs of links",
-    Priority.PROFILE + 1: "local profiles",
+    root_of(priority, reading): title if reading is Reading.DOCUMENT else f"{title}, of graphs"
+    for priority, title in _TITLES.items()
+    for reading in Reading
 }
 TWIGS = {1: "twigs (nested paths of names alone)"}
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from yfilter.engine.readings import GRAPH_ROOT, Reading
 from yfilter.index.draft import FilledWay, Recipe
 from yfilter.index.recipes import WayRecipe, recipe_of
 from yfilter.index.residuals import STEPS_MAX
@@ -25,6 +26,11 @@ class IndexedPart(NamedTuple):
     ways: list[list[FilledWay]]
     has_remainder: bool
     is_message: bool
+
+    @property
+    def reading(self) -> Reading:
+        """That of the profile: of the graph if all alternatives begin there."""
+        return min(_reading(ways[0]) for ways in self.ways)
 
 
 def indexed_part(profile: Profile) -> IndexedPart:
@@ -43,6 +49,11 @@ def indexed_part(profile: Profile) -> IndexedPart:
     part = _part(profile.body)
     ways = [[WayRecipe(way).fill(()) for way in ways] for ways in part.ways]
     return IndexedPart(ways, part.has_remainder, part.is_message)
+
+
+def _reading(way: FilledWay) -> Reading:
+    descendant, test, _ = way[0]
+    return Reading.GRAPH if test == GRAPH_ROOT and not descendant else Reading.DOCUMENT
 
 
 class _Part(NamedTuple):

@@ -84,16 +84,18 @@ class TargetGroups:
 
     # -- one message
 
-    def has_tree(self, root: str) -> bool:
-        """Whether some query leads to a link of a tree."""
-        return root in self._trees
-
-    def begin_tree(self, epoch: int, root: str) -> None:
-        """Look for what leads to any link of a tree; one that is reached is not wanted any more."""
-        self._epoch = epoch
+    def begin_tree(self, root: str) -> bool:
+        """Look for what leads to any link of a tree; one that is reached is not wanted any more.
+        Whether some query does so."""
         self._wanted = self._trees.get(root, 0)
         self.reached = []
+        return self._wanted != 0
+
+    def begin_run(self, epoch: int) -> bool:
+        """Look in a reading of the message; whether any link is wanted, or still is."""
+        self._epoch = epoch
         self.stamp += 1
+        return self._wanted != 0
 
     def is_open(self, group: int) -> bool:
         """Whether one of the group's links is wanted; noted for the next who asks."""

@@ -23,7 +23,7 @@ cpdef enum:
     QUERY_NUMBER = 4
     QUERY_WIDTH = 5
 
-    ROOTS = 3
+    ROOTS = 6
 
     # An edge: a number << EDGE_SHIFT | its kind; EDGE_LOOP is alone of its kind.
     EDGE_NAME = 0

@@ -9,8 +9,8 @@ levels, so that a query is touched only where its predicate holds::
 An edge is a number: ``symbol << EDGE_SHIFT | EDGE_NAME`` a name test, EDGE_LOOP the ε-move to a
 state that stays; EDGE_ATTRIBUTE is made so of an attribute, EDGE_ATOM of an atom of that attribute.
 
-Each priority class of queries has a root of its own, nodes 1 to ROOTS, so that a run of one class
-meets nothing of the others.
+Each priority class of queries of each reading has a root of its own, nodes 1 to ROOTS, so that a
+run of one meets nothing of the others.
 
 A node is a row of NODE_WIDTH numbers in ``nodes``, 40 bytes::
 
@@ -65,13 +65,18 @@ if not cython.compiled:
 
     QUERY_NODE, QUERY_NEXT, QUERY_PREVIOUS, QUERY_RESIDUAL, QUERY_NUMBER, QUERY_WIDTH = range(6)
 
-    ROOTS = 3
+    ROOTS = 6
 
     EDGE_NAME, EDGE_LOOP, EDGE_ATTRIBUTE, EDGE_ATOM = range(4)
     EDGE_KIND, EDGE_SHIFT = 3, 2
 
     LOG_QUERIES, LOG_REUSED = -1, -2
     LOG_SIZE, LOG_MASK = 4096, 4095
+
+
+def root_of(priority: int, reading: int) -> int:
+    """The root of a class of queries of a reading."""
+    return 1 + priority + ROOTS // 2 * reading
 
 
 class Trie:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from formats.graph.striped import GRAPH, GRAPH_NAMESPACE
 from yfilter.language.lifted_conditions import (
     joined,
     lift,
@@ -39,6 +40,7 @@ from yfilter.language.query_ast import (
     LocationStep,
     Mapped,
     Markup,
+    NameTest,
     NodeKind,
     Operation,
     Or,
@@ -54,6 +56,10 @@ from yfilter.language.query_ast import (
 from yfilter.language.subexpressions import same_focus
 
 _EVERY_MESSAGE = PathExpression(Origin.MESSAGE, (LocationStep(False, NodeKind.ELEMENT, ANY_NAME),))
+_EVERY_GRAPH = PathExpression(
+    Origin.MESSAGE,
+    (LocationStep(False, NodeKind.ELEMENT, NameTest(GRAPH_NAMESPACE, GRAPH)),),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,8 +270,15 @@ def _one_path(needed: tuple[PathExpression, ...] | None) -> PathExpression:
         return _EVERY_MESSAGE
     if len(needed) == 1:
         return needed[0]
-    step = replace(_EVERY_MESSAGE.steps[0], predicates=(Or(needed),))
-    return replace(_EVERY_MESSAGE, steps=(step,))
+    anything = _EVERY_GRAPH if all(map(_is_of_graph, needed)) else _EVERY_MESSAGE
+    step = replace(anything.steps[0], predicates=(Or(needed),))
+    return replace(anything, steps=(step,))
+
+
+def _is_of_graph(path: PathExpression) -> bool:
+    """Whether a path is of the graph reading."""
+    first = path.steps[0]
+    return first.test == _EVERY_GRAPH.steps[0].test and not first.descendant
 
 
 def _can_be_empty(flwor: Flwor, first: ForClause) -> bool:

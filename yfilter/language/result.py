@@ -23,7 +23,7 @@ from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, Evaluatio
 from yfilter.language.query_ast import Profile
 from yfilter.language.result_plan import ResultPlan
 from yfilter.language.result_planner import result_plan
-from yfilter.language.result_writer import ResultWriter
+from yfilter.language.result_writer import result_writer
 
 
 def render(
@@ -48,13 +48,3 @@ def render_plan(
 ) -> list[bytes]:
     """As ``render``, of a profile whose plan is known."""
     return result_writer(stream, limits).results(plan, sorted(set(bindings)))
-
-
-def result_writer(stream: ElementStream, limits: EvaluationLimits) -> ResultWriter:
-    """That of the message written from last is kept: many results are made of one."""
-    if not _LAST or _LAST[0].stream is not stream or _LAST[0].limits is not limits:
-        _LAST[:] = [ResultWriter(stream, limits)]
-    return _LAST[0]
-
-
-_LAST: list[ResultWriter] = []

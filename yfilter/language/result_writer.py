@@ -472,3 +472,13 @@ class ResultWriter(PlanValues):
         writer = XmlWriter(around)
         writer.copy_element(self.stream, element)
         self._xml.put(writer.getvalue())
+
+
+def result_writer(stream: ElementStream, limits: EvaluationLimits) -> ResultWriter:
+    """That of the message written from last is kept: many results are made of one."""
+    if not _LAST or _LAST[0].stream is not stream or _LAST[0].limits is not limits:
+        _LAST[:] = [ResultWriter(stream, limits)]
+    return _LAST[0]
+
+
+_LAST: list[ResultWriter] = []

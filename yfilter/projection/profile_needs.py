@@ -12,6 +12,9 @@ The binding is the last step of the first ``for`` that has conditions.  An eleme
 comes to nothing, there or on what is left of the message (needs.py).  A profile without such a
 ``for``, or with positions in it, has needs from the document node, under the condition of its
 routing query; so has one that delivers the message itself, which needs all of it.
+
+A profile of the graph reading needs all of every RDF/XML document, whatever it asks of the graph
+that is derived from that; and of striped graphs, of which nothing is ever cut.
 """
 
 from __future__ import annotations
@@ -20,13 +23,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from yfilter.engine.linear_paths import (
-    ANY_MESSAGE,
+    ANY_DOCUMENT,
     Conjunction,
     conjunctions_of,
     routing_query,
 )
+from yfilter.engine.readings import RDF_XML_ROOT, Reading, reading_of
 from yfilter.engine.step_conditions import element_test
-from yfilter.language.matching_path import is_path, matching_part
+from yfilter.language.matching_path import is_path, matching_part, matching_path
 from yfilter.language.query_ast import (
     ANY_NAME,
     Constructor,
@@ -47,11 +51,14 @@ CONDITIONS_MAX = 32  # alternatives of one profile; beyond that, what they have 
 NEED_LENGTH_MAX = 64 * 1024  # characters of its text; any frame can carry one
 
 _WHOLE = Kept((), Kind.SUBTREE)
-_TRIVIAL = {ANY_MESSAGE, Conjunction.parse("//*")}
+RDF_XML = Need(((False, RDF_XML_ROOT),), None, (_WHOLE,))
+_TRIVIAL = {ANY_DOCUMENT, Conjunction.parse("//*")}
 
 
 def needs_of(profile: Profile) -> tuple[Need, ...]:
     """The needs, in order of their text; none when no message has results."""
+    if reading_of(matching_path(profile).steps) is Reading.GRAPH:
+        return (RDF_XML,)
     if _calls_root(profile.body):
         return (EVERYTHING,)
     try:

@@ -29,6 +29,7 @@ from heapq import heappop, heappush
 
 from formats.binary import encode_binary
 from formats.element_stream import ElementStream
+from yfilter.engine.readings import Readings
 from yfilter.engine.targets import LinkTarget
 from yfilter.errors import MatchLimitExceeded
 from yfilter.index.index import Index
@@ -132,16 +133,17 @@ class Transformations:
         else:
             link.needs[need] -= 1
 
-    def left(
-        self, stream: ElementStream, root: str, links: Sequence[str]
-    ) -> dict[str, ElementStream]:
+    def left(self, message: Readings, root: str, links: Sequence[str]) -> dict[str, ElementStream]:
         """What is left of a message for those of the links of a tree that are open and not passed
-        over; the very same message where that is nearly all, one object for links that keep the
-        same."""
+        over; the very same message where that is nearly all, or a striped graph, one object for
+        links that keep the same."""
         key = root, tuple(links)
         plan = self._plans.get(key)
         if plan is None:
             plan = self._new_plan(*key)
+        stream = message.document
+        if stream is None:
+            return dict.fromkeys((*plan.names.values(), *plan.with_parts), message.carried)
         result = dict.fromkeys(plan.names.values(), stream)
         asked = plan.asked & ~self._rest(plan.asked) if plan.asked & self._resting else plan.asked
         if plan.with_parts:

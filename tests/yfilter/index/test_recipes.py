@@ -14,6 +14,7 @@ from tests.yfilter.random_cases import (
     random_message,
     random_profile,
 )
+from yfilter.engine.readings import Readings
 from yfilter.index.index import Index
 from yfilter.index.indexed_part import indexed_part
 from yfilter.language.query_ast import Profile
@@ -71,7 +72,7 @@ def test_random_profiles_by_shape_and_by_tree(seed: int) -> None:
             other.remove(gone)
     assert len(live) > 20
     for _ in range(10):
-        stream = random_message(rng).stream
+        stream = Readings(random_message(rng).stream)
         assert set(one.match(stream, VISITS_MAX)) == set(other.match(stream, VISITS_MAX)), seed
     for query in live:
         one.remove(query)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from formats.text import parse_text
 from yfilter.engine.linear_paths import routing_query
+from yfilter.engine.readings import Readings
 from yfilter.engine.targets import LinkTarget
 from yfilter.index.index import Index
 from yfilter.index.ways import condition_of
@@ -45,5 +46,5 @@ def test_a_node_used_again_for_a_route_is_none_of_what_links_need() -> None:
     assert route == former
     index.add_target(route, LinkTarget(root="B0", link="B5", others=frozenset()))
     message = parse_text(b'<f><i a="2"/><i b="1"/></f>')
-    assert index.links(message, "B0", VISITS_MAX) == ["B5"]
+    assert index.links(Readings(message), "B0", VISITS_MAX) == ["B5"]
     assert located(index, b'<f><i a="2"/><i b="1"/></f>') == [place]

@@ -16,6 +16,7 @@ from formats.errors import DecodeError
 from tests.formats.support import assert_invariants
 from tests.yfilter.profile_strategies import messages, profiles
 from tests.yfilter.random_cases import random_message
+from yfilter.engine.readings import Readings
 from yfilter.engine.targets import LinkTarget
 from yfilter.errors import ProfileRefused
 from yfilter.index.index import Index
@@ -99,7 +100,7 @@ class OneLink:
         self.transformations.remove(need, TARGET)
 
     def project(self, stream: ElementStream) -> ElementStream:
-        return self.transformations.left(stream, "r", ["link"])["link"]
+        return self.transformations.left(Readings(stream), "r", ["link"])["link"]
 
     @property
     def way(self) -> str:
@@ -325,7 +326,7 @@ def test_links_that_do_this_and_that_share_one_pass(seed: int) -> None:
             for need in needs_of_all(wanted[link][-1:]):
                 together.add(need, LinkTarget("r", link))
         reached = rng.sample(list(modes), rng.randint(1, len(modes)))
-        left = together.left(stream, "r", reached)
+        left = together.left(Readings(stream), "r", reached)
         assert left.keys() == {one for one in reached if modes[one] is not Transforming.NOT}
         for one, message in left.items():
             texts = wanted[one]
@@ -336,7 +337,7 @@ def test_links_that_do_this_and_that_share_one_pass(seed: int) -> None:
     for link in modes:
         together.close(LinkTarget("r", link))
     assert together.statistics()["needs"] == 0
-    assert not together.left(stream, "r", list(modes))
+    assert not together.left(Readings(stream), "r", list(modes))
 
 
 def test_equal_links_compute_a_piece_once() -> None:
@@ -349,7 +350,7 @@ def test_equal_links_compute_a_piece_once() -> None:
             together.add(need, LinkTarget("r", link))
     for _ in range(3):
         before = together.statistics().get("pieces_computed", 0)
-        left = together.left(stream, "r", links)
+        left = together.left(Readings(stream), "r", links)
         assert len(set(map(id, left.values()))) == 1
         assert left["l0"].pieces
         assert together.statistics()["pieces_computed"] - before == len(left["l0"].pieces)
@@ -365,14 +366,16 @@ def test_a_link_rests_by_itself_when_nothing_is_saved() -> None:
     together.add(everything, most)
     together.add(little, least)
     for _ in range(100):
-        left = together.left(whole, "r", ["most", "least"])
+        left = together.left(Readings(whole), "r", ["most", "least"])
         assert left["most"] is whole
         assert left["least"] is not whole
     assert 60 < together.statistics()["projection_rested"] < 100
     waited = 0
-    while together.left(half, "r", ["most"])["most"] is half:
+    while together.left(Readings(half), "r", ["most"])["most"] is half:
         waited += 1
         assert waited < 16
-    assert together.left(half, "r", ["most"])["most"] is not half  # and no rest from then on
+    assert (
+        together.left(Readings(half), "r", ["most"])["most"] is not half
+    )  # and no rest from then on
     together.remove(everything, most)
-    assert len(together.left(whole, "r", ["most"])["most"]) == 1
+    assert len(together.left(Readings(whole), "r", ["most"])["most"]) == 1

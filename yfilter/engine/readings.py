@@ -1,0 +1,102 @@
+"""Readings: what a profile looks at, the document or the graph, and which a message has.
+
+===================  ======================  ===================================================
+a message that is    its document            its graph
+===================  ======================  ===================================================
+XML                  the message             none
+RDF/XML              the message             derived from it, when somebody first asks
+a striped graph      none                    the message (formats/graph/striped.py)
+===================  ======================  ===================================================
+
+A profile is of one reading, and so is a disjunct of its routing query.  The root test decides: a
+path that begins with the child ``Q{urn:onyx:graph}g`` of the message is of the graph reading, every
+other one of the document reading.  So ``/*`` and ``//x`` never see a striped graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from typing import Protocol, TypeAlias
+
+from formats.element_stream import ElementStream
+from formats.graph.striped import GRAPH, GRAPH_NAMESPACE
+from yfilter.graph.query_ast import RDF
+from yfilter.language.query_ast import NameTest
+
+GRAPH_ROOT = NameTest(GRAPH_NAMESPACE, GRAPH)
+RDF_XML_ROOT = NameTest(RDF, "RDF")
+
+
+class Reading(IntEnum):
+    """Of what a path is."""
+
+    DOCUMENT = 0
+    GRAPH = 1
+
+
+class Step(Protocol):
+    """A step of a path, of elements."""
+
+    @property
+    def descendant(self) -> bool: ...
+
+    @property
+    def test(self) -> NameTest | None: ...
+
+
+def reading_of(steps: Sequence[Step]) -> Reading:
+    """The reading of a path from the message, by its steps."""
+    if steps and steps[0].test == GRAPH_ROOT and not steps[0].descendant:
+        return Reading.GRAPH
+    return Reading.DOCUMENT
+
+
+Derive: TypeAlias = "Callable[[ElementStream], ElementStream | None]"
+"""The striped graph of an RDF/XML document; None where it says none."""
+
+
+class Readings:
+    """One message; its graph is derived at most once."""
+
+    __slots__ = ("_derive", "_graph", "document")
+
+    def __init__(
+        self,
+        document: ElementStream | None,
+        graph: ElementStream | None = None,
+        derive: Derive | None = None,
+    ) -> None:
+        """``derive`` gives the graph of the document, if it is not given."""
+        self.document = document
+        self._graph = graph
+        self._derive = derive
+
+    @property
+    def graph(self) -> ElementStream | None:
+        """The striped graph."""
+        if self._derive is not None and self.document is not None:
+            self._graph, self._derive = self._derive(self.document), None
+        return self._graph
+
+    @property
+    def carried(self) -> ElementStream:
+        """The message as it travels: the document if it has one, else the graph."""
+        stream = self.graph if self.document is None else self.document
+        assert stream is not None, "a message has a reading"
+        return stream
+
+    def of(self, reading: Reading) -> ElementStream | None:
+        """The message in one reading."""
+        return self.graph if reading else self.document
+
+
+def readings_of(stream: ElementStream, derive: Derive | None = None) -> Readings:
+    """Those of a message, by its root element; ``derive`` as of Readings, for RDF/XML."""
+    root = stream.names[stream.element_name[0]]
+    namespace = root.namespace
+    if namespace == GRAPH_NAMESPACE and root.local == GRAPH:
+        return Readings(None, stream)
+    if derive is not None and namespace == RDF and root.local == RDF_XML_ROOT.local:
+        return Readings(stream, None, derive)
+    return Readings(stream)
