@@ -6,10 +6,10 @@ subset by its metadata (what it depends on) and by our parser, never by name:
 ==============================  ==============================================================
 the parser says                 the case is
 ==============================  ==============================================================
-``unsupported``, a limit        out, whatever it expects
-another refusal                 in, if it expects an error; passed, if one that the refusal is
-                                (``REFUSALS``); else out, as for a function that is unknown
-                                where it is not that which is expected
+``unsupported``, a limit        out, unless it names an error, as below
+another refusal                 in, if it expects an error; passed, if the one that the refusal
+                                names, or one that it is (``REFUSALS``); else out, as for a
+                                function that is unknown where that is not what is expected
 nothing                         in: run with ``MessageEvaluator(strict=True)`` and held against
                                 what the suite says, the codes of errors included
 ==============================  ==============================================================

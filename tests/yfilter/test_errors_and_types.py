@@ -14,6 +14,9 @@ from yfilter.language.nodes import DOCUMENT, DynamicError, Focus
 from yfilter.language.query_parser import parse_expression, parse_profile
 
 _XML = "xmlns:xml='http://www.w3.org/XML/1998/namespace'"
+_FUNCTIONS = "declare default function namespace"
+_FN = "http://www.w3.org/2005/xpath-functions"
+_LOCAL = "http://www.w3.org/2005/xquery-local-functions"
 MESSAGE = b"<o d='2026-03-02' n='5'><a/><a/></o>"
 
 
@@ -83,6 +86,28 @@ def strictly(expression: str) -> str:
         # the base of addresses
         ("declare base-uri 'http://a.example/b'; resolve-uri('c')", "http://a.example/c"),
         ("resolve-uri('c')", "FONS0005"),
+        # names of nodes that are renamed
+        ("copy $c := /o modify rename node $c/@n as concat('xml', 'ns') return $c", "XQDY0044"),
+        (
+            "copy $c := <a><?p?></a> modify rename node $c/node() as concat('x', 'ml') return $c",
+            "XQDY0064",
+        ),
+        # an xs:QName that is written down
+        ("namespace-uri-from-QName(xs:QName('xs:a')) = ''", "false"),
+        ("namespace-uri-from-QName('b' cast as xs:QName) = ''", "true"),
+        ("declare default element namespace 'u'; namespace-uri-from-QName(xs:QName('a'))", "u"),
+        ("node-name(/o) = xs:QName(' o ')", "true"),
+        ("xs:QName(node-name(/o)) = xs:QName('o')", "true"),
+        ("('a', 'b') ! 1, 'a' castable as xs:QName", "1 1 true"),
+        ("('z:a' castable as xs:QName, '1' castable as xs:QName)", "false false"),
+        ("(5 castable as xs:QName, node-name(/o) castable as xs:QName)", "false true"),
+        ("() cast as xs:QName", "XPTY0004"),
+        ("empty(() cast as xs:QName?)", "true"),
+        # functions without a prefix
+        (f"{_FUNCTIONS} '{_FN}'; count(/o/a)", "2"),
+        (f"{_FUNCTIONS} 'u'; declare function f($a) {{ $a + 1 }}; f(1)", "2"),
+        (f"{_FUNCTIONS} 'u'; declare function count() {{ 7 }}; count(), fn:count(1)", "7 1"),
+        (f"{_FUNCTIONS} '{_LOCAL}'; declare function local:f() {{ 3 }}; f()", "3"),
         # constructors
         ("string(attribute xml:id { ' a  b ' })", "a b"),
         ("prefix-from-QName(node-name(attribute { QName('urn:a', 'b') } { 1 }))", "ns"),
@@ -118,6 +143,25 @@ def test_there_is_no_position_without_a_context_item(function: str) -> None:
         ("declare function ^xsi:f() { 1 }; /a", "unsupported", "(XQST0045)"),
         ("declare function f^; /a", "syntax", "unexpected ';'"),
         ("xquery version '1.0' encoding ^'_utf'; /a", "syntax", "(XQST0087)"),
+        (f"{_FUNCTIONS} 'u'; /a[^count(b) = 1]", "unknown-function", "count()"),
+        (f"{_FUNCTIONS} 'u'; declare ^default function namespace 'u'; /a",
+         "duplicate-declaration", "(XQST0066)"),
+        (f"{_FUNCTIONS} ''; declare function ^f() {{1}}; /a", "unsupported", "(XQST0060)"),
+        ("/a[^empty-sequence()]", "syntax", "empty-sequence() is no function"),
+        ("declare function ^item() {1}; /a", "syntax", "item() is no function"),
+        ("/a/schema-element(^)", "syntax", "unexpected ')'"),
+        ("/a/schema-element(^z:b)", "undeclared-prefix", "'z'"),
+        ("/a/^schema-attribute(b)", "unsupported", "(XPST0008)"),
+        ("/a/document-node(element(^z:b))", "undeclared-prefix", "'z'"),
+        ("/a/document-node(^element(b))", "unsupported", "a test in document-node()"),
+        ("/a/element(b^, xs:nothing)", "unsupported", "there is no type xs:nothing (XPST0008)"),
+        ("/a[b instance of ^xs:nothing]", "unsupported", "(XPST0051)"),
+        ("/a[b instance of ^none()]", "syntax", "there is no type none()"),
+        ("/a[b cast as ^node()]", "syntax", "no type of values"),
+        ("/a[b cast as ^xs:NOTATION]", "unsupported", "(XPST0080)"),
+        ("/a[node-name(.) = xs:QName(^b)]", "unsupported", "not written down"),
+        ("/a[node-name(.) = xs:QName(^'z:b')]", "name", "(FONS0004)"),
+        ("/a[node-name(.) = xs:QName(^'1')]", "name", "(FORG0001)"),
         ("/a[^resolve-QName('x', 'y', 'z')]", "arity", "with 3 arguments"),
     ],
 )  # fmt: skip

@@ -108,7 +108,7 @@ MISTAKES = (
     (
         'for $a in //a return copy $c := $a modify rename node $c as "a b" return $c',
         61,
-        "expected a name in quotes",
+        "can never be the name of this element (XQDY0074)",
     ),
     ("for $a in //a return copy $c := $a modify replace node $c/b by 5 return $c", 61, "'with'"),
 )

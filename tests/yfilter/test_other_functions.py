@@ -177,7 +177,7 @@ def test_they_are_written_as_they_are_read(expression: str) -> None:
     assert _ours(written) == _ours(expression)
 
 
-@pytest.mark.parametrize("name", sorted(other_functions()))
+@pytest.mark.parametrize("name", sorted(other_functions().keys() - {"xs:QName"}))
 def test_every_one_can_be_called(name: str) -> None:
     """With the least number of arguments: a value, or an error of XPath's."""
     count = other_functions()[name].required
@@ -211,7 +211,7 @@ def test_errors(expression: str, code: str) -> None:
         ("hours-from-duratoin(.)", "unknown-function", "hours-from-duration()"),
         ("a cast as xs:dayTimeDuraton", "unsupported", "xs:dayTimeDuration"),
         ("encode-for-uri()", "arity", "1 argument"),
-        ("xs:QName('a')", "unknown-function", "QName("),
+        ("xs:QName(a)", "unsupported", "QName("),
         ("not(xs:duration(.))", "type", "a condition"),
         ("xs:date(.) + 1", "type", "a number"),
         ("id('x')", "unsupported", "@xml:id"),

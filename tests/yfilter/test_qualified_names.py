@@ -88,7 +88,13 @@ def test_names_that_are_computed(profile: str, result: bytes) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ['QName("urn:x", "xmlns:a")', 'QName("urn:x", "xml:a")', 'QName("", "p:a")', '"1a"', '"z:a"'],
+    [
+        'QName("urn:x", concat("xmlns:", name($x)))',
+        'QName("urn:x", concat("xml:", name($x)))',
+        'QName("", concat("p:", name($x)))',
+        'concat("1", name($x))',
+        'concat("z:", name($x))',
+    ],
 )
 def test_what_is_no_name_of_an_element_is_an_error_of_the_message(name: str) -> None:
     assert delivered(f"for $x in /* return element {{ {name} }} {{}}") == []

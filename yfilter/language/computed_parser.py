@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TypeAlias
 
+from formats.characters import is_comment, is_processing_instruction
 from formats.names import QualifiedName
+from yfilter.language.constructed_names import lexical_fault, namespace_fault
 from yfilter.language.constructor_parser import ConstructorParser
 from yfilter.language.namespaces import INITIAL_NAMESPACES
-from yfilter.language.query_ast import Computed, Constructor, Expression, NodeKind, Sequence
+from yfilter.language.query_ast import (
+    Computed,
+    Constructor,
+    Expression,
+    FunctionCall,
+    Literal,
+    NodeKind,
+    Sequence,
+)
 from yfilter.language.query_lexer import Token, TokenKind
 
 _Namespaces: TypeAlias = tuple[tuple[str, str], ...]
@@ -19,6 +30,11 @@ _KINDS = {
     "text": NodeKind.TEXT,
     "comment": NodeKind.COMMENT,
     "processing-instruction": NodeKind.PROCESSING_INSTRUCTION,
+}
+_NODES = {
+    NodeKind.ELEMENT: "element",
+    NodeKind.ATTRIBUTE: "attribute",
+    NodeKind.PROCESSING_INSTRUCTION: "processing instruction",
 }
 _NAMED = frozenset(("element", "attribute", "processing-instruction"))
 _AS_THEY_ARE = frozenset(("ordered", "unordered"))
@@ -43,6 +59,7 @@ class ComputedParser(ConstructorParser):
         outer = self.scope
         declarations: dict[str, str] = {}
         name, namespaces = self._name(kind) if token.text in _NAMED else (None, ())
+        inside = self.lexer.after(self.lexer.peek())
         if isinstance(name, QualifiedName) and kind is NodeKind.ELEMENT:
             self._declare_names(declarations, [name])
         self.expect("{")
@@ -52,6 +69,8 @@ class ComputedParser(ConstructorParser):
         self.expect("}", " or an operator")
         self.scope = outer
         self.leave()
+        if isinstance(content, Literal):
+            self._check_markup(kind, content, inside)
         if isinstance(name, QualifiedName) and kind is NodeKind.ELEMENT:
             parts = () if content == Sequence(()) else (content,)
             return Constructor(name, (), tuple(declarations.items()), parts)
@@ -106,11 +125,20 @@ class ComputedParser(ConstructorParser):
         token = self.lexer.peek()
         if token.is_symbol("{"):
             self.lexer.take()
+            place = self.lexer.peek()
             name = self.expression()
             self._check_name(token)
-            namespaces = tuple(self._written_prefixes()) or self._prefixes()
+            written = tuple(self._written_prefixes())
             self.expect("}", " or an operator")
-            return name, namespaces
+            if isinstance(name, Literal):
+                outer = self.scope
+                known = {**outer.namespaces, **dict(written)}
+                self.scope = replace(outer, namespaces=known)
+                named = self._literal_name(kind, name, place)
+                self.scope = outer
+                return named, ()
+            self._check_qname(kind, name, place)
+            return name, written or self._prefixes()
         self.lexer.take()
         if "*" in token.text or "{" in token.text:
             raise self.refusal("syntax", f"{token} is not a name", token.offset, "a name")
@@ -118,6 +146,56 @@ class ComputedParser(ConstructorParser):
             if ":" in token.text:
                 what = f"{token} is not the name of a processing instruction"
                 raise self.refusal("syntax", what, token.offset, "a name without a prefix")
+            self._check_fault(lexical_fault(token.text, kind), token.text, kind, token)
             return QualifiedName("", "", token.text), ()
+        return self._node_name(kind, token.text, token), ()
+
+    def _literal_name(self, kind: NodeKind, literal: Literal, place: Token) -> QualifiedName:
+        """A name in quotation marks is what it is without them."""
+        if not isinstance(literal.value, str):
+            what = "a name is a string or an xs:QName (XPTY0004)"
+            raise self.refusal("name", what, place.offset, "a name in quotation marks")
+        text = literal.value.strip()
+        self._check_fault(lexical_fault(text, kind), text, kind, place)
+        if kind is NodeKind.PROCESSING_INSTRUCTION:
+            return QualifiedName("", "", text)
+        prefix, colon, _ = text.rpartition(":")
+        if colon and prefix not in self.scope.namespaces:
+            what = f"the prefix '{prefix}' is not declared (XQDY0074)"
+            wanted = f'declare namespace {prefix} = "…"; at the start of the profile'
+            raise self.refusal("name", what, place.offset, wanted)
+        return self._node_name(kind, text, place)
+
+    def _node_name(self, kind: NodeKind, text: str, place: Token) -> QualifiedName:
         is_attribute = kind is NodeKind.ATTRIBUTE
-        return self._constructed_name(token.text, token.offset, attribute=is_attribute), ()
+        name = self._constructed_name(text, place.offset, attribute=is_attribute)
+        self._check_fault(namespace_fault(name, kind), text, kind, place)
+        return name
+
+    def _check_qname(self, kind: NodeKind, name: Expression, place: Token) -> None:
+        """``QName("uri", "name")`` is known as well as a name that is written down."""
+        match name:
+            case FunctionCall("QName", (Literal(str(uri)), Literal(str(text)))):
+                prefix, colon, local = text.rpartition(":")
+                is_wrong = lexical_fault(text, NodeKind.ELEMENT) or (colon and not uri)
+                named = QualifiedName(prefix, uri, local)
+                fault = "FOCA0002" if is_wrong else namespace_fault(named, kind)
+                self._check_fault(fault, text, kind, place)
+
+    def _check_fault(self, fault: str, text: str, kind: NodeKind, place: Token) -> None:
+        if fault:
+            what = f"{text[:80]!r} can never be the name of this {_NODES[kind]} ({fault})"
+            raise self.refusal("name", what, place.offset, "another name")
+
+    def _check_markup(self, kind: NodeKind, literal: Literal, place: Token) -> None:
+        """Refuses what no comment or processing instruction can say."""
+        text = str(literal.value)
+        if kind is NodeKind.COMMENT and not is_comment(text):
+            what = "this is no comment of XML (XQDY0072)"
+            raise self.refusal(
+                "name", what, place.offset, "a text without '--', and no '-' at its end"
+            )
+        is_target = kind is NodeKind.PROCESSING_INSTRUCTION
+        if is_target and not is_processing_instruction("x", text.lstrip(" \t\n\r")):
+            what = "this is no processing instruction of XML (XQDY0026)"
+            raise self.refusal("name", what, place.offset, "a text without '?>'")

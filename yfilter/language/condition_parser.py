@@ -378,6 +378,13 @@ class ConditionParser(OperatorParser):
         if name in PATTERN_FUNCTIONS and len(arguments) > 1:
             self._check_pattern(name, places[1], arguments)
         self.leave()
+        if name == "xs:QName":
+            known = self.as_qname(arguments[0], places[0])
+            return (
+                known
+                if isinstance(known, FunctionCall) and known.name == "QName"
+                else (FunctionCall(name, (known,)))
+            )
         if name == "tokenize" and len(arguments) == 1:  # at white space
             arguments = [FunctionCall("normalize-space", tuple(arguments)), Literal(" ")]
         if name in CONTEXT_FUNCTIONS and len(arguments) < len(signature.arguments):
@@ -462,7 +469,9 @@ class ConditionParser(OperatorParser):
             namespace, local = self.qualified_uri(token), text[text.index("}") + 1 :]
         else:
             prefix, colon, local = text.rpartition(":")
-            namespace = self.namespace_of(prefix, token.offset) if colon else FUNCTION_NAMESPACE
+            namespace = self.function_namespace
+            if colon:
+                namespace = self.namespace_of(prefix, token.offset)
         if namespace == FUNCTION_NAMESPACE:
             if ":" not in local and signature_of(local):
                 return local

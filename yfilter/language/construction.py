@@ -13,10 +13,10 @@ from typing import Final
 from formats.characters import is_comment, is_processing_instruction
 from formats.element_stream import ElementStream
 from formats.element_stream_builder import ElementStreamBuilder
-from formats.name_faults import XMLNS_NAMESPACE
 from formats.names import XML_NAMESPACE, QualifiedName
 from formats.xml_writer import XmlWriter
 from yfilter.language.atoms import atom_text
+from yfilter.language.constructed_names import lexical_fault, namespace_fault
 from yfilter.language.evaluator import Evaluator
 from yfilter.language.namespaces import INITIAL_NAMESPACES
 from yfilter.language.nodes import (
@@ -33,7 +33,6 @@ from yfilter.language.nodes import (
     Written,
 )
 from yfilter.language.query_ast import Computed, Constructor, Expression, Markup, NodeKind
-from yfilter.language.query_lexer import is_ncname
 from yfilter.language.recursion import deeply
 
 _FIXED: Final = (str, Constructor, Markup)
@@ -80,14 +79,8 @@ def detached(evaluator: Evaluator, expression: Markup | Computed, focus: Focus) 
     name = _computed_name(evaluator, expression, focus)
     if expression.kind is NodeKind.PROCESSING_INSTRUCTION:
         text = text.lstrip(" \t\n\r")
-        if name.local.lower() == "xml":
-            raise DynamicError(
-                "XQDY0064", "a processing instruction of this name says another thing"
-            )
         if not is_processing_instruction(name.local, text):
             raise DynamicError("XQDY0026", "a processing instruction cannot hold this")
-    elif name.local == "xmlns" and not name.namespace:
-        raise DynamicError("XQDY0044", "xmlns is no attribute")
     elif (name.namespace, name.local) == (XML_NAMESPACE, "id"):
         text = " ".join(text.split())
     elif name.namespace and not name.prefix:
@@ -111,15 +104,14 @@ def holder(item: Detached) -> tuple[ElementStream, NodeType]:
     return builder.finish(), NodeType.ATTRIBUTE if is_attribute else NodeType.CONTENT
 
 
-def name_of_value(value: Opaque, wrong: str = "XQDY0096") -> QualifiedName:
-    """The name that an xs:QName is; a DynamicError ``wrong`` for one that nothing can have."""
+def name_of_value(value: Opaque, kind: NodeKind = NodeKind.ELEMENT) -> QualifiedName:
+    """The name that an xs:QName is; DynamicError for one that no such node can have."""
     prefix, _, local = value.text.rpartition(":")
     namespace = value.key[0]
-    if prefix == "xmlns" or namespace == XMLNS_NAMESPACE:
-        raise DynamicError(wrong, f"{value.text} is a declaration")
-    if (prefix == "xml") != (namespace == XML_NAMESPACE) and prefix:
-        raise DynamicError(wrong, f"{value.text} has a prefix of another namespace")
-    return QualifiedName("xml" if namespace == XML_NAMESPACE else prefix, namespace, local)
+    name = QualifiedName(prefix, namespace, local)
+    if fault := namespace_fault(name, kind):
+        raise DynamicError(fault, f"{value.text} has a prefix or a namespace of XML's own")
+    return name._replace(prefix="xml") if namespace == XML_NAMESPACE else name
 
 
 def _computed_name(evaluator: Evaluator, expression: Computed, focus: Focus) -> QualifiedName:
@@ -127,24 +119,27 @@ def _computed_name(evaluator: Evaluator, expression: Computed, focus: Focus) -> 
         return expression.name
     assert expression.name is not None
     atom = evaluator.one_atom(evaluator.value(expression.name, focus))
+    kind = expression.kind
     if isinstance(atom, Opaque) and atom.type == "xs:QName":
-        is_element = expression.kind is NodeKind.ELEMENT
-        return name_of_value(atom, "XQDY0096" if is_element else "XQDY0044")
+        if kind is not NodeKind.PROCESSING_INSTRUCTION:
+            return name_of_value(atom, kind)
+        atom = f"{atom}"
     if not isinstance(atom, str):
         raise DynamicError("XPTY0004", "a name is a string or an xs:QName")
     text = str(atom).strip()
+    if fault := lexical_fault(text, kind):
+        raise DynamicError(fault, f"{text[:80]!r} is no name of {kind.value}")
     prefix, colon, local = text.rpartition(":")
-    if not is_ncname(local) or (colon and not is_ncname(prefix)):
-        is_target = expression.kind is NodeKind.PROCESSING_INSTRUCTION
-        raise DynamicError("XQDY0041" if is_target else "XQDY0074", f"{text[:80]!r} is no name")
-    if expression.kind is NodeKind.PROCESSING_INSTRUCTION and colon:
-        raise DynamicError("XQDY0041", f"{text[:80]!r} is no name without a prefix")
     known = {**INITIAL_NAMESPACES, **dict(expression.namespaces)}
-    if expression.kind is not NodeKind.ELEMENT and not colon:
-        return QualifiedName("", "", local)
-    if prefix not in known:
+    if kind is not NodeKind.ELEMENT and not colon:
+        name = QualifiedName("", "", local)
+    elif prefix not in known:
         raise DynamicError("XQDY0074", f"the prefix of {text[:80]!r} is not declared")
-    return QualifiedName(prefix, known[prefix], local)
+    else:
+        name = QualifiedName(prefix, known[prefix], local)
+    if fault := namespace_fault(name, kind):
+        raise DynamicError(fault, f"{text[:80]!r} is a declaration of a namespace")
+    return name
 
 
 class ContentWriter:

@@ -20,6 +20,7 @@ from yfilter.language.namespaces import (
     braced,
 )
 from yfilter.language.path_assembly import constructs, size_of
+from yfilter.language.path_parser import KIND_TESTS, SCHEMA_TESTS
 from yfilter.language.profile_limits import ProfileLimits
 from yfilter.language.query_ast import (
     Expression,
@@ -38,6 +39,13 @@ from yfilter.language.subexpressions import user_calls
 
 _SHORT_STEPS_MAX = 64
 
+# What no function without a prefix is called.
+_NO_FUNCTIONS = frozenset(
+    (
+        *(*KIND_TESTS, *SCHEMA_TESTS, "namespace-node", "item", "empty-sequence", "function"),
+        *("if", "switch", "typeswitch"),
+    )
+)
 # Nobody declares functions in these.
 _RESERVED = frozenset(
     ("", FUNCTION_NAMESPACE, SCHEMA_NAMESPACE, f"{SCHEMA_NAMESPACE}-instance", XML_NAMESPACE)
@@ -83,9 +91,11 @@ class FunctionParser(FlworParser):
             self.lexer.take()
             raise self.unexpected("'('")
         if token.kind is TokenKind.NAME and name is None:
+            is_bare = ":" not in token.text and not self.function_namespace
+            fault = "XQST0060" if is_bare else "XQST0045"
             raise self.refusal(
                 "unsupported",
-                f"a profile cannot declare a function {token.text}() (XQST0045)",
+                f"a profile cannot declare a function {token.text}() ({fault})",
                 token.offset,
                 f"a prefix of your own, such as local:{token.text.rpartition(':')[2]}",
             )
@@ -188,7 +198,12 @@ class FunctionParser(FlworParser):
             namespace, local = self.qualified_uri(token), token.text.rpartition("}")[2]
         else:
             prefix, colon, local = token.text.rpartition(":")
-            namespace = self.namespace_of(prefix, token.offset) if colon else FUNCTION_NAMESPACE
+            namespace = self.function_namespace
+            if colon:
+                namespace = self.namespace_of(prefix, token.offset)
+            elif token.text in _NO_FUNCTIONS:
+                what = f"{token.text}() is no function"
+                raise self.refusal("syntax", what, token.offset, "the name of a function")
         if namespace in _RESERVED or local == "*":
             return None
         return f"local:{local}" if namespace == LOCAL_NAMESPACE else braced(namespace) + local

@@ -9,7 +9,8 @@ from abc import abstractmethod
 from decimal import Decimal
 from typing import NoReturn
 
-from yfilter.language.item_kinds import ATOMS, TEMPORAL, ItemKind, Kinds
+from yfilter.language.constructed_names import lexical_fault
+from yfilter.language.item_kinds import ATOMS, NODES, TEMPORAL, ItemKind, Kinds
 from yfilter.language.namespaces import SCHEMA_NAMESPACE
 from yfilter.language.other_functions import type_result
 from yfilter.language.query_ast import (
@@ -20,6 +21,7 @@ from yfilter.language.query_ast import (
     Expression,
     FunctionCall,
     Literal,
+    NodeKind,
     Operation,
     Operator,
     Or,
@@ -230,20 +232,53 @@ class OperatorParser(TypeParser):
             is_name = token.kind is TokenKind.NAME and bool(prefix)
             in_schema = is_name and self.namespace_of(prefix, token.offset) == SCHEMA_NAMESPACE
             if not in_schema or type_result(f"xs:{local}") is None:
-                self._refuse_type(token)
+                self._refuse_type(token, local if in_schema else "")
             optional = self.lexer.peek().is_symbol("?")
             if optional:
                 self.lexer.take()
+            if local == "QName":
+                is_known = isinstance(operand, Literal) and isinstance(operand.value, str)
+                operand = self.as_qname(operand, token, castable=castable)
+                if castable and is_known:
+                    continue
             operand = Cast(operand, f"xs:{local}", optional, castable)
         return operand
 
-    def _refuse_type(self, token: Token) -> NoReturn:
+    def _refuse_type(self, token: Token, local: str) -> NoReturn:
+        """``local``: its name if it is in the namespace of the types of XML Schema."""
+        if self.lexer.peek().is_symbol("("):
+            raise self.refusal("syntax", f"{token}() is no type of values", token.offset, "xs:date")
+        code = " (XPST0080)" if local in ("NOTATION", "anyAtomicType") else ""
         raise self.refusal(
             "unsupported",
-            f"{token} is no type that can be cast to",
+            f"{token} is no type that can be cast to{code}",
             token.offset,
             type_suggestion(token.text),
         )
+
+    def as_qname(self, operand: Expression, place: Token, *, castable: bool = False) -> Expression:
+        """The operand of a cast to xs:QName: what the prefix of a name means is known here, so one
+        that is written down is ``QName("uri", "name")``; ``castable``: whether it is one."""
+        if isinstance(operand, Literal) and isinstance(operand.value, str):
+            text = " ".join(operand.value.split())
+            prefix, _, _ = text.rpartition(":")
+            is_name = not lexical_fault(text, NodeKind.ELEMENT)
+            namespace = self.scope.namespaces.get(prefix) if is_name else None
+            if castable:
+                return FunctionCall("false" if namespace is None else "true", ())
+            if not is_name:
+                what = f"{text[:80]!r} is no name (FORG0001)"
+                raise self.refusal("name", what, place.offset, "a name")
+            if namespace is None:
+                what = f"the prefix '{prefix}' is not declared (FONS0004)"
+                wanted = f'declare namespace {prefix} = "…"; at the start of the profile'
+                raise self.refusal("name", what, place.offset, wanted)
+            return FunctionCall("QName", (Literal(namespace), Literal(text)))
+        if self.kinds_of(operand) & (NODES | ItemKind.STRING):
+            raise self.unsupported(
+                "a name that is not written down, as an xs:QName, is", place, "QName(uri, name)"
+            )
+        return operand
 
     def _unary(self) -> Expression:
         first = self.lexer.peek()

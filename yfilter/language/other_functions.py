@@ -40,7 +40,7 @@ from yfilter.language.subexpressions import new_focus, same_focus
 CONTEXT_FUNCTIONS = frozenset(("lang",))
 _AS_THEY_ARE = frozenset(("unordered", "trace"))
 _LISTS = frozenset(("ENTITIES", "IDREFS", "NMTOKENS"))  # no XPath 2.0 cast leads to them
-_NEEDS_NAMES = frozenset(("QName", "NOTATION"))
+_NEEDS_NAMES = frozenset(("NOTATION",))
 _NEWER = frozenset(("dateTimeStamp",))  # of XML Schema 1.1
 
 _RESULTS = {
@@ -129,7 +129,7 @@ def falls_back(expression: Expression) -> bool:
 @cache
 def other_functions() -> dict[str, Signature]:
     """All of them, types with ``xs:`` included."""
-    found = {}
+    found = {"xs:QName": Signature(ResultKind.OTHER, (ArgumentKind.ATOM,), required=1)}
     for name, token in _tokens().items():
         label = str(token.label)
         if "function" in label and name not in FUNCTIONS and name not in LEFT_OUT:

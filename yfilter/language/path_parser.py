@@ -16,7 +16,13 @@ from yfilter.language.item_kinds import (
     kinds_after_step,
     kinds_of,
 )
-from yfilter.language.namespaces import INITIAL_NAMESPACES, SCHEMA_NAMESPACE, braced
+from yfilter.language.namespaces import (
+    FUNCTION_NAMESPACE,
+    INITIAL_NAMESPACES,
+    SCHEMA_NAMESPACE,
+    braced,
+)
+from yfilter.language.other_functions import type_result
 from yfilter.language.path_assembly import ANY_DEPTH, normal, with_filter, with_step
 from yfilter.language.positions import is_positional
 from yfilter.language.profile_limits import ProfileLimits
@@ -51,9 +57,10 @@ KIND_TESTS = {
 # Types that all nodes of messages have.
 _UNTYPED = {
     NodeKind.ELEMENT: ("untyped", "anyType"),
-    NodeKind.ATTRIBUTE: ("untypedAtomic", "anyAtomicType", "anySimpleType"),
+    NodeKind.ATTRIBUTE: ("untypedAtomic", "anyAtomicType", "anySimpleType", "anyType"),
 }
-_TYPE_TESTS = frozenset(("item", "schema-element", "schema-attribute"))
+_TYPES = frozenset(name for names in _UNTYPED.values() for name in names)
+SCHEMA_TESTS = frozenset(("schema-element", "schema-attribute"))
 _AXES = {axis.value: axis for axis in Axis}
 _STEP = "a step: a name, '*', '@name', 'text()', '.' or '..'"
 
@@ -86,6 +93,7 @@ class PathParser(ABC):
         self.lexer = Lexer(text)
         self.limits = limits
         self.scope = Scope(dict(INITIAL_NAMESPACES), {})
+        self.function_namespace = FUNCTION_NAMESPACE  # of a call without a prefix
         # Declared variables: with its size what stands where the name does, None for a call.
         self.declared: dict[str, tuple[Expression, int] | None] = {}
         self.renamed: dict[str, str] = {}  # variables in the tree: what the text calls them
@@ -421,7 +429,9 @@ class PathParser(ABC):
         self, token: Token, *, attribute: bool = False
     ) -> tuple[NodeKind, NameTest | None]:
         kind = KIND_TESTS.get(token.text)
-        if token.text in _TYPE_TESTS:
+        if token.text in SCHEMA_TESTS:
+            self._refuse_schema_test()
+        if token.text == "item":
             raise self.unsupported(f"{token.text}() is", token, "node(), element() or '*'")
         if kind is None:
             raise self.unexpected(_STEP)
@@ -442,10 +452,22 @@ class PathParser(ABC):
             test = self._name_test(attribute=attribute or kind is NodeKind.ATTRIBUTE)
             if self.lexer.peek().is_symbol(","):
                 self._type_of_test(self.lexer.take(), kind)
-        if kind is NodeKind.DOCUMENT and self.lexer.peek().is_word("element", "schema-element"):
-            raise self.unsupported("a test in document-node() is", self.lexer.peek(), "')'")
+        if kind is NodeKind.DOCUMENT and inside.is_word("element", "schema-element"):
+            self._kind_test(inside)
+            raise self.unsupported("a test in document-node() is", inside, "')'")
         self.expect(")")
         return kind, test
+
+    def _refuse_schema_test(self) -> NoReturn:
+        """``schema-element(name)``: there is no schema that could declare one."""
+        word = self.lexer.take()
+        self.expect("(")
+        token = self.lexer.peek()
+        if token.kind is not TokenKind.NAME or "*" in token.text:
+            raise self.unexpected("a name")
+        self._name_test(attribute=word.text == "schema-attribute")
+        what = f"{word.text}({token.text}) is declared by no schema (XPST0008)"
+        raise self.refusal("unsupported", what, word.offset, "element() or attribute()")
 
     def _type_of_test(self, place: Token, kind: NodeKind) -> None:
         """``element(a, xs:untyped)``: what every element, or attribute, of a message is."""
@@ -453,7 +475,10 @@ class PathParser(ABC):
         prefix, colon, local = token.text.rpartition(":")
         namespace = self.namespace_of(prefix, token.offset) if colon else ""
         if namespace != SCHEMA_NAMESPACE or local not in _UNTYPED[kind]:
-            raise self.unsupported("a type in a test is", place, "the name alone")
+            if namespace == SCHEMA_NAMESPACE and (type_result(f"xs:{local}") or local in _TYPES):
+                raise self.unsupported("a type in a test is", place, "the name alone")
+            what = f"there is no type {token.text} (XPST0008)"
+            raise self.refusal("unsupported", what, place.offset, "the name alone")
         if kind is NodeKind.ELEMENT and self.lexer.peek().is_symbol("?"):
             self.lexer.take()
 

@@ -21,6 +21,7 @@ from formats.limits import DEFAULT_LIMITS
 from formats.names import QualifiedName
 from formats.text import parse_text
 from yfilter.errors import MatchLimitExceeded
+from yfilter.language.constructed_names import lexical_fault, namespace_fault
 from yfilter.language.construction import ContentWriter, StartTag, name_of_value
 from yfilter.language.evaluator import Evaluator
 from yfilter.language.namespaces import INITIAL_NAMESPACES
@@ -162,6 +163,13 @@ class PendingUpdates:
             raise DynamicError("XUTY0012", "a node that has no name is renamed")
         if is_target and (name.namespace or name.prefix):
             raise DynamicError("XUDY0025", "a processing instruction has a name without prefix")
+        if is_target:
+            fault = lexical_fault(name.local, NodeKind.PROCESSING_INSTRUCTION)
+        else:
+            is_element = target.type is NodeType.ELEMENT
+            fault = namespace_fault(name, NodeKind.ELEMENT if is_element else NodeKind.ATTRIBUTE)
+        if fault:
+            raise DynamicError(fault, f"{name} is no name of this node")
         if target in self.names:
             raise DynamicError("XUDY0015", "a node is renamed twice")
         self.names[target] = name

@@ -193,6 +193,11 @@ class QueryParser(UpdateParser):
                 self.lexer.take()
                 self.expect_word("namespace")
                 self._declare("", what, declared)
+            elif what.is_word("default") and self.lexer.peek_second().is_word("function"):
+                self.lexer.take()
+                self.lexer.take()
+                self.expect_word("namespace")
+                self._declare_functions_namespace(what, declared)
             else:
                 self._setting(what, declared)
             self.expect(";")
@@ -221,8 +226,6 @@ class QueryParser(UpdateParser):
         """A declaration of what a profile does; it may say what is so anyway."""
         words = [self.lexer.take().text]
         if what.text == "default":
-            if self.lexer.peek().is_word("function"):
-                raise self.unsupported("another namespace for functions is", self.lexer.peek())
             if not self.lexer.peek().is_word("collation", "order"):
                 self.expect_word("element")
             words.append(self.lexer.take().text)
@@ -288,6 +291,20 @@ class QueryParser(UpdateParser):
             self.scope.namespaces.pop(prefix, None)
         else:
             self.scope.namespaces[prefix] = uri
+
+    def _declare_functions_namespace(self, what: Token, declared: set[str]) -> None:
+        """``declare default function namespace "uri"``: of functions without a prefix."""
+        place = self.lexer.peek()
+        uri = " ".join(self.expect_string("the URI of the namespace, in quotation marks").split())
+        if "function" in declared:
+            reason = "the default function namespace is declared twice (XQST0066)"
+            raise self.refusal("duplicate-declaration", reason, what.offset)
+        if self.has_functions or self.declared:
+            reason = "a namespace is declared behind a function or a variable"
+            raise self.refusal("syntax", reason, what.offset, "it in front")
+        declared.add("function")
+        self.check_declaration("", uri, place.offset)
+        self.function_namespace = uri
 
     # -- whole profiles
 

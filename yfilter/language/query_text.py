@@ -377,7 +377,11 @@ def _order_key(key: OrderKey, plain: bool) -> str:
 def _computed(node: Computed, plain: bool) -> str:
     name = ""
     if isinstance(node.name, QualifiedName):
-        name = f" {node.name}"
+        named = node.name
+        name = f" {named}"
+        if named.prefix and named.prefix != "xml":
+            parts = (str(named), named.prefix, named.namespace)
+            name = f" {{{', '.join(map(_quoted, parts))}}}"
     elif node.name is not None:
         listed = "".join(f", {_quoted(part)}" for one in node.namespaces for part in one)
         name = f" {{{_whole(node.name, plain)}{listed}}}"

@@ -11,7 +11,8 @@ each shape.  The tree of a shape is an ordinary one: a blank is a string or a nu
 it stands for, of a type of its own by which it is known again.  Equal trees are one Shape, so two
 profiles are equal when their shapes are the same object and their words are equal.
 
-A pattern and its flags are no words: what they say is checked when they are parsed.
+A pattern and its flags are no words, nor is the text of a computed comment or processing
+instruction: what they say is checked when they are parsed.
 """
 
 from __future__ import annotations
@@ -24,9 +25,11 @@ from operator import attrgetter
 from typing import NamedTuple, TypeAlias, TypeVar, cast
 from weakref import WeakValueDictionary
 
+from formats.names import QualifiedName
 from yfilter.language.functions import PATTERN_FUNCTIONS
 from yfilter.language.query_ast import (
     ANY,
+    Computed,
     Expression,
     FunctionCall,
     Literal,
@@ -75,6 +78,7 @@ Blank: TypeAlias = BlankString | BlankInteger | BlankDecimal | BlankDouble
 
 Found = TypeVar("Found")
 Template = TypeVar("Template")
+_CHECKED = (NodeKind.COMMENT, NodeKind.PROCESSING_INSTRUCTION)
 _BLANK_TEXT = re.compile(rf"{MARK}([0-9]+)\.?{MARK}")
 _Filler: TypeAlias = Callable[[tuple[Word, ...]], object]
 
@@ -258,6 +262,9 @@ def _replaced(node: object, blank: Callable[[Word], Word]) -> object:
         return node
     if kind is tuple:
         return tuple([_replaced(part, blank) for part in parts])
+    if isinstance(node, Computed) and node.kind in _CHECKED and isinstance(node.content, Literal):
+        name = cast("Expression | QualifiedName | None", _replaced(node.name, blank))
+        return Computed(node.kind, name, node.content, node.namespaces)
     if isinstance(node, FunctionCall) and node.name in PATTERN_FUNCTIONS:
         return FunctionCall(
             node.name,

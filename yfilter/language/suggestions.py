@@ -37,7 +37,6 @@ _FOREIGN = {
     "integer": "xs:integer()",
     "decimal": "xs:decimal()",
     "int": "xs:integer()",
-    "xs:QName": 'QName("namespace", "name")',
 }
 # Words of other languages where an operator is expected.
 _WORDS = {

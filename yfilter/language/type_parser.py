@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from yfilter.language.functions import TYPES
 from yfilter.language.namespaces import SCHEMA_NAMESPACE
-from yfilter.language.other_functions import OPAQUE_TYPES
-from yfilter.language.path_parser import KIND_TESTS, PathParser
+from yfilter.language.other_functions import OPAQUE_TYPES, type_result
+from yfilter.language.path_parser import KIND_TESTS, SCHEMA_TESTS, PathParser
 from yfilter.language.query_ast import SequenceType
 from yfilter.language.query_lexer import TokenKind
 
@@ -26,15 +26,20 @@ class TypeParser(PathParser):
                 self.expect(")")
                 found = SequenceType(token.text, None, None)
                 return found if token.text == "empty-sequence" else self._occurring(found)
-            if token.text not in KIND_TESTS:
-                raise self.unsupported(f"the type {token.text}() is", token, "node()")
+            if token.text not in KIND_TESTS and token.text not in SCHEMA_TESTS:
+                what = f"there is no type {token.text}()"
+                raise self.refusal("syntax", what, token.offset, "node()")
             kind, test = self._kind_test(token)
             return self._occurring(SequenceType("node", kind, test))
         self.lexer.take()
         prefix, _, local = token.text.rpartition(":")
         namespace = self.namespace_of(prefix, token.offset) if prefix else ""
         if namespace != SCHEMA_NAMESPACE or f"xs:{local}" not in _ATOMIC:
-            raise self.unsupported(f"the type {token.text} is", token, ", ".join(sorted(_ATOMIC)))
+            is_known = namespace == SCHEMA_NAMESPACE and type_result(f"xs:{local}") is not None
+            what = f"the type {token.text} is not in the profile language"
+            code = "" if is_known or local == "NOTATION" else " (XPST0051)"
+            expected = ", ".join(sorted(_ATOMIC))
+            raise self.refusal("unsupported", what + code, token.offset, expected)
         return self._occurring(SequenceType(f"xs:{local}", None, None))
 
     def _occurring(self, item: SequenceType) -> SequenceType:

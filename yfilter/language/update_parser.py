@@ -18,12 +18,13 @@ from yfilter.language.query_ast import (
     FunctionCall,
     LetClause,
     Literal,
+    NodeKind,
     Sequence,
     Transform,
     Typeswitch,
     Update,
 )
-from yfilter.language.query_lexer import Token, TokenKind, is_ncname
+from yfilter.language.query_lexer import Token, TokenKind
 from yfilter.language.update_kind import UpdateKind
 
 _PLACES = {
@@ -163,17 +164,17 @@ class UpdateParser(FunctionParser):
         place = self.lexer.peek()
         name = self.expression()
         default = self.scope.namespaces[""]
-        if self.kinds_of(target) & ~ItemKind.ELEMENT:
+        kinds = self.kinds_of(target)
+        if kinds & ~ItemKind.ELEMENT:
             default = ""  # which is for the names of elements
+        kind = NodeKind.ATTRIBUTE if kinds == ItemKind.ATTRIBUTE else NodeKind.ELEMENT
         match name:
             case FunctionCall("QName", (Literal(str(uri)), Literal(str(text)))):
+                self._check_qname(kind, name, place)
                 return QualifiedName(text.rpartition(":")[0], uri, text.rpartition(":")[2])
         if isinstance(name, Literal):
-            prefix, colon, local = str(name.value).strip().rpartition(":")
-            if not is_ncname(local) or (colon and not is_ncname(prefix)):
-                raise self.refusal("type", "this is not a name", place.offset, "a name in quotes")
-            namespace = self.namespace_of(prefix, place.offset) if colon else default
-            return QualifiedName(prefix, namespace, local)
+            named = self._literal_name(kind, name, place)
+            return named if named.prefix else named._replace(namespace=default)
         if default:
             return FunctionCall("QName", (Literal(default), FunctionCall("string", (name,))))
         return name
