@@ -6,6 +6,7 @@ from formats.element_stream import ElementStream
 from formats.errors import DecodeError
 from formats.graph.graph_limits import GraphLimits
 from formats.graph.reader import read_graph
+from formats.graph.striping import Closure
 from formats.graph.syntaxes import by_media_type
 from formats.limits import DEFAULT_LIMITS, MessageLimits
 from formats.media_types import TEXT, publish_format
@@ -13,14 +14,18 @@ from formats.text import parse_text
 
 
 def read_publication(
-    data: bytes, media_type: str, limits: MessageLimits = DEFAULT_LIMITS
+    data: bytes,
+    media_type: str,
+    limits: MessageLimits = DEFAULT_LIMITS,
+    closure: Closure | None = None,
 ) -> ElementStream:
-    """The element stream of a message; a graph is striped, but RDF/XML stays the document that it
-    is.  MessageRefused; DecodeError ``unknown-format`` for a media type that nobody reads."""
+    """The element stream of a message; a graph is striped, and closed if taxonomies say how, but
+    RDF/XML stays the document that it is.  MessageRefused; DecodeError ``unknown-format`` for a
+    media type that nobody reads."""
     kind = publish_format(media_type)
     if kind == TEXT:
         return parse_text(data, limits)
     syntax = by_media_type(kind)
     if syntax is None:
         raise DecodeError("unknown-format", f"no message is of the media type {media_type!r}")
-    return read_graph(data, syntax, GraphLimits(limits))
+    return read_graph(data, syntax, GraphLimits(limits), closure=closure)

@@ -54,6 +54,7 @@ from registration.relays import Relays
 from registration.schema_reading import SchemaReading
 from registration.shape_changes import ShapeChanges
 from registration.shape_requests import ShapeRequests
+from registration.taxonomies import Taxonomies
 
 
 class RegistrationCore:
@@ -107,6 +108,7 @@ class RegistrationCore:
         self._access = AccessControl(
             *(topology, self._links, self._rows, audit, wall, holders, revoked)
         )
+        self._taxonomies = Taxonomies(topology, self._links, self._rows, audit)
         reports = LinkReports(self.shapes, self._rows, audit)
         placement = PlanPlacement(topology, self._rows)
         self._shares = MeasuredShares(topology, placement, self._links, self._rows)
@@ -137,8 +139,10 @@ class RegistrationCore:
         changes = ShapeRequests(self.shapes, self.catalog, reports.decide, audit, server.principal)
         verbs |= changes.verbs
         verbs |= self._access.verbs
+        verbs |= self._taxonomies.verbs
         verbs |= audit.verbs
-        for part in (placement, self._shares, application, news, batches, requests, self._access):
+        told = (placement, self._shares, application, news, batches, requests)
+        for part in (*told, self._access, self._taxonomies):
             self.shapes.tell_topology.append(part.use_topology)
         self._counters: Counter[str] = Counter()
         self._agenda = Agenda(
@@ -161,6 +165,7 @@ class RegistrationCore:
                 processes,
                 audit,
                 self._access,
+                self._taxonomies,
             )
         )
         self._takers = self._agenda.takers()
@@ -254,6 +259,7 @@ class RegistrationCore:
         elif role == "broker":
             self._shares.tell(name)
             self._access.tell(name)
+            self._taxonomies.tell(name)
         elif self._dead.felled and (why := self._dead.bar(arrival)):
             self._links.refuse(arrival.connection, "too-many-errors", why)
 

@@ -19,8 +19,10 @@ A property's IRI is split before its longest ending that is an NCName.  Blank no
 first appearance in the message.  Languages are in lower case.  ``n`` is the number of a valid
 numeric literal as an xs:double in its fewest digits, ``w`` the seconds since 1970 of a valid
 xsd:dateTime or xsd:date (no zone: as UTC).  Within ``k``: ``c`` is a class of the subject, stated
-or above a stated one; ``q`` (``i``: a property) one above a property of the subject, with the
-object as any property has it; ``m`` the members of a container, rdf:_1 and on, likewise.
+or listed by a taxonomy, or above one of these; ``q`` (``i``: a property) one above a property of
+the subject, with the object as any property has it; ``m`` the members of a container, rdf:_1 and
+on, likewise.  An object of which a taxonomy lists classes is a subject with ``k`` alone, at the
+end, unless something is said of it.
 """
 
 from __future__ import annotations

@@ -101,11 +101,15 @@ _IDLE: list[ColumnWriter] = []  # as many as there were graphs finished at the s
 class Closure(Protocol):
     """What taxonomies make of a graph's types and properties; all are IRIs."""
 
-    def classes(self, types: list[bytes]) -> list[bytes]:
-        """The types and all classes above them, each once."""
+    def classes(self, subject: bytes, types: list[bytes]) -> list[bytes]:
+        """The types of a subject ("" for a blank node), those that are listed of it, and all
+        classes above them, each once."""
 
     def properties_above(self, name: bytes) -> list[bytes]:
         """All properties above one, without it."""
+
+    def lists(self, iri: bytes) -> bool:
+        """Whether classes of an IRI are listed, so that it has some wherever it stands."""
 
 
 class GraphBuilder:
@@ -311,6 +315,8 @@ class GraphBuilder:
                     if closure is not None
                     else []
                 )
+        if closure is not None:
+            self._add_listed(closure)
         for group in range(self._groups):
             types: list[int] = []
             found: list[tuple[int, int, int]] = []
@@ -324,17 +330,28 @@ class GraphBuilder:
                 for each in above[property] or ():
                     found.append((E_ABOVE, each, self._row_object[row]))
                 row = self._row_next[row]
-            if types:
-                classes = types if closure is None else self._classes(types, closure)
+            classes = types
+            if closure is not None:
+                classes = self._classes(self._group_subject[group], types, closure)
+            if classes:
                 found = [(E_CLASS, NO_TERM, each) for each in classes] + found
             self._closed.append(found or None)
 
-    def _classes(self, types: list[int], closure: Closure) -> list[int]:
+    def _add_listed(self, closure: Closure) -> None:
+        """Every object that is listed gets a group, for its classes."""
+        row: cython.int
+        for row in range(self._rows):
+            object: cython.int = self._row_object[row]  # noqa: A001
+            if self.terms.kinds[object] == IRI and closure.lists(self.terms.values[object]):
+                self._group(object, self._group_graph[self._row_group[row]])
+
+    def _classes(self, subject: cython.int, types: list[int], closure: Closure) -> list[int]:
         """The classes of a subject with these types, which may be anything."""
         terms: Terms = self.terms
+        name = terms.values[subject] if terms.kinds[subject] == IRI else b""
         named = [terms.values[each] for each in types if terms.kinds[each] == IRI]
         others = [each for each in types if terms.kinds[each] != IRI]
-        return [terms.iri(each) for each in closure.classes(named)] + others
+        return [terms.iri(each) for each in closure.classes(name, named)] + others
 
     def _check_sizes(self) -> None:
         elements: cython.Py_ssize_t = 1 + self._groups + self._rows

@@ -47,6 +47,7 @@ from onyx.broker.shape.shape_stages import ShapeStages
 from onyx.broker.shape.tree_versions import TreeVersions
 from onyx.broker.shape.tunnels import Tunnels
 from onyx.broker.source_announcements import SourceAnnouncements
+from onyx.broker.taxonomies import Taxonomies
 from onyx.broker.transformation import Transformation
 from onyx.broker.transformation_requests import TransformationRequests
 from onyx.broker.unclaimed_profiles import UnclaimedProfiles
@@ -140,6 +141,7 @@ class BrokerCore:
         self._dead = dead = DeadLetters(self._links, self._rows, wall, mark)
         self.control = ControlPlane(identity, topology, self._links, self._rows)
         self._access = AccessRules(self.control, self._links, self._rows, holders, revoke)
+        self.taxonomies = Taxonomies(self.control, self._links, self._rows)
         seconds = limits.evaluation_ms_max / 1000
         evaluation = EvaluationLimits(
             seconds_max=min(seconds, SLICE_SECONDS), late_messages=LATE_MESSAGES, clock=clock
@@ -225,6 +227,7 @@ class BrokerCore:
                 dead,
                 self.control,
                 self._access,
+                self.taxonomies,
                 self.data,
                 self.trained,
                 SourceAnnouncements(self.control, self.query, self.trained),
@@ -375,6 +378,7 @@ class BrokerCore:
     def _end_tree(self, tree: str) -> None:
         """A tree has ended here."""
         self.moves.end_tree(tree)
+        self.taxonomies.end_tree(tree)
         self.data.last_numbers.end_tree(tree)
 
     def _hand_on(self, arrival: Arrival) -> None:

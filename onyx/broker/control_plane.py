@@ -16,12 +16,13 @@ registration service before any tree has it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import cast
 
 from formats import Dictionary, Schema, SchemaKind, Validation, derive_dictionary
+from formats.graph.striping import Closure
 from onyx.broker.known_shapes import KnownShapes
 from overlay.link.frames import SourceAnnounced, SourceReady, TreeReady
 from overlay.link.link_layer import LinkLayer
@@ -66,6 +67,8 @@ class ControlPlane(Part):
         self._links = links
         self._rows = rows
         self._current = ""  # the tree that messages published here go down, once one is in use
+        self.closure: Callable[[str], Closure | None] = _unclosed  # by tree; see taxonomies.py
+        self.tell_used: list[Callable[[str], None]] = []  # that tree, before anything goes down it
         # source -> the tree it was announced on, and the children whose TreeReady is missing
         self._awaited: dict[str, tuple[str, set[str]]] = {}
         self._dictionaries: dict[str, Dictionary | None] = {}  # by source, of those in use
@@ -101,10 +104,17 @@ class ControlPlane(Part):
         """The tree that messages published here go down."""
         return self._current or self.shapes.agreed.tree(self.identity) or self.identity
 
+    @property
+    def has_own_tree(self) -> bool:
+        """Whether a tree of this broker is in use, as a source publishes here."""
+        return self._current != ""
+
     def use_tree(self, tree: str) -> None:
         """What is published here from now on goes down this tree."""
         self._current = tree
         CURRENT.put(self._rows, "own", _CurrentRow(tree))
+        for tell in self.tell_used:
+            tell(tree)
 
     def tree(self, tree: str) -> BroadcastTree:
         """By name; KeyError when there is none (any more)."""
@@ -260,6 +270,10 @@ class ControlPlane(Part):
     def _put_source(self, entry: SourceEntry) -> None:
         self._know_source(entry)
         SOURCES.put(self._rows, entry.source, entry.row())
+
+
+def _unclosed(tree: str) -> None:
+    """No taxonomy says anything."""
 
 
 def _entry_of(frame: SourceAnnounced) -> SourceEntry:

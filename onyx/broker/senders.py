@@ -4,16 +4,30 @@ from __future__ import annotations
 
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.shape.tree_versions import TreeVersions
-from overlay.link.frames import DictionaryTrained, Message, SourceAnnounced, TreeBegun, TreeEnded
+from overlay.link.frames import (
+    DictionaryTrained,
+    Message,
+    SourceAnnounced,
+    TaxonomiesInForce,
+    TreeBegun,
+    TreeEnded,
+)
 from overlay.link.link_layer import Arrival
 from overlay.link.move_frames import WatershedReached
 from overlay.tree_name import root_of
 
 OVER = "over"
 # What must keep its order over a change of trees.
-ORDERED = (Message, DictionaryTrained, WatershedReached, TreeEnded)
+ORDERED = (Message, DictionaryTrained, TaxonomiesInForce, WatershedReached, TreeEnded)
 # What a tree that has ended needs no longer.
-_DOWNWARD = (SourceAnnounced, DictionaryTrained, TreeBegun, TreeEnded, Message)
+_DOWNWARD = (
+    SourceAnnounced,
+    DictionaryTrained,
+    TaxonomiesInForce,
+    TreeBegun,
+    TreeEnded,
+    Message,
+)
 
 
 def place_of_sender(arrival: Arrival, control: ControlPlane, trees: TreeVersions) -> str:

@@ -23,7 +23,8 @@ from overlay.topology import TopologyError
 # In the order of onyx --help; each is a module of this package.
 VERBS = (
     *("up", "source", "profile", "subscribe", "trace", "transform", "status", "dead", "plan"),
-    *("backtest", "archive", "topology", "access", "token", "audit", "make-results", "cert"),
+    *("backtest", "archive", "topology", "taxonomy", "access", "token", "audit"),
+    *("make-results", "cert"),
 )
 
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells count

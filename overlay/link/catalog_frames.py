@@ -132,6 +132,19 @@ class LinkReported(CatalogFrame):
 
 @on_the_wire
 @dataclass(frozen=True, slots=True)
+class TaxonomiesAnnounced(CatalogFrame):
+    """What all registered taxonomies say together, by which root brokers close what their sources
+    publish from now on: ``payload`` (formats/graph/taxonomy.py, compressed with zlib; empty for
+    none), and ``version``, which grows with every change."""
+
+    type: ClassVar[str] = "taxonomies-announced"
+
+    version: int
+    payload: bytes
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
 class AccessAnnounced(CatalogFrame):
     """Who may do what from now on (overlay/access.py): all rules (principal, role, scope), and all
     tokens (principal, digest, second at which it expires, [(role, scope)]); and the serial numbers

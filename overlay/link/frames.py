@@ -25,6 +25,7 @@ from overlay.link.catalog_frames import (
     ShapeSettled,
     SourceAnnounced,
     SourceReady,
+    TaxonomiesAnnounced,
 )
 from overlay.link.control_frames import (
     Ack,
@@ -52,6 +53,7 @@ from overlay.link.message_frames import (
     MessageAgain,
     Publish,
     Refused,
+    TaxonomiesInForce,
     TreeBegun,
     TreeEnded,
 )
@@ -117,6 +119,8 @@ __all__ = [
     "SourceAnnounced",
     "SourceReady",
     "Taken",
+    "TaxonomiesAnnounced",
+    "TaxonomiesInForce",
     "TreeBegun",
     "TreeEnded",
     "TreeReady",

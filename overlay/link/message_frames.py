@@ -26,6 +26,19 @@ class DictionaryTrained(MessageFrame):
 
 @on_the_wire
 @dataclass(frozen=True, slots=True)
+class TaxonomiesInForce(MessageFrame):
+    """The taxonomies by which the graphs of the messages that follow on the tree ``root`` are
+    closed, as in TaxonomiesAnnounced."""
+
+    type: ClassVar[str] = "taxonomies-in-force"
+
+    root: Name
+    version: int
+    payload: bytes
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
 class TreeBegun(MessageFrame):
     """The first frame on the way down the new tree ``root``: tell your parent on it what you want
     of it."""

@@ -43,11 +43,13 @@ class Codebook:
         words = only(known) if known else ONLY_EMPTY
         return decode(payload, wire_format, self._limits, words, self._trained.lookup(source))
 
-    def read_graph(self, media_type: str, payload: bytes) -> ElementStream:
-        """A graph as it was published, striped.  MessageRefused; DecodeError ``unknown-format``
-        for a media type that is no graph's."""
+    def read_graph(self, tree: str, media_type: str, payload: bytes) -> ElementStream:
+        """A graph as it was published, striped, and closed by the taxonomies of the tree.
+
+        MessageRefused; DecodeError ``unknown-format`` for a media type that is no graph's.
+        """
         self._counters["decoded"] += 1
-        return read_publication(payload, media_type, self._limits)
+        return read_publication(payload, media_type, self._limits, self._control.closure(tree))
 
     def encode(self, source: str, form: WireFormat, stream: ElementStream) -> bytes:
         self._counters["encoded"] += 1

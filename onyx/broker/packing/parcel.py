@@ -94,7 +94,7 @@ class Parcel:
     ) -> Parcel:
         """A graph as it was published, which travels in binary from here on.  MessageRefused;
         DecodeError ``unknown-format``."""
-        stream = codebook.read_graph(media_type, payload)
+        stream = codebook.read_graph(root, media_type, payload)
         binary = codebook.encode(source, WireFormat.BINARY, stream)
         parcel = cls(codebook, root, source, number, 0, WireFormat.BINARY, binary)
         parcel._stream = stream

@@ -69,11 +69,14 @@ def test_classes_and_members_stand_below_the_closure() -> None:
 
 def test_a_closure_adds_what_it_says() -> None:
     class Two:
-        def classes(self, types: list[bytes]) -> list[bytes]:
+        def classes(self, subject: bytes, types: list[bytes]) -> list[bytes]:
             return [*types, b"http://e.example/Top"]
 
         def properties_above(self, name: bytes) -> list[bytes]:
             return [b"http://e.example/about"] if name.endswith(b"/p") else []
+
+        def lists(self, iri: bytes) -> bool:
+            return False
 
     stream = read_graph(PREFIXES + b":a a :C, _:t ; :p 5 .", GraphSyntax.TURTLE, closure=Two())
     assert to_text(stream).partition(b"<k>")[2] == (

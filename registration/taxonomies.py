@@ -1,0 +1,203 @@
+"""Taxonomies: what operators have registered of classes and properties, for all graphs.
+
+====================  ========================================================================
+``taxonomy.put``      one more, or another in place of that ``name``: ``text`` (bytes) in a
+                      ``syntax``, a media type
+``taxonomy.list``     all: [name, version, syntax, bytes, {"classes", "properties", "instances"}]
+``taxonomy.show``     that of a ``name``: its text as it was put
+``taxonomy.remove``   that ``name`` is none any more
+====================  ========================================================================
+
+All together are one: what is above a class is what any of them says.  Every change has a number,
+the ``version``; each broker is told what all say, and root brokers close messages by it from then
+on (onyx/broker/taxonomies.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from formats import Compression, FormatError, compress, decompress
+from formats.graph.syntaxes import GraphSyntax, by_media_type
+from formats.graph.taxonomy import Taxonomy, check_taxonomy, read_taxonomy, union
+from overlay.access import Right
+from overlay.link.frames import Request, TaxonomiesAnnounced
+from overlay.link.link_layer import LinkLayer
+from overlay.link.part import Part
+from overlay.link.request_server import RequestRefused, Result, Verb, name_argument
+from overlay.link.row_log import RowLog
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
+from overlay.topology import Topology
+from registration.audit_log import AuditLog
+from registration.catalog import REGISTRATION_KEY
+
+TAXONOMIES_MAX = 1_000
+TEXT_BYTES_MAX = 8 * 1024 * 1024  # of one
+LINES_BYTES_MAX = 256 * 1024 * 1024
+PAYLOAD_BYTES_MAX = 4 * 1024 * 1024  # of what brokers are told: all together, compressed
+
+
+@dataclass(frozen=True, slots=True)
+class _TaxonomyRow:
+    """Its key is the name; ``lines`` are Taxonomy.to_bytes(), and that and ``text`` compressed."""
+
+    version: int
+    syntax: GraphSyntax
+    text: bytes
+    size: int  # of the text
+    lines: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _VersionRow:
+    version: int
+
+
+TAXONOMIES = Table("taxonomy", _TaxonomyRow)
+VERSION = Table("taxonomies-version", _VersionRow)
+
+
+class Taxonomies(Part):
+    """All that are registered; durable."""
+
+    section = "taxonomies"
+
+    def __init__(self, topology: Topology, links: LinkLayer, rows: RowLog, audit: AuditLog) -> None:
+        self._brokers = topology.broker_ids
+        self._links = links
+        self._rows = rows
+        self._audit = audit
+        self._of_name: dict[str, _TaxonomyRow] = {}
+        self._read: dict[str, Taxonomy] = {}
+        self._version = 0
+        self._announced = TaxonomiesAnnounced(0, b"")
+        self._told: dict[str, int] = {}  # versions, in this run, by broker
+        self.verbs = {
+            "taxonomy.put": Verb(Right.OPERATE, self._put),
+            "taxonomy.list": Verb(Right.KNOWN, self._list),
+            "taxonomy.show": Verb(Right.KNOWN, self._show),
+            "taxonomy.remove": Verb(Right.OPERATE, self._remove),
+        }
+
+    def restore(self, rows: StoredRows) -> None:
+        for name, row in rows.take(TAXONOMIES):
+            self._of_name[name] = row
+            self._read[name] = Taxonomy.from_bytes(_unpacked(row.lines))
+        for _, stored in rows.take(VERSION):
+            self._version = stored.version
+        self._make_announcement(union(self._read.values()))
+
+    def use_topology(self, topology: Topology) -> None:
+        """Brokers have come or gone."""
+        self._brokers = topology.broker_ids
+
+    def tell(self, broker: str) -> None:
+        """Tell a broker that is here what it does not know."""
+        if self._told.get(broker, 0) < self._version:
+            self._told[broker] = self._version
+            self._links.send(f"broker/{broker}", REGISTRATION_KEY, self._announced)
+
+    def statistics(self) -> dict[str, object]:
+        return {"taxonomies": len(self._of_name), "version": self._version}
+
+    # --- verbs ----------------------------------------------------------------------------
+
+    def _put(self, connection: int, request: Request) -> Result:
+        name = name_argument(request, "name")
+        if not name:
+            raise RequestRefused("bad-argument", "a taxonomy has a name")
+        syntax = by_media_type(name_argument(request, "syntax"))
+        text = request.arguments.get("text")
+        if syntax is None:
+            known = ", ".join(GraphSyntax)
+            raise RequestRefused("bad-argument", f"'syntax' must be one of {known}")
+        if not isinstance(text, bytes) or len(text) > TEXT_BYTES_MAX:
+            raise RequestRefused("bad-argument", f"'text' must be {TEXT_BYTES_MAX} bytes at most")
+        former = self._of_name.get(name)
+        if former is not None and (former.syntax, _unpacked(former.text)) == (syntax, text):
+            return self._shown(name, changed=False)
+        if former is None and len(self._of_name) == TAXONOMIES_MAX:
+            raise RequestRefused("too-many", f"there are {TAXONOMIES_MAX} taxonomies already")
+        try:
+            taxonomy = read_taxonomy(text, syntax)
+            all_of_them = union({**self._read, name: taxonomy}.values())
+            check_taxonomy(all_of_them)
+        except FormatError as error:
+            said = str(error).removesuffix(f" [{error.code}]")
+            raise RequestRefused(error.code, f"{name}: {said}") from None
+        if len(_packed(all_of_them.to_bytes())) > PAYLOAD_BYTES_MAX:
+            raise RequestRefused(
+                "too-large", f"compressed, all would be more than {PAYLOAD_BYTES_MAX} bytes"
+            )
+        self._read[name] = taxonomy
+        lines = taxonomy.to_bytes()
+        row = _TaxonomyRow(self._version + 1, syntax, _packed(text), len(text), _packed(lines))
+        self._of_name[name] = row
+        TAXONOMIES.put(self._rows, name, row)
+        self._changed(connection, request, f"{name}, {len(text)} bytes", all_of_them)
+        return self._shown(name, changed=True)
+
+    def _list(self, connection: int, request: Request) -> Result:
+        return {
+            "version": self._version,
+            "taxonomies": [
+                [name, row.version, row.syntax.value, row.size, self._read[name].statistics()]
+                for name, row in sorted(self._of_name.items())
+            ],
+        }
+
+    def _show(self, connection: int, request: Request) -> Result:
+        name = name_argument(request, "name")
+        row = self._known(name)
+        return {
+            "name": name,
+            "version": row.version,
+            "syntax": row.syntax.value,
+            "text": _unpacked(row.text),
+        }
+
+    def _remove(self, connection: int, request: Request) -> Result:
+        name = name_argument(request, "name")
+        self._known(name)
+        del self._of_name[name], self._read[name]
+        TAXONOMIES.delete(self._rows, name)
+        self._changed(connection, request, name, union(self._read.values()))
+        return {"name": name, "version": self._version}
+
+    # --- helpers --------------------------------------------------------------------------
+
+    def _known(self, name: str) -> _TaxonomyRow:
+        if name not in self._of_name:
+            raise RequestRefused("unknown-taxonomy", f"there is no taxonomy {name!r}")
+        return self._of_name[name]
+
+    def _shown(self, name: str, *, changed: bool) -> Result:
+        return {
+            "name": name,
+            "version": self._of_name[name].version,
+            "changed": changed,
+            **self._read[name].statistics(),
+        }
+
+    def _changed(
+        self, connection: int, request: Request, detail: str, all_of_them: Taxonomy
+    ) -> None:
+        self._version += 1
+        VERSION.put(self._rows, "current", _VersionRow(self._version))
+        self._audit.note(self._links.principal(connection), request.verb, detail)
+        self._make_announcement(all_of_them)
+        for broker in self._brokers:
+            self.tell(broker)
+
+    def _make_announcement(self, all_of_them: Taxonomy) -> None:
+        payload = _packed(all_of_them.to_bytes()) if all_of_them else b""
+        self._announced = TaxonomiesAnnounced(version=self._version, payload=payload)
+
+
+def _packed(data: bytes) -> bytes:
+    return compress(data, Compression.ZLIB)
+
+
+def _unpacked(data: bytes) -> bytes:
+    return decompress(data, Compression.ZLIB, LINES_BYTES_MAX)

@@ -1,0 +1,137 @@
+"""Taxonomies at a broker: B4, the root of its own tree and between B1 and B5, B6 on B1's."""
+
+from __future__ import annotations
+
+import zlib
+
+from formats import WireFormat, decode, to_text
+from formats.graph.taxonomy import Taxonomy
+from overlay.link.frames import (
+    Message,
+    Publish,
+    TaxonomiesAnnounced,
+    TaxonomiesInForce,
+)
+from tests.onyx.broker.test_broker_core import NEWS, Setting, delta
+
+CAT, PET, THING = b"urn:Cat", b"urn:Pet", b"urn:Thing"
+
+
+def payload(**above: bytes) -> bytes:
+    classes = {f"urn:{name}".encode(): (each,) for name, each in above.items()}
+    return zlib.compress(Taxonomy(classes=classes).to_bytes())
+
+
+PETS, MORE = payload(Cat=PET), payload(Cat=PET, Pet=THING)
+
+
+def announce(setting: Setting, version: int, content: bytes) -> None:
+    setting.registration.send("registration", TaxonomiesAnnounced(version, content))
+
+
+def classes(setting: Setting, tree: str) -> list[bytes]:
+    closure = setting.core.taxonomies.closure(tree)
+    return [] if closure is None else closure.classes(b"", [CAT])
+
+
+def test_what_the_registration_service_says_counts_for_the_own_tree_alone() -> None:
+    setting = Setting()
+    setting.announce(root="B4")
+    setting.announce("s2", root="B1")
+    announce(setting, 1, PETS)
+    assert classes(setting, "B4") == [CAT, PET]
+    assert classes(setting, "B1") == []
+    for neighbour in setting.brokers.values():
+        assert neighbour.take(TaxonomiesInForce) == [TaxonomiesInForce("B4", 1, PETS)]
+
+
+def test_what_comes_down_a_tree_counts_for_it_and_is_passed_on() -> None:
+    setting = Setting()
+    setting.announce(root="B1")
+    setting.brokers["B1"].send("B1", TaxonomiesInForce("B1", 1, PETS))
+    assert classes(setting, "B1") == [CAT, PET]
+    assert setting.core.taxonomies.version("B1") == 1
+    for child in ("B5", "B6"):
+        assert setting.brokers[child].take(TaxonomiesInForce) == [TaxonomiesInForce("B1", 1, PETS)]
+    setting.brokers["B1"].send("B1", TaxonomiesInForce("B1", 3, b""))
+    assert classes(setting, "B1") == []
+
+
+def test_a_tree_that_comes_into_use_is_told_before_its_first_message() -> None:
+    setting = Setting()
+    announce(setting, 1, PETS)
+    assert all(not peer.all(TaxonomiesInForce) for peer in setting.brokers.values())
+    setting.announce(root="B4")
+    setting.children_ready(root="B4")
+    setting.brokers["B5"].send("B4", delta("//*", root="B4"))
+    setting.beside.peer("source", "s1").send("s1", Publish("s1", "text", NEWS))
+    down = (TaxonomiesInForce, Message)
+    assert [type(f) for f in setting.brokers["B5"].got if isinstance(f, down)] == list(down)
+    setting.announce("s2", root="B4")
+    assert len(setting.brokers["B5"].all(TaxonomiesInForce)) == 1, "the tree knows"
+
+
+def test_a_change_stands_between_the_messages_before_and_behind_it() -> None:
+    setting = Setting()
+    setting.announce(root="B4")
+    setting.children_ready(root="B4")
+    setting.brokers["B5"].send("B4", delta("//*", root="B4"))
+    source = setting.beside.peer("source", "s1")
+    seen = []
+    for version, content in ((1, PETS), (2, MORE)):
+        source.send("s1", Publish("s1", "text", NEWS))
+        announce(setting, version, content)
+    source.send("s1", Publish("s1", "text", NEWS))
+    for frame in setting.brokers["B5"].got:
+        if isinstance(frame, TaxonomiesInForce):
+            seen.append(f"version {frame.version}")
+        elif isinstance(frame, Message):
+            seen.append(f"message {frame.number}")
+    assert seen == ["message 1", "version 1", "message 2", "version 2", "message 3"]
+
+
+def test_a_restart_forgets_nothing_and_stores_what_is_equal_once() -> None:
+    setting = Setting()
+    setting.announce(root="B4")
+    setting.announce("s2", root="B1")
+    announce(setting, 1, PETS)
+    setting.brokers["B1"].send("B1", TaxonomiesInForce("B1", 1, PETS))
+    assert setting.core.taxonomies.statistics()["bytes"] == len(PETS)
+    setting.restart()
+    assert classes(setting, "B1") == classes(setting, "B4") == [CAT, PET]
+    announce(setting, 2, MORE)
+    assert classes(setting, "B1") == [CAT, PET]
+    assert classes(setting, "B4") == [CAT, PET, THING]
+    assert setting.core.taxonomies.statistics()["bytes"] == len(PETS) + len(MORE)
+    setting.core.taxonomies.end_tree("B1")
+    assert setting.core.taxonomies.statistics()["bytes"] == len(MORE)
+
+
+def test_an_older_word_comes_too_late_and_what_is_no_taxonomy_is_refused() -> None:
+    setting = Setting()
+    setting.announce(root="B4")
+    announce(setting, 2, MORE)
+    announce(setting, 1, PETS)
+    assert classes(setting, "B4") == [CAT, PET, THING]
+    announce(setting, 3, b"no taxonomy")
+    assert setting.registration.error == "bad-field"
+    assert classes(setting, "B4") == [CAT, PET, THING]
+
+
+def test_a_graph_is_closed_at_its_root_broker_as_it_knows_then() -> None:
+    setting = Setting()
+    setting.announce(root="B4")
+    setting.children_ready(root="B4")
+    graph = "/Q{urn:onyx:graph}g"
+    setting.brokers["B5"].send("B4", delta(graph, root="B4"))
+    source = setting.beside.peer("source", "s1")
+    turtle = b"<urn:tom> a <urn:Cat> ."
+    for version, content in ((1, PETS), (2, b"")):
+        source.send("s1", Publish("s1", "text/turtle", turtle))
+        announce(setting, version, content)
+    source.send("s1", Publish("s1", "text/turtle", turtle))
+    sent = setting.brokers["B5"].all(Message)
+    texts = [to_text(decode(frame.payload, WireFormat(frame.format))) for frame in sent]
+    closed = b'<k><c r="urn:Cat"/>%s</k>'
+    above = [b"", b'<c r="urn:Pet"/>', b""]
+    assert [closed % each in text for each, text in zip(above, texts, strict=True)] == [True] * 3
