@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from formats.media_types import XML
+
 Location = tuple[float, float]
 """(latitude, longitude) in degrees, north and east positive."""
 
@@ -111,8 +113,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What one message gave for one profile: one XML text each in ``results``, in the order of
-    the message; ``source`` and ``number`` name the message.
+    """What one message gave for one profile: one text each in ``results``, in the order of the
+    message; ``source`` and ``number`` name the message.  ``media_type`` of the results: XML, or
+    what a graph profile asks for, as application/sparql-results+json.
 
     ``is_over_limit``: the message was not evaluated to the end, or its results are larger than a
     message may be, so that there are none here; ``limit`` says which limit of the host broker that
@@ -124,6 +127,7 @@ class Delivery:
     number: int
     results: list[bytes]
     limit: str = ""
+    media_type: str = XML
 
     @property
     def is_over_limit(self) -> bool:

@@ -16,11 +16,12 @@ from typing import TypeAlias
 
 import trio
 
+from formats.media_types import XML
 from onyx.client_values import Delivery, ProfileInfo
 from onyx.errors import NetworkUnreachable, RequestFailed, UserError
 from onyx.registration_client import RegistrationClient, call
 from overlay.link.client_connection import ClientConnection, RemoteError
-from overlay.link.delivery_frames import Deliveries, cut
+from overlay.link.delivery_frames import Contents, Deliveries, contents
 from overlay.link.inbox import Arrived, Inbox, InboxQueue
 from overlay.link.subscription import Shared
 
@@ -80,7 +81,7 @@ class Results:
         self._connections: set[ClientConnection] = set()  # all that there ever were
         self._unconnected = list(self._places.values())
         self._current: Arrived | None = None
-        self._results: tuple[Deliveries, list[bytes]] | None = None
+        self._contents: tuple[Deliveries, Contents] | None = None
 
     @property
     def profile_id(self) -> str:
@@ -129,12 +130,13 @@ class Results:
             await self._follow(found)
         self._current = found
         frame = found.frame
-        if self._results is None or self._results[0] is not frame:
-            self._results = frame, cut(frame.lengths, frame.payload)
-        results, limit = list(self._results[1]), ""
-        if len(results) == 2 and not results[0]:  # no document is empty
-            results, limit = [], results[1].decode("utf-8", "replace")
-        return Delivery(found.inbox.profile, frame.source, frame.number, results, limit)
+        if self._contents is None or self._contents[0] is not frame:
+            self._contents = frame, contents(frame.lengths, frame.payload)
+        results, limit, media_type = self._contents[1]
+        return Delivery(
+            *(found.inbox.profile, frame.source, frame.number),
+            *(list(results), limit, media_type or XML),
+        )
 
     def acknowledge_nowait(self) -> None:
         """The last delivery is done, whatever happens now."""

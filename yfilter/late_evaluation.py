@@ -40,14 +40,15 @@ def evaluate(
 ) -> ProfileEvaluated:
     """The same of a message that is here; ``began``: when, by the clock, it was asked for."""
     results: tuple[bytes, ...] = ()
-    exceeded = None
+    exceeded, media_type = None, ""
     try:
         for delivered in _matcher(text, seconds, clock).deliver(stream):
             results, exceeded = tuple(delivered.results), delivered.exceeded
+            media_type = delivered.media_type
     except MatchLimitExceeded as error:
         exceeded = error
     limit = None if exceeded is None else (exceeded.code, exceeded.reason)
-    return ProfileEvaluated(results, limit, clock() - began)
+    return ProfileEvaluated(results, limit, clock() - began, media_type)
 
 
 @lru_cache(PROFILES_KEPT)

@@ -28,12 +28,14 @@ class EvaluateProfile:
 
 @dataclass(frozen=True, slots=True)
 class ProfileEvaluated:
-    """``results``: none where the message does not match; ``exceeded``: the limit, (code, reason),
-    that left it without; ``seconds`` of processor time were spent."""
+    """``results`` of a ``media_type``, "": XML; none where the message does not match.
+    ``exceeded``: the limit, (code, reason), that left it without; ``seconds`` of processor time
+    were spent."""
 
     results: tuple[bytes, ...]
     exceeded: tuple[str, str] | None
     seconds: float
+    media_type: str = ""
 
     @property
     def limit(self) -> MatchLimitExceeded | None:
@@ -42,15 +44,19 @@ class ProfileEvaluated:
 
 def pack_answer(answer: ProfileEvaluated) -> bytes:
     """For a pipe: plain values only, as whoever evaluates is not trusted."""
-    packed: bytes = msgpack.packb((list(answer.results), answer.exceeded, answer.seconds))
+    packed: bytes = msgpack.packb(
+        (list(answer.results), answer.exceeded, answer.seconds, answer.media_type)
+    )
     return packed
 
 
 def unpack_answer(data: bytes) -> ProfileEvaluated:
     """ValueError for what is no answer."""
     match msgpack.unpackb(data):
-        case [[*results], None, float(seconds)] if all(isinstance(one, bytes) for one in results):
-            return ProfileEvaluated(tuple(results), None, seconds)
-        case [[], [str(code), str(reason)], float(seconds)]:
+        case [[*results], None, float(seconds), str(media_type)] if all(
+            isinstance(one, bytes) for one in results
+        ):
+            return ProfileEvaluated(tuple(results), None, seconds, media_type)
+        case [[], [str(code), str(reason)], float(seconds), str()]:
             return ProfileEvaluated((), (code, reason), seconds)
     raise ValueError("no answer about a profile")

@@ -127,12 +127,14 @@ def _selected(profile: Profile, stream: ElementStream) -> tuple[int, ...]:
 class Delivered(NamedTuple):
     """What some profiles get of a message: ``numbers`` of their registrations, in no order, and the
     results, which are equal for all of them.  ``exceeded``: the limit that left them without.
-    ``is_made`` False: the results were put off; ``Matcher.deliver_to`` makes them."""
+    ``is_made`` False: the results were put off; ``Matcher.deliver_to`` makes them.  ``media_type``
+    of the results, "": XML."""
 
     numbers: array[int]
     results: list[bytes]
     exceeded: MatchLimitExceeded | None = None
     is_made: bool = True
+    media_type: str = ""
 
 
 PAUSE = Delivered(array("i"), [], None, is_made=False)

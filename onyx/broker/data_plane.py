@@ -236,7 +236,7 @@ class DataPlane(Part):
         except MatchLimitExceeded as exceeded:
             self._counters["match_over_limit"] += 1
             links = list(self._control.children(frame.root))
-            left = self._matcher.transformed(parcel.stream, parcel.root, links)
+            left = self._matcher.transformed(parcel.readings, parcel.root, links)
             untold = self.local.untold(parcel, exceeded.code, exceeded.reason)
             taken = Taken(links, left, untold)
         self._query.note_arrival(frame)
@@ -262,7 +262,7 @@ class DataPlane(Part):
         if parcel.number % SAMPLE_EVERY == 0:
             return
         self._counters["matched_nothing"] += 1
-        self._query.note_useless(parcel.root, parcel.stream)
+        self._query.note_useless(parcel.root, parcel.readings)
 
     def _decided(
         self, parcel: Parcel, is_wanted: bool, exceeded: MatchLimitExceeded | MessageRefused | None
@@ -287,7 +287,7 @@ class DataPlane(Part):
         Raises MessageRefused, DecodeError and MatchLimitExceeded.
         """
         parcel = self._open_dry(frame)
-        found = self._matcher.match(parcel.stream, root=parcel.root)
+        found = self._matcher.match(parcel.readings, root=parcel.root)
         decisions = list(self._transformation.taking_part(parcel, found, Counter()))
         links, left = _urgent(decisions)
         sizes: dict[str, dict[str, object]] = {}
@@ -308,7 +308,7 @@ class DataPlane(Part):
         dictionary, which the child has when it comes down the tree with the message, and may lack
         when it is asked now.  Raises as ``dry_run``."""
         parcel = self._open_dry(frame)
-        urgent, _ = self._matcher.match_in_stages(parcel.stream, root=parcel.root)
+        urgent, _ = self._matcher.match_in_stages(parcel.readings, root=parcel.root)
         cut = self._transformation.cuts(parcel, [child], _urgent(urgent)[1])[child]
         packing = self._formats.packing_for(cut.parcel, child)
         form, payload = packing.wire_format, cut.parcel.packed(packing)
@@ -436,12 +436,12 @@ class DataPlane(Part):
     def _match(self, parcel: Parcel) -> Taken:
         """MatchLimitExceeded."""
         urgent, delivered = self._matcher.deliver_in_stages(
-            parcel.stream, parcel.root, self.local.put_off()
+            parcel.readings, parcel.root, self.local.put_off()
         )
         given = self.local.given(parcel, delivered)
         links, left = _urgent(urgent)
         if parcel.number % SAMPLE_EVERY == 0:
-            sampling = self._query.table.take_sample(parcel.root, parcel.stream)
+            sampling = self._query.table.take_sample(parcel.root, parcel.readings)
             links, left = list(dict.fromkeys((*links, *sampling))), {}
         is_later = links or len(parcel.payload) >= LARGE_BYTES
         return Taken(links, left, given if is_later else list(filter(itemgetter(0), given)))

@@ -17,6 +17,7 @@ from itertools import islice
 from formats import ElementStream
 from yfilter import LinkTarget, Matcher, MatchLimits, RouteMatch
 from yfilter.engine.linear_paths import Conjunction, LinearPath
+from yfilter.engine.readings import Readings
 from yfilter.explanation import Failure
 from yfilter.language.query_ast import Origin, PathExpression, Profile
 
@@ -26,24 +27,26 @@ _TOGETHER = 1_000  # disjuncts that are matched at a time
 _LITERAL = re.compile(r'"([^"]*)"')
 
 
-def why_taken(wanted: Collection[Conjunction], stream: ElementStream, text: str) -> list[str]:
+def why_taken(
+    wanted: Collection[Conjunction], message: ElementStream | Readings, text: str
+) -> list[str]:
     """Some disjuncts of a link that hold on a message, which is ``text``; empty if none does."""
     ordered = iter(_closest(wanted, text, len(wanted)))
     while some := list(islice(ordered, _TOGETHER)):
-        held = list(islice(_holding(some, stream), SHOWN))
+        held = list(islice(_holding(some, message), SHOWN))
         if held:
             return held
     return []
 
 
 def why_not(
-    wanted: Collection[Conjunction], stream: ElementStream, text: str
+    wanted: Collection[Conjunction], message: ElementStream | Readings, text: str
 ) -> list[Mapping[str, object]]:
     """The nearest misses: ``disjunct``, the first ``part`` of it that does not hold, a
     ``statement`` about that, and how many ``more`` of those looked at fail at the same part."""
     matcher = Matcher(MatchLimits(lazy_bytes_max=4096))
     near = _closest(wanted, text, NEAR)
-    failures = [(disjunct, _failure(matcher, disjunct, stream)) for disjunct in near]
+    failures = [(disjunct, _failure(matcher, disjunct, message)) for disjunct in near]
     misses = [(disjunct, failure) for disjunct, failure in failures if failure is not None]
     misses.sort(key=lambda miss: -len(miss[1].before) / len(miss[0].text))
     by_part: dict[str, list[tuple[Conjunction, Failure]]] = {}
@@ -77,16 +80,18 @@ def _closest(wanted: Iterable[Conjunction], text: str, number: int) -> list[Conj
     return nsmallest(number, wanted, key=distance)
 
 
-def _holding(disjuncts: Iterable[Conjunction], stream: ElementStream) -> Iterator[str]:
+def _holding(disjuncts: Iterable[Conjunction], message: ElementStream | Readings) -> Iterator[str]:
     matcher = Matcher()
     for disjunct in disjuncts:
         matcher.add_route(disjunct, LinkTarget("", disjunct.text))
-    return (match.link for match in matcher.match(stream) if isinstance(match, RouteMatch))
+    return (match.link for match in matcher.match(message) if isinstance(match, RouteMatch))
 
 
-def _failure(matcher: Matcher, disjunct: Conjunction, stream: ElementStream) -> Failure | None:
+def _failure(
+    matcher: Matcher, disjunct: Conjunction, message: ElementStream | Readings
+) -> Failure | None:
     for path in disjunct.paths:
-        failure = matcher.explain(_profile_of(path), stream).failure
+        failure = matcher.explain(_profile_of(path), message).failure
         if failure is not None:
             return failure
     return None

@@ -253,12 +253,12 @@ class LocalDeliveries:
             elif boxes:
                 made = None
                 if one.is_made:
-                    made = self._maker.fitting(one.results, one.exceeded)
+                    made = self._maker.fitting(one.results, one.exceeded, one.media_type)
                 yield Given(boxes, made, True)
         if takes_part is not None:
-            for profile, results, exceeded in self._transformation.answered_by_former(parcel):
+            for profile, former in self._transformation.answered_by_former(parcel):
                 if not is_restricted or self._is_seen(parcel.source, profile):
-                    made = self._maker.fitting(results, exceeded)
+                    made = self._maker.fitting(former.results, former.exceeded, former.media_type)
                     yield Given(self._boxes_named([profile]), made, False)
 
     def deliver(
@@ -360,7 +360,7 @@ class LocalDeliveries:
 
     def _of_profiles(self, parcel: Parcel) -> Iterator[Given]:
         """Lazily: nothing is decoded before it is asked for."""
-        _, delivered = self._matcher.deliver_in_stages(parcel.stream, "", self.put_off())
+        _, delivered = self._matcher.deliver_in_stages(parcel.readings, "", self.put_off())
         yield from self.given(parcel, delivered)
 
     def _boxes_named(self, profiles: Iterable[str]) -> list[Mailbox]:

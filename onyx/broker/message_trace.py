@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from formats import ElementStream, FormatError, WireFormat
+from formats import FormatError, MessageRefused, WireFormat
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.data_plane import DataPlane
 from onyx.broker.link_reasons import why_not, why_taken
@@ -25,6 +25,7 @@ from overlay.link.request_server import (
 from overlay.transformation.reflection import WHOLE
 from overlay.tree_name import root_of, version_of
 from yfilter import ProfileMatch, RouteMatch
+from yfilter.engine.readings import Readings
 from yfilter.errors import MatchLimitExceeded
 
 PROFILES_SHOWN = 100
@@ -59,12 +60,13 @@ class MessageTrace:
             "tree": tree,
             "profiles": local[:PROFILES_SHOWN],
             "profiles_matched": len(local),
+            **_said_of_graph(run.parcel.no_graph),
             "links": [
                 {
                     "link": child,
                     "taken": child in taken,
                     **run.sizes.get(child, {}),
-                    **self._reason(tree, child, child in taken, run.parcel.stream, text),
+                    **self._reason(tree, child, child in taken, run.parcel.readings, text),
                 }
                 for child in self._control.children(tree)
             ],
@@ -110,12 +112,17 @@ class MessageTrace:
         return max(trees, key=version_of)
 
     def _reason(
-        self, tree: str, child: str, taken: bool, stream: ElementStream, text: str
+        self, tree: str, child: str, taken: bool, message: Readings, text: str
     ) -> Mapping[str, object]:
         wanted = self._query.table.wanted(tree, child)
         if taken:
-            return {"disjuncts": len(wanted), "held": why_taken(wanted, stream, text)}
-        return {"disjuncts": len(wanted), "failed": why_not(wanted, stream, text)}
+            return {"disjuncts": len(wanted), "held": why_taken(wanted, message, text)}
+        return {"disjuncts": len(wanted), "failed": why_not(wanted, message, text)}
+
+
+def _said_of_graph(refusal: MessageRefused | None) -> dict[str, object]:
+    """Why RDF/XML has no graph, where profiles ask for one."""
+    return {} if refusal is None else {"no_graph": str(refusal)}
 
 
 @contextmanager

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from formats import ElementStream
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.delta_portions import delta_portions, row_key
@@ -47,6 +46,7 @@ from overlay.routing.routing_table import RoutingTable
 from overlay.routing.table_budget import table_budget
 from registration.catalog import REGISTRATION_KEY
 from yfilter.engine.linear_paths import Conjunction
+from yfilter.engine.readings import Readings
 from yfilter.engine.routing_templates import routing_query_of
 from yfilter.errors import ProfileRefused
 from yfilter.language.query_ast import Profile
@@ -375,9 +375,9 @@ class QueryPlane(Part):
         """A message came from the parent."""
         self.table.arrived(frame.root, frame.source, frame.number)
 
-    def note_useless(self, root: str, stream: ElementStream) -> None:
+    def note_useless(self, root: str, message: Readings) -> None:
         """Nobody here or below wanted the message."""
-        self._note(self.table.blame(root, stream))
+        self._note(self.table.blame(root, message))
 
     def work(self) -> None:
         """Go on generalising routing queries."""

@@ -41,11 +41,11 @@ from overlay.transformation.need_set import NeedDelta
 from overlay.transformation.needs_table import NeedsTable
 from overlay.transformation.reflection import NOTHING, WHOLE, Reflection
 from yfilter.engine.match_limits import MatchLimits
-from yfilter.errors import MatchLimitExceeded, ProfileRefused
+from yfilter.errors import ProfileRefused
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import Profile
 from yfilter.matcher import Matcher, Transforming
-from yfilter.matches import Match, ProfileMatch
+from yfilter.matches import Delivered, Match, ProfileMatch
 from yfilter.projection.needs import EVERYTHING, Need
 from yfilter.projection.part_needs import part_needs_of
 from yfilter.projection.profile_needs import needs_of
@@ -291,7 +291,7 @@ class Transformation(Part):
             else:
                 yield match
         for _, matcher in self._by_former(parcel, counts):
-            for match in matcher.match(parcel.stream):
+            for match in matcher.match(parcel.readings):
                 if isinstance(match, ProfileMatch):
                     yield match
 
@@ -309,14 +309,12 @@ class Transformation(Part):
 
         return is_reflected
 
-    def answered_by_former(
-        self, parcel: Parcel
-    ) -> Iterator[tuple[str, list[bytes], MatchLimitExceeded | None]]:
-        """(profile, results, the limit that left it without any) where a message lacks something
-        that a profile needs, and has what its former text needs."""
+    def answered_by_former(self, parcel: Parcel) -> Iterator[tuple[str, Delivered]]:
+        """(profile, what it gets) where a message lacks something that a profile needs, and has
+        what its former text needs."""
         for profile, matcher in self._by_former(parcel, self._counters):
-            for _, results, exceeded, _ in matcher.deliver(parcel.stream):
-                yield profile, results, exceeded
+            for delivered in matcher.deliver(parcel.readings):
+                yield profile, delivered
 
     # --- data plane -----------------------------------------------------------------------
 

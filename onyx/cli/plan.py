@@ -94,7 +94,7 @@ def _add_make(verbs: Subparsers) -> None:
         "profiles",
         metavar="PROFILES",
         nargs="+",
-        help="text with a profile a line, .xq files, .jsonl as from onyx profile export, or "
+        help="text with a profile a line, .xq or .rq files, .jsonl as from onyx profile export, or "
         "Parquet with columns profile and text",
     )
     parser.add_argument("--format", choices=FORMATS, default="", help="default: by the suffix")

@@ -53,6 +53,7 @@ ADD_EXAMPLES = """\
   onyx profile add storms.xq --key storms
   echo '//item[price < 100]' | onyx profile add - --user ada
   onyx profile add profiles/*.xq --user ada --location 47.61,-122.33
+  onyx profile add fog.rq --wait                  of graphs: SPARQL
   onyx profile add population.jsonl
   onyx profile add queries.txt --lines --skip-bad > ids.txt
 """
@@ -76,8 +77,9 @@ def add_parser(subparsers: Subparsers) -> None:
         subparsers,
         "profile",
         "add, import, show, check, explain, draw, change or remove profiles",
-        details="A profile is a query in XQuery: a path, or for ... where ... return. Every\n"
-        "message that it matches is delivered in the form that it asks for (onyx subscribe).\n"
+        details="A profile is a query in XQuery: a path, or for ... where ... return; or, of\n"
+        "graphs, in SPARQL: SELECT, CONSTRUCT or ASK. Every message that it matches is\n"
+        "delivered in the form that it asks for (onyx subscribe).\n"
         f"{NETWORK_HELP}",
         examples=ADD_EXAMPLES + OTHER_EXAMPLES,
     )

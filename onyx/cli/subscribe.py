@@ -10,6 +10,7 @@ from pathlib import Path
 
 import trio
 
+from formats.media_types import XML, suffix_of
 from onyx.background import background_tasks, lone_error
 from onyx.cli.network_option import NETWORK_HELP, add_network_arguments, registration_address
 from onyx.cli.values import positive, print_json
@@ -23,9 +24,12 @@ from onyx.results import Results
 DETAILS = f"""\
 Results are printed one a message, or written to a directory, one file each, named
 PROFILE-SOURCE-NUMBER.xml after the message they come from (with -1, -2, ... before
-.xml when one message gave several). A result counts as delivered once it is written:
-what came while nobody was subscribed comes with the next run, and what was written
-does not come again (but after a crash of this very process the last one may).
+.xml when one message gave several); what a graph profile delivers ends in .json, .nt
+or .ttl, as its media type, which --json says, has it.
+
+A result counts as delivered once it is written: what came while nobody was subscribed
+comes with the next run, and what was written does not come again (but after a crash of
+this very process the last one may).
 
 When a message takes a profile more time or memory than a broker's limits allow, or its
 results are larger than a message may be, standard error says so in their place (with
@@ -170,12 +174,14 @@ class _Writer:
                     "number": delivery.number,
                     **({"over_limit": True} if delivery.is_over_limit else {}),
                     **({"limit": delivery.limit} if delivery.limit else {}),
+                    **({"media_type": delivery.media_type} if delivery.media_type != XML else {}),
                     **({"files": files} if self._directory is not None else {"results": results}),
                 }
             )
         elif self._directory is None:
             for result in delivery.results:
-                sys.stdout.buffer.write(result + b"\n")
+                is_ended = delivery.media_type != XML and result.endswith(b"\n")
+                sys.stdout.buffer.write(result if is_ended else result + b"\n")
             sys.stdout.buffer.flush()
         if self._left is not None:
             self._left -= 1
@@ -184,8 +190,9 @@ class _Writer:
 
 def _named(delivery: Delivery) -> Iterator[tuple[str, bytes]]:
     stem = f"{delivery.profile}-{delivery.source}-{delivery.number}"
+    suffix = suffix_of(delivery.media_type)
     if len(delivery.results) == 1:
-        yield f"{stem}.xml", delivery.results[0]
+        yield f"{stem}{suffix}", delivery.results[0]
         return
     for index, result in enumerate(delivery.results, start=1):
-        yield f"{stem}-{index}.xml", result
+        yield f"{stem}-{index}{suffix}", result

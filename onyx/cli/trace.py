@@ -140,10 +140,9 @@ def _cut(link: Answer) -> str:
 
 
 def _profiles(answer: Answer) -> str:
-    matched = answer["profiles_matched"]
-    if not matched:
-        return ""
-    return f"  delivers to {first_of(answer['profiles'], matched)}"
+    matched, no_graph = answer["profiles_matched"], answer.get("no_graph", "")
+    delivers = f"  delivers to {first_of(answer['profiles'], matched)}" if matched else ""
+    return delivers + (f"  it means no graph: {no_graph}" if no_graph else "")
 
 
 def _count(disjuncts: int) -> str:

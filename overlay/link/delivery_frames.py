@@ -20,7 +20,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Annotated, ClassVar, TypeAlias
+from typing import Annotated, ClassVar, NamedTuple, TypeAlias
 
 from overlay.link.errors import ProtocolError
 from overlay.link.events import Flow
@@ -58,8 +58,9 @@ class Delivery:
     """The results of ``profile`` on message ``number`` of ``source``: ``payload`` is the results
     end to end, ``lengths`` the bytes of each.
 
-    A first one of no bytes: a limit leaves the profile without any, as the second says; the message
-    was not evaluated to the end, or its results are too large.
+    A first one of no bytes says something of the others.  Of one other: a limit leaves the profile
+    without any, as that says; the message was not evaluated to the end, or its results are too
+    large.  Of more: the first of them is the media type of the rest, which are not XML.
     """
 
     profile: str
@@ -153,6 +154,28 @@ class Missed(Frame):
     slot: Slot
     through: SequenceNumber
     lost: int
+
+
+class Contents(NamedTuple):
+    """What a delivery has: ``results`` of a ``media_type``, "" for XML; or ``limit``, why none."""
+
+    results: list[bytes]
+    limit: str = ""
+    media_type: str = ""
+
+
+def contents(lengths: list[int], payload: bytes) -> Contents:
+    """What results that lie end to end are."""
+    results = cut(lengths, payload)
+    if len(results) < 2 or results[0]:  # no document is empty
+        return Contents(results)
+    said = results[1].decode("utf-8", "replace")
+    return Contents([], said) if len(results) == 2 else Contents(results[2:], "", said)
+
+
+def with_media_type(results: list[bytes], media_type: str) -> list[bytes]:
+    """What ``contents`` reads, of at least one result."""
+    return [b"", media_type.encode(), *results] if media_type else results
 
 
 def cut(lengths: list[int], payload: bytes) -> list[bytes]:

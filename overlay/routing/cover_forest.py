@@ -41,7 +41,7 @@ from overlay.routing.message_sample import MessageSample
 from overlay.routing.pattern_pool import PatternPool
 from yfilter.engine.containment import Pattern
 from yfilter.engine.linear_paths import ANY_MESSAGE, Conjunction
-from yfilter.engine.readings import Reading
+from yfilter.engine.readings import Reading, Readings
 
 # Shares of the budget: generalised down to, specialised when below, and no further than.
 _GENERALISED_TO, _SPECIALISED_AT, _SPECIALISED_TO = 0.9, 0.4, 0.6
@@ -150,7 +150,7 @@ class CoverForest:
         """A message came from the parent, the ``number``-th of its source."""
         self._measured.arrived(source, number)
 
-    def blame(self, message: ElementStream) -> Delta:
+    def blame(self, message: ElementStream | Readings) -> Delta:
         """It came for nothing; gives what the parent must be told if choices are revised."""
         if self._measured.blame(message):
             self._blamed += 1

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from formats import ElementStream
 from yfilter.engine.linear_paths import Conjunction
 from yfilter.engine.match_limits import MatchLimits
+from yfilter.engine.readings import Readings
 from yfilter.errors import MatchLimitExceeded
 from yfilter.matcher import LinkTarget, Matcher
 from yfilter.matches import RouteMatch
@@ -80,7 +81,7 @@ class MeasuredCosts:
         self._last[source] = number
         self._published += 1 if last is None else max(0, number - last)
 
-    def blame(self, message: ElementStream) -> bool:
+    def blame(self, message: ElementStream | Readings) -> bool:
         """A message came for nothing; whether a generalisation let it pass."""
         self._useless += 1
         holding = []

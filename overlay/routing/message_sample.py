@@ -17,6 +17,7 @@ from contextlib import suppress
 from formats import ElementStream
 from yfilter.engine.linear_paths import Conjunction
 from yfilter.engine.match_limits import MatchLimits
+from yfilter.engine.readings import Readings
 from yfilter.errors import MatchLimitExceeded
 from yfilter.matcher import LinkTarget, Matcher
 from yfilter.matches import RouteMatch
@@ -32,14 +33,15 @@ class MessageSample:
     """The last messages that were given to it, within the bounds."""
 
     def __init__(self) -> None:
-        self._messages: deque[tuple[ElementStream, int]] = deque()
+        self._messages: deque[tuple[ElementStream | Readings, int]] = deque()
         self._bytes = 0
 
     def __len__(self) -> int:
         return len(self._messages)
 
-    def add(self, message: ElementStream) -> None:
-        size = message.written_size()
+    def add(self, message: ElementStream | Readings) -> None:
+        stream = message.carried if isinstance(message, Readings) else message
+        size = stream.written_size()
         self._messages.append((message, size))
         self._bytes += size
         while len(self._messages) > SAMPLED_MAX or self._bytes > SAMPLED_BYTES_MAX:
@@ -54,7 +56,7 @@ class MessageSample:
             yield from zip(tried, _holdings(tried, messages), strict=True)
 
 
-def _holdings(disjuncts: list[Conjunction], messages: list[ElementStream]) -> list[int]:
+def _holdings(disjuncts: list[Conjunction], messages: list[ElementStream | Readings]) -> list[int]:
     matcher = Matcher(MatchLimits(lazy_bytes_max=LAZY_BYTES_MAX))
     for number, disjunct in enumerate(disjuncts):
         matcher.add_route(disjunct, LinkTarget("", str(number)))

@@ -23,6 +23,7 @@ from overlay.routing.generalisation import Budget, disjunct_bytes
 from overlay.routing.message_sample import MessageSample
 from overlay.routing.pattern_pool import PatternPool
 from yfilter.engine.linear_paths import Conjunction
+from yfilter.engine.readings import Readings
 from yfilter.matcher import LinkTarget, Matcher
 
 
@@ -112,14 +113,14 @@ class RoutingTable(BranchTable[Conjunction, Delta, LinkInterests, CoverForest]):
         if own is not None:
             self._upward[own.name].arrived(source, number)
 
-    def blame(self, root: str, message: ElementStream) -> dict[str, Delta]:
+    def blame(self, root: str, message: ElementStream | Readings) -> dict[str, Delta]:
         """It came for nothing: what let it pass is noted.  Per own branch, what the parent must be
         told when that leads to other generalisations."""
         own = self._own.get(root)
         delta = Delta() if own is None else self._upward[own.name].blame(message)
         return {own.name: delta} if own is not None and delta else {}
 
-    def take_sample(self, root: str, message: ElementStream) -> list[str]:
+    def take_sample(self, root: str, message: ElementStream | Readings) -> list[str]:
         """A message is one of the sample; the links that it is to be sent over for that."""
         if root in self._own:
             self._sample.add(message)

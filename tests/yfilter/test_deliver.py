@@ -21,7 +21,7 @@ MESSAGE = b'<a id="x"><b n="1"/><b n="2"><c>t</c></b></a>'
 def delivered(matcher: Matcher, message: bytes = MESSAGE) -> dict[str, list[bytes]]:
     """The results of each profile that gets any."""
     found: dict[str, list[bytes]] = {}
-    for numbers, results, exceeded, _ in matcher.deliver(message):
+    for numbers, results, exceeded, *_ in matcher.deliver(message):
         assert exceeded is None
         for number in numbers:
             assert matcher.id_of(number) not in found, "delivered twice"

@@ -19,7 +19,7 @@ def delivered(profile: str) -> list[bytes]:
     """What the engine delivers; the interpreter and the profile written anew deliver the same."""
     matcher = Matcher()
     matcher.add(profile)
-    found = [result for _, results, _, _ in matcher.deliver(MESSAGE) for result in results]
+    found = [result for _, results, *_ in matcher.deliver(MESSAGE) for result in results]
     stream = parse_text(MESSAGE)
     assert interpreted.results(profile, stream) == found
     assert interpreted.results(unparse(parse_profile(profile)), stream) == found

@@ -20,6 +20,8 @@ from enum import IntEnum
 from typing import Protocol, TypeAlias
 
 from formats.element_stream import ElementStream
+from formats.errors import MessageRefused
+from formats.graph.rdf_xml import graph_of_document
 from formats.graph.striped import GRAPH, GRAPH_NAMESPACE
 from yfilter.graph.query_ast import RDF
 from yfilter.language.query_ast import NameTest
@@ -91,12 +93,20 @@ class Readings:
         return self.graph if reading else self.document
 
 
-def readings_of(stream: ElementStream, derive: Derive | None = None) -> Readings:
+def graph_meant(document: ElementStream) -> ElementStream | None:
+    """The graph of RDF/XML, None where it means none."""
+    try:
+        return graph_of_document(document)
+    except MessageRefused:
+        return None
+
+
+def readings_of(stream: ElementStream, derive: Derive = graph_meant) -> Readings:
     """Those of a message, by its root element; ``derive`` as of Readings, for RDF/XML."""
     root = stream.names[stream.element_name[0]]
     namespace = root.namespace
     if namespace == GRAPH_NAMESPACE and root.local == GRAPH:
         return Readings(None, stream)
-    if derive is not None and namespace == RDF and root.local == RDF_XML_ROOT.local:
+    if namespace == RDF and root.local == RDF_XML_ROOT.local:
         return Readings(stream, None, derive)
     return Readings(stream)

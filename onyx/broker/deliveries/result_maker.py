@@ -11,10 +11,12 @@ from onyx.broker.deliveries.late_results import LateResults
 from onyx.broker.packing.codebook import Codebook, wire_format_of
 from onyx.broker.packing.parcel import Parcel
 from overlay.link.dead_letters import DeadLetters
+from overlay.link.delivery_frames import with_media_type
 from overlay.link.limits import FRAME_HEADROOM_BYTES, LinkLimits
 from overlay.link.suspect import CoreFailed, suspect_message
 from overlay.link.work_mark import AT, BEHIND, MARK
 from yfilter.engine.match_limits import MatchLimits
+from yfilter.engine.readings import Readings
 from yfilter.errors import MatchLimitExceeded
 from yfilter.late_questions import ProfileEvaluated
 from yfilter.matcher import Matcher
@@ -36,10 +38,10 @@ class _Opened:
     """A message that results are made of; ``made``: those of queries, by number, until profiles
     change."""
 
-    __slots__ = ("changes", "made", "size", "stream")
+    __slots__ = ("changes", "made", "readings", "size")
 
-    def __init__(self, stream: ElementStream, size: int) -> None:
-        self.stream = stream
+    def __init__(self, readings: Readings, size: int) -> None:
+        self.readings = readings
         self.size = size
         self.changes = -1
         self.made: dict[int, Results | None] = {}
@@ -74,8 +76,15 @@ class ResultMaker:
         self._opened_bytes = 0
         self._counters: Counter[str] = Counter()
 
-    def fitting(self, results: list[bytes], exceeded: MatchLimitExceeded | None = None) -> Results:
+    def fitting(
+        self,
+        results: list[bytes],
+        exceeded: MatchLimitExceeded | None = None,
+        media_type: str = "",
+    ) -> Results:
         """What is beyond a limit is left out, which is told instead."""
+        if media_type and results:
+            results = with_media_type(results, media_type)
         payload = b"".join(results)
         if not exceeded and len(payload) > self._bytes_max:
             exceeded = MatchLimitExceeded(
@@ -139,40 +148,46 @@ class ResultMaker:
             if message.is_late or self._is_asked(source, number, profile, text):
                 results: Results | None = LATE
             elif text:
-                results = self._by_former(opened.stream, profile, text)
+                results = self._by_former(opened.readings, profile, text)
             elif (query := self._matcher.query_of(profile)) in opened.made:
                 results = opened.made[query]
             else:
                 lacking.append(profile)
                 continue
             if results is LATE:
-                yield from self._late(source, number, opened.stream, [profile], text, at_once)
+                stream = opened.readings.carried
+                yield from self._late(source, number, stream, [profile], text, at_once)
             else:
                 yield [profile], results
         id_of, query_of = self._matcher.id_of, self._matcher.query_of
-        for numbers, written, exceeded, _ in self._matcher.deliver_to(opened.stream, lacking):
+        for one in self._matcher.deliver_to(opened.readings, lacking):
             self._counters["made"] += 1
-            names = list(map(id_of, numbers))
+            names, written, exceeded = list(map(id_of, one.numbers)), one.results, one.exceeded
             if exceeded is not None and self.is_late(exceeded):
-                yield from self._late(source, number, opened.stream, names, "", at_once)
+                stream = opened.readings.carried
+                yield from self._late(source, number, stream, names, "", at_once)
                 continue
-            fitting = self.fitting(written, exceeded) if written or exceeded else None
+            fitting = None
+            if written or exceeded:
+                fitting = self.fitting(written, exceeded, one.media_type)
             opened.made[query_of(names[0])] = fitting
             yield names, fitting
 
     def statistics(self) -> dict[str, int]:
         return {f"results_{name}": count for name, count in self._counters.items()}
 
-    def _by_former(self, stream: ElementStream, profile: str, text: str) -> Results | None:
+    def _by_former(self, message: Readings, profile: str, text: str) -> Results | None:
         self._counters["made_by_former_text"] += 1
         self._former.add(text, profile)
         try:
-            ((_, results, exceeded, _),) = self._former.deliver_to(stream, [profile])
+            (one,) = self._former.deliver_to(message, [profile])
         finally:
             self._former.remove(profile)
-        if exceeded is not None and self.is_late(exceeded):
+        if one.exceeded is not None and self.is_late(one.exceeded):
             return LATE
-        return self.fitting(results, exceeded) if results or exceeded else None
+        if not (one.results or one.exceeded):
+            return None
+        return self.fitting(one.results, one.exceeded, one.media_type)
 
     def is_late(self, exceeded: MatchLimitExceeded) -> bool:
         """Whether what left a profile without results is only its slice."""
@@ -206,13 +221,13 @@ class ResultMaker:
 
     def _fitting(self, answer: ProfileEvaluated) -> Results | None:
         results, limit = list(answer.results), answer.limit
-        return self.fitting(results, limit) if results or limit else None
+        return self.fitting(results, limit, answer.media_type) if results or limit else None
 
     def _open(self, source: str, number: int, message: KeptMessage) -> _Opened:
         key = source, number, message.root
         opened = self._opened.pop(key, None)
         if opened is None:
-            opened = _Opened(self._stream(source, number, message), len(message.payload))
+            opened = _Opened(self._read(source, number, message), len(message.payload))
             self._opened_bytes += opened.size
         self._opened[key] = opened  # the last that was asked for is the last to go
         while self._opened_bytes > OPENED_BYTES and len(self._opened) > 1:
@@ -222,10 +237,10 @@ class ResultMaker:
             opened.made.clear()
         return opened
 
-    def _stream(self, source: str, number: int, message: KeptMessage) -> ElementStream:
+    def _read(self, source: str, number: int, message: KeptMessage) -> Readings:
         form = wire_format_of(message.format)
         parcel = Parcel(
             *(self._codebook, message.root, source, number, 0, form, message.payload),
             pieces=message.pieces,
         )
-        return parcel.stream
+        return parcel.readings

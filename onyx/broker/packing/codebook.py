@@ -14,6 +14,8 @@ from formats import (
     ONLY_EMPTY,
     DecodeError,
     ElementStream,
+    GraphLimits,
+    MessageRefused,
     WireFormat,
     compress,
     decode,
@@ -21,6 +23,7 @@ from formats import (
     only,
     unpack,
 )
+from formats.graph.rdf_xml import graph_of_document
 from formats.publication import read_publication
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
@@ -28,12 +31,13 @@ from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
 
 class Codebook:
     """Reads and writes; see the counters: ``decoded`` messages, ``encoded`` forms made of an
-    element stream, ``unpacked`` and ``packed`` payloads."""
+    element stream, ``unpacked`` and ``packed`` payloads, ``graphs_derived`` of RDF/XML."""
 
     def __init__(self, control: ControlPlane, trained: CompressionDictionaries) -> None:
         self._control = control
         self._trained = trained
         self._limits = control.topology.limits.message
+        self._graph_limits = GraphLimits(self._limits)
         self._counters: Counter[str] = Counter()
 
     def decode(self, source: str, wire_format: WireFormat, payload: bytes) -> ElementStream:
@@ -50,6 +54,16 @@ class Codebook:
         """
         self._counters["decoded"] += 1
         return read_publication(payload, media_type, self._limits, self._control.closure(tree))
+
+    def graph_of(self, document: ElementStream) -> ElementStream:
+        """The graph of RDF/XML, striped; MessageRefused where it means none, which is counted as
+        ``no_graph``."""
+        self._counters["graphs_derived"] += 1
+        try:
+            return graph_of_document(document, self._graph_limits)
+        except MessageRefused:
+            self._counters["no_graph"] += 1
+            raise
 
     def encode(self, source: str, form: WireFormat, stream: ElementStream) -> bytes:
         self._counters["encoded"] += 1

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from formats import ElementStream, WireFormat, trained_version
+from formats import ElementStream, MessageRefused, WireFormat, trained_version
 from onyx.broker.deliveries.delivery_log import KeptMessage
 from onyx.broker.packing.codebook import Codebook
 from overlay.transformation.reflection import WHOLE
+from yfilter.engine.readings import Readings, readings_of
 from yfilter.projection.pieces import PIECES_BYTES_MAX, pack_pieces, unpack_pieces
 
 
@@ -37,16 +38,18 @@ class Parcel:
     """The ``number``-th message of ``source`` on the tree of ``root``.
 
     ``reflects``: by which needs of this broker it has been cut, ``pieces``: what was computed of it
-    on the way; see Message.
+    on the way; see Message.  ``no_graph``: why RDF/XML has no graph, once somebody asked for it.
     """
 
     __slots__ = (
         "_codebook",
         "_forms",
         "_packed",
+        "_readings",
         "_stream",
         "hops",
         "is_cut",
+        "no_graph",
         "number",
         "payload",
         "pieces",
@@ -78,7 +81,9 @@ class Parcel:
         self.pieces = pieces
         self.is_cut = False  # then it has no payload
         self._codebook = codebook
+        self.no_graph: MessageRefused | None = None
         self._stream: ElementStream | None = None
+        self._readings: Readings | None = None
         self._forms: dict[WireFormat, bytes] = {}
         self._packed: dict[Packing, bytes] = {}
 
@@ -127,6 +132,16 @@ class Parcel:
             self._stream = stream
         return self._stream
 
+    @property
+    def readings(self) -> Readings:
+        """What profiles look at; the graph of RDF/XML is derived when somebody first asks.
+
+        Raises as ``stream``.
+        """
+        if self._readings is None:
+            self._readings = readings_of(self.stream, self._derive)
+        return self._readings
+
     def in_form(self, form: WireFormat) -> bytes:
         """Without compression."""
         made = self._forms.get(form)
@@ -146,6 +161,14 @@ class Parcel:
             wire_format = wire_format.form
             payload = self.in_form(wire_format)
         return KeptMessage(self.root, wire_format.value, payload, self.pieces)
+
+    def _derive(self, document: ElementStream) -> ElementStream | None:
+        """The graph of RDF/XML; None where it means none, and is a document for all that."""
+        try:
+            return self._codebook.graph_of(document)
+        except MessageRefused as refusal:
+            self.no_graph = refusal
+            return None
 
     def packed(self, packing: Packing) -> bytes:
         """As a link wants it; the payload itself if it is that already."""

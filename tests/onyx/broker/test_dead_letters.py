@@ -377,7 +377,7 @@ def test_results_that_fell_when_they_are_taken_are_told_as_too_many(
     def fall(self: ResultMaker, *arguments: object) -> ElementStream:
         raise MemoryError
 
-    monkeypatch.setattr(ResultMaker, "_stream", fall)
+    monkeypatch.setattr(ResultMaker, "_read", fall)
     with setting.falls() as caught:
         setting.user.connect()
     suspect = setting.live_on(caught.value)

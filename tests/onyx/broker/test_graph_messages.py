@@ -14,11 +14,12 @@ from formats import DEFAULT_LIMITS, WireFormat, decode, encode, parse_text, to_t
 from formats.graph.striped import GRAPH_NAMESPACE
 from formats.publication import read_publication
 from overlay.archive import ArchiveOptions
-from overlay.link.frames import Message, Publish, Refused, RoutingDelta
+from overlay.link.frames import Delivery, Message, Publish, Refused, RoutingDelta
 from overlay.topology import Topology
 from tests.beside import Peer
 from tests.onyx.broker.test_broker_core import FIGURE4, Setting
 from tests.onyx.broker.test_validation import DTD, GOOD
+from yfilter import Matcher
 
 TURTLE = b'@prefix x: <urn:x:> .\nx:a x:b "c" , "d"@EN ; x:n 7 .\n'
 ANY_GRAPH = f"/Q{{{GRAPH_NAMESPACE}}}g"
@@ -167,3 +168,75 @@ def test_a_trace_asks_the_children_with_what_they_would_get() -> None:
     assert to_text(decode(payload, WireFormat(form))) == expected
     refused = asker.ask("trace", **{**asked, "message": b"<urn:a> ."})
     assert refused is not None and not refused.ok
+
+
+# --- readings ---------------------------------------------------------------------------------
+
+RDF_XML = (
+    b'<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:x="urn:x:">'
+    b'<r:Description r:about="urn:x:a"><x:b>c</x:b></r:Description></r:RDF>'
+)
+NO_GRAPH = RDF_XML.replace(b' r:about="urn:x:a"', b' r:about="urn:x:a" r:ID="b"')
+OF_GRAPHS = (
+    f'declare namespace g = "{GRAPH_NAMESPACE}"; declare namespace x = "urn:x:";'
+    '/g:g/g:d[x:b/@v = "c"]'
+)
+OF_DOCUMENTS = 'declare namespace x = "urn:x:"; //x:b'
+
+
+def hosting_both() -> tuple[Setting, Peer]:
+    """A root broker that hosts p1, of graphs, and p2, of documents."""
+    setting = Setting()
+    setting.announce(root="B4")
+    setting.place(OF_GRAPHS, "p1")
+    setting.place(OF_DOCUMENTS, "p2")
+    setting.children_ready(root="B4")
+    return setting, setting.beside.peer("source", "s1")
+
+
+@pytest.mark.parametrize(
+    ("data", "media_type", "matched"),
+    [
+        (TURTLE, "text/turtle", ["p1"]),
+        (RDF_XML, "text", ["p1", "p2"]),
+        (NO_GRAPH, "text", ["p2"]),
+        (b'<a xmlns:x="urn:x:"><x:b v="c"/></a>', "text", ["p2"]),
+    ],
+)
+def test_a_profile_looks_at_the_reading_that_it_is_of(
+    data: bytes, media_type: str, matched: list[str]
+) -> None:
+    setting, source = hosting_both()
+    subscribers = {name: setting.beside.subscriber(name) for name in ("p1", "p2")}
+    publish(source, data, media_type)
+    assert [name for name, peer in subscribers.items() if peer.take(Delivery)] == matched
+    asker = setting.beside.peer("client", "ann")
+    answer = asker.ask("trace", source="s1", message=data, format=media_type)
+    assert answer is not None and answer.ok
+    assert answer.result["profiles"] == matched
+    assert ("no_graph" in answer.result) == (data is NO_GRAPH)
+
+
+def test_a_graph_is_derived_once_and_only_where_a_profile_asks_for_it() -> None:
+    setting, source = hosting_both()
+    for profile in ("p3", "p4"):
+        setting.place(OF_GRAPHS.replace('"c"', f'"{profile}"'), profile)
+    publish(source, RDF_XML, "text")
+    publish(source, TURTLE)
+    publish(source, NO_GRAPH, "text")
+    counts = data_of(setting)
+    assert (counts["graphs_derived"], counts["no_graph"], counts["decoded"]) == (2, 1, 3)
+    idle = Setting()
+    idle.announce(root="B4")
+    idle.place(OF_DOCUMENTS)
+    idle.children_ready(root="B4")
+    publish(idle.beside.peer("source", "s1"), RDF_XML, "text")
+    assert "graphs_derived" not in data_of(idle)
+
+
+def test_the_matcher_alone_derives_it_too() -> None:
+    matcher = Matcher()
+    matcher.add(OF_GRAPHS, "p1")
+    assert matcher.matched_ids(RDF_XML) == ["p1"]
+    assert matcher.matched_ids(NO_GRAPH) == []
+    assert matcher.explain(OF_GRAPHS, RDF_XML).failure is None
