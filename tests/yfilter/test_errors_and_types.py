@@ -51,6 +51,8 @@ def strictly(expression: str) -> str:
         ("string-join('a', ())", "XPTY0004"),
         ("translate('a', (), 'b')", "XPTY0004"),
         ("replace('a', 'b', ())", "XPTY0004"),
+        ("math:pow(1, ())", "XPTY0004"),
+        ("math:atan2((), 1)", "XPTY0004"),
         # places are integers
         ("remove((1, 2), 2)", "1"),
         ("remove(1 to 6, /o/@n)", "1 2 3 4 6"),

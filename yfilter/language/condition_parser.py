@@ -10,6 +10,7 @@ from itertools import count
 from math import isinf
 
 from yfilter.language.functions import (
+    FUNCTIONS,
     LEFT_OUT,
     PATTERN_FUNCTIONS,
     ArgumentKind,
@@ -27,6 +28,7 @@ from yfilter.language.item_kinds import (
 from yfilter.language.namespaces import (
     CODEPOINT_COLLATION,
     FUNCTION_NAMESPACE,
+    MATH_NAMESPACE,
     SCHEMA_NAMESPACE,
 )
 from yfilter.language.operator_parser import OperatorParser
@@ -483,6 +485,8 @@ class ConditionParser(OperatorParser):
                     token.offset,
                     instead,
                 )
+        if namespace == MATH_NAMESPACE and f"math:{local}" in FUNCTIONS:
+            return f"math:{local}"
         if namespace == SCHEMA_NAMESPACE and type_result(f"xs:{local}"):
             return f"xs:{local}"
         wanted = f"{'xs:' * (namespace == SCHEMA_NAMESPACE)}{local}"

@@ -21,6 +21,7 @@ from yfilter.language.atoms import atom_text, cast, is_number, to_double
 from yfilter.language.budget import POINTER_BYTES, TEXT_VISIT
 from yfilter.language.evaluator import Evaluator, effective_boolean
 from yfilter.language.functions import FUNCTIONS, NEEDED, TYPES, ArgumentKind
+from yfilter.language.math_functions import MATH_FUNCTIONS
 from yfilter.language.namespaces import ERROR_NAMESPACE, braced
 from yfilter.language.node_functions import target_of
 from yfilter.language.nodes import (
@@ -254,4 +255,5 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     **STRING_FUNCTIONS,
     **NUMBER_FUNCTIONS,
     **SEQUENCE_FUNCTIONS,
+    **MATH_FUNCTIONS,
 }

@@ -16,6 +16,7 @@ from yfilter.language.item_kinds import NOTHING, function_key, kinds_of_type
 from yfilter.language.namespaces import (
     FUNCTION_NAMESPACE,
     LOCAL_NAMESPACE,
+    MATH_NAMESPACE,
     SCHEMA_NAMESPACE,
     braced,
 )
@@ -48,7 +49,14 @@ _NO_FUNCTIONS = frozenset(
 )
 # Nobody declares functions in these.
 _RESERVED = frozenset(
-    ("", FUNCTION_NAMESPACE, SCHEMA_NAMESPACE, f"{SCHEMA_NAMESPACE}-instance", XML_NAMESPACE)
+    (
+        "",
+        FUNCTION_NAMESPACE,
+        MATH_NAMESPACE,
+        SCHEMA_NAMESPACE,
+        f"{SCHEMA_NAMESPACE}-instance",
+        XML_NAMESPACE,
+    )
 )
 
 

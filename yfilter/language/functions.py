@@ -1,6 +1,6 @@
 """The functions of the profile language: one table with what each takes and gives.
 
-Every function is XPath 2.0's of the same name.  Two things are settled here that XPath leaves to
+Every function is XPath's of the same name.  Two things are settled here that XPath leaves to
 a dynamic error, since a message cannot be answered with one: an argument that must be one item
 and is several is its first item in document order (XPath's 1.0 compatibility rule), and an
 argument that must be one string and is none is the empty string, or NaN for ``number``.
@@ -175,12 +175,24 @@ FUNCTIONS: dict[str, Signature] = {
     "hours-from-dateTime": _signature(_NUMBER, "temporal"),
     "minutes-from-dateTime": _signature(_NUMBER, "temporal"),
     "seconds-from-dateTime": _signature(_NUMBER, "temporal"),
+    "math:pi": _signature(_NUMBER),
+    **{
+        f"math:{name}": _signature(_NUMBER, "number")
+        for name in (
+            *("exp", "exp10", "log", "log10", "sqrt"),
+            *("sin", "cos", "tan", "asin", "acos", "atan"),
+        )
+    },
+    "math:pow": _signature(_NUMBER, "number number"),
+    "math:atan2": _signature(_NUMBER, "number number"),
     **{name: _signature(result, "atom") for name, result in TYPES.items()},
 }
 
 # The arguments, counted from 0, whose value XPath does not let be the empty sequence.
 NEEDED: dict[str, frozenset[int]] = {
     "index-of": frozenset((1,)),
+    "math:atan2": frozenset((0, 1)),
+    "math:pow": frozenset((1,)),
     "insert-before": frozenset((1,)),
     "remove": frozenset((1,)),
     "replace": frozenset((2,)),

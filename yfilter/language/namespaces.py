@@ -9,6 +9,7 @@ from typing import Final
 from formats.names import XML_NAMESPACE
 
 FUNCTION_NAMESPACE = "http://www.w3.org/2005/xpath-functions"
+MATH_NAMESPACE = f"{FUNCTION_NAMESPACE}/math"
 SCHEMA_NAMESPACE = "http://www.w3.org/2001/XMLSchema"
 CODEPOINT_COLLATION = f"{FUNCTION_NAMESPACE}/collation/codepoint"
 ERROR_NAMESPACE = "http://www.w3.org/2005/xqt-errors"
@@ -20,6 +21,7 @@ INITIAL_NAMESPACES: Final[Mapping[str, str]] = {
     "xs": SCHEMA_NAMESPACE,
     "xsi": f"{SCHEMA_NAMESPACE}-instance",
     "fn": FUNCTION_NAMESPACE,
+    "math": MATH_NAMESPACE,
     "local": LOCAL_NAMESPACE,
     "err": ERROR_NAMESPACE,
 }
