@@ -1,0 +1,466 @@
+"""A graph pattern as paths over the striped graph, which the index finds among very many.
+
+A pattern is taken apart into alternatives, and the triples of each into *stars*: those with one
+subject.  A star is an element of a subject with conditions; the one that selects most is the last
+step, the others are conditions of the root::
+
+    SELECT * WHERE { ?c rss:items ?s . ?s ?li ?i . ?i dc:creator "Ann" FILTER(?i != ?c) }
+
+        stars    ?c  d[rss:items]      ?s  d      ?i  d[dc:creator[@v = "Ann"]]
+        path     /g[d[rss:items]]/d[dc:creator[@v = "Ann"]]
+
+A path never says more than its alternative.  It says as much, and is *exact*, where no variable
+stands in two places but as the subject of one star, and the filters are of one variable each and
+can be said of the attributes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import product
+from math import prod
+from typing import NamedTuple, TypeAlias
+
+from formats.graph import striped
+from formats.graph.property_names import property_name
+from yfilter.graph.query_ast import (
+    RDF_TYPE,
+    AllOf,
+    Alternatives,
+    AnyOf,
+    Bind,
+    Closure,
+    Exists,
+    Filter,
+    FilterExpression,
+    GraphQuery,
+    Group,
+    InGraph,
+    Iri,
+    LiteralTerm,
+    Minus,
+    Optionally,
+    Term,
+    TriplePattern,
+    Values,
+    Variable,
+)
+from yfilter.graph.term_conditions import (
+    GRAPH_NAME,
+    NEVER,
+    OBJECT,
+    SUBJECT,
+    Place,
+    all_of,
+    any_of,
+    attribute,
+    compared,
+    condition_of,
+    term_condition,
+    terms_condition,
+)
+from yfilter.graph.tree_walk import nodes_of, variables_of
+from yfilter.language.query_ast import (
+    ANY_NAME,
+    And,
+    Comparison,
+    Expression,
+    LocationStep,
+    NameTest,
+    NodeKind,
+    Operator,
+    Or,
+    Origin,
+    PathExpression,
+)
+
+ALTERNATIVES_MAX = 32  # paths of a query; a routing query has no more disjuncts
+VALUES_MAX = 256  # terms of VALUES that stand in a path
+
+GraphOf: TypeAlias = "Iri | Variable | None"
+"""Of which graph a triple is: a named one, any named one, the default one."""
+
+
+class GraphPart(NamedTuple):
+    """``paths``: a graph with a solution is selected by one of them.  ``is_exact``: and each
+    graph that one selects has a solution."""
+
+    paths: tuple[PathExpression, ...]
+    is_exact: bool
+
+
+def graph_part(query: GraphQuery) -> GraphPart:
+    """What the engine looks for to find the graphs that have a solution."""
+    found = _alternatives(query.where, None)
+    bound = {variable for branch in found.branches for variable in branch.variables}
+    is_exact = found.is_exact and not query.whole and found.uncertain.isdisjoint(bound)
+    ways_max = ALTERNATIVES_MAX // max(1, len(found.branches))
+    compiled = [_Compiler(branch, ways_max) for branch in found.branches]
+    paths = tuple(dict.fromkeys(path for one in compiled for path in one.paths()))
+    return GraphPart(paths or (_NO_GRAPH,), is_exact and all(one.is_exact for one in compiled))
+
+
+# -- alternatives
+
+
+@dataclass(frozen=True, slots=True)
+class _Branch:
+    """One alternative.  ``filters`` are of one variable each, which some triple gives a value;
+    ``values``: one of these terms is that of the variable."""
+
+    triples: tuple[tuple[TriplePattern, GraphOf], ...] = ()
+    filters: tuple[FilterExpression, ...] = ()
+    values: tuple[tuple[Variable, tuple[Iri | LiteralTerm, ...]], ...] = ()
+    is_exact: bool = True
+
+    @property
+    def certain(self) -> set[Variable]:
+        """The variables that a triple gives a value."""
+        return set(variables_of(self.triples))
+
+    @property
+    def variables(self) -> set[Variable]:
+        return self.certain | {variable for variable, _ in self.values}
+
+    def with_other(self, other: _Branch) -> _Branch:
+        return _Branch(
+            self.triples + other.triples,
+            self.filters + other.filters,
+            self.values + other.values,
+            self.is_exact and other.is_exact,
+        )
+
+
+@dataclass(slots=True)
+class _Found:
+    """Alternatives; ``uncertain``: variables that what is left out may give a value."""
+
+    branches: list[_Branch] = field(default_factory=lambda: [_Branch()])
+    uncertain: set[Variable] = field(default_factory=set)
+    is_exact: bool = True
+
+    def add(self, others: list[_Branch]) -> None:
+        """One of the others, too; they are left out where there are too many."""
+        if len(self.branches) * len(others) > ALTERNATIVES_MAX:
+            self.is_exact = False
+        else:
+            pairs = product(self.branches, others)
+            self.branches = [branch.with_other(other) for branch, other in pairs]
+
+    def add_groups(self, groups: tuple[Group, ...], graph: GraphOf) -> None:
+        """One of some groups, too."""
+        others: list[_Branch] = []
+        for group in groups:
+            found = _alternatives(group, graph)
+            others += found.branches
+            self.uncertain |= found.uncertain
+            self.is_exact &= found.is_exact
+        self.add(others)
+
+    def add_values(self, values: Values) -> None:
+        branch = _Branch(is_exact=len(values.variables) < 2 or len(values.rows) < 2)
+        for place, variable in enumerate(values.variables):
+            column = [row[place] for row in values.rows]
+            terms = tuple(dict.fromkeys(term for term in column if term is not None))
+            if None in column or len(terms) > VALUES_MAX:
+                branch = replace(branch, is_exact=False)
+            else:
+                branch = replace(branch, values=(*branch.values, (variable, terms)))
+        self.add([branch] if values.rows else [])
+
+    def add_filter(self, condition: FilterExpression, graph: GraphOf) -> None:
+        """A conjunct of a filter of the group, when all else of it is there."""
+        match condition:
+            case AllOf(parts):
+                for part in parts:
+                    self.add_filter(part, graph)
+            case Exists(group, False):
+                self.add_groups((group,), graph)
+                self.is_exact = False
+            case _:
+                filtered = [way for one in self.branches for way in _filtered(one, condition)]
+                if len(filtered) <= ALTERNATIVES_MAX:
+                    self.branches = filtered
+                else:
+                    self.is_exact = False
+
+
+def _alternatives(group: Group, graph: GraphOf) -> _Found:
+    found = _Found()
+    for element in group.elements:
+        match element:
+            case TriplePattern():
+                found.add([_Branch(((element, graph),))])
+            case Group():
+                found.add_groups((element,), graph)
+            case Alternatives(groups):
+                found.add_groups(groups, graph)
+            case InGraph(named, inner):
+                if not any(isinstance(part, TriplePattern) for part in inner.elements):
+                    found.is_exact = False  # there has to be such a graph
+                found.add_groups((inner,), named)
+            case Values():
+                found.add_values(element)
+            case Optionally(inner):
+                given = [branch.certain for branch in found.branches]
+                known = set[Variable]().union(*given).intersection(*given)
+                found.uncertain.update(set(variables_of(inner)) - known)
+            case Bind(_, variable):
+                found.uncertain.add(variable)
+            case Minus():
+                found.is_exact = False
+            case Filter():
+                pass
+    for element in group.elements:
+        if isinstance(element, Filter):
+            found.add_filter(element.condition, graph)
+    return found
+
+
+def _filtered(branch: _Branch, condition: FilterExpression) -> list[_Branch]:
+    """The branch with a filter: several of them for what is said of one variable or another."""
+    variables = set(variables_of(condition))
+    if len(variables) == 1 and variables <= branch.certain and not _has_group(condition):
+        return [replace(branch, filters=(*branch.filters, condition))]
+    if isinstance(condition, AnyOf) and not _has_group(condition):
+        ways = []
+        for part in condition.parts:
+            way = branch
+            for conjunct in part.parts if isinstance(part, AllOf) else (part,):
+                (way,) = _filtered(way, conjunct) if not _is_choice(conjunct) else (_vague(way),)
+            ways.append(way)
+        return ways if any(way.filters != branch.filters for way in ways) else [_vague(branch)]
+    return [_vague(branch)]
+
+
+def _is_choice(condition: FilterExpression) -> bool:
+    return isinstance(condition, AnyOf) and len(set(variables_of(condition))) > 1
+
+
+def _vague(branch: _Branch) -> _Branch:
+    return replace(branch, is_exact=False)
+
+
+def _has_group(condition: FilterExpression) -> bool:
+    return any(isinstance(node, Exists) for node in nodes_of(condition))
+
+
+# -- the path of one alternative
+
+
+def _step(name: str, *predicates: Expression) -> LocationStep:
+    """A child of striped graphs themselves."""
+    test = NameTest(striped.GRAPH_NAMESPACE, name)
+    return LocationStep(False, NodeKind.ELEMENT, test, predicates)
+
+
+_NO_GRAPH = PathExpression(Origin.MESSAGE, (_step(striped.GRAPH, attribute(striped.BLANK)),))
+_TYPE = Iri(RDF_TYPE)
+_CLASS = OBJECT._replace(is_object=False)  # no literal is a class
+# What a condition is thought to save: a part of all messages with the star.
+_EQUAL, _OF_TYPE, _OTHER, _THERE = 8, 3, 2, 1
+_ONE_SUBJECT = 40
+
+
+@dataclass(slots=True)
+class _Slot:
+    """Where a term stands in a star; ``ways``: the steps to its element, none for the star's own.
+
+    ``conditions`` are of that element."""
+
+    place: Place
+    ways: tuple[tuple[LocationStep, ...], ...]
+    conditions: list[Expression] = field(default_factory=list)
+    is_any_property: bool = False
+
+    def predicates(self) -> Iterator[Expression]:
+        """What the star's element has to have."""
+        known = _conjuncts(all_of(self.conditions))
+        if not self.ways:
+            yield from known
+        elif known or not self.is_any_property:
+            yield any_of(
+                PathExpression(
+                    Origin.CONTEXT,
+                    (*steps[:-1], replace(steps[-1], predicates=steps[-1].predicates + known)),
+                )
+                for steps in self.ways
+            )
+
+
+class _Compiler:
+    """Makes the paths of one alternative, ``ways_max`` of them at most."""
+
+    def __init__(self, branch: _Branch, ways_max: int) -> None:
+        self.is_exact = branch.is_exact
+        self._ways_max = max(1, ways_max)
+        self._stars: dict[tuple[GraphOf, Term], list[_Slot]] = {}
+        self._slots: dict[Variable, list[_Slot]] = {}
+        self._places: Counter[Variable] = Counter()
+        for triple, graph in dict.fromkeys(branch.triples):
+            self._add(triple, graph)
+        if any(count > 1 for count in self._places.values()):
+            self.is_exact = False
+        for condition in branch.filters:
+            self._filter(condition)
+        for variable, terms in branch.values:
+            if variable in self._places and variable not in self._slots:
+                self.is_exact = False
+            for slot in self._slots.get(variable, ()):
+                slot.conditions.append(terms_condition(terms, slot.place))
+
+    def paths(self) -> list[PathExpression]:
+        """None where nothing has a solution."""
+        stars = [
+            (key[0], [predicate for slot in slots for predicate in slot.predicates()])
+            for key, slots in self._stars.items()
+        ]
+        if any(NEVER in _all_parts(predicates) for _, predicates in stars):
+            self.is_exact = True
+            return []
+        if not stars:
+            return [PathExpression(Origin.MESSAGE, (_step(striped.GRAPH),))]
+        choices = [[list(_ways(one)) for one in predicates] for _, predicates in stars]
+        if prod(len(ways) for star in choices for ways in star) > self._ways_max:
+            choices = [[[one] for one in predicates] for _, predicates in stars]
+        names = [striped.SUBJECT if graph is None else striped.NAMED_SUBJECT for graph, _ in stars]
+        return [
+            _path(
+                [
+                    _step(name, *_conjuncts(all_of(star)))
+                    for name, star in zip(names, chosen, strict=True)
+                ]
+            )
+            for chosen in product(*(product(*star) for star in choices))
+        ]
+
+    def _add(self, triple: TriplePattern, graph: GraphOf) -> None:
+        slots = self._star(graph, triple.subject)
+        place = OBJECT
+        ways: tuple[tuple[LocationStep, ...], ...] = (_property_steps(triple.property),)
+        match triple.closure:
+            case Closure.INSTANCE:
+                place, ways = _CLASS, ((_step(striped.CLOSURE), _step(striped.CLASS)),)
+            case Closure.PROPERTY:
+                above = compared(striped.PROPERTY_IRI, Operator.EQ, triple.above)
+                closed = (_step(striped.CLOSURE), _step(striped.PROPERTY_ABOVE, above))
+                ways = (_property_steps(Iri(triple.above)), closed)
+            case Closure.INSTANCE_ABOVE:
+                self.is_exact = False  # which classes are above it the taxonomies say
+                slots.append(_Slot(_CLASS, ways))
+                return
+        if isinstance(triple.property, Variable):
+            self._places[triple.property] += 1
+        is_any = isinstance(triple.property, Variable) and triple.closure is Closure.NONE
+        slot = _Slot(place, ways, is_any_property=is_any)
+        self._fill(slot, triple.object)
+        slots.append(slot)
+
+    def _star(self, graph: GraphOf, subject: Term) -> list[_Slot]:
+        slots = self._stars.get((graph, subject))
+        if slots is None:
+            slots = self._stars[graph, subject] = []
+            for place, term in ((SUBJECT, subject), (GRAPH_NAME, graph)):
+                if term is not None:
+                    slot = _Slot(place, ())
+                    self._fill(slot, term)
+                    slots.append(slot)
+        return slots
+
+    def _fill(self, slot: _Slot, term: Term) -> None:
+        if isinstance(term, Variable):
+            self._places[term] += 1
+            self._slots.setdefault(term, []).append(slot)
+        elif isinstance(term, LiteralTerm) and not slot.place.is_object:
+            slot.conditions.append(NEVER)
+        else:
+            slot.conditions.append(term_condition(term, slot.place))
+
+    def _filter(self, condition: FilterExpression) -> None:
+        variable = next(variables_of(condition))
+        slots = self._slots.get(variable, [])
+        if not slots:  # a property
+            self.is_exact = False
+        for slot in slots:
+            said = condition_of(condition, slot.place)
+            if said.condition is not None:
+                slot.conditions.append(said.condition)
+            if not said.is_exact or slot.is_any_property:
+                self.is_exact = False
+
+
+def _property_steps(verb: Iri | Variable) -> tuple[LocationStep, ...]:
+    if isinstance(verb, Variable):
+        return (LocationStep(False, NodeKind.ELEMENT, ANY_NAME),)
+    name = property_name(verb.value)
+    if name is None:
+        iri = compared(striped.PROPERTY_IRI, Operator.EQ, verb.value)
+        return (_step(striped.OTHER_PROPERTY, iri),)
+    return (LocationStep(False, NodeKind.ELEMENT, NameTest(*name)),)
+
+
+def _path(stars: list[LocationStep]) -> PathExpression:
+    """The star that selects most is the last step, the others are conditions of the root."""
+    best = max(range(len(stars)), key=lambda place: _weight(stars[place]))
+    others = dict.fromkeys(
+        PathExpression(Origin.CONTEXT, (star,))
+        for place, star in enumerate(stars)
+        if place != best and (star.predicates or star.test != stars[best].test)
+    )
+    return PathExpression(Origin.MESSAGE, (_step(striped.GRAPH, *others), stars[best]))
+
+
+def _weight(star: LocationStep) -> int:
+    return sum(map(_weight_of, star.predicates))
+
+
+def _weight_of(predicate: Expression) -> int:
+    match predicate:
+        case PathExpression(Origin.CONTEXT, (*_, step)) if step.kind is NodeKind.ELEMENT:
+            is_type = step.test in (_TYPE_TEST, _CLASS_TEST)
+            return _THERE + sum(_OF_TYPE if is_type else _weight_of(one) for one in step.predicates)
+        case Comparison(PathExpression(_, (step,)), Operator.EQ):
+            is_subject = step.test == NameTest("", striped.IRI_SUBJECT)
+            return _ONE_SUBJECT if is_subject else _EQUAL
+        case Or(parts):
+            return min(map(_weight_of, parts))
+    return _OTHER
+
+
+_TYPE_TEST = _property_steps(_TYPE)[0].test
+_CLASS_TEST = _step(striped.CLASS).test
+
+
+def _conjuncts(condition: Expression | None) -> tuple[Expression, ...]:
+    if condition is None:
+        return ()
+    return condition.parts if isinstance(condition, And) else (condition,)
+
+
+def _ways(predicate: Expression) -> Iterator[Expression]:
+    """Predicates of which one holds where this one does, without "or" in them."""
+    match predicate:
+        case Or(parts):
+            for part in parts:
+                yield from _ways(part)
+        case And(parts):
+            for chosen in product(*map(_ways, parts)):
+                known = all_of(chosen)
+                assert known is not None
+                yield known
+        case PathExpression(Origin.CONTEXT, (*front, step)) if step.kind is NodeKind.ELEMENT:
+            for chosen in product(*map(_ways, step.predicates)):
+                parts = tuple(part for one in chosen for part in _conjuncts(one))
+                yield replace(predicate, steps=(*front, replace(step, predicates=parts)))
+        case _:
+            yield predicate
+
+
+def _all_parts(predicates: Iterable[Expression]) -> Iterator[Expression]:
+    """The predicates, and those of the elements that they lead to."""
+    for predicate in predicates:
+        yield predicate
+        if isinstance(predicate, PathExpression):
+            yield from (one for step in predicate.steps for one in step.predicates)

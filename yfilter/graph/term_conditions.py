@@ -1,0 +1,483 @@
+"""What a filter of one variable asks of the attributes of a striped graph.
+
+::
+
+    FILTER(?x = "Ann")                      @v = "Ann"                                   exact
+    FILTER(?x < 10)                         @n <= 10                                     necessary
+    FILTER(contains(?x, "a"))               contains(@v, "a") or contains(@u, "a")       exact
+    FILTER(lang(?x) = "en")                 @l = "en"                                    exact
+    FILTER(?x != <http://example.org/a>)    not(@r = "http://example.org/a")             exact
+
+A condition never says more than the filter.  Numbers and moments are compared as doubles there, as
+what they are by SPARQL, so that only a bound can be said of them: two numbers that differ in their
+seventeenth digit are one double, and an xsd:float stands with the fewest digits that are it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+from typing import NamedTuple, TypeGuard
+
+from formats.graph import striped
+from formats.graph.literal_values import derived_value, is_seconds, value_kind
+from yfilter.graph.query_ast import (
+    RDF,
+    XSD,
+    AllOf,
+    AnyOf,
+    FilterCall,
+    FilterComparison,
+    FilterExpression,
+    FilterOperator,
+    Iri,
+    LiteralTerm,
+    Membership,
+    Not,
+    Variable,
+)
+from yfilter.language.patterns import compile_pattern
+from yfilter.language.query_ast import (
+    And,
+    Comparison,
+    Expression,
+    FunctionCall,
+    Literal,
+    LocationStep,
+    NameTest,
+    NodeKind,
+    Operator,
+    Or,
+    Origin,
+    PathExpression,
+    Sequence,
+)
+
+NEVER = FunctionCall("false", ())
+_STRING = XSD + "string"
+_LANGUAGE_STRING = RDF + "langString"
+_FLOAT_DIGITS = 6  # of a decimal, which then is the shortest form of the xsd:float nearest to it
+_FLOAT_ERROR = 2.0**-22  # more than twice what an xsd:float may be off, as a share of it
+_FOURTEEN_HOURS = 14 * 3600
+_OPERATORS = {operator: Operator(operator.value) for operator in FilterOperator}
+_MIRRORED = {
+    FilterOperator.EQ: FilterOperator.EQ,
+    FilterOperator.NE: FilterOperator.NE,
+    FilterOperator.LT: FilterOperator.GT,
+    FilterOperator.LE: FilterOperator.GE,
+    FilterOperator.GT: FilterOperator.LT,
+    FilterOperator.GE: FilterOperator.LE,
+}
+_ORDER = {
+    FilterOperator.LT: Operator.LE,
+    FilterOperator.LE: Operator.LE,
+    FilterOperator.GT: Operator.GE,
+    FilterOperator.GE: Operator.GE,
+}
+
+
+class Place(NamedTuple):
+    """Where a variable stands: the attributes there, "" for one that there is not."""
+
+    iri: str
+    blank: str
+    is_object: bool = False
+
+
+OBJECT = Place(striped.IRI_OBJECT, striped.BLANK, True)
+SUBJECT = Place(striped.IRI_SUBJECT, striped.BLANK)
+GRAPH_NAME = Place(striped.GRAPH_IRI, striped.GRAPH_BLANK)
+
+
+class Said(NamedTuple):
+    """``condition``: None where nothing can be said.  ``is_exact``: it holds just where the filter
+    is true; ``may_fail``: where it does not hold the filter may be an error, and not false."""
+
+    condition: Expression | None
+    is_exact: bool = False
+    may_fail: bool = True
+
+
+_NOTHING = Said(None)
+
+
+def condition_of(expression: FilterExpression, place: Place) -> Said:
+    """What a filter asks of its only variable, at a place of it that has a value."""
+    match expression:
+        case AllOf(parts):
+            said = [condition_of(part, place) for part in parts]
+            known = [one.condition for one in said if one.condition is not None]
+            exact = all(one.is_exact for one in said)
+            return Said(all_of(known), exact, any(one.may_fail for one in said))
+        case AnyOf(parts):
+            said = [condition_of(part, place) for part in parts]
+            known = [one.condition for one in said if one.condition is not None]
+            if len(known) < len(said):
+                return _NOTHING
+            exact = all(one.is_exact for one in said)
+            return Said(any_of(known), exact, any(one.may_fail for one in said))
+        case Not(operand):
+            inner = condition_of(operand, place)
+            if inner.condition is None or not inner.is_exact:
+                return _NOTHING
+            return Said(_not(inner.condition), not inner.may_fail, inner.may_fail)
+        case Membership(Variable(), choices, is_negated):
+            return _membership(choices, place, is_negated=is_negated)
+        case FilterComparison(left, operator, right):
+            if not isinstance(left, Iri | LiteralTerm):
+                return _comparison(left, operator, right, place)
+            return _comparison(right, _MIRRORED[operator], left, place)
+        case FilterCall(name, arguments):
+            return _call(name, arguments, place)
+    return _NOTHING
+
+
+def term_condition(term: Iri | LiteralTerm, place: Place) -> Expression:
+    """That just this term stands at a place."""
+    if isinstance(term, Iri):
+        return compared(place.iri, Operator.EQ, term.value)
+    if not place.is_object:
+        return NEVER
+    if term.language:
+        return And(
+            (
+                compared(striped.TEXT, Operator.EQ, term.lexical),
+                compared(striped.LANGUAGE, Operator.EQ, term.language),
+            )
+        )
+    if term.datatype == _STRING:
+        return compared(striped.STRING, Operator.EQ, term.lexical)
+    return And(
+        (
+            compared(striped.LEXICAL, Operator.EQ, term.lexical),
+            compared(striped.DATATYPE, Operator.EQ, term.datatype),
+        )
+    )
+
+
+def terms_condition(terms: Iterable[Iri | LiteralTerm], place: Place) -> Expression:
+    """That one of some terms stands at a place."""
+    iris: list[str] = []
+    strings: list[str] = []
+    others: list[Expression] = []
+    for term in dict.fromkeys(terms):
+        if isinstance(term, Iri):
+            iris.append(term.value)
+        elif place.is_object and not term.language and term.datatype == _STRING:
+            strings.append(term.lexical)
+        else:
+            others.append(term_condition(term, place))
+    ways = [_among(place.iri, iris), _among(striped.STRING, strings), *others]
+    return any_of([way for way in ways if way != NEVER])
+
+
+def attribute(name: str) -> PathExpression:
+    """That there is this attribute."""
+    step = LocationStep(False, NodeKind.ATTRIBUTE, NameTest("", name))
+    return PathExpression(Origin.CONTEXT, (step,))
+
+
+def compared(name: str, operator: Operator, value: str | int | Decimal | float) -> Expression:
+    return Comparison(attribute(name), operator, Literal(value))
+
+
+def all_of(conditions: Iterable[Expression]) -> Expression | None:
+    """None for none."""
+    parts = [part for one in conditions for part in (one.parts if isinstance(one, And) else (one,))]
+    if NEVER in parts:
+        return NEVER
+    parts = list(dict.fromkeys(parts))
+    if len(parts) < 2:
+        return parts[0] if parts else None
+    return And(tuple(parts))
+
+
+def any_of(conditions: Iterable[Expression]) -> Expression:
+    parts = [part for one in conditions for part in (one.parts if isinstance(one, Or) else (one,))]
+    parts = list(dict.fromkeys(part for part in parts if part != NEVER))
+    if len(parts) < 2:
+        return parts[0] if parts else NEVER
+    return Or(tuple(parts))
+
+
+def _among(name: str, values: list[str]) -> Expression:
+    if not values:
+        return NEVER
+    if len(values) == 1:
+        return compared(name, Operator.EQ, values[0])
+    return Comparison(attribute(name), Operator.EQ, Sequence(tuple(map(Literal, values))))
+
+
+def _not(condition: Expression) -> Expression:
+    return FunctionCall("not", (condition,))
+
+
+def _literal_at(place: Place) -> Expression:
+    """That a literal stands there."""
+    if not place.is_object:
+        return NEVER
+    return Or(tuple(map(attribute, (striped.STRING, striped.TEXT, striped.LEXICAL))))
+
+
+# -- comparisons
+
+
+def _comparison(
+    left: FilterExpression, operator: FilterOperator, right: FilterExpression, place: Place
+) -> Said:
+    if not isinstance(right, Iri | LiteralTerm):
+        return _NOTHING
+    match left:
+        case Variable():
+            if isinstance(right, Iri) or not _has_value(right):
+                return _of_terms(operator, right, place)
+            return _of_values(operator, right, place)
+        case FilterCall("str", (Variable(),)) if _is_string(right):
+            names = _texts(place, of_any=True)
+            return _either(names, lambda name: _ordered(name, operator, right))
+        case FilterCall("lang", (Variable(),)) if _is_string(right):
+            return _of_language(operator, right.lexical, place)
+        case FilterCall("datatype", (Variable(),)) if isinstance(right, Iri):
+            return _of_datatype(operator, right.value, place)
+        case FilterCall("year", (Variable(),)) if isinstance(right, LiteralTerm):
+            return _of_year(operator, right, place)
+    return _NOTHING
+
+
+def _is_string(term: Iri | LiteralTerm) -> TypeGuard[LiteralTerm]:
+    return isinstance(term, LiteralTerm) and not term.language and term.datatype == _STRING
+
+
+def _has_value(term: LiteralTerm) -> bool:
+    """Whether others may be equal to this literal, or ordered with it."""
+    return not term.language and term.datatype.startswith(XSD) and term.datatype != _STRING
+
+
+def _of_terms(operator: FilterOperator, term: Iri | LiteralTerm, place: Place) -> Said:
+    """A comparison with what is equal to nothing but itself."""
+    if operator is FilterOperator.EQ:
+        return Said(term_condition(term, place), True, isinstance(term, LiteralTerm))
+    if operator is FilterOperator.NE:
+        same = term_condition(term, place)
+        return Said(_not(same), isinstance(term, Iri), isinstance(term, LiteralTerm))
+    if _is_string(term) and place.is_object:
+        return Said(_ordered(striped.STRING, operator, term), True)
+    return _NOTHING
+
+
+def _ordered(name: str, operator: FilterOperator, term: LiteralTerm) -> Expression:
+    return compared(name, _OPERATORS[operator], term.lexical)
+
+
+def _of_values(operator: FilterOperator, term: LiteralTerm, place: Place) -> Said:
+    """A comparison with a number or a moment; with another value only literals compare."""
+    if operator is FilterOperator.NE:
+        return _NOTHING
+    if not place.is_object:
+        return Said(NEVER)
+    kind = value_kind(term.datatype.encode())
+    derived = derived_value(term.lexical.encode(), kind)
+    if not derived or derived in (b"NaN", b"INF", b"-INF"):
+        return Said(attribute(striped.LEXICAL))
+    number = float(derived)
+    if is_seconds(kind):
+        return Said(_bounded(striped.SECONDS, operator, number, number))
+    least = most = number
+    if not _is_short(number):
+        least, most = number - abs(number) * _FLOAT_ERROR, number + abs(number) * _FLOAT_ERROR
+    return Said(_bounded(striped.NUMBER, operator, least, most))
+
+
+def _is_short(number: float) -> bool:
+    """Whether an xsd:float cannot be mistaken for it."""
+    is_whole = number.is_integer() and abs(number) < 2**24
+    return is_whole or float(f"{number:.{_FLOAT_DIGITS}g}") == number
+
+
+def _bounded(name: str, operator: FilterOperator, least: float, most: float) -> Expression:
+    """A comparison with something between two numbers."""
+    if operator in (FilterOperator.LT, FilterOperator.LE):
+        return compared(name, Operator.LE, _number(most))
+    if operator in (FilterOperator.GT, FilterOperator.GE):
+        return compared(name, Operator.GE, _number(least))
+    if least == most:
+        return compared(name, Operator.EQ, _number(least))
+    lower = compared(name, Operator.GE, _number(least))
+    return And((lower, compared(name, Operator.LE, _number(most))))
+
+
+def _number(value: float) -> int | Decimal | float:
+    """As a literal of XPath that is this double."""
+    if value.is_integer() and abs(value) < 1e15:
+        return int(value)
+    return Decimal(repr(value)) if 1e-6 < abs(value) < 1e15 else value
+
+
+def _of_language(operator: FilterOperator, tag: str, place: Place) -> Said:
+    if not place.is_object:
+        return Said(NEVER)
+    if operator not in (FilterOperator.EQ, FilterOperator.NE):
+        return Said(_literal_at(place))
+    has = attribute(striped.LANGUAGE) if not tag else compared(striped.LANGUAGE, Operator.EQ, tag)
+    if (operator is FilterOperator.EQ) == bool(tag):
+        return Said(has, True)
+    return Said(all_of((_literal_at(place), _not(has))), True)
+
+
+def _of_datatype(operator: FilterOperator, datatype: str, place: Place) -> Said:
+    if not place.is_object:
+        return Said(NEVER)
+    if operator not in (FilterOperator.EQ, FilterOperator.NE):
+        return Said(_literal_at(place))
+    if datatype == _STRING:
+        has: Expression = attribute(striped.STRING)
+    elif datatype == _LANGUAGE_STRING:
+        has = attribute(striped.TEXT)
+    else:
+        has = compared(striped.DATATYPE, Operator.EQ, datatype)
+    if operator is FilterOperator.EQ:
+        return Said(has, True)
+    return Said(all_of((_literal_at(place), _not(has))), True)
+
+
+def _of_year(operator: FilterOperator, year: LiteralTerm, place: Place) -> Said:
+    """A year begins anywhere within fourteen hours of where it does in Greenwich."""
+    if not place.is_object:
+        return Said(NEVER)
+    some_moment = Said(attribute(striped.SECONDS))
+    if value_kind(year.datatype.encode()) < value_kind((XSD + "integer").encode()):
+        return some_moment
+    try:
+        number = int(year.lexical)
+    except ValueError:
+        return some_moment
+    if not 1 <= number <= 9998 or operator is FilterOperator.NE:
+        return some_moment
+    begin, end = (
+        float(derived_value(b"%04d-01-01" % each, value_kind((XSD + "date").encode())))
+        for each in (number, number + 1)
+    )
+    return Said(_bounded(striped.SECONDS, operator, begin - _FOURTEEN_HOURS, end + _FOURTEEN_HOURS))
+
+
+def _membership(choices: tuple[FilterExpression, ...], place: Place, *, is_negated: bool) -> Said:
+    terms = [choice for choice in choices if isinstance(choice, Iri | LiteralTerm)]
+    if len(terms) < len(choices):
+        return _NOTHING
+    if is_negated:
+        parts = [_comparison(Variable(""), FilterOperator.NE, term, place) for term in terms]
+        known = [part.condition for part in parts if part.condition is not None]
+        return Said(all_of(known), all(part.is_exact for part in parts))
+    valued = [term for term in terms if isinstance(term, LiteralTerm) and _has_value(term)]
+    same = terms_condition([term for term in terms if term not in valued], place)
+    equal = [_of_values(FilterOperator.EQ, term, place).condition or NEVER for term in valued]
+    return Said(any_of([same, *equal]), not valued)
+
+
+# -- functions
+
+
+def _call(name: str, arguments: tuple[FilterExpression, ...], place: Place) -> Said:
+    match name, arguments:
+        case "bound", _:
+            return Said(None, True, False)
+        case "isiri", (Variable(),):
+            return Said(attribute(place.iri), True, False)
+        case "isblank", (Variable(),):
+            return Said(attribute(place.blank), True, False)
+        case "isliteral", (Variable(),):
+            return Said(_literal_at(place), True, False)
+        case "isnumeric", (Variable(),):
+            return Said(attribute(striped.NUMBER) if place.is_object else NEVER)
+        case "sameterm", ((Variable(), (Iri() | LiteralTerm()) as term) | (term, Variable())):
+            if isinstance(term, Iri | LiteralTerm):
+                return Said(term_condition(term, place), True, False)
+        case ("contains" | "strstarts" | "strends") as test, (text, LiteralTerm() as needle):
+            return _text_test(_TESTS[test], text, needle, place)
+        case "regex", (text, LiteralTerm(), *_):
+            return _search(arguments, place)
+        case "langmatches", (FilterCall("lang", (Variable(),)), LiteralTerm() as wanted):
+            return _language_range(wanted.lexical.lower(), place)
+    return _NOTHING
+
+
+_TESTS = {"contains": "contains", "strstarts": "starts-with", "strends": "ends-with"}
+_CASES = {"lcase": "lower-case", "ucase": "upper-case"}
+
+
+def _texts(place: Place, *, of_any: bool) -> tuple[str, ...]:
+    """The attributes with the text of a string, or of ``str()`` of any term."""
+    if not place.is_object:
+        return (place.iri,) if of_any else ()
+    strings = (striped.STRING, striped.TEXT)
+    return (*strings, striped.LEXICAL, place.iri) if of_any else strings
+
+
+def _either(names: tuple[str, ...], test: Callable[[str], Expression]) -> Said:
+    return Said(any_of([test(name) for name in names]), True)
+
+
+class _Text(NamedTuple):
+    """A text of a variable: in which attributes, and in which case it is looked at."""
+
+    names: tuple[str, ...]
+    case: str = ""
+
+
+def _text_of(expression: FilterExpression, place: Place) -> _Text | None:
+    match expression:
+        case Variable():
+            return _Text(_texts(place, of_any=False))
+        case FilterCall("str", (Variable(),)):
+            return _Text(_texts(place, of_any=True))
+        case FilterCall(("lcase" | "ucase") as name, (inner,)):
+            text = _text_of(inner, place)
+            return None if text is None or text.case else text._replace(case=_CASES[name])
+    return None
+
+
+def _text_test(
+    function: str, expression: FilterExpression, needle: LiteralTerm, place: Place
+) -> Said:
+    text = _text_of(expression, place)
+    if text is None:
+        return _NOTHING
+
+    def test(name: str) -> Expression:
+        if not needle.lexical:
+            return attribute(name)
+        value: Expression = attribute(name)
+        if text.case:
+            value = FunctionCall(text.case, (value,))
+        return FunctionCall(function, (value, Literal(needle.lexical)))
+
+    return _either(text.names, test)._replace(is_exact=not text.case and not needle.language)
+
+
+def _search(arguments: tuple[FilterExpression, ...], place: Place) -> Said:
+    text = _text_of(arguments[0], place)
+    constants = [one.lexical for one in arguments[1:] if isinstance(one, LiteralTerm)]
+    if text is None or text.case or len(constants) < len(arguments) - 1:
+        return _NOTHING
+    is_nullable = compile_pattern(*constants).is_nullable
+    literals = tuple(map(Literal, constants))
+
+    def test(name: str) -> Expression:
+        if not is_nullable:
+            return FunctionCall("matches", (attribute(name), *literals))
+        # matches() takes what is not there for an empty text.
+        own = FunctionCall("matches", (PathExpression(Origin.CONTEXT, ()), *literals))
+        step = LocationStep(False, NodeKind.ATTRIBUTE, NameTest("", name), (own,))
+        return PathExpression(Origin.CONTEXT, (step,))
+
+    return _either(text.names, test)
+
+
+def _language_range(wanted: str, place: Place) -> Said:
+    if not place.is_object or not wanted:
+        return Said(NEVER if not place.is_object else _literal_at(place))
+    if wanted == "*":
+        return Said(attribute(striped.LANGUAGE), True)
+    tag = attribute(striped.LANGUAGE)
+    below = FunctionCall("starts-with", (tag, Literal(f"{wanted}-")))
+    return Said(Or((compared(striped.LANGUAGE, Operator.EQ, wanted), below)), True)
