@@ -1,0 +1,125 @@
+"""CONSTRUCT: the graph that a template makes of solutions, and how it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
+
+from formats.element_stream import ElementStream
+from formats.errors import FormatError
+from formats.graph.reader import read_graph
+from formats.graph.syntaxes import GraphSyntax
+from formats.graph.writer import has_named_graphs, write_graph
+from yfilter.errors import MatchLimitExceeded
+from yfilter.graph.query_ast import (
+    XSD,
+    Iri,
+    LiteralTerm,
+    ResultSyntax,
+    Term,
+    TriplePattern,
+    Variable,
+)
+from yfilter.graph.solutions import Solutions
+from yfilter.graph.terms import BlankNode, GroundTerm
+from yfilter.language.budget import Budget
+
+Triple: TypeAlias = "tuple[GroundTerm, Iri, GroundTerm]"
+
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
+
+
+def template_columns(template: Sequence[TriplePattern]) -> tuple[Variable, ...]:
+    """The variables of a template that solutions bind, in order of first appearance."""
+    places = (place for each in template for place in (each.subject, each.property, each.object))
+    found = dict.fromkeys(place for place in places if isinstance(place, Variable))
+    return tuple(each for each in found if not each.is_blank)
+
+
+def constructed(
+    template: Sequence[TriplePattern], solutions: Solutions, budget: Budget
+) -> list[Triple]:
+    """The triples, each once.  Blank nodes of the template are new for each solution; what is no
+    triple (an unbound variable, a literal as a subject) is left out."""
+    triples: dict[Triple, None] = {}
+    for number, row in enumerate(solutions.rows):
+        bound = {
+            column: solutions.term(place)
+            for column, place in zip(solutions.columns, row, strict=True)
+            if place
+        }
+        for pattern in template:
+            budget.charge()
+            triple = _triple(pattern, bound, number)
+            if triple is not None:
+                triples[triple] = None
+    return list(triples)
+
+
+def graph_text(triples: Iterable[Triple], syntax: ResultSyntax, budget: Budget) -> bytes:
+    """A graph in a syntax of graphs; MatchLimitExceeded if it is too large, or where RDF/XML has no
+    name for a property (``not-writable``)."""
+    written = b"".join(_lines(triples, budget))
+    if syntax is ResultSyntax.N_TRIPLES:
+        return written
+    try:
+        return message_text(read_graph(written, GraphSyntax.N_TRIPLES), syntax)
+    except FormatError as error:
+        raise _not_writable(error.reason) from None
+
+
+def message_text(stream: ElementStream, syntax: ResultSyntax) -> bytes:
+    """A message (striped) in a syntax of graphs; unless one is named, N-Triples, or N-Quads if it
+    has named graphs.  MatchLimitExceeded where the syntax cannot say it."""
+    if syntax is not ResultSyntax.AS_PUBLISHED:
+        wanted = GraphSyntax(syntax)
+    elif has_named_graphs(stream):
+        wanted = GraphSyntax.N_QUADS
+    else:
+        wanted = GraphSyntax.N_TRIPLES
+    try:
+        return write_graph(stream, wanted)
+    except FormatError as error:
+        raise _not_writable(error.reason) from None
+
+
+def _not_writable(reason: str) -> MatchLimitExceeded:
+    return MatchLimitExceeded("not-writable", f"a result cannot be written: {reason}")
+
+
+def _triple(
+    pattern: TriplePattern, bound: dict[Variable, GroundTerm], number: int
+) -> Triple | None:
+    subject = _filled(pattern.subject, bound, number)
+    prop = _filled(pattern.property, bound, number)
+    thing = _filled(pattern.object, bound, number)
+    if subject is None or isinstance(subject, LiteralTerm) or thing is None:
+        return None
+    return (subject, prop, thing) if isinstance(prop, Iri) else None
+
+
+def _filled(term: Term, bound: dict[Variable, GroundTerm], number: int) -> GroundTerm | None:
+    if not isinstance(term, Variable):
+        return term
+    if term.is_blank:
+        return BlankNode(f"n{number}_{term.name.removeprefix('_:')}")
+    return bound.get(term)
+
+
+def _lines(triples: Iterable[Triple], budget: Budget) -> Iterator[bytes]:
+    for triple in triples:
+        line = f"{' '.join(map(term_text, triple))} .\n".encode()
+        budget.charge_bytes(len(line))
+        yield line
+
+
+def term_text(term: GroundTerm) -> str:
+    """A term as N-Triples has it."""
+    if isinstance(term, Iri):
+        return f"<{term.value}>"
+    if isinstance(term, BlankNode):
+        return f"_:{term.label}"
+    text = f'"{term.lexical.translate(_ESCAPES)}"'
+    if term.language:
+        return f"{text}@{term.language}"
+    return text if term.datatype == XSD + "string" else f"{text}^^<{term.datatype}>"

@@ -1,0 +1,196 @@
+"""Which variables a group of a graph profile binds, and whether it may see what others bind.
+
+SPARQL's algebra works from the inside out: a group is evaluated for itself, then joined.  A join
+program works from left to right: a group begins with what is bound already.  Both find the same
+solutions as long as no filter, OPTIONAL, MINUS or BIND in the group looks at a variable that is
+bound outside and not, in any case, inside before it is looked at (``is_inlinable``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import TypeAlias
+
+from yfilter.graph.query_ast import (
+    AllOf,
+    Alternatives,
+    AnyOf,
+    Arithmetic,
+    Bind,
+    Exists,
+    Filter,
+    FilterCall,
+    FilterComparison,
+    FilterExpression,
+    Group,
+    GroupElement,
+    InGraph,
+    Membership,
+    Minus,
+    Not,
+    Optionally,
+    TriplePattern,
+    Values,
+    Variable,
+)
+
+Variables: TypeAlias = "frozenset[Variable]"
+
+NONE: Variables = frozenset()
+_KEPT = 4096
+
+
+def pattern_variables(pattern: TriplePattern) -> Variables:
+    places = (pattern.subject, pattern.property, pattern.object)
+    return frozenset(each for each in places if isinstance(each, Variable))
+
+
+@lru_cache(_KEPT)
+def certain(element: GroupElement) -> Variables:
+    """The variables that every solution of an element binds."""
+    match element:
+        case TriplePattern():
+            return pattern_variables(element)
+        case Group(elements):
+            return union(map(certain, elements))
+        case Alternatives(groups):
+            return frozenset.intersection(*map(certain, groups))
+        case InGraph(graph, group):
+            return certain(group) | ({graph} if isinstance(graph, Variable) else NONE)
+        case Values(variables, rows):
+            return frozenset(
+                variable
+                for place, variable in enumerate(variables)
+                if all(row[place] is not None for row in rows)
+            )
+        case _:
+            return NONE
+
+
+@lru_cache(_KEPT)
+def possible(element: GroupElement) -> Variables:
+    """The variables that some solution of an element may bind."""
+    match element:
+        case TriplePattern():
+            return pattern_variables(element)
+        case Group(elements):
+            return union(map(possible, elements))
+        case Alternatives(groups):
+            return union(map(possible, groups))
+        case Optionally(group):
+            return possible(group)
+        case InGraph(graph, group):
+            return possible(group) | ({graph} if isinstance(graph, Variable) else NONE)
+        case Values(variables, _):
+            return frozenset(variables)
+        case Bind(_, variable):
+            return frozenset({variable})
+        case _:
+            return NONE
+
+
+@lru_cache(_KEPT)
+def mentioned(expression: FilterExpression) -> Variables:
+    """All variables of an expression, those within EXISTS included."""
+    match expression:
+        case Variable():
+            return frozenset({expression})
+        case FilterComparison(left, _, right):
+            return mentioned(left) | mentioned(right)
+        case AllOf(parts) | AnyOf(parts):
+            return union(map(mentioned, parts))
+        case Not(operand):
+            return mentioned(operand)
+        case Membership(operand, choices, _):
+            return mentioned(operand) | union(map(mentioned, choices))
+        case Arithmetic(_, operands):
+            return union(map(mentioned, operands))
+        case FilterCall(_, arguments):
+            return union(map(mentioned, arguments))
+        case Exists(group, _):
+            return _anywhere(group)
+        case _:
+            return NONE
+
+
+def has_exists(expression: FilterExpression) -> bool:
+    """Whether EXISTS stands anywhere in an expression."""
+    match expression:
+        case Exists():
+            return True
+        case FilterComparison(left, _, right):
+            return has_exists(left) or has_exists(right)
+        case AllOf(parts) | AnyOf(parts):
+            return any(map(has_exists, parts))
+        case Not(operand):
+            return has_exists(operand)
+        case Membership(operand, choices, _):
+            return has_exists(operand) or any(map(has_exists, choices))
+        case Arithmetic(_, operands):
+            return any(map(has_exists, operands))
+        case FilterCall(_, arguments):
+            return any(map(has_exists, arguments))
+        case _:
+            return False
+
+
+def filters_of(group: Group) -> list[FilterExpression]:
+    """The conditions of a group, each part of an ``&&`` for itself."""
+    found: list[FilterExpression] = []
+    for element in group.elements:
+        if isinstance(element, Filter):
+            condition = element.condition
+            found += condition.parts if isinstance(condition, AllOf) else (condition,)
+    return found
+
+
+def without_filters(group: Group) -> Group:
+    return Group(tuple(each for each in group.elements if not isinstance(each, Filter)))
+
+
+def is_inlinable(group: Group, outside: Variables) -> bool:
+    """Whether the group may begin with these variables bound, which its filters may not see."""
+    if any(mentioned(each) & outside - certain(group) for each in filters_of(group)):
+        return False
+    left: Variables = NONE
+    for element in group.elements:
+        match element:
+            case Optionally(inner):
+                own = possible(inner) | union(map(mentioned, filters_of(inner)))
+                if own & outside - left:
+                    return False
+            case Minus(inner):
+                if possible(inner) & outside - left:
+                    return False
+            case Bind(value, _):
+                if mentioned(value) & outside - left:
+                    return False
+            case _:
+                pass
+        left |= certain(element)
+    return True
+
+
+def union(sets: Iterable[Variables]) -> Variables:
+    return NONE.union(*sets)
+
+
+@lru_cache(_KEPT)
+def _anywhere(element: GroupElement) -> Variables:
+    """All variables that an element mentions."""
+    match element:
+        case Group(elements):
+            return union(map(_anywhere, elements))
+        case Alternatives(groups):
+            return union(map(_anywhere, groups))
+        case Optionally(group) | Minus(group):
+            return _anywhere(group)
+        case InGraph(_, group):
+            return _anywhere(group) | possible(element)
+        case Filter(condition):
+            return mentioned(condition)
+        case Bind(value, variable):
+            return mentioned(value) | {variable}
+        case _:
+            return possible(element)

@@ -1,0 +1,372 @@
+"""JoinProgram: the pattern of a graph profile as a chain of operators (join.py).
+
+Made once a profile, in two passes: forwards, what is bound where, and the patterns of each basic
+graph pattern in the order in which most is given of each when its turn comes; backwards, the chain
+itself.  A condition stands as soon as its variables are bound.  A group whose meaning would change
+if it began with what is bound outside becomes a table of its own (group_variables.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from yfilter.graph.filter_evaluation import FilterCompiler
+from yfilter.graph.group_variables import (
+    NONE,
+    Variables,
+    certain,
+    filters_of,
+    has_exists,
+    is_inlinable,
+    mentioned,
+    pattern_variables,
+    possible,
+    without_filters,
+)
+from yfilter.graph.join import (
+    SLOT_ANY,
+    SLOT_UNBOUND,
+    SLOTS_FIRST,
+    SOURCE_ABOVE,
+    SOURCE_CLASSES,
+    SOURCE_STATED,
+    Assign,
+    Branches,
+    Collect,
+    EachGraph,
+    EachRow,
+    Emit,
+    Found,
+    IsGraph,
+    JoinTable,
+    MatchTriple,
+    Operator,
+    Optionally,
+    Raise,
+    Run,
+    Table,
+    Test,
+    Without,
+    WithoutTable,
+)
+from yfilter.graph.message_graph import MessageGraph, key_of
+from yfilter.graph.query_ast import (
+    RDF_TYPE,
+    Alternatives,
+    Bind,
+    Closure,
+    Filter,
+    FilterExpression,
+    Group,
+    GroupElement,
+    InGraph,
+    Iri,
+    LiteralTerm,
+    Minus,
+    Term,
+    TriplePattern,
+    Values,
+    Variable,
+)
+from yfilter.graph.query_ast import Optionally as OptionalGroup
+from yfilter.language.budget import Budget
+
+Step: TypeAlias = "Callable[[Operator], Operator]"
+"""Puts an operator in front of the one that follows."""
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where in a profile a group stands.
+
+    ``graph``: the slot of its graph; ``bound``: what is bound for sure when it begins;
+    ``outside``: what may be bound then and is not to be seen; ``given``: what EXISTS gives.
+    """
+
+    graph: int = SLOT_UNBOUND
+    bound: Variables = NONE
+    outside: Variables = NONE
+    given: Variables = NONE
+
+
+class JoinProgram:
+    """Solutions are rows of term numbers, one a column; see Run for numbers below 0."""
+
+    def __init__(self, where: Group, columns: Sequence[Variable]) -> None:
+        self._slots: dict[Variable, int] = {}
+        self._constants: dict[Iri | LiteralTerm, int] = {}
+        self._made: set[int] = set()  # slots of constants that solutions may have
+        self._slot_count = SLOTS_FIRST
+        self._sources = 0
+        self.columns = tuple(columns)
+        emit = Emit([self._slot(variable) for variable in columns])
+        self._head = self._group(where, _Place(), emit)
+        self._known = [
+            (slot, key_of(term), term if slot in self._made else None)
+            for term, slot in self._constants.items()
+        ]
+
+    def holds(self, graph: MessageGraph, budget: Budget) -> bool:
+        """Whether there is a solution; MatchLimitExceeded if that takes more than the budget."""
+        run = self._begin(graph, budget, first_only=True)
+        return bool(run.run(self._head))
+
+    def solutions(self, graph: MessageGraph, budget: Budget) -> Run:
+        """All solutions, in the ``rows`` of the run; each is a tuple of the budget."""
+        run = self._begin(graph, budget, first_only=False)
+        run.run(self._head)
+        return run
+
+    def _begin(self, graph: MessageGraph, budget: Budget, *, first_only: bool) -> Run:
+        run = Run(graph, budget, self._slot_count, self._sources, first_only)
+        for slot, key, made in self._known:
+            number = graph.find_key(key)
+            if number < 0 and made is not None:
+                number = run.number_of(made)
+            run.set_slot(slot, number)
+        return run
+
+    def _group(self, group: Group, place: _Place, following: Operator) -> Operator:
+        """The chain of a group that may begin with what is bound."""
+        return _chain(self._steps(group.elements, filters_of(group), place), following)
+
+    def _steps(
+        self,
+        elements: Sequence[GroupElement],
+        conditions: Sequence[FilterExpression],
+        place: _Place,
+        seen: Variables = NONE,
+        before: Variables = NONE,
+    ) -> list[Step]:
+        """``seen``: what the conditions may look at besides, as those of OPTIONAL; of that is bound
+        for sure what is in ``before``."""
+        steps: list[Step] = []
+        waiting = list(conditions)
+        sure: Variables = NONE  # what the group itself has bound
+        maybe: Variables = NONE
+        patterns: list[TriplePattern] = []
+
+        def here() -> _Place:
+            return replace(
+                place, bound=place.bound | sure, outside=(place.outside | maybe) - place.given
+            )
+
+        def test(condition: FilterExpression) -> Step:
+            visible = place.given | maybe | seen
+            within = replace(here(), given=visible, outside=place.outside - visible)
+            compiler = FilterCompiler(self._slot, lambda group: self._exists(group, within))
+            made = compiler.condition(condition)
+            return lambda following: Test(made, following)
+
+        def test_what_is_bound() -> None:
+            for condition in list(waiting):
+                if not has_exists(condition) and mentioned(condition) <= sure | before:
+                    waiting.remove(condition)
+                    steps.append(test(condition))
+
+        test_what_is_bound()
+        for element in (*elements, None):
+            if isinstance(element, TriplePattern):
+                patterns.append(element)
+                continue
+            if isinstance(element, Filter):
+                continue
+            for pattern in in_order(patterns, place.bound | sure):
+                steps.append(self._pattern(pattern, place.graph))
+                sure |= pattern_variables(pattern)
+                maybe |= sure
+                test_what_is_bound()
+            patterns = []
+            if element is not None:
+                steps += self._element(element, here(), sure, maybe)
+                sure |= certain(element)
+                maybe |= possible(element)
+                test_what_is_bound()
+        return [*steps, *map(test, waiting)]
+
+    def _element(
+        self, element: GroupElement, here: _Place, sure: Variables, maybe: Variables
+    ) -> list[Step]:
+        match element:
+            case Group():
+                return [self._joined(element, here)]
+            case Alternatives(groups):
+                return [self._alternatives(groups, here)]
+            case OptionalGroup(group):
+                return [self._optional(group, here, sure, maybe)]
+            case Minus(group):
+                return self._minus(group, here, sure, maybe)
+            case InGraph(graph, group):
+                return self._in_graph(graph, group, here)
+            case Values(variables, rows):
+                return [self._values(variables, rows)]
+            case Bind(value, variable):
+                return [self._bind(value, variable, here, maybe)]
+            case _:
+                raise AssertionError(element)
+
+    def _joined(self, group: Group, here: _Place) -> Step:
+        """A group within a group."""
+        if is_inlinable(group, here.outside):
+            return lambda following: self._group(group, here, following)
+        table = self._table(group, here)
+        return lambda following: JoinTable(table, following)
+
+    def _alternatives(self, groups: Sequence[Group], here: _Place) -> Step:
+        branches = [self._joined(group, here) for group in groups]
+        return lambda following: Branches([branch(following) for branch in branches])
+
+    def _optional(self, group: Group, here: _Place, sure: Variables, maybe: Variables) -> Step:
+        """LeftJoin: the conditions of the group see what is bound before it, too."""
+        flag = self._new_slot()
+        conditions = filters_of(group)
+        bare = without_filters(group)
+        if is_inlinable(bare, here.outside):
+            inner = self._steps(bare.elements, conditions, here, maybe, sure)
+        else:
+            inner = [self._joined(bare, here)]
+            inner += self._steps((), conditions, here, maybe | possible(bare))
+        return lambda following: Optionally(_chain(inner, Raise(flag, following)), flag, following)
+
+    def _minus(self, group: Group, here: _Place, sure: Variables, maybe: Variables) -> list[Step]:
+        if not possible(group) & maybe:
+            return []  # no variable in common: nothing is taken away
+        if certain(group) & sure and is_inlinable(group, here.outside):
+            inner = self._group(group, here, Found())
+            return [lambda following: Without(inner, following)]
+        table = self._table(group, here)
+        return [lambda following: WithoutTable(table, following)]
+
+    def _in_graph(self, graph: Iri | Variable, group: Group, here: _Place) -> list[Step]:
+        if isinstance(graph, Iri):
+            slot = self._constant(graph)
+            inner = replace(here, graph=slot)
+            return [
+                lambda following: IsGraph(slot, following),
+                self._joined(group, inner),
+            ]
+        slot = self._new_slot()
+        variable = self._slot(graph)
+        inner = replace(
+            here,
+            graph=slot,
+            bound=here.bound | {graph},
+            outside=here.outside | ({graph} - here.given),
+        )
+        return [
+            lambda following: EachGraph(slot, variable, following),
+            self._joined(group, inner),
+        ]
+
+    def _values(
+        self,
+        variables: Sequence[Variable],
+        rows: Sequence[tuple[Iri | LiteralTerm | None, ...]],
+    ) -> Step:
+        slots = [self._slot(variable) for variable in variables]
+        placed = []
+        for row in rows:
+            places = [SLOT_UNBOUND if term is None else self._constant(term) for term in row]
+            self._made.update(places)
+            placed.append(tuple(places))
+        return lambda following: EachRow(slots, placed, following)
+
+    def _bind(
+        self, value: FilterExpression, variable: Variable, here: _Place, maybe: Variables
+    ) -> Step:
+        within = replace(here, given=here.given | maybe, outside=here.outside - maybe)
+        compiler = FilterCompiler(self._slot, lambda group: self._exists(group, within))
+        made = compiler.expression(value)
+        slot = self._slot(variable)
+        return lambda following: Assign(made, slot, following)
+
+    def _exists(self, group: Group, within: _Place) -> Operator:
+        return self._joined(group, within)(Found())
+
+    def _table(self, group: Group, here: _Place) -> Table:
+        """The group for itself: nothing is bound but what EXISTS gives."""
+        columns = [self._slot(variable) for variable in sorted(possible(group), key=_by_name)]
+        hidden = [self._slot(variable) for variable in here.outside]
+        place = _Place(here.graph, here.bound & here.given, NONE, here.given)
+        inner = self._group(group, place, Collect(columns))
+        return Table(inner, columns, hidden, here.graph, bool(here.given))
+
+    def _pattern(self, pattern: TriplePattern, graph: int) -> Step:
+        below = SLOT_UNBOUND
+        prop = self._slot(pattern.property)
+        source = SOURCE_STATED
+        if pattern.closure is Closure.INSTANCE:
+            source, prop = SOURCE_CLASSES, SLOT_ANY
+        elif pattern.closure is Closure.PROPERTY:
+            source, below, prop = SOURCE_ABOVE, prop, self._constant(Iri(pattern.above))
+        self._sources |= 1 << source
+        places = (self._slot(pattern.subject), prop, self._slot(pattern.object))
+        return lambda following: MatchTriple(source, graph, places, below, following)
+
+    def _slot(self, term: Term) -> int:
+        if not isinstance(term, Variable):
+            return self._constant(term)
+        found = self._slots.get(term)
+        if found is None:
+            found = self._slots[term] = self._new_slot()
+        return found
+
+    def _constant(self, term: Iri | LiteralTerm) -> int:
+        found = self._constants.get(term)
+        if found is None:
+            found = self._constants[term] = self._new_slot()
+        return found
+
+    def _new_slot(self) -> int:
+        self._slot_count += 1
+        return self._slot_count - 1
+
+
+def in_order(patterns: Sequence[TriplePattern], bound: Variables) -> list[TriplePattern]:
+    """The patterns of a basic graph pattern, the next always the one of which most is given."""
+    left = list(patterns)
+    ordered: list[TriplePattern] = []
+    while left:
+        best = min(left, key=lambda pattern: _cost(pattern, bound))
+        left.remove(best)
+        ordered.append(best)
+        bound |= pattern_variables(best)
+    return ordered
+
+
+def _cost(pattern: TriplePattern, bound: Variables) -> tuple[int, int]:
+    """How much a pattern is thought to find, less by what is given of it; what hangs together with
+    what is bound comes before what does not."""
+    given = [
+        not isinstance(each, Variable) or each in bound
+        for each in (pattern.subject, pattern.property, pattern.object)
+    ]
+    cost = _COSTS[given[0], given[1], given[2]]
+    is_type = pattern.property == Iri(RDF_TYPE) or pattern.closure is Closure.INSTANCE
+    if is_type and not given[0]:
+        cost += 3  # a class has many instances
+    return cost, int(bool(bound) and not pattern_variables(pattern) & bound)
+
+
+_COSTS = {
+    (True, True, True): 0,
+    (True, False, True): 1,
+    (True, True, False): 2,
+    (False, True, True): 4,
+    (True, False, False): 5,
+    (False, False, True): 6,
+    (False, True, False): 8,
+    (False, False, False): 20,
+}
+
+
+def _chain(steps: Sequence[Step], following: Operator) -> Operator:
+    for step in reversed(steps):
+        following = step(following)
+    return following
+
+
+def _by_name(variable: Variable) -> str:
+    return variable.name
