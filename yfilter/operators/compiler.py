@@ -51,7 +51,9 @@ from yfilter.language.query_ast import (
     PathExpression,
     Quantified,
     Sequence,
+    UserCall,
 )
+from yfilter.language.query_ast import Operator as Relation
 from yfilter.language.string_functions import STRING_FUNCTIONS
 from yfilter.language.subexpressions import new_focus, same_focus
 from yfilter.operators import path as paths
@@ -337,6 +339,8 @@ class Compiler:
 
     def _quantified(self, expression: Quantified, scope: Scope) -> Operator:
         (name, source), *others = expression.bindings
+        if (compared := _with_some_of_all(expression)) is not None:
+            return self._comparison(compared, scope)
         rest: Expression = expression.condition
         if others:
             rest = Quantified(expression.every, tuple(others), expression.condition)
@@ -449,6 +453,22 @@ _COMPILED: dict[type, Callable[[Compiler, Any, Scope], Operator]] = {
 }
 
 
+def _with_some_of_all(expression: Quantified) -> Comparison | None:
+    """``some $v in list satisfies $v = text`` as ``list = text``, where that cannot be an error."""
+    match expression:
+        case Quantified(False, ((name, source),), Comparison(left, Relation.EQ, right)):
+            variable = PathExpression(Origin.VARIABLE, (), name)
+            text = right if left == variable else left if right == variable else None
+            inner = text
+            if isinstance(text, FunctionCall) and text.name == "normalize-space":
+                inner = text.arguments[0] if text.arguments else _CONTEXT
+            if text is None or not isinstance(inner, PathExpression) or _has_variables(inner):
+                return None
+            return Comparison(source, Relation.EQ, text)
+        case _:
+            return None
+
+
 def _enters_below(expression: Expression) -> bool:
     """Whether it selects children, attributes or what is below, so that only elements have any."""
     match expression:
@@ -470,6 +490,8 @@ def _stands_alone(expression: Expression) -> bool:
             expression.start is not None and _stands_alone(expression.start)
         )
         return starts_alone and not any(map(_has_variables, parts))
+    if isinstance(expression, UserCall) and not expression.arguments:
+        return bool(expression.library)
     if isinstance(expression, FunctionCall) and not expression.arguments:
         return False
     parts = list(same_focus(expression))

@@ -77,6 +77,9 @@ cdef class ItemComparison(Operator):
     cdef Operator _left
     cdef object _relation
     cdef Operator _right
+    cdef bint _is_list
+    cdef list _list
+    cdef object _texts
 
 
 cdef class ValueComparison(Operator):

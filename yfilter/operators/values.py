@@ -20,6 +20,7 @@ from yfilter.language.atoms import arithmetic, cast, compare, negate
 from yfilter.language.function_library import applied
 from yfilter.language.functions import FUNCTIONS, ArgumentKind, ResultKind
 from yfilter.language.general_comparison import some_pair
+from yfilter.language.memo import FEW
 from yfilter.language.nodes import Atom, DynamicError, Focus, Item, Value
 from yfilter.language.query_ast import Expression
 from yfilter.language.query_ast import Operator as Relation
@@ -327,6 +328,11 @@ class ItemComparison(Operator):
         self._number = right.number() if isinstance(right, Constant) else nan
         self._has_number = not isnan(self._number)
         self.is_costly = not (self._has_number and isinstance(left, Remembered))
+        if self._compared == 0 and isinstance(left, OncePerMessage):
+            self._left, self._right = right, left
+        self._is_list = self._compared == 0 and isinstance(self._right, OncePerMessage)
+        self._list: list[Atom] = []
+        self._texts: frozenset[str] | None = None
 
     def value(self, node: cython.longlong) -> Value:
         return [self.holds(node)]
@@ -345,8 +351,22 @@ class ItemComparison(Operator):
             one, other = left[0], right[0]
             if isinstance(one, str) and isinstance(other, str):
                 return one == other  # texts, or untyped
+        if self._is_list and len(right) > FEW:
+            texts = self._texts_of(right)
+            if texts is not None and all(isinstance(one, str) for one in left):
+                self._scratch.visit(len(left))
+                return not texts.isdisjoint(left)
         answer: cython.bint = some_pair(self._scratch.evaluator(), left, self._relation, right)
         return answer
+
+    def _texts_of(self, values: list[Atom]) -> frozenset[str] | None:
+        """The same list's as a set, if all of it are texts, or untyped."""
+        if values is not self._list:
+            self._scratch.visit(len(values))
+            self._list = values
+            texts = [value for value in values if isinstance(value, str)]
+            self._texts = frozenset(texts) if len(texts) == len(values) else None
+        return self._texts
 
 
 class ValueComparison(Operator):
