@@ -255,7 +255,8 @@ def _matches(profile: str) -> bool:
         ("//c[@k][lang('en')]", False),
         ("/o[hours-from-time(@t) >= 12][encode-for-uri(b) = 'x']", True),
         ("for $a in //a where codepoint-equal($a/../b, 'x') return <r/>", True),
-        ("/o[xs:date(@d) + xs:dayTimeDuration(a) = xs:date('2026-01-01') or true()]", False),
+        ("/o[xs:date(@d) + xs:dayTimeDuration(a) = xs:date('2026-01-01') or true()]", True),
+        ("/o[xs:date(@d) + xs:dayTimeDuration(a) = xs:date('2026-01-01') and true()]", False),
     ],
 )  # fmt: skip
 def test_profiles_match_and_routing_loses_nothing(profile: str, matches: bool) -> None:
