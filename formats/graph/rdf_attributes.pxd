@@ -1,7 +1,7 @@
 # The C types of rdf_attributes.py.
 cimport cython
 
-cdef int _NONE, _BAD, _OTHER, _OF_SCHEME, _LETTER, _PLUS, _COLON, _LOW_LINE
+cdef int _NONE, _BAD, _OTHER, _OF_SCHEME, _LETTER, _PLUS, _COLON, _LOW_LINE, _NUMBER_SIGN
 cdef bytes _KINDS
 cdef const unsigned char* _OCTETS
 
@@ -32,4 +32,5 @@ cdef class RdfAttributes:
     cdef bytes _base_of(self, int attribute)
 
 cdef bint _is_absolute(const unsigned char* iri, Py_ssize_t size) noexcept
+cdef bint _is_fragment(const unsigned char* reference, Py_ssize_t size) noexcept
 cdef bint _is_plain_name(const unsigned char* name, Py_ssize_t size) noexcept

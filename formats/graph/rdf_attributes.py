@@ -20,7 +20,7 @@ from formats.characters import is_colonless_name
 from formats.element_stream import ElementStream
 from formats.errors import MessageRefused
 from formats.graph.iris import find_bad_character, has_scheme, resolve, without_fragment
-from formats.graph.rdf_names import attribute_kind
+from formats.graph.rdf_names import attribute_kind, iri_of_name
 
 if cython.compiled:
     from cython.cimports.formats.graph.rdf_names import (
@@ -58,7 +58,7 @@ _KINDS = bytes(
     for octet in range(256)
 )
 _OCTETS = _KINDS
-_PLUS, _COLON, _LOW_LINE = b"+:_"
+_PLUS, _COLON, _LOW_LINE, _NUMBER_SIGN = b"+:_#"
 
 
 class RdfAttributes:
@@ -164,14 +164,14 @@ class RdfAttributes:
         iri: bytes = reference
         if _is_absolute(reference, len(reference)):
             return reference
+        base = self._bases[self._row]
+        # PERF: of very many in some documents (python -m benchmarks graph: rdf_xml_over_parse).
+        if base and _is_fragment(reference, len(reference)):
+            return base + reference
         if not has_scheme(reference):
-            base = self._bases[self._row]
             if not base:
                 self.refuse("relative-iri", f"{_shown(reference)}, and nothing it is relative to")
-            if reference[:1] == b"#" or not reference:  # of very many in some documents
-                iri = base + reference
-            else:
-                iri = resolve(base, reference)
+            iri = resolve(base, reference)
         if find_bad_character(iri) >= 0:
             self.refuse("bad-iri", f"{_shown(iri)} is not an IRI")
         return iri
@@ -179,9 +179,10 @@ class RdfAttributes:
     def iri_of_name(self, name: cython.int) -> bytes:
         """The IRI that a name of the document means."""
         qualified = self._stream.names[name]
-        iri: bytes = (qualified.namespace + qualified.local).encode()
-        if find_bad_character(iri) >= 0 or not has_scheme(iri):
-            self.refuse("bad-iri", f"{_shown(iri)}, of the name {qualified}, is not an IRI")
+        iri: bytes = iri_of_name(qualified)
+        if not iri:
+            said = f"{qualified.namespace}{qualified.local}"[:100]
+            self.refuse("bad-iri", f"{said!r}, of the name {qualified}, is not an IRI")
         return iri
 
     def refuse(self, code: str, reason: str, element: cython.int = _NONE) -> None:
@@ -242,6 +243,16 @@ def _is_absolute(iri: cython.p_const_uchar, size: cython.Py_ssize_t) -> cython.b
     if at in (0, size) or iri[at] != _COLON or _OCTETS[iri[0]] != _LETTER:
         return False
     while at < size and _OCTETS[iri[at]] != _BAD:
+        at += 1
+    return at == size
+
+
+def _is_fragment(reference: cython.p_const_uchar, size: cython.Py_ssize_t) -> cython.bint:
+    """Whether this is a fragment, without a character that IRIs have not."""
+    at: cython.Py_ssize_t = 1
+    if size == 0 or reference[0] != _NUMBER_SIGN:
+        return False
+    while at < size and _OCTETS[reference[at]] != _BAD:
         at += 1
     return at == size
 

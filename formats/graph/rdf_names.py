@@ -27,6 +27,7 @@ try:
 except ImportError:
     from formats import cython_stub as cython
 
+from formats.graph.iris import find_bad_character, has_scheme
 from formats.names import XML_NAMESPACE, QualifiedName
 
 RDF_NAMESPACE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -62,6 +63,13 @@ def element_kind(name: QualifiedName) -> int:
         return LIST_ITEM
     taken = name.local in _OF_THE_SYNTAX or name.local in _GONE or name.local == "RDF"
     return NO_ELEMENT if taken else PLAIN_ELEMENT
+
+
+@lru_cache(4096)
+def iri_of_name(name: QualifiedName) -> bytes:
+    """The IRI that a name means, or nothing if that is none."""
+    iri = (name.namespace + name.local).encode()
+    return b"" if find_bad_character(iri) >= 0 or not has_scheme(iri) else iri
 
 
 @lru_cache(4096)

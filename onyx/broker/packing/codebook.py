@@ -55,12 +55,13 @@ class Codebook:
         self._counters["decoded"] += 1
         return read_publication(payload, media_type, self._limits, self._control.closure(tree))
 
-    def graph_of(self, document: ElementStream) -> ElementStream:
-        """The graph of RDF/XML, striped; MessageRefused where it means none, which is counted as
-        ``no_graph``."""
+    def graph_of(self, tree: str, document: ElementStream) -> ElementStream:
+        """The graph of RDF/XML, striped, and closed by the taxonomies of the tree; MessageRefused
+        where it means none, which is counted as ``no_graph``."""
         self._counters["graphs_derived"] += 1
         try:
-            return graph_of_document(document, self._graph_limits)
+            closure = self._control.closure(tree)
+            return graph_of_document(document, self._graph_limits, closure=closure)
         except MessageRefused:
             self._counters["no_graph"] += 1
             raise

@@ -165,7 +165,7 @@ class Parcel:
     def _derive(self, document: ElementStream) -> ElementStream | None:
         """The graph of RDF/XML; None where it means none, and is a document for all that."""
         try:
-            return self._codebook.graph_of(document)
+            return self._codebook.graph_of(self.root, document)
         except MessageRefused as refusal:
             self.no_graph = refusal
             return None

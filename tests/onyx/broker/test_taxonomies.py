@@ -7,12 +7,13 @@ import zlib
 from formats import WireFormat, decode, to_text
 from formats.graph.taxonomy import Taxonomy
 from overlay.link.frames import (
+    Delivery,
     Message,
     Publish,
     TaxonomiesAnnounced,
     TaxonomiesInForce,
 )
-from tests.onyx.broker.test_broker_core import NEWS, Setting, delta
+from tests.onyx.broker.test_broker_core import NEWS, Setting, delta, message
 
 CAT, PET, THING = b"urn:Cat", b"urn:Pet", b"urn:Thing"
 
@@ -135,3 +136,21 @@ def test_a_graph_is_closed_at_its_root_broker_as_it_knows_then() -> None:
     closed = b'<k><c r="urn:Cat"/>%s</k>'
     above = [b"", b'<c r="urn:Pet"/>', b""]
     assert [closed % each in text for each, text in zip(above, texts, strict=True)] == [True] * 3
+
+
+def test_rdf_xml_is_closed_by_what_is_in_force_on_its_tree() -> None:
+    setting = Setting()
+    setting.announce(root="B1")
+    step = "Q{urn:onyx:graph}"
+    setting.place(f"/{step}g[{step}d/{step}k/{step}c/@r = 'urn:Pet']")
+    subscriber = setting.beside.subscriber("p1")
+    announce(setting, 2, b"")  # of the own tree
+    document = (
+        b'<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#">'
+        b'<r:Description r:about="urn:tom"><r:type r:resource="urn:Cat"/></r:Description></r:RDF>'
+    )
+    setting.brokers["B1"].send("B1", message(document, 1))
+    for version, content in ((1, PETS), (2, b"")):
+        setting.brokers["B1"].send("B1", TaxonomiesInForce("B1", version, content))
+        setting.brokers["B1"].send("B1", message(document, version + 1))
+    assert [frame.number for frame in subscriber.all(Delivery)] == [2]
