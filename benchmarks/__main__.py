@@ -17,6 +17,7 @@ from benchmarks.ceiling.benchmark import CEILING
 from benchmarks.crowd import CROWD
 from benchmarks.deliver import DELIVER
 from benchmarks.formats import FORMATS
+from benchmarks.graph.benchmark import GRAPH
 from benchmarks.language import LANGUAGE
 from benchmarks.match import MATCH
 from benchmarks.network.benchmark import NETWORK
@@ -35,6 +36,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     CEILING,
     CROWD,
     FORMATS,
+    GRAPH,
     LANGUAGE,
     PEP,
     PROFILES,

@@ -10,23 +10,19 @@ from __future__ import annotations
 
 import re
 import struct
-from enum import IntEnum
+
+try:
+    import cython
+except ImportError:
+    from formats import cython_stub as cython
 
 XSD = b"http://www.w3.org/2001/XMLSchema#"
 
 
-class ValueKind(IntEnum):
-    """How a literal is read, by its datatype."""
-
-    NONE = 0
-    DOUBLE = 1
-    FLOAT = 2
-    DECIMAL = 3
-    DATE_TIME = 4  # from here on: seconds
-    DATE_TIME_STAMP = 5
-    DATE = 6
-    INTEGER = 7  # from here on: integers, each with the range of its datatype
-
+if not cython.compiled:
+    # How a literal is read, by its datatype.  From DATE_TIME to DATE it has seconds; INTEGER and
+    # what is above it are integers, each with the range of its datatype.
+    NO_VALUE, DOUBLE, FLOAT, DECIMAL, DATE_TIME, DATE_TIME_STAMP, DATE, INTEGER = range(8)
 
 # The derived integer types, with the least and the greatest of their values.
 _INTEGERS: tuple[tuple[bytes, int | None, int | None], ...] = (
@@ -45,18 +41,17 @@ _INTEGERS: tuple[tuple[bytes, int | None, int | None], ...] = (
     (b"unsignedByte", 0, 255),
 )
 _KINDS = {
-    XSD + b"double": ValueKind.DOUBLE,
-    XSD + b"float": ValueKind.FLOAT,
-    XSD + b"decimal": ValueKind.DECIMAL,
-    XSD + b"dateTime": ValueKind.DATE_TIME,
-    XSD + b"dateTimeStamp": ValueKind.DATE_TIME_STAMP,
-    XSD + b"date": ValueKind.DATE,
-    **{XSD + name: ValueKind.INTEGER + at for at, (name, _, _) in enumerate(_INTEGERS)},
+    XSD + b"double": DOUBLE,
+    XSD + b"float": FLOAT,
+    XSD + b"decimal": DECIMAL,
+    XSD + b"dateTime": DATE_TIME,
+    XSD + b"dateTimeStamp": DATE_TIME_STAMP,
+    XSD + b"date": DATE,
+    **{XSD + row[0]: INTEGER + at for at, row in enumerate(_INTEGERS)},
 }
 _INTEGER_FORM = re.compile(rb"[+-]?[0-9]+")
 _DECIMAL_FORM = re.compile(rb"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 _DOUBLE_FORM = re.compile(rb"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_PLAIN_INTEGER = re.compile(rb"0|-?[1-9][0-9]{0,14}")  # its digits are those of its double
 _SPECIAL = {b"INF": b"INF", b"+INF": b"INF", b"-INF": b"-INF", b"NaN": b"NaN"}
 _ZONE = rb"(Z|[+-](?:0[0-9]|1[0-3]):[0-5][0-9]|[+-]14:00)?"
 _DATE = rb"(-?(?:[1-9][0-9]{3,17}|0[0-9]{3}))-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
@@ -64,37 +59,38 @@ _TIME = rb"(?:([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9])(\.[0-9]+)?|(24:00:00(
 _DATE_FORM = re.compile(_DATE + _ZONE)
 _DATE_TIME_FORM = re.compile(_DATE + b"T" + _TIME + _ZONE)
 _FRACTION_MAX = 1 + 18  # the point and more digits than a double can tell
-_DAYS_BEFORE_1970 = 719_468  # from 0000-03-01
+_DAYS_BEFORE_1970 = 719_468 + 146_097  # from March of the year -400
+_PLAIN_TIME = b"0000-00-00T00:00:00Z"
 
 
-def value_kind(datatype: bytes) -> int:
-    """How literals of a datatype are read: a ValueKind, or a number above ValueKind.INTEGER."""
-    return _KINDS.get(datatype, ValueKind.NONE)
+def value_kind(datatype: bytes) -> cython.int:
+    """How literals of a datatype are read."""
+    return _KINDS.get(datatype, NO_VALUE)
 
 
-def is_seconds(kind: int) -> bool:
+def is_seconds(kind: cython.int) -> cython.bint:
     """Whether what is derived from literals of a kind is seconds, not a number."""
-    return ValueKind.DATE_TIME <= kind <= ValueKind.DATE
+    return DATE_TIME <= kind <= DATE
 
 
-def derived_value(lexical: bytes, kind: int) -> bytes:
+def derived_value(lexical: bytes, kind: cython.int) -> bytes:
     """The number or the seconds of a literal in ASCII, or nothing."""
-    if kind >= ValueKind.INTEGER:
-        return _integer(lexical, kind - ValueKind.INTEGER)
+    if kind >= INTEGER:
+        return _integer(lexical, kind - INTEGER)
     if is_seconds(kind):
         return _seconds(lexical, kind)
-    if kind == ValueKind.DECIMAL:
+    if kind == DECIMAL:
         return _digits(float(lexical)) if _DECIMAL_FORM.fullmatch(lexical) else b""
     special = _SPECIAL.get(lexical)
     if special is not None:
         return special
     if not _DOUBLE_FORM.fullmatch(lexical):
         return b""
-    return _digits(float(lexical) if kind == ValueKind.DOUBLE else _single(float(lexical)))
+    return _digits(float(lexical) if kind == DOUBLE else _single(float(lexical)))
 
 
-def _integer(lexical: bytes, row: int) -> bytes:
-    if row == 0 and _PLAIN_INTEGER.fullmatch(lexical):
+def _integer(lexical: bytes, row: cython.int) -> bytes:
+    if row == 0 and _is_plain_integer(lexical):
         return lexical
     if not _INTEGER_FORM.fullmatch(lexical):
         return b""
@@ -107,6 +103,22 @@ def _integer(lexical: bytes, row: int) -> bytes:
         if (least is not None and exact < least) or (greatest is not None and exact > greatest):
             return b""
     return _digits(number)
+
+
+def _is_plain_integer(lexical: bytes) -> cython.bint:
+    """Whether its digits are those of its double."""
+    data: cython.p_const_uchar = lexical
+    size: cython.Py_ssize_t = len(lexical)
+    at: cython.Py_ssize_t = 0
+    if size and data[0] == ord("-"):
+        at = 1
+    if size == at or size > 15 or data[at] == ord("0"):
+        return size == 1 and data[0] == ord("0")
+    while at < size:
+        if not 48 <= data[at] <= 57:
+            return False
+        at += 1
+    return True
 
 
 def _digits(number: float) -> bytes:
@@ -133,17 +145,22 @@ def _single(number: float) -> float:
     return float(f"{exact:.9g}")
 
 
-def _seconds(lexical: bytes, kind: int) -> bytes:
-    form = _DATE_FORM if kind == ValueKind.DATE else _DATE_TIME_FORM
+def _seconds(lexical: bytes, kind: cython.int) -> bytes:
+    if kind != DATE and _is_plain_time(lexical):
+        return _plain_seconds(lexical)
+    form = _DATE_FORM if kind == DATE else _DATE_TIME_FORM
     found = form.fullmatch(lexical)
-    if found is None or (kind == ValueKind.DATE_TIME_STAMP and found[found.re.groups] is None):
+    if found is None or (kind == DATE_TIME_STAMP and found[found.re.groups] is None):
         return b""
     year, month, day = int(found[1]), int(found[2]), int(found[3])
-    if day > _days_of(year, month):
+    # Years beyond those of C are as many cycles of 400 years away.
+    cycles, of_cycle = divmod(year, 400)
+    if day > _days_of(of_cycle, month):
         return b""
-    seconds = 86_400 * _days_since_1970(year, month, day) - _offset(found[found.re.groups])
+    seconds = 86_400 * (_days_since_1970(of_cycle, month, day) + 146_097 * cycles)
+    seconds -= _offset(found[found.re.groups])
     fraction = b""
-    if kind != ValueKind.DATE:
+    if kind != DATE:
         if found[8] is not None:
             seconds += 86_400
         else:
@@ -156,19 +173,56 @@ def _seconds(lexical: bytes, kind: int) -> bytes:
     return _digits(float(seconds) + float(b"0" + fraction))
 
 
-def _days_of(year: int, month: int) -> int:
+def _is_plain_time(lexical: bytes) -> cython.bint:
+    """Whether it has the form ``2024-02-29T12:30:15Z``, with whatever digits."""
+    data: cython.p_const_uchar = lexical
+    shape: cython.p_const_uchar = _PLAIN_TIME
+    at: cython.Py_ssize_t
+    if len(lexical) != 20:
+        return False
+    for at in range(20):
+        if shape[at] == 48:
+            if not 48 <= data[at] <= 57:
+                return False
+        elif data[at] != shape[at]:
+            return False
+    return True
+
+
+def _plain_seconds(lexical: bytes) -> bytes:
+    data: cython.p_const_uchar = lexical
+    year: cython.int = 100 * _pair(data, 0) + _pair(data, 2)
+    month: cython.int = _pair(data, 5)
+    day: cython.int = _pair(data, 8)
+    hour: cython.int = _pair(data, 11)
+    minute: cython.int = _pair(data, 14)
+    second: cython.int = _pair(data, 17)
+    of_day: cython.longlong = 3_600 * hour + 60 * minute + second
+    if month < 1 or month > 12 or day < 1 or day > _days_of(year, month):
+        return b""
+    if minute > 59 or second > 59 or of_day > 86_400:
+        return b""
+    days: cython.longlong = _days_since_1970(year, month, day)
+    return b"%d" % (86_400 * days + of_day)
+
+
+def _pair(data: cython.p_const_uchar, at: cython.Py_ssize_t) -> cython.int:
+    """The number of two digits."""
+    return 10 * (data[at] - 48) + data[at + 1] - 48
+
+
+def _days_of(year: cython.int, month: cython.int) -> cython.int:
     if month == 2:
         return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
-    return 30 if month in {4, 6, 9, 11} else 31
+    return 30 if month == 4 or month == 6 or month == 9 or month == 11 else 31
 
 
-def _days_since_1970(year: int, month: int, day: int) -> int:
-    """In the Gregorian calendar, before it was there too; years begin in March."""
-    if month <= 2:
-        year -= 1
-    era, of_era = divmod(year, 400)
-    of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
-    return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - _DAYS_BEFORE_1970
+def _days_since_1970(year: cython.int, month: cython.int, day: cython.int) -> cython.int:
+    """Of a year from 0, in the Gregorian calendar, before it was there too."""
+    # Years begin in March, 400 of them are added so that none is negative.
+    of_year: cython.int = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
+    since: cython.int = year + 399 if month <= 2 else year + 400
+    return 365 * since + since // 4 - since // 100 + since // 400 + of_year - _DAYS_BEFORE_1970
 
 
 def _offset(zone: bytes | None) -> int:

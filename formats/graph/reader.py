@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from formats.element_stream import ElementStream
 from formats.errors import MessageRefused
-from formats.graph import json_ld, oxigraph
+from formats.graph import json_ld, oxigraph, turtle_scanner
 from formats.graph.graph_limits import DEFAULT_GRAPH_LIMITS, GraphLimits
 from formats.graph.rdf_xml import graph_of_document
 from formats.graph.striping import Closure, GraphBuilder
@@ -43,8 +43,11 @@ def read_graph(
     builder = GraphBuilder(limits)
     if syntax is GraphSyntax.JSON_LD:
         _add_json_ld(builder, data, limits, context, base)
-    else:
+    elif base is not None:
         oxigraph.add_triples(builder, data, syntax, base)
+    elif not turtle_scanner.scan(data, syntax, builder):
+        builder = GraphBuilder(limits)
+        oxigraph.add_triples(builder, data, syntax)
     return builder.finish(closure)
 
 

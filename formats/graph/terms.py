@@ -11,6 +11,8 @@ hold (RDF allows U+0000 and others).  The refusal has no place; the reader knows
 
 from __future__ import annotations
 
+from array import array
+
 try:
     import cython
 except ImportError:
@@ -18,31 +20,34 @@ except ImportError:
 
 from formats.errors import MessageRefused
 from formats.graph.graph_limits import GraphLimits
-from formats.graph.literal_values import ValueKind, derived_value, value_kind
+
+if cython.compiled:
+    from cython.cimports.formats.graph.literal_values import NO_VALUE, derived_value, value_kind
+else:
+    from formats.graph.literal_values import NO_VALUE, derived_value, value_kind
 
 if not cython.compiled:
     IRI, BLANK, STRING, TEXT, LITERAL = range(5)  # kinds of terms
+    TERM_KIND, TERM_DATATYPE, TERM_VALUE, TERM_WIDTH = range(4)
     NO_TERM = -1
 
+_ROOM = 256  # for terms, to begin with
 XSD_STRING = b"http://www.w3.org/2001/XMLSchema#string"
 
 
 class Terms:
-    """Every list is by a term's number.
+    """What a term is, by its number.
 
-    ``kinds``: IRI, BLANK, STRING (xsd:string), TEXT (with a language) or LITERAL (any other).
-    ``values``: IRI, label or lexical form.  ``details``: the number of a LITERAL's datatype, an
-    IRI; NO_TERM otherwise.  ``languages``: that of a TEXT.  ``derived``: what a valid numeric or
-    temporal literal is as a number (``literal_values``), and ``value_kinds`` which of the two.
+    ``values``: IRI, label or lexical form.  ``extras``: the language of a TEXT; of a LITERAL that
+    is a valid number or time this as a number (``literal_values``); nothing otherwise.  ``kind``,
+    ``datatype`` and ``value_kind`` tell the rest.
     """
 
     def __init__(self, limits: GraphLimits) -> None:
-        self.kinds: list[int] = []
         self.values: list[bytes] = []
-        self.details: list[int] = []
-        self.languages: list[bytes] = []
-        self.derived: list[bytes] = []
-        self.value_kinds: list[int] = []
+        self.extras: list[bytes] = []
+        self._count = 0
+        self._rows = array("i", bytes(4 * TERM_WIDTH * _ROOM))
         self._iri_bytes_max = limits.iri_bytes_max
         self._literal_bytes_max = limits.literal_bytes_max
         self._iris: dict[bytes, int] = {}
@@ -51,6 +56,22 @@ class Terms:
         self._texts: dict[tuple[bytes, bytes], int] = {}
         self._literals: dict[tuple[bytes, int], int] = {}
         self._datatype_kinds: dict[int, int] = {}
+
+    def kind(self, term: cython.int) -> cython.int:
+        """IRI, BLANK, STRING (xsd:string), TEXT (with a language) or LITERAL (any other)."""
+        return self._rows[TERM_WIDTH * term + TERM_KIND]
+
+    def datatype(self, term: cython.int) -> cython.int:
+        """The number of the datatype of a LITERAL, an IRI; NO_TERM of others."""
+        return self._rows[TERM_WIDTH * term + TERM_DATATYPE]
+
+    def value_kind(self, term: cython.int) -> cython.int:
+        """How a LITERAL is read, if it has a value; NO_VALUE otherwise."""
+        return self._rows[TERM_WIDTH * term + TERM_VALUE]
+
+    def count(self) -> cython.int:
+        """How many terms there are."""
+        return self._count
 
     def iri(self, value: bytes) -> cython.int:
         """The number of an absolute IRI, which the caller has checked to be one."""
@@ -61,7 +82,7 @@ class Terms:
                     "iri-too-long", f"an IRI has more than {self._iri_bytes_max} bytes"
                 )
             self._check(value)
-            found = self._new(IRI, value, NO_TERM, b"")
+            found = self._new(IRI, value, NO_TERM, NO_VALUE, b"")
             self._iris[value] = found
         return found
 
@@ -73,20 +94,20 @@ class Terms:
         """The number of the blank node that has a label in this message."""
         found = self._blanks.get(label)
         if found is None:
-            found = self._new(BLANK, label, NO_TERM, b"")
+            found = self._new(BLANK, label, NO_TERM, NO_VALUE, b"")
             self._blanks[label] = found
         return found
 
     def new_blank(self) -> cython.int:
         """The number of a blank node that has no label."""
-        return self._new(BLANK, b"", NO_TERM, b"")
+        return self._new(BLANK, b"", NO_TERM, NO_VALUE, b"")
 
     def string(self, value: bytes) -> cython.int:
         """The number of an xsd:string."""
         found = self._strings.get(value)
         if found is None:
             self._check_literal(value)
-            found = self._new(STRING, value, NO_TERM, b"")
+            found = self._new(STRING, value, NO_TERM, NO_VALUE, b"")
             self._strings[value] = found
         return found
 
@@ -96,7 +117,7 @@ class Terms:
         found = self._texts.get(key)
         if found is None:
             self._check_literal(value)
-            found = self._new(TEXT, value, NO_TERM, key[1])
+            found = self._new(TEXT, value, NO_TERM, NO_VALUE, key[1])
             self._texts[key] = found
         return found
 
@@ -108,28 +129,35 @@ class Terms:
             if self.values[datatype] == XSD_STRING:
                 return self.string(value)
             self._check_literal(value)
-            found = self._new(LITERAL, value, datatype, b"")
             kind = self._datatype_kinds.get(datatype)
             if kind is None:
                 kind = self._datatype_kinds[datatype] = value_kind(self.values[datatype])
-            if kind != ValueKind.NONE:
-                derived = derived_value(value, kind)
-                if derived:
-                    self.derived[found] = derived
-                    self.value_kinds[found] = kind
+            derived = derived_value(value, kind) if kind else b""
+            found = self._new(LITERAL, value, datatype, kind if derived else NO_VALUE, derived)
             self._literals[key] = found
         return found
 
     def _new(
-        self, kind: cython.int, value: bytes, detail: cython.int, language: bytes
+        self,
+        kind: cython.int,
+        value: bytes,
+        datatype: cython.int,
+        value_kind: cython.int,
+        extra: bytes,
     ) -> cython.int:
-        self.kinds.append(kind)
+        number: cython.int = self._count
+        row: cython.Py_ssize_t = TERM_WIDTH * number
+        if row == len(self._rows):
+            longer = array("i", bytes(8 * row))
+            longer[:row] = array("i", bytes(self._rows))
+            self._rows = longer
+        self._rows[row + TERM_KIND] = kind
+        self._rows[row + TERM_DATATYPE] = datatype
+        self._rows[row + TERM_VALUE] = value_kind
         self.values.append(value)
-        self.details.append(detail)
-        self.languages.append(language)
-        self.derived.append(b"")
-        self.value_kinds.append(0)
-        return len(self.kinds) - 1
+        self.extras.append(extra)
+        self._count = number + 1
+        return number
 
     def _check_literal(self, value: bytes) -> None:
         if len(value) > self._literal_bytes_max:

@@ -10,7 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from formats import DecodeError, MessageLimits, MessageRefused, WireFormat, compress, decode, only
+from formats import (
+    DecodeError,
+    GraphSyntax,
+    MessageLimits,
+    MessageRefused,
+    WireFormat,
+    compress,
+    decode,
+    only,
+    read_graph,
+    write_graph,
+)
 from formats.errors import SchemaRefused
 from formats.schema import read_schema
 from formats.text import parse_text
@@ -27,7 +38,8 @@ from overlay.link.frames import ErrorFrame
 from overlay.link.principal import MAY_SAY, PROCESS_ROLES, Principal
 from overlay.oidc import OidcOptions
 from overlay.topology import parse_topology
-from tests.formats.support import outcome
+from tests.formats.graph.support import SCANNED, scanned
+from tests.formats.support import assert_invariants, outcome
 from tests.fuzz.chance import ByteChance
 from tests.fuzz.cost import Meter, a_message, a_profile, evaluate
 from tests.fuzz.decoders import DICTIONARY, DOCUMENTS, damage
@@ -118,6 +130,20 @@ def _text(data: bytes) -> None:
         parse_text(data, LIMITS)
     except MessageRefused as refusal:
         assert refusal.code and refusal.reason
+
+
+def _graph(data: bytes) -> None:
+    """The first byte says in which syntax; the scanner and pyoxigraph agree on what they take."""
+    if data:
+        syntax = SYNTAXES[data[0] % len(SYNTAXES)]
+        if syntax in SCANNED:
+            scanned(data[1:], syntax)
+        try:
+            stream = read_graph(data[1:], syntax)
+        except MessageRefused as refusal:
+            assert refusal.code and refusal.reason
+        else:
+            assert_invariants(stream)
 
 
 def _binary(data: bytes) -> None:
@@ -211,6 +237,14 @@ def _frames() -> list[bytes]:
     ]
 
 
+def _graphs() -> list[bytes]:
+    found = []
+    for number, syntax in enumerate(SYNTAXES):
+        stream = read_graph(GRAPH, GraphSyntax.TURTLE)
+        found += [bytes([number]) + data for data in (write_graph(stream, syntax), GRAPH)]
+    return found
+
+
 def _files(folder: str, names: str) -> list[bytes]:
     return [path.read_bytes() for path in sorted((ROOT / folder).glob(names))]
 
@@ -244,6 +278,12 @@ def _issuer() -> OidcIssuer:
     return issuer
 
 
+GRAPH = b"""@prefix : <http://e.example/> . @prefix p: <http://p.example/a#> .
+# a comment
+:a a p:C ; :p 1 , -2.50 , 1e3 , true , "x\\u00e9" , '''y'z'''@en-GB ;; :q [ :p "5"^^p:t ] .
+_:b :p ( 1 ( ) <http://h.example:80/x?y=z#%41> ) . [ :p :c\\/d ] :q _:b.c .
+"""
+SYNTAXES = tuple(GraphSyntax)
 KEY_SET = json.dumps({"keys": [public(name) for name in KEYS]}).encode()
 ISSUER = _issuer()
 RDQL = b"""SELECT ?x, ?y WHERE (?x, e:p, ?y), ((?x <e:q> 'a'@en) SUCHTHAT ?y > 2003 && ?y =~ /a/i)
@@ -267,6 +307,7 @@ TARGETS = {
         Target("peer", _peer),
         Target("broker", _broker),
         Target("text", _text, DOCUMENTS),
+        Target("graph", _graph, _graphs()),
         Target("binary", _binary, _encoded()),
         Target("profile", _profile, _profiles()),
         Target("graph query", _graph_query, _graph_queries()),

@@ -24,6 +24,7 @@ INPUTS = {
     "peer": 2_000,
     "broker": 30,
     "text": 4_000,
+    "graph": 1_500,
     "binary": 4_000,
     "profile": 2_000,
     "graph query": 2_000,

@@ -7,14 +7,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import pyoxigraph
+import pytest
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, RdfFormat
 
-from formats import ElementStream, GraphSyntax
+from formats import ElementStream, GraphSyntax, MessageRefused
+from formats.graph import oxigraph, turtle_scanner
+from formats.graph.striping import GraphBuilder
 from formats.graph.syntaxes import by_file_name
 from formats.graph.writer import triples_of
 from tests.formats.support import SHARED_DATA
 
+SCANNED = [GraphSyntax.TURTLE, GraphSyntax.TRIG, GraphSyntax.N_TRIPLES, GraphSyntax.N_QUADS]
 RDF_DATA = SHARED_DATA / "rdf"
 XSD = "http://www.w3.org/2001/XMLSchema#"
 _W3C = RDF_DATA / "w3c-rdf-tests.tar.gz"
@@ -141,3 +145,23 @@ def quads(
     graphs = _GRAPHS if named else st.just(DefaultGraph())
     one = st.builds(Quad, _IRIS | _BLANKS, properties, _IRIS | _BLANKS | _LITERALS, graphs)
     return st.lists(one, max_size=12)
+
+
+def scanned(data: bytes, syntax: GraphSyntax) -> str:
+    """What the scanner does with a graph: ``taken``, ``given back`` or ``refused``.
+
+    Fails where what it takes or refuses is not what pyoxigraph makes of it.
+    """
+    builder = GraphBuilder()
+    try:
+        if not turtle_scanner.scan(data, syntax, builder):
+            return "given back"
+    except MessageRefused as refusal:
+        again = GraphBuilder()
+        with pytest.raises(MessageRefused) as caught:
+            oxigraph.add_triples(again, data, syntax)
+        assert caught.value.code in {refusal.code, "malformed", "relative-iri", "undeclared-prefix"}
+        return "refused"
+    found = canonical_stream(builder.finish())
+    assert found == canonical(pyoxigraph.parse(data, oxigraph.FORMATS[syntax])), data
+    return "taken"

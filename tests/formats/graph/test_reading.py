@@ -161,8 +161,8 @@ def test_a_valid_time_has_its_seconds(literal: str, seconds: str | None) -> None
         (b"<http://e/a> <http://e/p>\n <rel> .", GraphSyntax.TURTLE, "relative-iri", (2, 2)),
         (b"<http://e/a> x:p 1 .", GraphSyntax.TURTLE, "undeclared-prefix", (1, 14)),
         (b"<http://e/a> <http://e/p> '\xff' .", GraphSyntax.TURTLE, "unknown-encoding", (1, 28)),
-        (b"<http://e/a> <http://e/p> '\\u0000' .", GraphSyntax.TURTLE, "bad-character", (0, 0)),
-        (b"<http://e/a> <http://e/p> '\\uFFFF' .", GraphSyntax.TURTLE, "bad-character", (0, 0)),
+        (b"<http://e/a> <http://e/p> '\\u0000' .", GraphSyntax.TURTLE, "bad-character", (1, 35)),
+        (b"<http://e/a> <http://e/p> '\\uFFFF' .", GraphSyntax.TURTLE, "bad-character", (1, 35)),
         (b"<http://e/a> <http://e/p> 'x'@en--ltr .", GraphSyntax.TURTLE, "text-direction", (0, 0)),
         (
             b"<http://e/a> <http://e/p> <<( <http://e/a> <http://e/p> 1 )>> .",

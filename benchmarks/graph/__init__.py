@@ -1,0 +1,1 @@
+"""What graphs cost as messages: reading them, and what is measured beside it, in units of P."""

@@ -1,0 +1,26 @@
+"""``python -m benchmarks graph`` on few messages: it measures what it says; no time is asserted."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from benchmarks.__main__ import main
+from benchmarks.graph.catalogue import Catalogue
+
+
+def test_reading_is_measured_over_pyoxigraph(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["graph", "--messages", "2", "--rounds", "1", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    for name in ("root", "n_triples", "json_ld", "rdf_xml", "hop"):
+        assert found[f"{name}_over_p"] == pytest.approx(
+            found[f"{name}_us"] / found["p_us"], rel=0.01
+        )
+
+
+def test_messages_are_as_large_as_they_are_said_to_be() -> None:
+    catalogue = Catalogue(1)
+    messages = [catalogue.message(number) for number in range(200)]
+    assert 78 < sum(map(len, messages)) / len(messages) < 84
+    assert messages[7] == Catalogue(1).message(7) != Catalogue(2).message(7)
