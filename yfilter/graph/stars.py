@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import product
 from math import prod
 from typing import NamedTuple, TypeAlias
@@ -37,6 +38,7 @@ from yfilter.graph.query_ast import (
     FilterExpression,
     GraphQuery,
     Group,
+    GroupElement,
     InGraph,
     Iri,
     LiteralTerm,
@@ -98,7 +100,9 @@ def graph_part(query: GraphQuery) -> GraphPart:
     is_exact = found.is_exact and not query.whole and found.uncertain.isdisjoint(bound)
     ways_max = ALTERNATIVES_MAX // max(1, len(found.branches))
     compiled = [_Compiler(branch, ways_max) for branch in found.branches]
-    paths = tuple(dict.fromkeys(path for one in compiled for path in one.paths()))
+    paths = tuple(path for one in compiled for path in one.paths())
+    if len(paths) > 1:
+        paths = tuple(dict.fromkeys(paths))
     return GraphPart(paths or (_NO_GRAPH,), is_exact and all(one.is_exact for one in compiled))
 
 
@@ -118,7 +122,12 @@ class _Branch:
     @property
     def certain(self) -> set[Variable]:
         """The variables that a triple gives a value."""
-        return set(variables_of(self.triples))
+        return {
+            term
+            for triple, graph in self.triples
+            for term in (triple.subject, triple.property, triple.object, graph)
+            if isinstance(term, Variable)
+        }
 
     @property
     def variables(self) -> set[Variable]:
@@ -189,10 +198,13 @@ class _Found:
 
 def _alternatives(group: Group, graph: GraphOf) -> _Found:
     found = _Found()
+    triples = tuple((one, graph) for one in group.elements if isinstance(one, TriplePattern))
+    if triples:
+        found.branches = [_Branch(triples)]
     for element in group.elements:
         match element:
             case TriplePattern():
-                found.add([_Branch(((element, graph),))])
+                pass
             case Group():
                 found.add_groups((element,), graph)
             case Alternatives(groups):
@@ -204,9 +216,7 @@ def _alternatives(group: Group, graph: GraphOf) -> _Found:
             case Values():
                 found.add_values(element)
             case Optionally(inner):
-                given = [branch.certain for branch in found.branches]
-                known = set[Variable]().union(*given).intersection(*given)
-                found.uncertain.update(set(variables_of(inner)) - known)
+                found.uncertain.update(set(variables_of(inner)) - _given_before(group, element))
             case Bind(_, variable):
                 found.uncertain.add(variable)
             case Minus():
@@ -217,6 +227,12 @@ def _alternatives(group: Group, graph: GraphOf) -> _Found:
         if isinstance(element, Filter):
             found.add_filter(element.condition, graph)
     return found
+
+
+def _given_before(group: Group, element: GroupElement) -> set[Variable]:
+    """The variables that triples in front of an element give a value."""
+    before = group.elements[: group.elements.index(element)]
+    return _Branch(tuple((one, None) for one in before if isinstance(one, TriplePattern))).certain
 
 
 def _filtered(branch: _Branch, condition: FilterExpression) -> list[_Branch]:
@@ -256,6 +272,7 @@ def _step(name: str, *predicates: Expression) -> LocationStep:
     return LocationStep(False, NodeKind.ELEMENT, test, predicates)
 
 
+_ROOT = _step(striped.GRAPH)
 _NO_GRAPH = PathExpression(Origin.MESSAGE, (_step(striped.GRAPH, attribute(striped.BLANK)),))
 _TYPE = Iri(RDF_TYPE)
 _CLASS = OBJECT._replace(is_object=False)  # no literal is a class
@@ -299,12 +316,14 @@ class _Compiler:
         self._stars: dict[tuple[GraphOf, Term], list[_Slot]] = {}
         self._slots: dict[Variable, list[_Slot]] = {}
         self._places: Counter[Variable] = Counter()
-        for triple, graph in dict.fromkeys(branch.triples):
+        for triple, graph in branch.triples:
             self._add(triple, graph)
         if any(count > 1 for count in self._places.values()):
             self.is_exact = False
         for condition in branch.filters:
             self._filter(condition)
+        if any(map(_may_be_closed_only, self._stars.values())):
+            self.is_exact = False
         for variable, terms in branch.values:
             if variable in self._places and variable not in self._slots:
                 self.is_exact = False
@@ -321,11 +340,13 @@ class _Compiler:
             self.is_exact = True
             return []
         if not stars:
-            return [PathExpression(Origin.MESSAGE, (_step(striped.GRAPH),))]
-        choices = [[list(_ways(one)) for one in predicates] for _, predicates in stars]
+            return [PathExpression(Origin.MESSAGE, (_ROOT,))]
+        choices = [[[one] for one in predicates] for _, predicates in stars]
+        names = [striped.SUBJECT if graph is None else striped.NAMED_SUBJECT for graph, _ in stars]
+        if any(_has_choice(one) for _, predicates in stars for one in predicates):
+            choices = [[list(_ways(one)) for one in predicates] for _, predicates in stars]
         if prod(len(ways) for star in choices for ways in star) > self._ways_max:
             choices = [[[one] for one in predicates] for _, predicates in stars]
-        names = [striped.SUBJECT if graph is None else striped.NAMED_SUBJECT for graph, _ in stars]
         return [
             _path(
                 [
@@ -391,6 +412,7 @@ class _Compiler:
                 self.is_exact = False
 
 
+@lru_cache(maxsize=4096)
 def _property_steps(verb: Iri | Variable) -> tuple[LocationStep, ...]:
     if isinstance(verb, Variable):
         return (LocationStep(False, NodeKind.ELEMENT, ANY_NAME),)
@@ -401,8 +423,19 @@ def _property_steps(verb: Iri | Variable) -> tuple[LocationStep, ...]:
     return (LocationStep(False, NodeKind.ELEMENT, NameTest(*name)),)
 
 
+def _may_be_closed_only(star: list[_Slot]) -> bool:
+    """Whether the star asks for any property, and perhaps of what has classes only: the taxonomies
+    may list an object of which nothing is said."""
+    loose = [slot for slot in star if slot.is_any_property and not slot.conditions]
+    own = [slot for slot in star if not slot.ways or slot.place is _CLASS]
+    is_asked = any(slot.conditions or slot.ways for slot in own)
+    return bool(loose) and is_asked and len(loose) + len(own) == len(star)
+
+
 def _path(stars: list[LocationStep]) -> PathExpression:
     """The star that selects most is the last step, the others are conditions of the root."""
+    if len(stars) == 1:
+        return PathExpression(Origin.MESSAGE, (_ROOT, stars[0]))
     best = max(range(len(stars)), key=lambda place: _weight(stars[place]))
     others = dict.fromkeys(
         PathExpression(Origin.CONTEXT, (star,))
@@ -441,6 +474,9 @@ def _conjuncts(condition: Expression | None) -> tuple[Expression, ...]:
 
 def _ways(predicate: Expression) -> Iterator[Expression]:
     """Predicates of which one holds where this one does, without "or" in them."""
+    if not _has_choice(predicate):
+        yield predicate
+        return
     match predicate:
         case Or(parts):
             for part in parts:
@@ -456,6 +492,17 @@ def _ways(predicate: Expression) -> Iterator[Expression]:
                 yield replace(predicate, steps=(*front, replace(step, predicates=parts)))
         case _:
             yield predicate
+
+
+def _has_choice(predicate: Expression) -> bool:
+    match predicate:
+        case Or():
+            return True
+        case And(parts):
+            return any(map(_has_choice, parts))
+        case PathExpression(Origin.CONTEXT, (*_, step)):
+            return any(map(_has_choice, step.predicates))
+    return False
 
 
 def _all_parts(predicates: Iterable[Expression]) -> Iterator[Expression]:

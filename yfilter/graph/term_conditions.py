@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from decimal import Decimal
+from functools import cache
 from typing import NamedTuple, TypeGuard
 
 from formats.graph import striped
@@ -171,6 +172,7 @@ def terms_condition(terms: Iterable[Iri | LiteralTerm], place: Place) -> Express
     return any_of([way for way in ways if way != NEVER])
 
 
+@cache
 def attribute(name: str) -> PathExpression:
     """That there is this attribute."""
     step = LocationStep(False, NodeKind.ATTRIBUTE, NameTest("", name))
@@ -186,7 +188,8 @@ def all_of(conditions: Iterable[Expression]) -> Expression | None:
     parts = [part for one in conditions for part in (one.parts if isinstance(one, And) else (one,))]
     if NEVER in parts:
         return NEVER
-    parts = list(dict.fromkeys(parts))
+    if len(parts) > 1:
+        parts = list(dict.fromkeys(parts))
     if len(parts) < 2:
         return parts[0] if parts else None
     return And(tuple(parts))

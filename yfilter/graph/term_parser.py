@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from formats.characters import find_illegal_character
+from formats.graph.iris import resolve
 from yfilter.errors import ProfileRefused
-from yfilter.graph.iris import is_absolute_iri, resolve
+from yfilter.graph.iris import is_absolute_iri
 from yfilter.graph.query_ast import XSD, Iri, LiteralTerm, Term, Variable
 from yfilter.graph.query_text import is_written_blank, quoted
 from yfilter.graph.sparql_lexer import SparqlLexer, Token, TokenKind, unescaped, unquoted
@@ -118,7 +119,7 @@ class TermParser:
                 raise self.unexpected("an IRI in < >")
             iri = self.iri_of(self.take())
             if prefix is None:
-                self.base = iri
+                self.base = iri.partition("#")[0]
             else:
                 self.prefixes[prefix] = iri
 
@@ -151,7 +152,9 @@ class TermParser:
             iri = namespace + local
         else:
             written = unescaped(token.text) or ""
-            iri = resolve(self.base, written) if self.base else written
+            iri = written
+            if self.base:
+                iri = resolve(self.base.encode(), written.encode()).decode()
         if len(iri) > self.limits.uri_max:
             raise self.refusal(
                 "too-long", f"an IRI of more than {self.limits.uri_max} characters", token.offset

@@ -18,9 +18,21 @@ def nodes_of(tree: object) -> Iterator[object]:
         node = waiting.pop()
         if isinstance(node, tuple):
             waiting.extend(reversed(node))
-        elif is_dataclass(node):
+        elif names := _part_names(type(node)):
             yield node
-            waiting.extend(getattr(node, field.name) for field in reversed(fields(node)))
+            waiting.extend([getattr(node, name) for name in names])
+
+
+def _part_names(kind: type) -> tuple[str, ...]:
+    """The fields of a kind of node, the last one first; none of what is no node."""
+    names = _PARTS.get(kind)
+    if names is None:
+        of_kind = fields(kind) if is_dataclass(kind) else ()
+        names = _PARTS[kind] = tuple(one.name for one in reversed(of_kind))
+    return names
+
+
+_PARTS: dict[type, tuple[str, ...]] = {}
 
 
 def variables_of(tree: object) -> Iterator[Variable]:

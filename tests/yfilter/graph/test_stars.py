@@ -6,8 +6,10 @@ from random import Random
 
 import pytest
 
+from formats.graph.closure import TaxonomyClosure
 from formats.graph.reader import read_graph
 from formats.graph.syntaxes import GraphSyntax
+from formats.graph.taxonomy import read_taxonomy
 from tests.yfilter.graph.random_graphs import PROLOGUE_OF_DATA, RandomCase
 from yfilter import ProfileRefused
 from yfilter.graph.graph_query import parse_graph_query
@@ -61,6 +63,8 @@ def paths_of(part: GraphPart) -> list[str]:
         ("?x ?p 'a'", '/g/d[*[@v = "a"]]', EXACT),
         ("GRAPH :g { ?x :p ?y }", '/g/n[@g = "http://e/g"][:p]', EXACT),
         ("GRAPH ?g { ?x :p ?y }", "/g/n[:p]", EXACT),
+        (":a ?p ?y", '/g/d[@s = "http://e/a"]', NECESSARY),  # it may have nothing but classes
+        (":a ?p ?y ; :q ?z", '/g/d[@s = "http://e/a"][:q]', EXACT),
         ("?x :p ?x", "/g/d[:p]", NECESSARY),
         ("?x :p ?y ; :q ?y", "/g/d[:p][:q]", NECESSARY),
         # Several stars: what selects most is last.
@@ -203,3 +207,54 @@ def test_graphs_with_a_solution_are_selected(seed: int) -> None:
             assert has_solution or not is_selected or not part.is_exact, told
             solved += has_solution
     assert solved > 5 and exact > 5
+
+
+CLOSED = (
+    "?x a/rdfs:subClassOf* :A",
+    "?x a/rdfs:subClassOf* :A ; :p ?y",
+    "?x a ?t . ?t rdfs:subClassOf* :B",
+    "?x ?p ?y . ?p rdfs:subPropertyOf* :p",
+    "?x ?p 'a' . ?p rdfs:subPropertyOf* :q",
+    "?x ?p ?y FILTER(isIRI(?y)) ?p rdfs:subPropertyOf* :p",
+    "?x a/rdfs:subClassOf* :A . ?x ?p 'a' . ?p rdfs:subPropertyOf* :p",
+)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_closed_graphs_are_selected_as_by_paths_in_graph_and_taxonomy(seed: int) -> None:
+    random = Random(seed)
+    selected = 0
+    for _ in range(30):
+        above = {
+            f"<{E}{below}> <{RDFS}{word}> <{E}{higher}> ."
+            for names, word in (("ABCD", "subClassOf"), ("pqrs", "subPropertyOf"))
+            for place, below in enumerate(names)
+            for higher in names[:place]  # so that there are no cycles
+            if random.random() < 0.4
+        }
+        taxonomy = "\n".join(sorted(above)).encode()
+        data = "\n".join(
+            random.choice(
+                (
+                    f"<{E}{random.choice('xy')}> <{RDF}type> <{E}{random.choice('ABCD')}> .",
+                    f"<{E}{random.choice('xy')}> <{E}{random.choice('pqrs')}> "
+                    + random.choice(('"a" .', f"<{E}o> .")),
+                )
+            )
+            for _ in range(random.randrange(4))
+        ).encode()
+        closure = TaxonomyClosure(read_taxonomy(taxonomy, GraphSyntax.N_TRIPLES))
+        stream = read_graph(data, GraphSyntax.N_TRIPLES, closure=closure)
+        store = pyoxigraph.Store()
+        # It takes no property for a node, which a path of no steps leads from.
+        nodes = "".join(f"<{E}{name}> <{RDFS}subPropertyOf> <{E}{name}> .\n" for name in "pqrs")
+        for triples in (data, taxonomy, nodes.encode()):
+            store.load(triples, format=pyoxigraph.RdfFormat.N_TRIPLES)
+        for where in CLOSED:
+            part = part_of(where)
+            found = any(select(path, stream) for path in part.paths)
+            has_solution = bool(store.query(f"{PROLOGUE}ASK {{ {where} }}"))
+            assert found or not has_solution, (where, data, taxonomy)
+            assert has_solution or not found or not part.is_exact, (where, data, taxonomy)
+            selected += found
+    assert selected > 20
