@@ -62,6 +62,7 @@ cdef class MessageGraph:
     cdef int[::1] _buckets
     cdef int _mask
     cdef int _bucket
+    cdef unsigned long long _seed
     cdef int _graph
     cdef int _graph_before
     cdef int[::1] _role
@@ -71,8 +72,8 @@ cdef class MessageGraph:
     cdef const int[::1] _attribute_name
     cdef const int[::1] _attribute_offset
 
-    cpdef int kind(self, int number) noexcept
     cpdef object term(self, int number)
+    cpdef object key(self, int number)
     cpdef int find(self, term) except -2
     cpdef int find_key(self, key) except -2
     cpdef TripleTable classes(self)
@@ -88,4 +89,3 @@ cdef class MessageGraph:
     cdef int _lookup(self, int kind, int tag, bytes data, int first, int last) noexcept
     cdef int _added(self, int kind, bytes data) except -1
     cdef object _made(self, int number)
-    cdef str _text(self, int number)

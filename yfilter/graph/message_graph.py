@@ -91,8 +91,8 @@ _ATTRIBUTES = {
     PROPERTY_IRI: ROLE_PROPERTY_IRI,
 }
 _SEED = hash(b"terms") & 0x7FFFFFFF  # Python salts its hashes: nobody can prepare collisions
-_BLANK_LABEL = "b"
-_NUMBERED = RDF + "_"  # rdf:_1 and on
+BLANK_LETTER = "b"
+_NUMBERED = (RDF + "_").encode()  # rdf:_1 and on
 
 
 class MessageGraph:
@@ -110,6 +110,7 @@ class MessageGraph:
         self.stores: dict[bool, Any] = {}
         self._classes = self._above = None
         self._graph = self._graph_before = 0
+        self._seed = _SEED
         self._name = stream.element_name
         self._end = stream.element_end
         self._attribute_start = stream.attribute_start
@@ -126,10 +127,6 @@ class MessageGraph:
         self._read_names()
         self.stated = TripleTable(len(stream))
         self._read()
-
-    def kind(self, number: cython.int) -> cython.int:
-        """What kind of term it is."""
-        return self._terms[TERM_WIDTH * cython.cast(cython.Py_ssize_t, number) + TERM_KIND]
 
     def term(self, number: cython.int) -> GroundTerm:
         """The term of a number."""
@@ -190,7 +187,7 @@ class MessageGraph:
                         else self._term_in(element, ROLE_PROPERTY_IRI, KIND_IRI, 0)
                     )
                     for below in between.get((graph, subject, thing), ()):
-                        is_numbered = self._text(below).startswith(_NUMBERED)
+                        is_numbered = self.key(below)[3].startswith(_NUMBERED)
                         if below != prop and (is_numbered or role != ROLE_MEMBER):
                             rows[graph, subject, prop, thing, below] = None
             table = TripleTable(len(rows))
@@ -202,16 +199,23 @@ class MessageGraph:
     def _read_names(self) -> cython.int:
         """What each name of the message is: a role, or ROLES and the term of a property."""
         number: cython.int
+        first: cython.int = len(self.values)
         self._role = ints(max(len(self.stream.names), 1))
+        iris: list[bytes] = []
+        properties: list[int] = []
         for number, name in enumerate(self.stream.names):
-            if name.namespace == GRAPH_NAMESPACE:
-                self._role[number] = _ELEMENTS.get(name.local, ROLE_NONE)
-            elif name.namespace:
-                self._role[number] = ROLES + self._added(
-                    KIND_IRI, (name.namespace + name.local).encode()
-                )
-            else:
+            namespace = name.namespace
+            if not namespace:
                 self._role[number] = _ATTRIBUTES.get(name.local, ROLE_NONE)
+            elif namespace == GRAPH_NAMESPACE:
+                self._role[number] = _ELEMENTS.get(name.local, ROLE_NONE)
+            else:
+                properties.append(number)
+                iris.append((namespace + name.local).encode())
+        self.values = b"".join([self.values, *iris])
+        for number, iri in zip(properties, iris, strict=True):
+            self._role[number] = ROLES + self._intern(KIND_IRI, 0, first, first + len(iri))
+            first += len(iri)
         return 0
 
     def _read(self) -> cython.int:
@@ -368,7 +372,7 @@ class MessageGraph:
         i: cython.int
         number: cython.int
         own: cython.int
-        self._bucket = value_hash(_SEED, 8 * tag + kind, wanted, first, last) & self._mask
+        self._bucket = value_hash(self._seed, 8 * tag + kind, wanted, first, last) & self._mask
         number = self._buckets[self._bucket]
         while number:
             at = TERM_WIDTH * cython.cast(cython.Py_ssize_t, number)
@@ -395,30 +399,38 @@ class MessageGraph:
         self.values += data
         return self._intern(kind, 0, first, first + len(data))
 
-    def _made(self, number: cython.int) -> GroundTerm:
+    def key(self, number: cython.int) -> TermKey:
+        """What a term is, as ``key_of`` gives it; the label of a blank node without its letter."""
         at: cython.Py_ssize_t = TERM_WIDTH * cython.cast(cython.Py_ssize_t, number)
-        text = self._text(number)
         kind: cython.int = self._terms[at + TERM_KIND]
+        lexical = self.values[self._terms[at + TERM_FIRST] : self._terms[at + TERM_LAST]]
+        tag: cython.int = self._terms[at + TERM_TAG]
+        if tag == 0:
+            return kind, 0, b"", lexical
+        at = TERM_WIDTH * cython.cast(cython.Py_ssize_t, tag)
+        text = self.values[self._terms[at + TERM_FIRST] : self._terms[at + TERM_LAST]]
+        return kind, self._terms[at + TERM_KIND], text, lexical
+
+    def _made(self, number: cython.int) -> GroundTerm:
+        kind, _, tag, lexical = self.key(number)
+        text = lexical.decode()
         if kind == KIND_IRI:
             return Iri(text)
         if kind == KIND_BLANK:
-            return BlankNode(_BLANK_LABEL + text)
+            return BlankNode(BLANK_LETTER + text)
         if kind == KIND_STRING:
             return LiteralTerm(text)
-        tag: str = self._text(self._terms[at + TERM_TAG])
         if kind == KIND_TAGGED:
-            return LiteralTerm(text, language=tag)
-        return LiteralTerm(text, tag)
-
-    def _text(self, number: cython.int) -> str:
-        at: cython.Py_ssize_t = TERM_WIDTH * cython.cast(cython.Py_ssize_t, number)
-        return self.values[self._terms[at + TERM_FIRST] : self._terms[at + TERM_LAST]].decode()
+            return LiteralTerm(text, language=tag.decode())
+        return LiteralTerm(text, tag.decode())
 
 
-def key_of(term: Iri | LiteralTerm) -> TermKey:
+def key_of(term: GroundTerm) -> TermKey:
     """What a term is found by: its kind, the kind of its tag (0: none), the tag, its bytes."""
     if isinstance(term, Iri):
         return KIND_IRI, 0, b"", term.value.encode()
+    if isinstance(term, BlankNode):
+        return KIND_BLANK, 0, b"", term.label.encode()
     lexical = term.lexical.encode()
     if term.language:
         return KIND_TAGGED, KIND_LANGUAGE, term.language.encode(), lexical

@@ -2,41 +2,41 @@
 
 from __future__ import annotations
 
+import re
 from json.encoder import encode_basestring
 
-from yfilter.graph.query_ast import XSD, Iri
-from yfilter.graph.solutions import Solutions
-from yfilter.graph.terms import BlankNode, GroundTerm
+from yfilter.graph.message_graph import KIND_BLANK, KIND_IRI, KIND_TAGGED, KIND_TYPED, TermKey
+from yfilter.graph.solutions import RowLayout, Solutions
 from yfilter.language.budget import Budget
 
 _SYNTAX = "json"
+_IS_PLAIN = re.compile(rb'[^"\\\x00-\x1f]*+').fullmatch
 
 
 def json_results(solutions: Solutions, budget: Budget) -> bytes:
     """All solutions as one document; MatchLimitExceeded if it is too large."""
-    written = solutions.writer(_SYNTAX, _json_term)
     names = [encode_basestring(column.name).encode() for column in solutions.columns]
-    keys = [name + b":" for name in names]
-    rows = []
-    for row in solutions.rows:
-        fields = [key + written(number) for key, number in zip(keys, row, strict=True) if number]
-        rows.append(b"{" + b",".join(fields) + b"}")
-        budget.charge_bytes(len(rows[-1]) + 1)
+    layout = RowLayout(b"{", [name + b":" for name in names], b"", b",", b"}")
+    rows = layout.rows(solutions.rows, solutions.written(_SYNTAX, _json_term), budget)
     head = b'{"head":{"vars":[' + b",".join(names) + b']},"results":{"bindings":['
     return head + b",".join(rows) + b"]}}"
 
 
-def _json_term(term: GroundTerm) -> bytes:
-    if isinstance(term, Iri):
-        return _field("uri", term.value)
-    if isinstance(term, BlankNode):
-        return _field("bnode", term.label)
-    if term.language:
-        return _field("literal", term.lexical, f',"xml:lang":{encode_basestring(term.language)}')
-    if term.datatype == XSD + "string":
-        return _field("literal", term.lexical)
-    return _field("literal", term.lexical, f',"datatype":{encode_basestring(term.datatype)}')
+def _json_term(key: TermKey) -> bytes:
+    kind, _, tag, lexical = key
+    value = _string(lexical)
+    if kind == KIND_IRI:
+        return b'{"type":"uri","value":%b}' % value
+    if kind == KIND_BLANK:
+        return b'{"type":"bnode","value":%b}' % value
+    if kind == KIND_TAGGED:
+        return b'{"type":"literal","value":%b,"xml:lang":%b}' % (value, _string(tag))
+    if kind == KIND_TYPED:
+        return b'{"type":"literal","value":%b,"datatype":%b}' % (value, _string(tag))
+    return b'{"type":"literal","value":%b}' % value
 
 
-def _field(kind: str, value: str, more: str = "") -> bytes:
-    return f'{{"type":"{kind}","value":{encode_basestring(value)}{more}}}'.encode()
+def _string(text: bytes) -> bytes:
+    if _IS_PLAIN(text) is not None:
+        return b'"' + text + b'"'
+    return encode_basestring(text.decode()).encode()

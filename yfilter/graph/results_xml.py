@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 
 from formats.escapes import escaped_text, escaped_value
-from yfilter.graph.query_ast import XSD, Iri
-from yfilter.graph.solutions import Solutions
-from yfilter.graph.terms import BlankNode, GroundTerm
+from yfilter.graph.message_graph import KIND_BLANK, KIND_IRI, KIND_TAGGED, KIND_TYPED, TermKey
+from yfilter.graph.solutions import RowLayout, Solutions
 from yfilter.language.budget import Budget
 
 _SYNTAX = "xml"
@@ -19,36 +18,23 @@ _REPLACEMENT = "\ufffd"
 
 def xml_results(solutions: Solutions, budget: Budget) -> bytes:
     """All solutions as one document; MatchLimitExceeded if it is too large."""
-    written = solutions.writer(_SYNTAX, _xml_term)
     names = [escaped_value(column.name) for column in solutions.columns]
     opens = [f'<binding name="{name}">'.encode() for name in names]
+    layout = RowLayout(b"<result>", opens, b"</binding>", b"", b"</result>")
+    rows = layout.rows(solutions.rows, solutions.written(_SYNTAX, _xml_term), budget)
     head = "".join(f'<variable name="{name}"/>' for name in names)
-    rows = []
-    for row in solutions.rows:
-        fields = [
-            opened + written(number) + b"</binding>"
-            for opened, number in zip(opens, row, strict=True)
-            if number
-        ]
-        rows.append(b"<result>" + b"".join(fields) + b"</result>")
-        budget.charge_bytes(len(rows[-1]))
     return b"".join([f"{_HEAD}{head}</head><results>".encode(), *rows, b"</results></sparql>\n"])
 
 
-def _xml_term(term: GroundTerm) -> bytes:
-    if isinstance(term, Iri):
-        text = f"<uri>{_text(term.value)}</uri>"
-    elif isinstance(term, BlankNode):
-        text = f"<bnode>{term.label}</bnode>"
-    elif term.language:
-        text = f'<literal xml:lang="{escaped_value(term.language)}">{_text(term.lexical)}</literal>'
-    elif term.datatype == XSD + "string":
-        text = f"<literal>{_text(term.lexical)}</literal>"
-    else:
-        datatype = escaped_value(term.datatype)
-        text = f'<literal datatype="{datatype}">{_text(term.lexical)}</literal>'
-    return text.encode()
-
-
-def _text(value: str) -> str:
-    return escaped_text(_NOT_XML.sub(_REPLACEMENT, value))
+def _xml_term(key: TermKey) -> bytes:
+    kind, _, tag, lexical = key
+    value = escaped_text(_NOT_XML.sub(_REPLACEMENT, lexical.decode()))
+    if kind == KIND_IRI:
+        return f"<uri>{value}</uri>".encode()
+    if kind == KIND_BLANK:
+        return f"<bnode>{value}</bnode>".encode()
+    if kind == KIND_TAGGED:
+        return f'<literal xml:lang="{escaped_value(tag.decode())}">{value}</literal>'.encode()
+    if kind == KIND_TYPED:
+        return f'<literal datatype="{escaped_value(tag.decode())}">{value}</literal>'.encode()
+    return f"<literal>{value}</literal>".encode()

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import chain
 
-from yfilter.graph.message_graph import MessageGraph
+from yfilter.graph.message_graph import (
+    BLANK_LETTER,
+    KIND_BLANK,
+    MessageGraph,
+    TermKey,
+    key_of,
+)
 from yfilter.graph.query_ast import Variable
 from yfilter.graph.terms import GroundTerm
+from yfilter.language.budget import Budget
 
 _EXTRA_FIRST = -2
+_LETTER = BLANK_LETTER.encode()
+_CHARGED = 4096  # bytes that are charged at once
 
 
 @dataclass(frozen=True)
@@ -21,31 +31,74 @@ class Solutions:
     columns: tuple[Variable, ...]
     rows: Sequence[tuple[int, ...]]
     extra: Sequence[GroundTerm]
-    _written: dict[str, dict[int, bytes]] = field(default_factory=dict)
 
     def term(self, number: int) -> GroundTerm:
         """The term of a number."""
         return self.graph.term(number) if number > 0 else self.extra[_EXTRA_FIRST - number]
 
-    def writer(self, syntax: str, write: Callable[[GroundTerm], bytes]) -> Callable[[int], bytes]:
-        """``write`` by the number of a term; each is written once, those of the message for all
-        who ask for this syntax."""
-        own = self._written.setdefault(syntax, {})
+    def _key(self, number: int) -> TermKey:
+        if number < 0:
+            return key_of(self.extra[_EXTRA_FIRST - number])
+        kind, tag_kind, tag, lexical = self.graph.key(number)
+        if kind == KIND_BLANK:
+            lexical = _LETTER + lexical
+        return kind, tag_kind, tag, lexical
+
+    def written(self, syntax: str, write: Callable[[TermKey], bytes]) -> dict[int, bytes]:
+        """All terms of the rows by their numbers, 0 left out; those of the message are written
+        once for all who ask for this syntax."""
         shared = self.graph.written.setdefault(syntax, {})
-
-        def written(number: int) -> bytes:
-            kept = shared if number > 0 else own
-            found = kept.get(number)
-            if found is None:
-                found = kept[number] = write(self.term(number))
-            return found
-
-        return written
+        texts = {}
+        for number in set(chain.from_iterable(self.rows)):
+            text = shared.get(number)
+            if text is None and number:
+                text = write(self._key(number))
+                if number > 0:
+                    shared[number] = text
+            if text is not None:
+                texts[number] = text
+        return texts
 
     def distinct(self) -> Solutions:
         """Each row once, in the order of the first."""
         rows = list(dict.fromkeys(self.rows))
         return Solutions(self.graph, self.columns, rows, self.extra)
+
+
+@dataclass(frozen=True)
+class RowLayout:
+    """How a row is written: ``before`` and ``after`` each term, ``separator`` between two."""
+
+    opening: bytes
+    before: Sequence[bytes]
+    after: bytes
+    separator: bytes
+    closing: bytes
+
+    def rows(
+        self, rows: Iterable[tuple[int, ...]], texts: dict[int, bytes], budget: Budget
+    ) -> list[bytes]:
+        """The rows with the texts of their terms, what is unbound left out; MatchLimitExceeded if
+        they are too large."""
+        # PERF: most rows bind all columns, and are filled in at once; benchmarks graph.
+        places = [before.replace(b"%", b"%%") + b"%b" + self.after for before in self.before]
+        full = self.opening + self.separator.join(places) + self.closing
+        written = []
+        size = 0
+        for row in rows:
+            if 0 in row:
+                bound = zip(self.before, row, strict=True)
+                fields = [each + texts[number] + self.after for each, number in bound if number]
+                text = self.opening + self.separator.join(fields) + self.closing
+            else:
+                text = full % tuple([texts[number] for number in row])
+            written.append(text)
+            size += len(text)
+            if size > _CHARGED:
+                budget.charge_bytes(size)
+                size = 0
+        budget.charge_bytes(size)
+        return written
 
 
 def solutions_of(

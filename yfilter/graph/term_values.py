@@ -51,17 +51,14 @@ class TermValue:
     """``value``: str of a string, with a language or not, bool, int, Decimal, float, Moment, or the
     bool that an invalid one counts as; else None.  ``number``: the term's in the message, or 0."""
 
-    __slots__ = ("kind", "number", "term", "value")
+    __slots__ = ("is_number", "kind", "number", "term", "value")
 
     def __init__(self, term: GroundTerm, kind: ValueKind, value: object = None) -> None:
         self.term = term
         self.kind = kind
         self.value = value
         self.number = 0
-
-    @property
-    def is_number(self) -> bool:
-        return ValueKind.INTEGER <= self.kind <= ValueKind.DOUBLE
+        self.is_number = ValueKind.INTEGER <= kind <= ValueKind.DOUBLE
 
     @property
     def is_text(self) -> bool:

@@ -182,6 +182,8 @@ def as_double(number: Number) -> float:
 def _promoted(left: TermValue, right: TermValue) -> tuple[Number, Number]:
     """Two numbers of the same type (17.3)."""
     one, other = number_in(left), number_in(right)
+    if left.kind is right.kind:
+        return one, other
     kind = max(left.kind, right.kind)
     if kind < ValueKind.FLOAT:
         return one, other
