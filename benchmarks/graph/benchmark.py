@@ -7,11 +7,12 @@ import argparse
 from benchmarks import machine
 from benchmarks.benchmark import Benchmark, positive
 from benchmarks.graph.reading import measure_reading
+from benchmarks.graph.results import measure_results
 from benchmarks.report import Report
 from formats.build import build_info
 
 # Each adds its figures to the report.
-PARTS = {"reading": measure_reading}
+PARTS = {"reading": measure_reading, "results": measure_results}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +42,7 @@ def run(options: argparse.Namespace) -> Report:
 
 GRAPH = Benchmark(
     name="graph",
-    summary="graphs as messages: reading them",
+    summary="graphs as messages: reading them, results of profiles",
     add_options=add_options,
     quick=("--messages", "20", "--rounds", "2"),
     run=run,

@@ -19,6 +19,14 @@ def test_reading_is_measured_over_pyoxigraph(capsys: pytest.CaptureFixture[str])
         )
 
 
+def test_results_are_measured_by_solution(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--part", "results", "--messages", "2", "--rounds", "1", "--json"]
+    assert main(["graph", *options]) == 0
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    for name in ("message_graph", "candidate", "first_result", "further_solution"):
+        assert isinstance(found[f"{name}_us"], float)
+
+
 def test_messages_are_as_large_as_they_are_said_to_be() -> None:
     catalogue = Catalogue(1)
     messages = [catalogue.message(number) for number in range(200)]
