@@ -13,8 +13,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from formats.element_stream import ElementStream
-from yfilter.engine.readings import Readings
-from yfilter.language.matching_path import is_path, matching_part
+from yfilter.engine.readings import Reading, Readings
+from yfilter.graph.query_ast import GraphQuery
+from yfilter.graph_answers import GraphAnswers
+from yfilter.language.matching_path import delivers_message, matching_part
+from yfilter.language.plan_paths import NO_PLAN
 from yfilter.language.positions import is_positional
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import And, Expression, PathExpression, Profile
@@ -29,15 +32,17 @@ _ANY_BINDING = [0]  # of a plan that asks for none
 
 
 class Answer:
-    """``is_message``: the result is the message.  ``paths``: what is bound, where that is known;
+    """``is_message``: the result is the message.  ``graph``: of a graph profile, and then there is
+    no plan.  ``paths``: what is bound, where that is known;
     ``bound``: paths and conditions as numbers in the operator table, while it holds them."""
 
-    __slots__ = ("bound", "is_message", "paths", "plan")
+    __slots__ = ("bound", "graph", "is_message", "paths", "plan")
 
     def __init__(self, profile: Profile) -> None:
         part = matching_part(profile)
-        self.plan = plan_of_bound(profile)
-        self.is_message = is_path(profile.body) and part.is_verified
+        self.graph = profile.body if isinstance(profile.body, GraphQuery) else None
+        self.plan = NO_PLAN if self.graph is not None else plan_of_bound(profile)
+        self.is_message = delivers_message(profile.body) and part.is_verified
         self.paths = part.bound
         self.bound: tuple[tuple[int, int], ...] = ()
 
@@ -49,6 +54,7 @@ class Answers:
         self.known: dict[int, Answer] = {}
         self._operators = operators
         self._limits = limits
+        self._graphs = GraphAnswers(limits)
 
     def learn(self, number: int, profile: Profile) -> Answer:
         """The answer of a query that is not among those known; it is from now on."""
@@ -81,16 +87,36 @@ class Answers:
 
     def whole_message(self, message: Readings) -> bytes:
         """The result of all profiles that deliver the message."""
-        stream = message.document
-        if stream is None:
-            stream = message.carried
-        return result_writer(stream, self._limits).whole_message()
+        if message.document is None:
+            return self._graphs.text(message.carried)
+        return result_writer(message.document, self._limits).whole_message()
 
-    def results(self, answer: Answer, stream: ElementStream) -> list[bytes]:
-        """The results on that message.  Raises MatchLimitExceeded."""
+    def syntax(self, message: Readings) -> str:
+        """The media type of that: "" for XML."""
+        return self._graphs.syntax(message.carried) if message.document is None else ""
+
+    def media_type(self, answer: Answer, message: Readings) -> str:
+        """Of the results of an answer, "" for XML."""
+        if answer.graph is not None and not delivers_message(answer.graph):
+            return answer.graph.results.value
+        return self.syntax(message)
+
+    def results(self, answer: Answer, message: Readings, reading: Reading) -> list[bytes]:
+        """The results on that message, which has the reading.  Raises MatchLimitExceeded."""
         if answer.is_message:
-            return [self.writer(stream).whole_message()]
-        return self.results_by(result_writer(stream, self._limits), answer)
+            return [self.whole_message(message)]
+        stream = message.in_(reading)
+        if answer.graph is None:
+            return self.results_by(self.writer(stream), answer)
+        if not delivers_message(answer.graph):
+            return self._graphs.results(answer.graph, stream)
+        return [self.whole_message(message)] if self.has_results(answer, message, reading) else []
+
+    def has_results(self, answer: Answer, message: Readings, reading: Reading) -> bool:
+        """Whether there are results on that message.  Raises MatchLimitExceeded."""
+        if answer.graph is None:
+            return bool(self.results(answer, message, reading))
+        return self._graphs.has_results(answer.graph, message.in_(reading))
 
     def results_by(self, writer: ResultWriter, answer: Answer) -> list[bytes]:
         """The same, by the writer of a message, of an answer that is not the message."""

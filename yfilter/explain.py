@@ -15,6 +15,8 @@ from yfilter.engine.linear_paths import routing_query
 from yfilter.engine.readings import Readings, reading_of
 from yfilter.engine.step_conditions import ConditionKind, main_steps, take_apart
 from yfilter.explanation import POSITIONS_MAX, Explanation, Failure, Outcome, Part
+from yfilter.graph.query_ast import GraphQuery
+from yfilter.graph_explanation import explain_graph
 from yfilter.index.ways import condition_of, text_test_of
 from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.matching_path import MatchingPart, matching_part
@@ -37,13 +39,17 @@ def explain(
     """What becomes of an accepted profile, and of a message by it.  Raises MatchLimitExceeded."""
     matching = matching_part(profile)
     stream = None if message is None else message.of(reading_of(matching.path.steps))
+    linear_paths = tuple(dict.fromkeys(_linear_paths(main_steps(matching.path), "")))
+    if isinstance(profile.body, GraphQuery):
+        found = explain_graph(profile, profile.body, served_by, linear_paths, stream, limits)
+        return found if stream is not None or message is None else _without_reading(found)
     walk = _Walk(stream, limits)
     start = None if stream is None else [DOCUMENT]
     parts, selected = walk.steps(main_steps(matching.path), start, _from_message)
     static = Explanation(
         unparse(matching.path),
         served_by,
-        tuple(dict.fromkeys(_linear_paths(main_steps(matching.path), ""))),
+        linear_paths,
         parts,
         unparse(profile) if matching.has_remainder else "",
         tuple(tuple(map(str, disjunct.paths)) for disjunct in routing_query(profile)),
@@ -51,9 +57,8 @@ def explain(
     )
     if message is None:
         return static
-    if stream is None:  # it has no such reading
-        root = parts[0].text
-        return replace(static, matched=False, results=0, failure=Failure(root, root, "", ()))
+    if stream is None:
+        return _without_reading(static)
     if walk.failure is not None or selected is None:
         return replace(static, matched=False, results=0, failure=walk.failure)
     results = len(render(profile, stream, [node.number for node in selected], limits))
@@ -62,6 +67,12 @@ def explain(
         text = unparse(profile)
         failure = Failure(text, text, unparse(matching.path), walk.positions(selected))
     return replace(static, matched=failure is None, results=results, failure=failure)
+
+
+def _without_reading(static: Explanation) -> Explanation:
+    """Of a message that does not have the reading that the profile is of."""
+    text = static.parts[0].text if static.parts else static.matching_path
+    return replace(static, matched=False, results=0, failure=Failure(text, text, "", ()))
 
 
 class _Walk:

@@ -21,13 +21,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 POSITIONS_MAX = 5  # elements named in an outcome
+_FOUND = ("step", "triple pattern", "group")  # what may leave more than it was asked of
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """``kept`` of ``asked`` elements; a step is asked of elements above it.
+    """``kept`` of ``asked`` elements; a step is asked of elements above it.  Of a graph profile
+    they are bindings, with those before it.
 
-    ``positions``: where the first POSITIONS_MAX of those kept are in the message.
+    ``positions``: where the first POSITIONS_MAX of those kept are in the message, or their values.
     """
 
     asked: int
@@ -39,8 +41,9 @@ class Outcome:
 class Part:
     """A step, or a condition; ``parts`` are its conditions, or the steps of a nested path.
 
-    ``kind``: "step", "selection", "nested path" or "residual".  ``by``: who decides it, "index",
-    "operator", "interpreter" or "elementpath" (for a function or type that only that has).
+    ``kind``: "step", "selection", "nested path" or "residual"; of a graph profile "triple pattern",
+    "filter", "minus" or "group".  ``by``: who decides it, "index",
+    "operator", "interpreter", "elementpath" (for a function or type that only that has) or "join".
     Alternatives count as an operator's, which has them where the index does not look them up.
     ``outcome``: None without a message, and for what comes after the failure.
     """
@@ -135,7 +138,7 @@ def _rows(
         outcome, what = part.outcome, []
         found = ""
         if outcome is not None:
-            found = f"{outcome.kept} {'found' if part.kind == 'step' else f'of {outcome.asked}'}"
+            found = f"{outcome.kept} {'found' if part.kind in _FOUND else f'of {outcome.asked}'}"
             more = outcome.kept - len(outcome.positions)
             what.append(", ".join(outcome.positions) + (f" and {more} more" if more else ""))
         elif with_outcome:

@@ -54,12 +54,15 @@ class LocalDelivery:
     def to(self, message: Readings, profile_ids: Iterable[str]) -> Iterator[Delivered]:
         """What some registered profiles get of a message that is known to match them."""
         local = self._local
+        syntax = self._answers.syntax(message)
         writers: _Writers = {}
         for query, registered in local.by_query(profile_ids).items():
             if query in local.made:
                 yield self._made(message, query, registered, writers)
             else:
-                yield Delivered(registered, [self._answers.whole_message(message)])
+                yield Delivered(
+                    registered, [self._answers.whole_message(message)], None, True, syntax
+                )
 
     def of(
         self, message: Readings, found: list[int], makes_now: MakesNow | None, stamp: int
@@ -91,7 +94,10 @@ class LocalDelivery:
         if whole_of:
             self._work.matched[Priority.PROFILE] += len(whole_of)
             if makes_now is None or makes_now(whole_of, False):
-                yield Delivered(whole_of, [self._answers.whole_message(message)])
+                syntax = "" if message.document is not None else self._answers.syntax(message)
+                yield Delivered(
+                    whole_of, [self._answers.whole_message(message)], None, True, syntax
+                )
             else:
                 yield Delivered(whole_of, [], None, is_made=False)
 
@@ -106,23 +112,38 @@ class LocalDelivery:
     ) -> Delivered:
         if self.costs.is_late(query):
             return Delivered(numbers, [], too_much_time(self._limits))
-        reading = self._local.reading(query)
+        reading, answer = self._local.reading(query), self._answer(query)
         stream = message.of(reading)
         if stream is None:
             return Delivered(numbers, [])
-        writer = writers.get(reading) or writers.setdefault(reading, self._answers.writer(stream))
-        before = writer.seconds
         try:
+            if answer.graph is not None:
+                media_type = self._answers.media_type(answer, message)
+                results = self._joined(message, query, answer)
+                return Delivered(numbers, results, media_type=media_type)
+            writer = writers.get(reading)
+            if writer is None:
+                writer = writers[reading] = self._answers.writer(stream)
             self._index.show(stream)  # the caller may have matched another meanwhile
-            return Delivered(numbers, self._answers.results_by(writer, self._answer(query)))
+            before = writer.seconds
+            try:
+                return Delivered(numbers, self._answers.results_by(writer, answer))
+            finally:
+                self.costs.add(query, writer.seconds - before)
         except MatchLimitExceeded as exceeded:
             if self._limits.is_final(exceeded.code):
                 self._work.over_limit += 1
             else:
                 self.costs.note_late(query)
             return Delivered(numbers, [], exceeded)
+
+    def _joined(self, message: Readings, query: int, answer: Answer) -> list[bytes]:
+        """The results of a graph profile."""
+        before = self._limits.clock()
+        try:
+            return self._answers.results(answer, message, Reading.GRAPH)
         finally:
-            self.costs.add(query, writer.seconds - before)
+            self.costs.add(query, self._limits.clock() - before)
 
     def _answer(self, number: int) -> Answer:
         """How a local query is answered."""

@@ -25,7 +25,7 @@ from formats.limits import DEFAULT_LIMITS, MessageLimits
 from formats.text import parse_text
 from yfilter.engine.linear_paths import Conjunction, routing_query
 from yfilter.engine.match_limits import DEFAULT_MATCH_LIMITS, MatchLimits
-from yfilter.engine.readings import Readings, readings_of
+from yfilter.engine.readings import Derive, Readings, graph_meant, readings_of
 from yfilter.engine.targets import LinkTarget, Priority
 from yfilter.engine.work import Work
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
@@ -69,9 +69,13 @@ class Matcher:
         self,
         limits: MatchLimits = DEFAULT_MATCH_LIMITS,
         message_limits: MessageLimits = DEFAULT_LIMITS,
+        derive: Derive = graph_meant,
     ) -> None:
+        """``derive``: the graph of an RDF/XML document, which is asked for once a call and only
+        where some query is of graphs; whoever has it gives the message as Readings."""
         self.limits = limits
         self._message_limits = message_limits
+        self._derive = derive
         self._index = Index(limits.lazy_bytes_max, limits.evaluation)
         self._local = LocalQueries(self._index)
         self._unfinished: WeakSet[MessageMatch] = WeakSet()
@@ -364,7 +368,7 @@ class Matcher:
         """The readings of a message; one as text is parsed."""
         if isinstance(message, bytes):
             message = parse_text(message, self._message_limits)
-        return readings_of(message) if isinstance(message, ElementStream) else message
+        return readings_of(message, self._derive) if isinstance(message, ElementStream) else message
 
     def _end(self, matching: MessageMatch) -> None:
         self._unfinished.discard(matching)
@@ -433,7 +437,7 @@ class Matcher:
 
     def _has_results(self, rendering: Rendering) -> bool:
         try:
-            return bool(rendering.results())
+            return rendering.has_results()
         except MatchLimitExceeded:
             self._work.over_limit += 1
             return False

@@ -75,7 +75,7 @@ class Rendering:
         if self._bindings is None:
             profile = tree_of(self._text)
             answer = self._answer or Answer(profile)
-            stream = self._stream()
+            stream = self._message.in_(self._reading)
             if answer.paths:
                 self._show(stream)
                 self._bindings = tuple(self._answers.bindings(answer))
@@ -88,15 +88,15 @@ class Rendering:
             if self._answer is None:
                 self._results = [self._answers.whole_message(self._message)]
             else:
-                stream = self._stream()
-                self._show(stream)
-                self._results = self._answers.results(self._answer, stream)
+                self._show(self._message.in_(self._reading))
+                self._results = self._answers.results(self._answer, self._message, self._reading)
         return self._results
 
-    def _stream(self) -> ElementStream:
-        stream = self._message.of(self._reading)
-        assert stream is not None, "a query is found in the reading that it is of"
-        return stream
+    def has_results(self) -> bool:
+        """Whether ``results`` gives any; where that can be known without, it is not asked."""
+        if self._results is None and self._answer is not None and self._answer.graph is not None:
+            return self._answers.has_results(self._answer, self._message, self._reading)
+        return bool(self.results())
 
 
 def _selected(profile: Profile, stream: ElementStream) -> tuple[int, ...]:

@@ -8,7 +8,6 @@ from random import Random
 
 import pytest
 
-from formats.element_stream import ElementStream
 from formats.errors import MessageRefused
 from formats.limits import MessageLimits
 from formats.text import parse_text
@@ -27,6 +26,7 @@ from yfilter import (
 )
 from yfilter.answers import Answer, Answers
 from yfilter.engine.linear_paths import routing_query
+from yfilter.engine.readings import Reading, Readings
 from yfilter.index.trie import ROOTS
 from yfilter.language.profile_limits import EvaluationLimits
 
@@ -133,9 +133,11 @@ def counted_render(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     calls: list[object] = []
     results = Answers.results
 
-    def counting(answers: Answers, answer: Answer, stream: ElementStream) -> list[bytes]:
+    def counting(
+        answers: Answers, answer: Answer, message: Readings, reading: Reading
+    ) -> list[bytes]:
         calls.append(answer)
-        return results(answers, answer, stream)
+        return results(answers, answer, message, reading)
 
     monkeypatch.setattr(Answers, "results", counting)
     return calls

@@ -242,6 +242,8 @@ def test_random_profiles_of_both_readings_in_one_matcher(seed: int) -> None:
         links = [one.link for one in found if isinstance(one, RouteMatch)]
         assert len(links) == len(reached) and set(links) == reached, seed
         assert set(matcher.matched_ids(message)) == expected
+        if document is None:
+            continue  # these streams are no graphs that could be written
         numbers = [number for one in matcher.deliver(message) for number in one.numbers]
         assert {matcher.id_of(number) for number in numbers} == expected and len(numbers) == len(
             expected

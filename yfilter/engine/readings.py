@@ -92,6 +92,12 @@ class Readings:
         """The message in one reading."""
         return self.graph if reading else self.document
 
+    def in_(self, reading: Reading) -> ElementStream:
+        """The same of a reading that the message is known to have."""
+        stream = self.graph if reading else self.document
+        assert stream is not None, "a query is found in the reading that it is of"
+        return stream
+
 
 def graph_meant(document: ElementStream) -> ElementStream | None:
     """The graph of RDF/XML, None where it means none."""

@@ -104,10 +104,10 @@ _STRING = XSD + "string"
 
 
 def group_text(group: Group) -> str:
-    return "{" + "".join(f" {_element_text(element)} ." for element in group.elements) + " }"
+    return "{" + "".join(f" {element_text(element)} ." for element in group.elements) + " }"
 
 
-def _element_text(element: GroupElement) -> str:
+def element_text(element: GroupElement) -> str:
     match element:
         case TriplePattern():
             return _triple_text(element)

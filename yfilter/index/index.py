@@ -70,6 +70,8 @@ _READY_BYTES_A_QUERY = 320  # what the first hundred messages need of it, at 100
 _READY_BYTES_MAX = 100 << 20
 PIECE_VISITS = 16_384  # of a long message, between two pauses
 UNFINISHED = -1
+# By class, then by reading.
+_ROOTS = [tuple(root_of(priority, reading) for reading in Reading) for priority in Priority]
 _TIME_MAX = 2_000_000_000  # epochs, stamps and times of changes are columns of 32 bits
 
 
@@ -186,7 +188,8 @@ class Index:
         found: list[int] = []
         for root, stream in self._asked(message, Priority.PROFILE):
             self._begin(stream)
-            found += self._numbers(self._match(root, visits_max))
+            numbers = self._numbers(self._match(root, visits_max))
+            found = found + numbers if found else numbers
         return found
 
     def match_in_steps(self, message: Readings, visits_max: int) -> Iterator[list[int] | None]:
@@ -306,13 +309,15 @@ class Index:
         with that; the class is asked about it anew."""
         self.visits_last = 0
         self.unsure = {}
+        of_documents, of_graphs = _ROOTS[priority]
+        document = message.document
         asked = []
-        for reading in Reading:
-            root = root_of(priority, reading)
-            if not self._run.is_empty(root):
-                stream = message.graph if reading else message.document
-                if stream is not None:
-                    asked.append((root, stream))
+        if document is not None and not self._run.is_empty(of_documents):
+            asked.append((of_documents, document))
+        if not self._run.is_empty(of_graphs):
+            graph = message.graph
+            if graph is not None:
+                asked.append((of_graphs, graph))
         return asked
 
     def _begin(self, stream: ElementStream) -> None:

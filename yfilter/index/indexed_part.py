@@ -14,7 +14,7 @@ from yfilter.index.draft import FilledWay, Recipe
 from yfilter.index.recipes import WayRecipe, recipe_of
 from yfilter.index.residuals import STEPS_MAX
 from yfilter.index.ways import Verified, Ways, ways_of
-from yfilter.language.matching_path import is_path, matching_part
+from yfilter.language.matching_path import delivers_message, matching_part
 from yfilter.language.query_ast import Expression, Profile
 from yfilter.language.shapes import NeedsWords, PlainPath, Shaped, blanks_in, take_apart
 
@@ -125,4 +125,4 @@ def _part(body: Expression) -> _Part:
     part = matching_part(Profile(body))
     ways = tuple(way for path in part.paths for way in ways_of(path, part.verified))
     remains = part.has_remainder and not part.is_verified
-    return _Part((part.paths, part.verified), ways, remains, is_path(body) and not remains)
+    return _Part((part.paths, part.verified), ways, remains, delivers_message(body) and not remains)

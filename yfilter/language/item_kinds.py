@@ -11,6 +11,7 @@ from functools import lru_cache, reduce
 from operator import or_
 from typing import Final, TypeAlias
 
+from yfilter.graph.query_ast import GraphQuery
 from yfilter.language.functions import ResultKind
 from yfilter.language.other_functions import signature_of, type_result
 from yfilter.language.query_ast import (
@@ -188,7 +189,7 @@ def kinds_of(expression: Expression, variables: Mapping[str, Kinds], context: Ki
             return _SELECTED[kind]
         case Flwor():
             return _kinds_of_flwor(expression, variables, context)
-        case Update():
+        case Update() | GraphQuery():  # the latter stands alone
             return NOTHING
         case Transform(copies, _, result):
             scope = dict(variables)

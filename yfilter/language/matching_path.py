@@ -16,6 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from formats.graph.striped import GRAPH, GRAPH_NAMESPACE
+from yfilter.graph.certain_template import always_constructs
+from yfilter.graph.query_ast import GraphQuery, QueryForm, ResultSyntax
+from yfilter.graph.stars import graph_part
 from yfilter.language.lifted_conditions import (
     joined,
     lift,
@@ -98,6 +101,8 @@ def has_remainder(profile: Profile) -> bool:
 def matching_part(profile: Profile) -> MatchingPart:
     body = profile.body
     flwor = profile.flwor
+    if isinstance(body, GraphQuery):
+        return _part_of_graph(body)
     if is_path(body):
         return _part_of_path(body)
     if flwor is not None and flwor.clauses and isinstance(flwor.clauses[0], ForClause):
@@ -106,6 +111,13 @@ def matching_part(profile: Profile) -> MatchingPart:
             return _part_of_flwor(flwor, flwor.clauses[0], sources)
     path = _one_path(_needed(body))
     return MatchingPart(path, False, True, (path,))
+
+
+def delivers_message(body: Expression) -> bool:
+    """Whether the result of a profile is the message as it came."""
+    if isinstance(body, GraphQuery):
+        return body.form is QueryForm.ASK and body.results is ResultSyntax.AS_PUBLISHED
+    return is_path(body)
 
 
 def alternatives(expression: Expression) -> tuple[PathExpression, ...] | None:
@@ -168,6 +180,14 @@ def _part_of_path(body: Expression) -> MatchingPart:
         return MatchingPart(_one_path(paths), False, len(paths) > 1, paths, bound, None, True)
     exists = found[0] if len(found) == 1 else Or(found)
     return MatchingPart(_one_path(paths), False, True, paths, bound, exists, True)
+
+
+def _part_of_graph(query: GraphQuery) -> MatchingPart:
+    """Of a pattern its stars, one path for each alternative; a join decides about the rest."""
+    part = graph_part(query)
+    exact = part.is_exact and always_constructs(query)
+    path = _one_path(part.paths)
+    return MatchingPart(path, False, not exact, part.paths, is_verified=exact)
 
 
 def _part_of_flwor(

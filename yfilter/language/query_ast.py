@@ -16,6 +16,7 @@ from enum import Enum
 from typing import NamedTuple, Protocol, TypeAlias
 
 from formats.names import QualifiedName
+from yfilter.graph.query_ast import GraphQuery
 from yfilter.language.namespaces import ERROR_NAMESPACE
 from yfilter.language.step_kinds import Axis as Axis  # noqa: PLC0414  for those who import it
 from yfilter.language.step_kinds import NodeKind as NodeKind  # noqa: PLC0414
@@ -456,6 +457,7 @@ Expression: TypeAlias = (
     | Update
     | Transform
     | Part
+    | GraphQuery
 )
 
 

@@ -22,6 +22,7 @@ from collections.abc import Mapping
 
 from formats.characters import find_illegal_character
 from yfilter.errors import ProfileRefused
+from yfilter.graph.graph_query import is_graph_query, parse_graph_query
 from yfilter.language.item_kinds import PARENTS, ItemKind, Kinds
 from yfilter.language.matching_path import decisive_parts, is_path
 from yfilter.language.namespaces import CODEPOINT_COLLATION
@@ -64,7 +65,10 @@ _PROFILE = "a path that starts with $msg, '/' or '//'; 'for'; or a constructor"
 
 
 def parse_profile(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> Profile:
-    """The profile that ``text`` says; raises ProfileRefused."""
+    """The profile that ``text`` says, of graphs if its first word is one of SPARQL's; raises
+    ProfileRefused."""
+    if is_graph_query(text):
+        return Profile(parse_graph_query(text, limits), text)
     if limits is DEFAULT_PROFILE_LIMITS:
         return _CACHE.read(text)
     return Profile(parse_anew(text, limits), text)
@@ -105,6 +109,8 @@ def too_deep(text: str) -> ProfileRefused:
 
 def reread(text: str) -> Profile:
     """The profile that ``unparse`` wrote as ``text``, in which all names are in full."""
+    if is_graph_query(text):
+        return Profile(parse_graph_query(text, DERIVED_PATH_LIMITS), text)
     return _WRITTEN.read(text)
 
 

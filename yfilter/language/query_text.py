@@ -10,6 +10,8 @@ import re
 from decimal import Decimal
 
 from formats.names import QualifiedName
+from yfilter.graph import query_text as graph_query_text
+from yfilter.graph.query_ast import GraphQuery
 from yfilter.language.namespaces import braced
 from yfilter.language.numbers import number_text
 from yfilter.language.operator_parser import (
@@ -79,6 +81,8 @@ _SEQUENCE, _SINGLE, _PRIMARY = -2, -1, UNARY_LEVEL + 1
 def unparse(node: Profile | Expression) -> str:
     """The text that the parser reads as ``node``, on one line unless a literal has line ends."""
     body = node.body if isinstance(node, Profile) else node
+    if isinstance(body, GraphQuery):
+        return graph_query_text.unparse(body)
     text = _whole(body, plain=True)
     if "local:" not in text and "Q{" not in text:  # no call of a declared function
         return text

@@ -21,6 +21,7 @@ from typing import NoReturn, TypeAlias
 from formats.allowed_content import AllowedContent
 from formats.schema_model import collapsed
 from yfilter.errors import at_place
+from yfilter.graph.graph_query import is_graph_query, parse_graph_query
 from yfilter.language.located_steps import LocatedSteps
 from yfilter.language.matching_path import decisive_parts
 from yfilter.language.query_ast import (
@@ -79,8 +80,11 @@ class SchemaCheck:
         self._places = SchemaPlaces(model)
 
     def warning(self, text: str) -> SchemaWarning | None:
-        """The first step of a profile that is impossible under the schema; ProfileRefused for a
-        text that is no profile."""
+        """The first step of a profile that is impossible under the schema, which says nothing about
+        graphs; ProfileRefused for a text that is no profile."""
+        if is_graph_query(text):
+            parse_graph_query(text)
+            return None
         located = LocatedSteps(text)
         try:
             _Walk(self._places).need_result(located.body)
