@@ -6,13 +6,18 @@ import argparse
 
 from benchmarks import machine
 from benchmarks.benchmark import Benchmark, positive
+from benchmarks.graph.rdf_xml import measure_rdf_xml
 from benchmarks.graph.reading import measure_reading
 from benchmarks.graph.results import measure_results
 from benchmarks.report import Report
 from formats.build import build_info
 
 # Each adds its figures to the report.
-PARTS = {"reading": measure_reading, "results": measure_results}
+PARTS = {
+    "reading": measure_reading,
+    "rdf_xml": measure_rdf_xml,
+    "results": measure_results,
+}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

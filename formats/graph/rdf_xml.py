@@ -108,6 +108,7 @@ class RdfXmlReader:
         self._stream = stream
         self._out = builder
         self._terms = builder.terms
+        self._terms.trust_characters()
         self._literal_bytes_max = limits.literal_bytes_max
         self._attributes = RdfAttributes(stream, base)
         self._given = self._attributes.given

@@ -21,8 +21,10 @@ cdef class Terms:
     cdef int _count
     cdef int[::1] _rows
     cdef Py_ssize_t _iri_bytes_max, _literal_bytes_max
+    cdef bint _is_xml
     cdef dict _iris, _blanks, _strings, _texts, _literals, _datatype_kinds
 
+    cpdef trust_characters(self)
     cdef int kind(self, int term) noexcept
     cdef int datatype(self, int term) noexcept
     cdef int value_kind(self, int term) noexcept

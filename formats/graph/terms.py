@@ -50,12 +50,17 @@ class Terms:
         self._rows = array("i", bytes(4 * TERM_WIDTH * _ROOM))
         self._iri_bytes_max = limits.iri_bytes_max
         self._literal_bytes_max = limits.literal_bytes_max
+        self._is_xml = False
         self._iris: dict[bytes, int] = {}
         self._blanks: dict[bytes, int] = {}
         self._strings: dict[bytes, int] = {}
         self._texts: dict[tuple[bytes, bytes], int] = {}
         self._literals: dict[tuple[bytes, int], int] = {}
         self._datatype_kinds: dict[int, int] = {}
+
+    def trust_characters(self) -> None:
+        """All terms come from an XML document, so that it can hold their characters."""
+        self._is_xml = True
 
     def kind(self, term: cython.int) -> cython.int:
         """IRI, BLANK, STRING (xsd:string), TEXT (with a language) or LITERAL (any other)."""
@@ -170,7 +175,7 @@ class Terms:
         data: cython.p_const_uchar = value
         byte: cython.uchar
         at: cython.Py_ssize_t
-        size: cython.Py_ssize_t = len(value)
+        size: cython.Py_ssize_t = 0 if self._is_xml else len(value)
         for at in range(size):
             byte = data[at]
             if byte < 0x20:

@@ -27,6 +27,17 @@ def test_results_are_measured_by_solution(capsys: pytest.CaptureFixture[str]) ->
         assert isinstance(found[f"{name}_us"], float)
 
 
+def test_the_graph_of_rdf_xml_is_measured_over_its_parsing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    few = ("--part", "rdf_xml", "--messages", "2", "--rounds", "1")
+    assert main(["graph", *few, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    for name in ("rdf_xml", "rdf_xml_feed"):
+        measured = found[f"{name}_graph_us"] / found[f"{name}_parse_us"]
+        assert found[f"{name}_over_parse"] == pytest.approx(measured, rel=0.01)
+
+
 def test_messages_are_as_large_as_they_are_said_to_be() -> None:
     catalogue = Catalogue(1)
     messages = [catalogue.message(number) for number in range(200)]

@@ -23,6 +23,8 @@ from formats import (
     write_graph,
 )
 from formats.errors import SchemaRefused
+from formats.graph.closure import TaxonomyClosure
+from formats.graph.taxonomy import Taxonomy, read_taxonomy
 from formats.schema import read_schema
 from formats.text import parse_text
 from onyx.identity.oidc_issuer import OidcIssuer, read_keys
@@ -146,6 +148,18 @@ def _graph(data: bytes) -> None:
             assert_invariants(stream)
 
 
+def _taxonomy(data: bytes) -> None:
+    """The first byte says whether it is what an operator puts, or what brokers tell each other."""
+    if data[:1] == b"\0":
+        with suppress(MessageRefused):
+            taxonomy = read_taxonomy(data[1:], GraphSyntax.TURTLE)
+            assert Taxonomy.from_bytes(taxonomy.to_bytes()).to_bytes() == taxonomy.to_bytes()
+    elif data:
+        with suppress(ValueError):
+            closure = TaxonomyClosure(Taxonomy.from_bytes(data[1:]))
+            assert len(closure.classes(b"urn:A", [b"urn:B"])) <= data.count(b" ") + 2
+
+
 def _binary(data: bytes) -> None:
     """The first byte says in which format."""
     if data:
@@ -242,7 +256,12 @@ def _graphs() -> list[bytes]:
     for number, syntax in enumerate(SYNTAXES):
         stream = read_graph(GRAPH, GraphSyntax.TURTLE)
         found += [bytes([number]) + data for data in (write_graph(stream, syntax), GRAPH)]
-    return found
+    return [*found, bytes([SYNTAXES.index(GraphSyntax.RDF_XML)]) + RDF_XML]
+
+
+def _taxonomies() -> list[bytes]:
+    taxonomy = read_taxonomy(TAXONOMY, GraphSyntax.TURTLE)
+    return [b"\0" + TAXONOMY, b"\1" + taxonomy.to_bytes()]
 
 
 def _files(folder: str, names: str) -> list[bytes]:
@@ -283,6 +302,14 @@ GRAPH = b"""@prefix : <http://e.example/> . @prefix p: <http://p.example/a#> .
 :a a p:C ; :p 1 , -2.50 , 1e3 , true , "x\\u00e9" , '''y'z'''@en-GB ;; :q [ :p "5"^^p:t ] .
 _:b :p ( 1 ( ) <http://h.example:80/x?y=z#%41> ) . [ :p :c\\/d ] :q _:b.c .
 """
+RDF_XML = b"""<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/"
+xml:base="http://b/c#d"><e:T r:ID="a" e:p="1" xml:lang="en"><e:q r:ID="s" r:resource="../x?y"/>
+<e:r r:parseType="Collection"><r:Seq r:nodeID="n"><r:li>a<!-- c -->b</r:li></r:Seq><e:T/></e:r>
+<e:s r:parseType="Resource"><e:p r:datatype="#t">5</e:p></e:s><e:o><e:T about="z:"/></e:o>
+<e:t r:parseType="Literal">x<b xmlns="urn:b" e:y="&lt;" a="&#9;"><?p i?></b></e:t></e:T></r:RDF>"""
+TAXONOMY = b"""@prefix s: <http://www.w3.org/2000/01/rdf-schema#> . @prefix : <urn:> .
+:A s:subClassOf :B , :C . :B s:subClassOf :C . :p s:subPropertyOf :q . :a a :A , :B .
+"""
 SYNTAXES = tuple(GraphSyntax)
 KEY_SET = json.dumps({"keys": [public(name) for name in KEYS]}).encode()
 ISSUER = _issuer()
@@ -308,6 +335,7 @@ TARGETS = {
         Target("broker", _broker),
         Target("text", _text, DOCUMENTS),
         Target("graph", _graph, _graphs()),
+        Target("taxonomy", _taxonomy, _taxonomies()),
         Target("binary", _binary, _encoded()),
         Target("profile", _profile, _profiles()),
         Target("graph query", _graph_query, _graph_queries()),

@@ -25,6 +25,7 @@ INPUTS = {
     "broker": 30,
     "text": 4_000,
     "graph": 1_500,
+    "taxonomy": 1_000,
     "binary": 4_000,
     "profile": 2_000,
     "graph query": 2_000,
