@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from onyx.client_values import Delivery, Outcome, ProfileInfo, SourceInfo
+    from onyx.client_values import Delivery, Outcome, ProfileInfo, SourceInfo, TaxonomyInfo
     from onyx.clients import DataSource, User
     from onyx.errors import (
         NetworkUnreachable,
@@ -46,6 +46,7 @@ __all__ = [
     "Results",
     "RunningNetwork",
     "SourceInfo",
+    "TaxonomyInfo",
     "User",
     "UserError",
     "launch",
@@ -53,7 +54,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "onyx.client_values": ("Delivery", "Outcome", "ProfileInfo", "SourceInfo"),
+    "onyx.client_values": ("Delivery", "Outcome", "ProfileInfo", "SourceInfo", "TaxonomyInfo"),
     "onyx.clients": ("DataSource", "User"),
     "onyx.errors": (
         *("NetworkUnreachable", "ProfileNotAccepted", "ProfilesNotAccepted"),

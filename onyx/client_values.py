@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from formats.media_types import XML
@@ -55,6 +55,22 @@ class SourceInfo:
             compression=result["compression"],
             ready=result["ready"],
         )
+
+
+@dataclass(frozen=True, slots=True)
+class TaxonomyInfo:
+    """A registered taxonomy: how many classes, properties and instances it names; ``version`` is
+    the number of the change that put it."""
+
+    name: str
+    version: int
+    classes: int
+    properties: int
+    instances: int
+
+    @classmethod
+    def from_result(cls, result: Mapping[str, Any]) -> TaxonomyInfo:
+        return cls(**{each.name: result[each.name] for each in fields(cls)})
 
 
 @dataclass(frozen=True, slots=True)

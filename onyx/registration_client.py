@@ -16,7 +16,7 @@ from typing import Any, Self, TypeAlias
 import trio
 
 from onyx.background import background_tasks
-from onyx.client_values import Location, PlanProgress, ProfileInfo, SourceInfo
+from onyx.client_values import Location, PlanProgress, ProfileInfo, SourceInfo, TaxonomyInfo
 from onyx.errors import (
     NetworkUnreachable,
     NotAuthenticated,
@@ -182,6 +182,30 @@ class RegistrationClient(NetworkClient):
     async def profile(self, profile_id: str) -> ProfileInfo:
         """With its text; RequestFailed "unknown-profile" when there is none."""
         return ProfileInfo.from_result(await self.call("profile.show", {"profile": profile_id}))
+
+    async def put_taxonomy(self, name: str, text: bytes, media_type: str) -> TaxonomyInfo:
+        """Register a taxonomy, a graph, or another in place of the one of that name.
+
+        RequestFailed says why not: ``taxonomy-cycle`` where it has one, by itself or with others.
+        """
+        about = {"name": name, "text": text, "syntax": media_type}
+        return TaxonomyInfo.from_result(await self.call("taxonomy.put", about))
+
+    async def taxonomies(self) -> list[TaxonomyInfo]:
+        """All that are registered, by name."""
+        listed = (await self.call("taxonomy.list"))["taxonomies"]
+        return [
+            TaxonomyInfo.from_result({"name": name, "version": version, **counts})
+            for name, version, _, _, counts in listed
+        ]
+
+    async def taxonomy(self, name: str) -> bytes:
+        """One as it was put; RequestFailed ``unknown-taxonomy`` when there is none."""
+        return bytes((await self.call("taxonomy.show", {"name": name}))["text"])
+
+    async def remove_taxonomy(self, name: str) -> None:
+        """RequestFailed ``unknown-taxonomy`` when there is none."""
+        await self.call("taxonomy.remove", {"name": name})
 
     async def use_plan(self, text: bytes) -> str:
         """Place all profiles to come by this plan (a plan.json; b"": by location); its id.

@@ -258,6 +258,20 @@ async def test_a_message_that_no_frame_can_carry_is_refused_here(registration: s
         assert (await source.publish(b"<a/>")).accepted
 
 
+async def test_taxonomies_are_put_listed_and_removed(registration: str) -> None:
+    text = b"<urn:Fog> <http://www.w3.org/2000/01/rdf-schema#subClassOf> <urn:Weather> ."
+    async with RegistrationClient(registration) as client:
+        put = await client.put_taxonomy("weather", text, "application/n-triples")
+        assert (put.name, put.classes, put.properties, put.instances) == ("weather", 2, 0, 0)
+        assert await client.taxonomies() == [put]
+        assert await client.taxonomy("weather") == text
+        with pytest.raises(RequestFailed, match="taxonomy-cycle"):
+            back = b"<urn:Weather> <http://www.w3.org/2000/01/rdf-schema#subClassOf> <urn:Fog> ."
+            await client.put_taxonomy("back", back, "application/n-triples")
+        await client.remove_taxonomy("weather")
+        assert await client.taxonomies() == []
+
+
 async def test_sources_are_listed_with_their_root_brokers(
     registration: str, tmp_path: Path
 ) -> None:
