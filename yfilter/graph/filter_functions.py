@@ -7,7 +7,6 @@ functions of values; filter_evaluation.py has them.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 from math import ceil, floor, isfinite, isnan
@@ -99,14 +98,6 @@ def _datatype(values: Values, _budget: Budget) -> TermValue | None:
     if not isinstance(term, LiteralTerm):
         return None
     return value_of(Iri(RDF + "langString" if term.language else term.datatype))
-
-
-def _iri(values: Values, _budget: Budget) -> TermValue | None:
-    if values[0].kind is ValueKind.IRI:
-        return values[0]
-    if values[0].kind is not ValueKind.STRING:
-        return None
-    return value_of(Iri(str(values[0].value)))
 
 
 def _is_kind(*kinds: ValueKind) -> Function:
@@ -362,17 +353,6 @@ def _zone_duration(values: Values, _budget: Budget) -> TermValue | None:
     return value_of(LiteralTerm(text, XSD + "dayTimeDuration"))
 
 
-def _digest(name: str) -> Function:
-    def digest(values: Values, budget: Budget) -> TermValue | None:
-        if values[0].kind is not ValueKind.STRING:
-            return None
-        text = str(values[0].value)
-        budget.charge_text(len(text))
-        return of_text(hashlib.new(name, text.encode(), usedforsecurity=False).hexdigest())
-
-    return digest
-
-
 def _cast_to_string(values: Values, budget: Budget) -> TermValue | None:
     value = values[0]
     if value.kind in (ValueKind.FLOAT, ValueKind.DOUBLE):
@@ -445,10 +425,7 @@ FUNCTIONS: dict[str, tuple[int, int, Function]] = {
     "lang": (1, 1, _lang),
     "langmatches": (2, 2, _lang_matches),
     "datatype": (1, 1, _datatype),
-    "iri": (1, 1, _iri),
-    "uri": (1, 1, _iri),
     "isiri": (1, 1, _is_kind(ValueKind.IRI)),
-    "isuri": (1, 1, _is_kind(ValueKind.IRI)),
     "isblank": (1, 1, _is_kind(ValueKind.BLANK)),
     "isliteral": (1, 1, _is_literal),
     "isnumeric": (1, 1, _is_numeric),
@@ -480,11 +457,6 @@ FUNCTIONS: dict[str, tuple[int, int, Function]] = {
     "seconds": (1, 1, _seconds),
     "tz": (1, 1, _zone_text),
     "timezone": (1, 1, _zone_duration),
-    "md5": (1, 1, _digest("md5")),
-    "sha1": (1, 1, _digest("sha1")),
-    "sha256": (1, 1, _digest("sha256")),
-    "sha384": (1, 1, _digest("sha384")),
-    "sha512": (1, 1, _digest("sha512")),
     XSD_STRING: (1, 1, _cast_to_string),
     XSD_BOOLEAN: (1, 1, _cast_to_boolean),
     XSD_INTEGER: (1, 1, _cast_to_number(ValueKind.INTEGER, read_integer)),

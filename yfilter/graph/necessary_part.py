@@ -40,7 +40,9 @@ SAID_FUNCTIONS = frozenset(
         *("regex", "contains", "strstarts", "strends", "strlen", "ucase", "lcase", "str", "lang"),
         *("langmatches", "datatype", "isiri", "isliteral", "isblank", "isnumeric", "bound"),
         *("sameterm", "if", "coalesce", "abs", "ceil", "floor", "round"),
-        *("year", "month", "day", "hours", "minutes", "seconds"),
+        *("year", "month", "day", "hours", "minutes", "seconds", "tz", "timezone"),
+        *("concat", "substr", "strbefore", "strafter", "replace", "encode_for_uri"),
+        *("strlang", "strdt"),
     )
 )
 """The functions that a tree may have, beside the casts."""
@@ -65,7 +67,7 @@ def weakened(group: Group, lost: Iterable[Variable] = ()) -> GroupElement:
 
 def is_said(call: FilterCall) -> bool:
     """Whether the tree has this function, for what it is called with."""
-    if call.name == "regex":
+    if call.name in ("regex", "replace"):
         return all(isinstance(argument, LiteralTerm) for argument in call.arguments[1:])
     return call.name in SAID_FUNCTIONS or call.name in CASTS
 

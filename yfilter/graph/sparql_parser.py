@@ -16,6 +16,8 @@ from typing import NamedTuple
 from yfilter.graph.group_parser import GroupParser
 from yfilter.graph.necessary_part import necessary_part, weakened
 from yfilter.graph.query_ast import (
+    Bind,
+    FilterExpression,
     GraphQuery,
     Group,
     QueryForm,
@@ -38,7 +40,11 @@ class _Column(NamedTuple):
     token: Token
     variable: Variable
     outside: tuple[Token, ...]
-    is_computed: bool = False
+    value: FilterExpression | None = None
+
+    @property
+    def is_computed(self) -> bool:
+        return self.value is not None
 
 
 class SparqlParser(GroupParser):
@@ -135,6 +141,8 @@ class SparqlParser(GroupParser):
         self._check_columns(columns, keys or frozenset(), is_grouped)
         variables = tuple(column.variable for column in columns)
         computed = tuple(column.variable for column in columns if column.is_computed)
+        if not is_grouped:
+            where = _with_computed(where, columns)
         return GraphQuery(QueryForm.SELECT, where, variables, is_distinct), computed
 
     def _columns(self) -> list[_Column]:
@@ -147,15 +155,14 @@ class SparqlParser(GroupParser):
             if token.kind is TokenKind.VARIABLE:
                 columns.append(_Column(token, self.chosen_variable(), ()))
             elif token.is_symbol("("):
-                self.is_whole = True
                 self.take()
                 seen = len(self.outside)
                 with self.aggregating():
-                    self.expression()
+                    value = self.expression()
                 self.expect_word("AS")
                 token = self.peek()
                 variable = self.made_variable()
-                columns.append(_Column(token, variable, tuple(self.outside[seen:]), True))
+                columns.append(_Column(token, variable, tuple(self.outside[seen:]), value))
                 self.expect(")")
             elif columns:
                 return columns
@@ -359,3 +366,13 @@ class SparqlParser(GroupParser):
         lost = computed if where.elements else query.variables
         self.elements.append(weakened(where, lost))
         self.visible = dict.fromkeys(query.variables)
+
+
+def _with_computed(where: Group, columns: list[_Column]) -> Group:
+    """The pattern with what is computed of each of its solutions: SELECT (?x + 1 AS ?y)."""
+    made = [Bind(column.value, column.variable) for column in columns if column.value is not None]
+    if not made:
+        return where
+    # What stands in the pattern does not see it.
+    is_seen = not {each.variable for each in made}.isdisjoint(variables_of(where))
+    return Group(((where,) if is_seen else where.elements) + tuple(made))

@@ -37,7 +37,7 @@ def test_examples_are_read_or_refused_as_the_page_says() -> None:
 def test_the_functions_of_the_page_are_the_engines_own() -> None:
     row = next(line for line in SECTION.splitlines() if line.startswith("| functions |"))
     functions, _, casts = row.split(" | ")[1].partition("; casts to ")
-    said = {name.lower() for name in re.findall("`([a-zA-Z]+)`", functions)}
+    said = {name.lower() for name in re.findall("`([a-zA-Z_]+)`", functions)}
     assert said == SAID_FUNCTIONS | {"isuri"}
     assert {
         XSD + name.removeprefix("xsd:") for name in re.findall("`([a-zA-Z:]+)`", casts)

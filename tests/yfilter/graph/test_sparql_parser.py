@@ -165,6 +165,17 @@ def test_groups(group: str, expected: tuple[GroupElement, ...]) -> None:
     assert elements(group) == expected
 
 
+def test_what_is_computed_of_each_solution_is_bound_behind_the_pattern() -> None:
+    query = parse_graph_query(f"{PROLOGUE}SELECT ?x (?y AS ?z) {{ ?x :a ?y }}")
+    assert query.where.elements == (triple(X, A, Y), Bind(Y, Z))
+    assert query.variables == (X, Z) and not query.whole
+    query = parse_graph_query(
+        f"{PROLOGUE}SELECT (?y AS ?z) {{ ?x :a ?y FILTER NOT EXISTS {{ ?x :b ?z }} }}"
+    )
+    assert isinstance(query.where.elements[0], Group)  # which does not see it
+    assert query.where.elements[1:] == (Bind(Y, Z),)
+
+
 def compared(left: object, operator: str, right: object) -> FilterComparison:
     return FilterComparison(left, FilterOperator(operator), right)  # type: ignore[arg-type]
 
@@ -274,7 +285,8 @@ def test_a_comment_in_front_says_how_results_are_written(text: str, syntax: Resu
         ("SELECT ?x { ?x :a ?y } ORDER BY ?y LIMIT 2", "?x :a ?y"),
         ("SELECT (COUNT(*) AS ?n) { ?x :a ?y }", ""),
         ("SELECT ?x (COUNT(*) AS ?n) { ?x :a ?y } GROUP BY ?x HAVING (?n > 1)", "?x :a ?y"),
-        ("SELECT (?y + 1 AS ?n) { ?x :a ?y }", "?x :a ?y"),
+        ("SELECT (md5(?y) AS ?n) { ?x :a ?y }", "?x :a ?y"),
+        ("SELECT ?x (?y + 1 AS ?n) { ?x :a ?y } LIMIT 1", "?x :a ?y BIND(?y + 1 AS ?n)"),
         ("ASK { ?x :a+ ?y FILTER(?y > 5) }", "?x :a _:u . _:v :a ?y FILTER(?y > 5)"),
         ("ASK { ?x :a* ?y FILTER(?y > 5) . ?x :b ?z FILTER(?z > 5) }", "?x :b ?z FILTER(?z > 5)"),
         ("ASK { ?x :b ?y ; :a? ?y FILTER(?y > 5) }", "?x :b ?y FILTER(?y > 5)"),
