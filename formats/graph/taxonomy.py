@@ -136,14 +136,14 @@ def check_taxonomy(taxonomy: Taxonomy, limits: TaxonomyLimits = DEFAULT_TAXONOMY
         )
     total = 0
     for table, word in ((taxonomy.classes, "classes"), (taxonomy.properties, "properties")):
-        sizes: dict[bytes, int] = {}
-        closed: dict[bytes, frozenset[bytes]] = {}
+        closed: dict[bytes, set[bytes]] = {}
         for term in _from_the_top(table):
-            above = frozenset(table.get(term, ())).union(
-                *(closed[each] for each in table.get(term, ()))
-            )
-            closed[term] = above
-            sizes[term] = len(above)
+            above = closed[term] = set[bytes]()
+            # PERF: those that have most above them first, since others may be among these.
+            for each in sorted(table.get(term, ()), key=lambda each: -len(closed[each])):
+                if each not in above:
+                    above.add(each)
+                    above |= closed[each]
             total += len(above)
             if len(above) > limits.above_max:
                 raise MessageRefused(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import zlib
 
+import pytest
+
 from formats import WireFormat, decode, to_text
 from formats.graph.taxonomy import Taxonomy
 from overlay.link.frames import (
@@ -154,3 +156,38 @@ def test_rdf_xml_is_closed_by_what_is_in_force_on_its_tree() -> None:
         setting.brokers["B1"].send("B1", TaxonomiesInForce("B1", version, content))
         setting.brokers["B1"].send("B1", message(document, version + 1))
     assert [frame.number for frame in subscriber.all(Delivery)] == [2]
+
+
+PREFIX = "PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#> "
+
+
+@pytest.mark.parametrize(
+    ("query", "numbers"),
+    [
+        ("ASK { ?x a/rdfs:subClassOf* <urn:Pet> }", [1, 2, 4]),
+        ("SELECT * { ?x <urn:about> ?y . ?y a/rdfs:subClassOf* <urn:Pet> }", [2]),
+        ("SELECT * { ?x ?p ?y . ?p rdfs:subPropertyOf* <urn:agent> }", [4]),
+        ("ASK { ?x a <urn:Pet> }", []),
+    ],
+)
+def test_profiles_ask_for_what_is_above(query: str, numbers: list[int]) -> None:
+    taxonomy = Taxonomy(
+        classes={CAT: (PET,)},
+        properties={b"urn:author": (b"urn:agent",)},
+        instances={b"urn:tom": (CAT,)},
+    )
+    setting = Setting()
+    setting.announce(root="B4")
+    setting.children_ready(root="B4")
+    setting.place(PREFIX + query)
+    subscriber = setting.beside.subscriber("p1")
+    announce(setting, 1, zlib.compress(taxonomy.to_bytes()))
+    source = setting.beside.peer("source", "s1")
+    for turtle in (
+        b"<urn:kim> a <urn:Cat> .",
+        b"<urn:post> <urn:about> <urn:tom> .",
+        b"<urn:post> <urn:about> <urn:kim> .",
+        b"<urn:tom> <urn:author> 'Ann' .",
+    ):
+        source.send("s1", Publish("s1", "text/turtle", turtle))
+    assert [frame.number for frame in subscriber.all(Delivery)] == numbers
