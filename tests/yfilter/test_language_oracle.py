@@ -222,7 +222,7 @@ FLWORS = (
     "<r>{for $x in <e><a/><b/></e> let $y := ($x/b, $x/a, $x/b) return $y/.}</r>",
     "<r>{let $n := //@n for $a in //a[@n = max($n)] return $a/@n}</r>",
     "declare namespace p = 'urn:p'; for $a in //a return element {'p:e'} {attribute {'p:x'} {1}}",
-    "declare default element namespace 'urn:d'; <r>{element {'e'} {attribute {'y'} {2}}}</r>",
+    "declare default element namespace 'urn:d'; for $a in //a return element {'e'} {//@n}",
     "for $x in //a/(b | c)[1] return <r>{$x/ancestor::a/@n}{$x/node()}</r>",
     (
         "for $x in //node() return <r>{typeswitch ($x) case element(a) return"

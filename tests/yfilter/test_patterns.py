@@ -202,3 +202,19 @@ def test_matches_are_those_of_a_backtracking_engine(pattern: str) -> None:
                 for start, end, groups in compile_pattern(written).finditer(text)
             ]
             assert found == wanted
+
+
+@pytest.mark.parametrize(
+    ("pattern", "flags", "expected"),
+    [
+        ("a.{12}c", "", True),
+        ("a.{13}c", "", False),  # sets of states that do not come again
+        ("[ab]*a[ab]{20}", "", False),
+        ("^[A-Z]{2}[0-9]{6}$", "", True),
+        ("presidential elections", "i", True),  # a letter with its other cases is one
+    ],
+)
+def test_the_index_searches_only_for_what_takes_little_more_than_reading(
+    pattern: str, flags: str, expected: bool
+) -> None:
+    assert compile_pattern(pattern, flags).is_quick is expected

@@ -17,6 +17,7 @@ from tests.yfilter.random_cases import (
     random_profile,
 )
 from yfilter import Conjunction, LinkTarget, Matcher, parse_profile, routing_query
+from yfilter.index.trie import ROOTS
 from yfilter.language.query_ast import Profile
 
 INDEX = ("queries", "nodes", "atoms", "records", "twigs", "symbols", "attributes")
@@ -45,10 +46,10 @@ def matcher(
 
 
 def sizes(made: Matcher) -> dict[str, int]:
-    """What is above zero; nodes without the three roots."""
+    """What is above zero; nodes without the roots."""
     found = made.statistics()
     counts = {name: found[f"index_{name}"] for name in INDEX}
-    counts["nodes"] -= 3
+    counts["nodes"] -= ROOTS
     counts |= {name: found[name] for name in ("operators", "operators_interpreted")}
     return {name: count for name, count in counts.items() if count}
 

@@ -23,7 +23,12 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple, TypeAlias
 
 from yfilter.language.budget import TEXT_VISIT
-from yfilter.language.character_sets import Characters, has_character, with_case_variants
+from yfilter.language.character_sets import (
+    Characters,
+    has_character,
+    ranges_of,
+    with_case_variants,
+)
 from yfilter.language.pattern_syntax import (
     REPEATS_MAX,
     Fragment,
@@ -35,6 +40,10 @@ from yfilter.language.re2_patterns import Re2Pattern, compile_re2, written_for_r
 
 STATES_MAX = REPEATS_MAX  # of one pattern, after {n,m} is written out (code "pattern")
 FEW_STATES = 64  # RE2 keeps most sets of these at hand; else a character may take each of them
+# So many states for several characters have some thousand sets at most.  RE2 runs out of memory for
+# more and goes on state by state: 1.8 s for ``a.{50}c`` in 1 MB, and 6 ms for ``a.{12}c``.
+FEW_WIDE = 12
+CASES_MAX = 3  # of a letter
 # RE2 compiles some thousand ranges of characters a millisecond.
 RE2_RANGES_MAX = 65_536
 FEW_RANGES = 16_384
@@ -105,7 +114,8 @@ class Pattern:
     """A compiled pattern.
 
     ``is_linear``: a search takes time linear in the text; else ``charge`` must be given.
-    ``size``, ``ranges``: how many states, and ranges of characters, it has written out, about.
+    ``size``, ``wide``, ``ranges``: how many states, states for several characters, and ranges of
+    characters, it has written out, about.
     ``is_nullable``: it matches the empty text.
     ``is_quick``: and not much more than reading it, so that nothing need be charged.
     """
@@ -119,6 +129,9 @@ class Pattern:
         self.is_nullable = _is_nullable(parsed.whole)
         self.size = _written_out(parsed.whole, _states_of)
         self.ranges = parsed.looked + _written_out(parsed.whole, _ranges_of)
+        # A letter with its other cases is as narrow as one without.
+        narrow = CASES_MAX if "i" in flags else 1
+        self.wide = _written_out(parsed.whole, lambda one: int(_size_of(one.characters) > narrow))
         if self.size > STATES_MAX:
             raise PatternError(f"a regular expression of more than {STATES_MAX} states")
         self._multiline = "m" in flags
@@ -129,7 +142,8 @@ class Pattern:
     @property
     def is_quick(self) -> bool:
         is_exact = self._re2 is not None and not self._at_last_newline
-        return self.size <= FEW_STATES and self.ranges <= FEW_RANGES and is_exact
+        is_small = self.size <= FEW_STATES and self.wide <= FEW_WIDE
+        return is_small and self.ranges <= FEW_RANGES and is_exact
 
     @cached_property
     def _states(self) -> list[_State]:
@@ -366,6 +380,10 @@ def _written_out(fragment: Fragment, own: Callable[[Fragment], int]) -> int:
 
 def _states_of(fragment: Fragment) -> int:
     return 0 if fragment.kind == "sequence" else 1
+
+
+def _size_of(characters: Characters) -> int:
+    return sum(end - start for start, end in ranges_of(characters))
 
 
 def _ranges_of(fragment: Fragment) -> int:
