@@ -18,8 +18,10 @@ class GraphLimits:
     literal_bytes_max   a literal without its datatype (``literal-too-long``)
     namespaces_max      namespaces that properties are of (``too-many-namespaces``)
     json_depth_max      nesting of arrays and objects of JSON-LD (``too-deep``)
-    json_contexts_max   ``@context`` members of JSON-LD, each of which is applied wherever its term
-                        stands (``too-many-contexts``)
+    json_contexts_max   ``@context`` members of JSON-LD (``too-many-contexts``)
+    json_context_work_max   terms of all contexts, times how often one may have to be copied: as
+                        often as there are contexts, or objects where a context has contexts of its
+                        own (``too-many-contexts``)
     """
 
     message: MessageLimits = DEFAULT_LIMITS
@@ -29,6 +31,7 @@ class GraphLimits:
     namespaces_max: int = 1_000
     json_depth_max: int = 64
     json_contexts_max: int = 64
+    json_context_work_max: int = 500_000
 
 
 DEFAULT_GRAPH_LIMITS = GraphLimits()

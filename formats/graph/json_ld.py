@@ -19,11 +19,14 @@ from formats.graph.graph_limits import GraphLimits
 RELATIVE_BASE = "onyx-relative://nothing/"
 
 _CONTEXT = "@context"
+_SHORT = 4096  # bytes in which no harm can be done by one context
 # Every string; one that is not closed goes on to the end.
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 _BRACKET = re.compile(rb"[\[\]{}]")
 _CONTEXT_MEMBER = re.compile(
-    b'"' + b"".join(b"(?:%c|\\\\u00(?i:%02x))" % (byte, byte) for byte in _CONTEXT.encode()) + b'"'
+    b'"'
+    + b"".join(b"(?:%c|\\\\u00(?i:%02x))" % (byte, byte) for byte in _CONTEXT.encode())
+    + rb'"(?P<list>[ \t\r\n]*+:[ \t\r\n]*+\[)?'
 )
 
 
@@ -32,7 +35,10 @@ def check_bounds(data: bytes, limits: GraphLimits) -> None:
 
     Raises MessageRefused (``too-deep``, ``too-many-contexts``).
     """
-    contexts = sum(1 for _ in _CONTEXT_MEMBER.finditer(data))
+    contexts, several = 0, False
+    for found in _CONTEXT_MEMBER.finditer(data):
+        contexts += 1
+        several = several or contexts > 1 or found["list"] is not None
     if contexts > limits.json_contexts_max:
         raise MessageRefused(
             "too-many-contexts", f"{contexts} contexts; at most {limits.json_contexts_max} allowed"
@@ -47,6 +53,64 @@ def check_bounds(data: bytes, limits: GraphLimits) -> None:
             raise MessageRefused(
                 "too-deep", f"nested more than {limits.json_depth_max} levels deep"
             )
+    if several or (contexts and len(data) > _SHORT):
+        _check_contexts(_read(data, "malformed"), limits)
+
+
+def _check_contexts(message: Any, limits: GraphLimits) -> None:
+    """Refuse contexts that are copied too often, or whose terms are said by terms that are said by
+    terms: pyoxigraph copies all terms for each context, and for each object where contexts have
+    contexts; and it calls itself for each term that another one is said by."""
+    objects = terms = contexts = 0
+    scoped = False
+    waiting = [(message, False)]  # a value, and whether it is in a context
+    while waiting:
+        value, within = waiting.pop()
+        if isinstance(value, list):
+            waiting += [(each, within) for each in value]
+        elif isinstance(value, dict):
+            objects += 1
+            if within:
+                contexts += 1
+                terms += len(value)
+                scoped = scoped or _CONTEXT in value
+                _check_chains(value, limits.json_depth_max)
+            waiting += [(each, within or key == _CONTEXT) for key, each in value.items()]
+    work = (terms + 1) * max(contexts, objects if scoped else 0)
+    if work > limits.json_context_work_max:
+        raise MessageRefused(
+            "too-many-contexts", f"contexts of {terms} terms are to be copied too often"
+        )
+
+
+def _check_chains(context: dict[str, Any], depth_max: int) -> None:
+    """Refuse a context in which a term is said by another one, that by a third, and so on."""
+    depths: dict[str, int] = {}
+    for first in context:
+        open_terms = [first]
+        while open_terms:
+            term = open_terms[-1]
+            said_by = [each for each in _said_by(term, context[term]) if each in context]
+            unknown = [each for each in said_by if each not in depths and each not in open_terms]
+            if unknown:
+                open_terms.append(unknown[0])
+            else:
+                depths[term] = 1 + max((depths.get(each, 0) for each in said_by), default=0)
+                open_terms.pop()
+            if len(open_terms) > depth_max or depths.get(term, 0) > depth_max:
+                raise MessageRefused(
+                    "too-deep", f"terms of a context said by more than {depth_max} others in turn"
+                )
+
+
+def _said_by(term: str, definition: Any) -> list[str]:
+    """The terms that may be needed to know what a term means."""
+    values = [definition]
+    if isinstance(definition, dict):
+        values = [definition.get(key) for key in ("@id", "@type", "@reverse", "@index", "@nest")]
+    words = [each for each in (term, *values) if isinstance(each, str)]
+    words += [each.partition(":")[0] for each in words]
+    return [each for each in words if each != term]
 
 
 def with_context(data: bytes, context: bytes) -> bytes:

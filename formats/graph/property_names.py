@@ -12,6 +12,18 @@ from formats.characters import colonless_ending
 from formats.limits import DEFAULT_LIMITS
 from formats.name_faults import XMLNS_NAMESPACE
 
+_KEPT_MAX = 8_192
+_known: dict[bytes, tuple[str, str] | None] = {}
+
+
+def known_property_name(iri: bytes) -> tuple[str, str] | None:
+    """As ``property_name``, which is asked once for what many messages have."""
+    if iri not in _known:
+        if len(_known) >= _KEPT_MAX:
+            _known.clear()
+        _known[iri] = property_name(iri.decode())
+    return _known[iri]
+
 
 def property_name(iri: str) -> tuple[str, str] | None:
     """Namespace and local name of a property's element, or None if it has no name.

@@ -28,7 +28,7 @@ cdef enum:
     OWN_NAMES = 21
 
 cdef list _OWN_NAMES, _OWN_SIZES, _DIGITS, _IDLE
-cdef dict _known_properties, _known_names
+cdef dict _known_names
 
 @cython.final
 cdef class StripedWriter:

@@ -20,7 +20,7 @@ from formats.element_stream import ElementStream
 from formats.errors import MessageRefused
 from formats.graph import striped
 from formats.graph.graph_limits import GraphLimits
-from formats.graph.property_names import property_name
+from formats.graph.property_names import known_property_name
 from formats.graph.terms import Terms
 from formats.limits import MessageLimits
 from formats.names import QualifiedName
@@ -81,8 +81,7 @@ _PREFIXES = {
     "http://schema.org/": "schema",
 }
 _Element: TypeAlias = tuple[int, int, int]  # its name, a property, an object
-_PROPERTIES_KEPT_MAX = 8_192
-_known_properties: dict[bytes, tuple[str, str] | None] = {}
+_NAMES_KEPT_MAX = 8_192
 _known_names: dict[bytes, tuple[str, QualifiedName, int]] = {}  # prefix, name, its size
 _OWN_SIZES = [len(name.local) for name in _OWN_NAMES]
 _DIGITS = [b"%d" % number for number in range(256)]
@@ -232,12 +231,7 @@ class StripedWriter:
     def _property_name(self, term: cython.int) -> cython.int:
         """The number of the name of a property's elements, -2 if it has none."""
         iri: bytes = self._terms.values[term]
-        if iri not in _known_properties:
-            if len(_known_properties) >= _PROPERTIES_KEPT_MAX:
-                _known_properties.clear()
-                _known_names.clear()
-            _known_properties[iri] = property_name(iri.decode())
-        parts = _known_properties[iri]
+        parts = known_property_name(iri)
         if parts is None:
             return -2
         namespace, local = parts
@@ -246,6 +240,8 @@ class StripedWriter:
             prefix = self._new_prefix(namespace)
         known = _known_names.get(iri)
         if known is None or known[0] != prefix:
+            if len(_known_names) >= _NAMES_KEPT_MAX:
+                _known_names.clear()
             name = QualifiedName(prefix, namespace, local)
             known = _known_names[iri] = (prefix, name, len(str(name).encode()))
         return self._new_name(known[1], known[2])

@@ -7,6 +7,7 @@ cdef enum:
     IS_TYPE = 1
     IS_MEMBER = 2
     HAS_ABOVE = 4
+    HAS_NO_NAME = 8
     ROW_GROUP = 0
     ROW_PROPERTY = 1
     ROW_OBJECT = 2

@@ -28,6 +28,7 @@ except ImportError:
 from formats.element_stream import ElementStream
 from formats.errors import MessageRefused
 from formats.graph.graph_limits import DEFAULT_GRAPH_LIMITS, GraphLimits
+from formats.graph.property_names import known_property_name
 from formats.graph.striped_writer import StripedWriter, refuse_expansion
 from formats.graph.terms import Terms
 
@@ -39,7 +40,7 @@ else:
     from formats.graph.terms import BLANK, IRI, LITERAL, NO_TERM, STRING
 
 if not cython.compiled:
-    IS_TYPE, IS_MEMBER, HAS_ABOVE = 1, 2, 4
+    IS_TYPE, IS_MEMBER, HAS_ABOVE, HAS_NO_NAME = 1, 2, 4, 8
     ROW_GROUP, ROW_PROPERTY, ROW_OBJECT, ROW_NEXT, ROW_WIDTH = range(5)
     GROUP_SUBJECT, GROUP_GRAPH, GROUP_FIRST, GROUP_LAST, GROUP_WIDTH = range(5)
 
@@ -251,8 +252,10 @@ class GraphBuilder:
             if self._role[property] < 0:
                 kind = self._role_of(self.terms.values[property], closure)
                 self._role[property] = kind
-                if kind:
+                if kind & ~HAS_NO_NAME:
                     special = True
+            if self._role[property] & HAS_NO_NAME:  # its IRI is written as a value, each time
+                self._bytes += len(self.terms.values[property])
         if closure is not None:
             self._add_listed(closure)
             special = True
@@ -262,13 +265,15 @@ class GraphBuilder:
                 self._close_group(group, closure)
 
     def _role_of(self, name: bytes, closure: Closure | None) -> cython.int:
-        """What a property asks for below CLOSURE; nothing: 0."""
+        """What a property asks for, below CLOSURE above all; nothing: 0."""
         role: cython.int = 0
         if name.startswith(_RDF):
             if name == _TYPE:
                 role = IS_TYPE
             elif _is_member(name):
                 role = IS_MEMBER
+        if known_property_name(name) is None:
+            role |= HAS_NO_NAME
         if closure is not None:
             above = [self.terms.iri(each) for each in closure.properties_above(name)]
             if above:

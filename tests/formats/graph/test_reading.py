@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
+
+import pyoxigraph
 import pytest
 
 from formats import GraphLimits, GraphSyntax, MessageLimits, MessageRefused, read_graph, to_text
 from formats.graph.syntaxes import by_file_name, by_media_type
+from tests.formats.graph.support import RDF_DATA, canonical, canonical_stream
 
 PREFIXES = b"""@prefix : <http://e.example/> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
 @prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> .
@@ -60,6 +64,15 @@ def test_a_property_without_an_xml_name_says_its_iri() -> None:
     assert b'<p i="http://www.w3.org/2000/xmlns/p"' in striped(
         b':a <http://www.w3.org/2000/xmlns/p> "x" .'
     )
+
+
+def test_iris_of_properties_without_names_are_counted_as_values() -> None:
+    """There was no room for them: compiled, they were written behind the buffer."""
+    prefix = b"@prefix x: <urn:%s:> .\n" % (b"x" * 2000)
+    lines = [b"<urn:a> x:9 <urn:%d> .\n" % number for number in range(9_000)]
+    stream = read_graph(prefix + b"".join(lines[:4_000]), GraphSyntax.TURTLE)
+    assert len(stream.attribute_values) > 2_000 * 4_000
+    assert refusal(prefix + b"".join(lines)).code == "entity-expansion"
 
 
 def test_classes_and_members_stand_below_the_closure() -> None:
@@ -280,3 +293,56 @@ def test_syntaxes_are_known_by_media_type_and_by_file_name() -> None:
     assert by_file_name("A.TTL") is GraphSyntax.TURTLE
     assert by_file_name("a.jsonld") is GraphSyntax.JSON_LD
     assert by_file_name("ttl") is None
+
+
+def many(form: bytes, count: int) -> bytes:
+    return b",".join(form % number for number in range(count))
+
+
+TERMS = many(b'"k%d": "http://e/k"', 5_000)
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        # It took minutes: all terms were copied for each object.
+        (
+            b'{"@context": {%s, "t": {"@id": "e:t", "@context": {"z": "e:z"}}}, "t": [%s]}'
+            % (TERMS, many(b'{"z": %d}', 5_000)),
+            "too-many-contexts",
+        ),
+        (b'{"@context" : [%s]}' % many(b'{"k%d": "http://e/k"}', 5_000), "too-many-contexts"),
+        # It killed the process: each term of a chain was one more call.
+        (
+            b'{"@context": {%s "a9": 1}}'
+            % b"".join(b'"a%d": "a%d:x",' % (n, n + 1) for n in range(10, 9_000)),
+            "too-deep",
+        ),
+        (
+            b'{"@context": {%s "a9": 1}}'
+            % b"".join(b'"a%d": {"@id": "a%d"},' % (n, n - 1) for n in range(10, 9_000)),
+            "too-deep",
+        ),
+    ],
+)
+def test_contexts_are_bounded_by_what_they_may_cost(data: bytes, code: str) -> None:
+    assert refusal(data, GraphSyntax.JSON_LD).code == code
+
+
+def test_large_contexts_are_taken() -> None:
+    words = many(b'"w%d": "e:w"', 3_000)
+    data = b'{"@context": {"e": "http://e/", %s}, "e:p": [%s]}' % (
+        words,
+        many(b'{"w1": %d}', 3_000),
+    )
+    assert len(read_graph(data, GraphSyntax.JSON_LD)) == 2 + 3 * 3_000
+
+
+def test_schema_org_is_a_graph() -> None:
+    file = RDF_DATA / "schemaorg-30.0.ttl.gz"
+    if not file.exists():
+        pytest.skip("the shared data is not here")
+    data = gzip.decompress(file.read_bytes())
+    assert canonical_stream(read_graph(data, GraphSyntax.TURTLE)) == canonical(
+        pyoxigraph.parse(data, pyoxigraph.RdfFormat.TURTLE)
+    )
