@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyoxigraph
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from pyoxigraph import Quad
 
 from formats import DEFAULT_LIMITS, GraphSyntax, decode, encode, read_graph, to_text, write_graph
@@ -25,6 +25,7 @@ def written(triples: list[Quad], syntax: GraphSyntax) -> bytes:
 
 
 @pytest.mark.parametrize("syntax", WITH_GRAPHS)
+@settings(deadline=None)
 @given(triples=quads())
 def test_a_dataset_is_the_same_in_every_syntax(syntax: GraphSyntax, triples: list[Quad]) -> None:
     stream = read_graph(written(triples, syntax), syntax)
@@ -33,6 +34,7 @@ def test_a_dataset_is_the_same_in_every_syntax(syntax: GraphSyntax, triples: lis
 
 
 @pytest.mark.parametrize("syntax", WITHOUT)
+@settings(deadline=None)
 @given(triples=quads(named=False, properties=NAMED_PROPERTIES))
 def test_a_graph_is_the_same_in_every_syntax(syntax: GraphSyntax, triples: list[Quad]) -> None:
     if syntax is GraphSyntax.RDF_XML:  # pyoxigraph writes some types as elements without a name
@@ -46,6 +48,7 @@ def test_a_graph_is_the_same_in_every_syntax(syntax: GraphSyntax, triples: list[
     assert canonical_stream(stream) == canonical(triples)
 
 
+@settings(deadline=None)
 @given(triples=quads())
 def test_what_is_written_is_read_as_it_was(triples: list[Quad]) -> None:
     stream = read_graph(written(triples, GraphSyntax.N_QUADS), GraphSyntax.N_QUADS)
@@ -56,6 +59,7 @@ def test_what_is_written_is_read_as_it_was(triples: list[Quad]) -> None:
     assert columns(same) == columns(stream)
 
 
+@settings(deadline=None)
 @given(triples=quads())
 def test_a_striped_graph_is_a_message_as_any_other(triples: list[Quad]) -> None:
     stream = read_graph(written(triples, GraphSyntax.N_QUADS), GraphSyntax.N_QUADS)

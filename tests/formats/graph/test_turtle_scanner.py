@@ -6,7 +6,7 @@ from random import Random
 
 import pyoxigraph
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from pyoxigraph import Quad
 
 from formats import GraphSyntax, MessageRefused
@@ -149,6 +149,7 @@ def test_what_the_builder_refuses_has_a_place() -> None:
 
 
 @pytest.mark.parametrize("syntax", SCANNED)
+@settings(deadline=None)
 @given(triples=quads(named=False))
 def test_graphs_are_taken_as_they_are(syntax: GraphSyntax, triples: list[Quad]) -> None:
     prefixes = {"e": "http://example.org/", "x": XSD}
