@@ -23,7 +23,7 @@ from yfilter.language.profile_limits import EvaluationLimits
 
 Message: TypeAlias = "ElementStream | MessageGraph"
 
-_PROGRAMS_KEPT = 16_384
+_PROGRAMS_KEPT = 4_096
 _programs: OrderedDict[int, tuple[GraphQuery, JoinProgram]] = OrderedDict()
 
 

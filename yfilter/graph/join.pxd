@@ -18,6 +18,11 @@ cpdef enum:
     # Visits that are charged at once.
     VISITS_CHARGED = 256
 
+    # Of a row that is kept: without its columns, of a column, and what is charged at once.
+    ROW_BYTES = 56
+    POINTER_BYTES = 8
+    ROW_BYTES_CHARGED = 1048576
+
 
 cdef class Operator
 
@@ -36,10 +41,12 @@ cdef class Run:
     cdef TripleTable _above
     cdef int[::1] slots
     cdef int _visits
+    cdef int _row_bytes
     cdef bint _first_only
 
     cdef inline int visit(self) except -1
     cdef int _charge(self) except -1
+    cdef int count_row(self, int columns) except -1
     cpdef int finish(self) except -1
     cpdef object value(self, int slot)
     cpdef bint is_bound(self, int slot) noexcept
@@ -104,37 +111,6 @@ cdef class EachGraph(Operator):
 
 cdef class IsGraph(Operator):
     cdef int _graph
-
-
-cdef class RowJoin(Operator):
-    cdef tuple _slots
-    cdef int each_of(self, rows, Run run) except -1
-
-
-cdef class EachRow(RowJoin):
-    cdef tuple _rows
-
-
-@cython.final
-cdef class Table:
-    cdef readonly tuple columns
-    cdef Operator _inner
-    cdef tuple _hidden
-    cdef int _graph
-    cdef bint _depends
-    cdef object rows(self, Run run)
-
-
-cdef class JoinTable(RowJoin):
-    cdef Table _table
-
-
-cdef class WithoutTable(Operator):
-    cdef Table _table
-
-
-cdef class Collect(Operator):
-    cdef tuple _columns
 
 
 cdef class Emit(Operator):

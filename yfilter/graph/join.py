@@ -24,6 +24,7 @@ try:
 except ImportError:
     from formats import cython_stub as cython
 
+from yfilter.errors import MatchLimitExceeded
 from yfilter.graph.query_ast import Iri, LiteralTerm
 from yfilter.graph.term_values import TermValue, value_of
 from yfilter.graph.terms import GroundTerm
@@ -52,11 +53,11 @@ if not cython.compiled:
     SLOT_UNBOUND, SLOT_ANY, SLOTS_FIRST = range(3)
     SOURCE_STATED, SOURCE_CLASSES, SOURCE_ABOVE = range(3)
     VISITS_CHARGED = 256
+    ROW_BYTES, POINTER_BYTES, ROW_BYTES_CHARGED = 56, 8, 1048576
 
 _EXTRA_FIRST = -2
 
 Condition: TypeAlias = "Callable[[Run], bool | None]"
-Rows: TypeAlias = "list[tuple[int, ...]]"
 Expression: TypeAlias = "Callable[[Run], TermValue | None]"
 
 
@@ -84,6 +85,7 @@ class Run:
         self._collected: list[tuple[int, ...]] = []
         self._first_only = first_only
         self._visits = VISITS_CHARGED
+        self._row_bytes = 0
         # Before any term is made, so that those of the message stay as they are.
         self._classes = graph.classes() if sources & (1 << SOURCE_CLASSES) else None
         self._above = graph.above() if sources & (1 << SOURCE_ABOVE) else None
@@ -104,6 +106,15 @@ class Run:
     def _charge(self) -> cython.int:
         self._visits = VISITS_CHARGED - 1
         self.budget.charge(VISITS_CHARGED)
+        return 0
+
+    def count_row(self, columns: cython.int) -> cython.int:
+        """Counts a row that is about to be kept: a tuple, and its memory."""
+        self.budget.charge_tuple()
+        self._row_bytes += ROW_BYTES + POINTER_BYTES * columns
+        if self._row_bytes > ROW_BYTES_CHARGED:
+            self.budget.charge_memory(self._row_bytes)
+            self._row_bytes = 0
         return 0
 
     def finish(self) -> cython.int:
@@ -158,7 +169,10 @@ class Run:
 
     def run(self, head: Operator) -> cython.bint:
         """All of a program; whether it stopped because it has enough."""
-        stopped = head.each(self) == 1
+        try:
+            stopped = head.each(self) == 1
+        except RecursionError:  # uncompiled only, where a profile has very many patterns
+            raise MatchLimitExceeded("too-many-visits", "a profile has too many patterns") from None
         self.finish()
         return stopped
 
@@ -387,155 +401,6 @@ class IsGraph(Operator):
         return 0
 
 
-class RowJoin(Operator):
-    """Goes on for each of some rows that agrees with what is bound."""
-
-    def __init__(self, slots: Sequence[int], following: Operator) -> None:
-        self.following = following
-        self._slots = tuple(slots)
-
-    def each_of(self, rows: Rows, run: Run) -> cython.int:
-        place: cython.int
-        bound: cython.int
-        number: cython.int
-        stopped: cython.int = 0
-        count: cython.int = len(self._slots)
-        before: list[int] = [run.slots[place] for place in self._slots]
-        for row in rows:
-            run.visit()
-            for place in range(count):
-                number = row[place]
-                bound = before[place]
-                if number and bound and number != bound:
-                    break
-            else:
-                for place in range(count):
-                    number = row[place]
-                    if number:
-                        run.slots[self._slots[place]] = number
-                stopped = self.following.each(run)
-                for place in range(count):
-                    run.slots[self._slots[place]] = before[place]
-                if stopped:
-                    break
-        return stopped
-
-
-class EachRow(RowJoin):
-    """VALUES: rows of the slots of constants, 0 for UNDEF."""
-
-    def __init__(
-        self, slots: Sequence[int], rows: Sequence[tuple[int, ...]], following: Operator
-    ) -> None:
-        super().__init__(slots, following)
-        self._rows = tuple(rows)
-
-    def each(self, run: Run) -> cython.int:
-        place: cython.int
-        rows = []
-        for row in self._rows:
-            run.visit()
-            numbers = []
-            for place in row:
-                numbers.append(run.slots[place])
-            rows.append(tuple(numbers))
-        return self.each_of(rows, run)
-
-
-class Table:
-    """The solutions of a group that is evaluated for itself: its own variables begin unbound.
-
-    ``columns``: the slots of its variables; ``hidden``: those of them that are bound outside
-    without being meant; ``depends``: whether it looks at others that are bound outside (within
-    EXISTS), so that it has to be evaluated each time; else once for each graph.
-    """
-
-    def __init__(
-        self,
-        inner: Operator,
-        columns: Sequence[int],
-        hidden: Sequence[int],
-        graph: int,
-        depends: bool,
-    ) -> None:
-        self.columns = tuple(columns)
-        self._inner = inner
-        self._hidden = tuple(hidden)
-        self._graph = graph
-        self._depends = depends
-
-    def rows(self, run: Run) -> Rows:
-        slot: cython.int
-        key = (self, run.slots[self._graph])
-        kept = None if self._depends else run._tables.get(key)
-        if kept is None:
-            before = [run.slots[slot] for slot in self._hidden]
-            outside = run._collected
-            run._collected = []
-            for slot in self._hidden:
-                run.slots[slot] = 0
-            self._inner.each(run)
-            for slot, number in zip(self._hidden, before, strict=True):
-                run.slots[slot] = number
-            kept = run._collected
-            run._collected = outside
-            if not self._depends:
-                run._tables[key] = kept
-        return kept
-
-
-class JoinTable(RowJoin):
-    """The rows of a table that are compatible with what is bound."""
-
-    def __init__(self, table: Table, following: Operator) -> None:
-        super().__init__(table.columns, following)
-        self._table = table
-
-    def each(self, run: Run) -> cython.int:
-        return self.each_of(self._table.rows(run), run)
-
-
-class WithoutTable(Operator):
-    """MINUS: goes on where no row is compatible that has a variable in common."""
-
-    def __init__(self, table: Table, following: Operator) -> None:
-        self.following = following
-        self._table = table
-
-    def each(self, run: Run) -> cython.int:
-        place: cython.int
-        bound: cython.int
-        number: cython.int
-        is_common: cython.bint
-        columns: tuple[int, ...] = self._table.columns
-        for row in self._table.rows(run):
-            run.visit()
-            is_common = False
-            for place in range(len(columns)):
-                number = row[place]
-                bound = run.slots[columns[place]]
-                if number and bound:
-                    if number != bound:
-                        break
-                    is_common = True
-            else:
-                if is_common:
-                    return 0
-        return self.following.each(run)
-
-
-class Collect(Operator):
-    """The end of the chain of a table."""
-
-    def __init__(self, columns: Sequence[int]) -> None:
-        self._columns = tuple(columns)
-
-    def each(self, run: Run) -> cython.int:
-        run.budget.charge_tuple()
-        run._collected.append(tuple([run.slots[slot] for slot in self._columns]))
-        return 0
-
-
 class Emit(Operator):
     """The end of a program."""
 
@@ -545,6 +410,6 @@ class Emit(Operator):
     def each(self, run: Run) -> cython.int:
         if run._first_only:
             return 1
-        run.budget.charge_tuple()
+        run.count_row(len(self._columns))
         run.rows.append(tuple([run.slots[slot] for slot in self._columns]))
         return 0

@@ -8,8 +8,9 @@ if it began with what is bound outside becomes a table of its own (group_variabl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
 from typing import TypeAlias
 
 from yfilter.graph.filter_evaluation import FilterCompiler
@@ -34,23 +35,19 @@ from yfilter.graph.join import (
     SOURCE_STATED,
     Assign,
     Branches,
-    Collect,
     EachGraph,
-    EachRow,
     Emit,
     Found,
     IsGraph,
-    JoinTable,
     MatchTriple,
     Operator,
     Optionally,
     Raise,
     Run,
-    Table,
     Test,
     Without,
-    WithoutTable,
 )
+from yfilter.graph.join_tables import Collect, EachRow, JoinTable, Table, WithoutTable
 from yfilter.graph.message_graph import MessageGraph, key_of
 from yfilter.graph.query_ast import (
     RDF_TYPE,
@@ -143,7 +140,11 @@ class JoinProgram:
         """``seen``: what the conditions may look at besides, as those of OPTIONAL; of that is bound
         for sure what is in ``before``."""
         steps: list[Step] = []
-        waiting = list(conditions)
+        early = {
+            number: mentioned(condition)
+            for number, condition in enumerate(conditions)
+            if not has_exists(condition)
+        }
         sure: Variables = NONE  # what the group itself has bound
         maybe: Variables = NONE
         patterns: list[TriplePattern] = []
@@ -161,10 +162,10 @@ class JoinProgram:
             return lambda following: Test(made, following)
 
         def test_what_is_bound() -> None:
-            for condition in list(waiting):
-                if not has_exists(condition) and mentioned(condition) <= sure | before:
-                    waiting.remove(condition)
-                    steps.append(test(condition))
+            for number, needed in list(early.items()):
+                if needed <= sure | before:
+                    del early[number]
+                    steps.append(test(conditions[number]))
 
         test_what_is_bound()
         for element in (*elements, None):
@@ -184,7 +185,12 @@ class JoinProgram:
                 sure |= certain(element)
                 maybe |= possible(element)
                 test_what_is_bound()
-        return [*steps, *map(test, waiting)]
+        late = [
+            condition
+            for number, condition in enumerate(conditions)
+            if number in early or has_exists(condition)
+        ]
+        return [*steps, *map(test, late)]
 
     def _element(
         self, element: GroupElement, here: _Place, sure: Variables, maybe: Variables
@@ -326,17 +332,28 @@ class JoinProgram:
 
 def in_order(patterns: Sequence[TriplePattern], bound: Variables) -> list[TriplePattern]:
     """The patterns of a basic graph pattern, the next always the one of which most is given."""
-    left = list(patterns)
-    ordered: list[TriplePattern] = []
-    while left:
-        best = min(left, key=lambda pattern: _cost(pattern, bound))
-        left.remove(best)
-        ordered.append(best)
-        bound |= pattern_variables(best)
-    return ordered
+    given = set(bound)
+    of_variable: dict[Variable, list[int]] = {}
+    for place, pattern in enumerate(patterns):
+        for variable in pattern_variables(pattern):
+            of_variable.setdefault(variable, []).append(place)
+    waiting = [(*_cost(pattern, given), place) for place, pattern in enumerate(patterns)]
+    heapify(waiting)
+    ordered: dict[int, TriplePattern] = {}
+    while waiting:
+        *_, place = heappop(waiting)
+        if place in ordered:  # costs fall, and stand there as often
+            continue
+        ordered[place] = patterns[place]
+        for variable in pattern_variables(patterns[place]) - given:
+            given.add(variable)
+            for other in of_variable[variable]:
+                if other not in ordered:
+                    heappush(waiting, (*_cost(patterns[other], given), other))
+    return list(ordered.values())
 
 
-def _cost(pattern: TriplePattern, bound: Variables) -> tuple[int, int]:
+def _cost(pattern: TriplePattern, bound: Set[Variable]) -> tuple[int, int]:
     """How much a pattern is thought to find, less by what is given of it; what hangs together with
     what is bound comes before what does not."""
     given = [
@@ -347,7 +364,7 @@ def _cost(pattern: TriplePattern, bound: Variables) -> tuple[int, int]:
     is_type = pattern.property == Iri(RDF_TYPE) or pattern.closure is Closure.INSTANCE
     if is_type and not given[0]:
         cost += 3  # a class has many instances
-    return cost, int(bool(bound) and not pattern_variables(pattern) & bound)
+    return cost, int(bound.isdisjoint(pattern_variables(pattern)))
 
 
 _COSTS = {

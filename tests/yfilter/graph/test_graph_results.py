@@ -7,6 +7,7 @@ import json
 import pyoxigraph
 import pytest
 
+import formats
 from formats.element_stream import ElementStream
 from formats.graph.reader import read_graph
 from formats.graph.syntaxes import GraphSyntax
@@ -161,6 +162,25 @@ def test_many_equal_stars_end_at_the_limit_of_visits() -> None:
         with pytest.raises(MatchLimitExceeded) as caught:
             ask(query, message, EvaluationLimits(visits_max=100_000))
         assert caught.value.code == "too-many-visits"
+
+
+def test_rows_that_are_kept_count_as_memory() -> None:
+    message = turtle(" ".join(f":s{number} :p :o ." for number in range(40)))
+    columns = " ".join(f"?c{number}" for number in range(120))
+    binds = " ".join(f"BIND(?s AS ?c{number})" for number in range(120))
+    text = f"PREFIX : <urn:x:> SELECT {columns} {{ ?s :p ?o . ?t :p ?o . ?u :p ?o {binds} }}"
+    with pytest.raises(MatchLimitExceeded) as caught:
+        graph_results(parse_graph_query(text), message, EvaluationLimits(memory_max=4_000_000))
+    assert caught.value.code == "too-much-memory"
+
+
+def test_a_profile_may_have_very_many_patterns() -> None:
+    patterns = " . ".join(f"?s :p ?o{number % 200}" for number in range(1_000))
+    query = parse_graph_query(f"PREFIX : <urn:x:> ASK {{ {patterns} }}")
+    try:
+        assert has_solution(query, turtle(":s :p :o ."), LIMITS)
+    except MatchLimitExceeded as limit:
+        assert formats.build_info() != "compiled" and limit.code == "too-many-visits"
 
 
 def test_one_message_is_read_once_for_many_profiles() -> None:
